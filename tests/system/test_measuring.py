@@ -13,7 +13,7 @@ import needs
 import pytest
 from prometheus_client import CollectorRegistry
 
-from winnow.cli.evaluation.replies import read_whole_replies
+from winnow.cli.evaluation.replies import read_complete_replies
 from winnow.client.channels import SERVICE
 from winnow.errors import InvalidRequestError, OverloadedError, Violation, WinnowError
 from winnow.rpc.interceptor import CallInterceptor
@@ -144,9 +144,9 @@ async def test_an_evaluation_stops_early_as_the_server_does_or_as_it_is_told_to(
     assert found["figures"][0]["recall_by_answer"] == recall
     if used:
         with pytest.raises(WinnowError, match="--max-loss 0"):
-            read_whole_replies(replies)
+            read_complete_replies(replies)
     else:
-        assert len(read_whole_replies(replies)) == 1
+        assert len(read_complete_replies(replies)) == 1
 
 
 async def test_the_table_of_an_evaluation_says_why_there_is_no_recall(

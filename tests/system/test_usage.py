@@ -85,7 +85,7 @@ def test_the_completion_script_is_shown() -> None:
         ("ask ? --retriever words", "': 'words' is not one of|try 'winnow ask --help'"),
         (
             "pareto run --index x --questions x --max-p95 soon",
-            "'--max-p95': soon is|try 'winnow pareto run --help'",
+            "'--max-p95': 'soon' is|try 'winnow pareto run --help'",
         ),
         ("front", "WINNOW_FRONT_SHARDS|try 'winnow front --help'"),
     ],

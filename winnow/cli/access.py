@@ -1,7 +1,7 @@
-"""The options by which every tool that asks proves who it is: certificates and a token.
+"""The options by which a command proves to a front node who calls: certificates and a token.
 
-A token stands in a file or in a variable, and never among the words of a command line, which
-everybody on the machine can read.
+A token stands in a file or in a variable, and never on a command line, which everybody on the
+machine can read.
 """
 
 import functools
@@ -18,77 +18,71 @@ from winnow.errors import InvalidRequestError
 
 TOKEN_VARIABLE = "WINNOW_TOKEN"  # noqa: S105 (a name)
 
-_OPTIONS: dict[str, Any] = {
-    "tls": Annotated[
+
+def _credentials(
+    *,
+    tls: Annotated[
         bool,
         typer.Option("--tls", envvar="WINNOW_TLS", help="Use TLS, with well-known authorities."),
-    ],
-    "ca": Annotated[
+    ] = False,
+    ca: Annotated[
         Path | None,
         typer.Option(
             envvar="WINNOW_CA",
-            help="Use TLS: file of the authorities that the front node's certificate may be from.",
+            help="Use TLS: file of the authorities that may sign the front node's certificate.",
             show_default="plain text",
         ),
-    ],
-    "cert": Annotated[
+    ] = None,
+    cert: Annotated[
         Path | None,
         typer.Option(
             envvar="WINNOW_CERT", help="File of your own certificate.", show_default="none"
         ),
-    ],
-    "key": Annotated[
+    ] = None,
+    key: Annotated[
         Path | None,
         typer.Option(
             envvar="WINNOW_KEY", help="File of the private key of --cert.", show_default="none"
         ),
-    ],
-    "token_file": Annotated[
+    ] = None,
+    token_file: Annotated[
         Path | None,
         typer.Option(
             envvar="WINNOW_TOKEN_FILE",
-            help=f"File with your token, made by `winnow keys new`; or set {TOKEN_VARIABLE} to it.",
+            help=f"File with your token, made by `winnow keys new`. {TOKEN_VARIABLE} can hold the "
+            "token instead.",
             show_default="none",
         ),
-    ],
-}
-_DEFAULTS: dict[str, Any] = {"tls": False}
-
-
-def with_credentials(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command these options in place of its argument `credentials`."""
-    signature = inspect.signature(command)
-    own = [each for name, each in signature.parameters.items() if name != "credentials"]
-    added = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=_DEFAULTS.get(name),
-            annotation=annotation,
-        )
-        for name, annotation in _OPTIONS.items()
-    ]
-
-    @functools.wraps(command)
-    def wrapped(**given: Any) -> None:
-        credentials = _settled({name: given.pop(name) for name in _OPTIONS})
-        command(**given, credentials=credentials)
-
-    named = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
-    wrapped.__signature__ = signature.replace(parameters=[*named, *added])  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {each.name: each.annotation for each in (*named, *added)}
-    return wrapped
-
-
-def _settled(options: dict[str, Any]) -> Credentials:
-    token = "" if options["token_file"] else os.environ.get(TOKEN_VARIABLE, "")
+    ] = None,
+) -> Credentials:
+    token = "" if token_file else os.environ.get(TOKEN_VARIABLE, "").strip()
     try:
-        return Credentials(**options, token=token.strip())
+        return Credentials(tls=tls, ca=ca, cert=cert, key=key, token_file=token_file, token=token)
     except InvalidRequestError as error:
         violation = error.violations[0]
         raise typer.BadParameter(
             violation.description, param_hint=f"--{violation.field}"
         ) from error
+
+
+def with_credentials(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command the options above in place of its parameter `credentials`."""
+    added = list(inspect.signature(_credentials).parameters.values())
+    given = inspect.signature(command).parameters.values()
+    own = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for each in given
+        if each.name != "credentials"
+    ]
+
+    @functools.wraps(command)
+    def wrapped(**options: Any) -> None:
+        credentials = _credentials(**{each.name: options.pop(each.name) for each in added})
+        command(**options, credentials=credentials)
+
+    wrapped.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {each.name: each.annotation for each in (*own, *added)}
+    return wrapped
 
 
 def flags(credentials: Credentials) -> list[str]:

@@ -15,16 +15,15 @@ from rich.console import Console
 from whole_bundle import WHOLE
 
 from winnow.bundle import default_bundle
-from winnow.cli.pareto import levers
+from winnow.cli.output import as_plain
 from winnow.cli.pareto import run as running
-from winnow.cli.pareto.cli import _advice, milliseconds
+from winnow.cli.pareto.cli import _advice
 from winnow.cli.pareto.figures import PointFigures, figures, front, recommend
-from winnow.cli.pareto.measure import measure
 from winnow.cli.pareto.outcome import JudgedReply, append, digest, load
-from winnow.cli.pareto.plot import plot
-from winnow.cli.pareto.point import Deployment, Point, grid, unjudged, untuned
-from winnow.cli.pareto.report import reasons, table, write
-from winnow.cli.pareto.run import Questions, _about
+from winnow.cli.pareto.point import Deployment, Point, grid, lever_points, timed_only, untuned
+from winnow.cli.pareto.report import plot, reasons, table, write
+from winnow.cli.pareto.run import Questions, _circumstances, measure
+from winnow.cli.quantities import milliseconds
 from winnow.cli.questions import AskedQuestion
 from winnow.domain.question import Retriever
 from winnow.domain.shard import INDEX_FILE
@@ -38,12 +37,35 @@ SIZES = {"p": 48.0, "q": 48.0}
 def outcome(
     point: str, number: int = 0, ms: float = 10.0, right: bool = True, file: str = "a"
 ) -> JudgedReply:
-    return JudgedReply(point, file, number, ms, right, float(right), 5)
+    return JudgedReply(
+        point=point,
+        questions=file,
+        number=number,
+        milliseconds=ms,
+        exact_match=right,
+        f1=float(right),
+        read=5,
+    )
+
+
+def failed_outcome(point: str, number: int = 0, error: str = "", file: str = "a") -> JudgedReply:
+    right = outcome(point, number, ms=0.0, right=False, file=file)
+    return replace(right, read=0, failed=True, error=error)
 
 
 def at(point: str, exact: float, p50: float) -> PointFigures:
     return PointFigures(
-        point, exact, {"a": (exact, exact)}, p50, 2 * p50, p50, 5.0, 4.0, 10, 0, 48.0
+        point=point,
+        exact_match=exact,
+        by_file={"a": (exact, exact)},
+        p50=p50,
+        p95=2 * p50,
+        mean=p50,
+        read=5.0,
+        needed=4.0,
+        questions=10,
+        failed=0,
+        megabytes=48.0,
     )
 
 
@@ -78,7 +100,7 @@ def test_a_budget_of_latency_buys_the_most_accurate_within_it() -> None:
 def test_files_count_alike_and_failures_count_as_wrong() -> None:
     many = [outcome("p", n, right=True) for n in range(90)]
     few = [outcome("p", n, right=False, file="b") for n in range(9)]
-    failed = JudgedReply("p", "b", 9, 0.0, False, 0.0, 0, failed=True)
+    failed = failed_outcome("p", 9, file="b")
     (found,) = figures([*many, *few, failed], {"p": 48.0})
     assert found.exact_match == pytest.approx(50)
     assert (found.questions, found.failed) == (100, 1)
@@ -133,7 +155,7 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_made(
         (tmp_path / name).parent.mkdir()
         answers = [] if "bare" in name else ["Ada"]
         (tmp_path / name).write_text(json.dumps({"question": "Who?", "answers": answers}))
-    points = grid([default_bundle()], ["auto"], [Retriever.HYBRID], [1], [0.0])
+    points = grid([default_bundle()], ["auto"], [Retriever.HYBRID], passages=[1], losses=[0.0])
     out = tmp_path / "out"
     with pytest.raises(WinnowError, match=said):
         measure(points, tmp_path / "index", [tmp_path / name for name in files], 10, out)
@@ -146,7 +168,7 @@ def test_results_that_cannot_be_written_are_found_out_before_anything_is_asked(
     questions = tmp_path / "dev.jsonl"
     questions.write_text(json.dumps({"question": "Who?", "answers": ["Ada"]}))
     (tmp_path / "out" / "points.csv").mkdir(parents=True)
-    points = grid([default_bundle()], ["auto"], [Retriever.HYBRID], [1], [0.0])
+    points = grid([default_bundle()], ["auto"], [Retriever.HYBRID], passages=[1], losses=[0.0])
     with pytest.raises(WinnowError, match=r"cannot write .*points\.csv"):
         measure(points, tmp_path / "index", [questions], 10, tmp_path / "out")
     assert [each.name for each in (tmp_path / "out").iterdir()] == ["points.csv"]
@@ -157,9 +179,7 @@ def test_results_that_cannot_be_written_are_found_out_before_anything_is_asked(
 
 def test_what_fails_makes_a_point_slow_and_is_not_recommended() -> None:
     """A time-out has no time, and would else make the others look fast."""
-    failed = JudgedReply(
-        "q", "a", 0, 0.0, False, 0.0, 0, failed=True, error="DEADLINE_EXCEEDED: late"
-    )
+    failed = failed_outcome("q", error="DEADLINE_EXCEEDED: late")
     mostly = [replace(failed, number=n) for n in range(8)]
     found = figures([*mostly, outcome("q", 8, ms=1.0), outcome("p", 0, ms=50.0)], SIZES)
     by_point = {each.point: each for each in found}
@@ -177,11 +197,15 @@ def test_what_fails_makes_a_point_slow_and_is_not_recommended() -> None:
     ("plane", "wanted", "said"),
     [
         ([at("slow", 60, 50), at("fast", 40, 5)], None, "budget; the fastest one is fast"),
-        ([at("slow", 60, 50), at("fast", 40, 5)], 70.0, "so right; the most accurate one is slow"),
+        (
+            [at("slow", 60, 50), at("fast", 40, 5)],
+            70.0,
+            "as accurate; the most accurate one is slow",
+        ),
         (
             [at("slow", 60, 50), at("fast", 40, 5)],
             50.0,
-            "so right is within the budget; the fastest one is slow",
+            "as accurate is within the budget; the fastest one is slow",
         ),
         ([replace(at("timed", 0, 1), exact_match=None)], None, "no point has an accuracy"),
         ([at("gone", 0, math.inf)], None, "no point has an accuracy"),
@@ -199,11 +223,11 @@ def test_an_outcome_of_other_settings_or_flags_is_not_taken_over(
     (tmp_path / INDEX_FILE).write_text('{"shards": 1}')
     plain, slow = Deployment("plain", WHOLE), untuned(WHOLE)
     points = [Point(plain, 10), Point(plain, 5), Point(slow, 10)]
-    about = _about(points, tmp_path)
+    about = _circumstances(points, tmp_path)
     assert about[points[0].name] == about[points[1].name] != about[points[2].name]
-    assert about == _about(points, tmp_path)
+    assert about == _circumstances(points, tmp_path)
     monkeypatch.setenv("WINNOW_NODE_READER_THREADS", "1")
-    assert about[points[0].name] != _about(points, tmp_path)[points[0].name]
+    assert about[points[0].name] != _circumstances(points, tmp_path)[points[0].name]
 
 
 def test_a_reader_in_halves_is_refused_as_the_untuned_one_before_anything_starts() -> None:
@@ -214,11 +238,11 @@ def test_a_reader_in_halves_is_refused_as_the_untuned_one_before_anything_starts
 def test_what_was_measured_without_states_is_not_taken_over_with_them(tmp_path: Path) -> None:
     (tmp_path / INDEX_FILE).write_text('{"shards": 1}')
     points = [Point(Deployment(each.name, each), 10) for each in (WHOLE, default_bundle())]
-    without = _about(points, tmp_path)
+    without = _circumstances(points, tmp_path)
     (tmp_path / "live").mkdir()
     (tmp_path / "live" / "states.json").write_text("{}")
     whole, halves = (point.name for point in points)
-    now = _about(points, tmp_path)
+    now = _circumstances(points, tmp_path)
     assert now[halves] != without[halves]
     assert now[whole] == without[whole]
 
@@ -274,20 +298,26 @@ async def test_a_run_that_goes_on_starts_and_asks_only_what_is_left(
 
 
 def test_a_point_that_always_failed_says_why_and_has_no_times() -> None:
-    failed = JudgedReply("p", "a", 0, 0.0, False, 0.0, 0, failed=True, error="UNAVAILABLE: gone")
+    failed = failed_outcome("p", error="UNAVAILABLE: gone")
     (found,) = figures([failed], {"p": 48.0})
-    values = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    values = json.loads(json.dumps(as_plain(found), allow_nan=False))
     assert (values["p50"], values["errors"]) == (None, {"UNAVAILABLE": 1})
-    assert reasons([found]) == ["p: 1 failed: UNAVAILABLE: gone"]
+    assert list(reasons([found])) == ["p: 1 failed: UNAVAILABLE: gone"]
 
 
 def test_a_grid_has_every_combination_once() -> None:
-    points = grid([default_bundle()], ["auto", "onnxruntime"], list(Retriever), [1, 10], [0.0, 0.3])
+    points = grid(
+        [default_bundle()],
+        ["auto", "onnxruntime"],
+        list(Retriever),
+        passages=[1, 10],
+        losses=[0.0, 0.3],
+    )
     assert len({point.name for point in points}) == len(points) == 2 * (4 + 2 + 2)
 
 
 def test_all_but_hybrid_retrieval_promise_no_loss_which_a_front_node_would_refuse() -> None:
-    points = grid([default_bundle()], ["auto"], list(Retriever), [1], [0.3])
+    points = grid([default_bundle()], ["auto"], list(Retriever), passages=[1], losses=[0.3])
     losses = {point.retriever: point.max_loss for point in points}
     assert losses == {Retriever.DENSE: 0.0, Retriever.SPARSE: 0.0, Retriever.HYBRID: 0.3}
 
@@ -302,13 +332,13 @@ def test_what_is_untuned_is_asked_few_questions_and_timed_only() -> None:
         for point in (brief, whole)
     }
     assert asked == {brief.name: [0, 10, 20], whole.name: list(range(25))}
-    assert unjudged([brief, whole]) == {brief.name}
+    assert timed_only([brief, whole]) == {brief.name}
 
 
 def test_the_story_of_the_levers_ends_with_the_last_bundle_and_stopping(tmp_path: Path) -> None:
     small = tmp_path / "small"
     shutil.copytree(default_bundle(), small)
-    points = levers.steps([WHOLE, small], threads=4, passages=10, fewer=3, max_loss=0.3)
+    points = lever_points([WHOLE, small], threads=4, passages=10, fewer=3, max_loss=0.3)
     first, last = points[0].deployment, points[-1].deployment
     assert "--pad-to" in first.front
     assert first.node[-2:] == ("--reader-threads", "1")
@@ -359,10 +389,10 @@ def test_a_table_shows_whole_names_and_figures_in_any_terminal(columns: int, see
 
 @pytest.mark.parametrize(("text", "value"), [("50ms", 50), ("0.2s", 200), ("50", 50)])
 def test_durations_have_units(text: str, value: float) -> None:
-    assert milliseconds(text) == value
+    assert milliseconds("--p99", text) == value
 
 
 @pytest.mark.parametrize("text", ["soon", "ms", "5 minutes", "nan", "infs", "-1ms", "0"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(typer.BadParameter):
-        milliseconds(text)
+        milliseconds("--p99", text)

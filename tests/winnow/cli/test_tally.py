@@ -2,7 +2,8 @@
 
 import pytest
 
-from winnow.cli.evaluation.tally import QuestionOutcome, report
+from winnow.cli.asking import QuestionOutcome
+from winnow.cli.evaluation.tally import report
 from winnow.cli.questions import AskedQuestion
 from winnow.v1 import answer_pb2
 

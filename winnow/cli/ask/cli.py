@@ -7,14 +7,19 @@ import typer
 
 from winnow import signals
 from winnow.cli.access import with_credentials
-from winnow.cli.addresses import DEFAULT_ADDRESS, FrontAddress
-from winnow.cli.ask.desk import Desk
-from winnow.cli.ask.positions import positions
+from winnow.cli.ask.session import AskSession
 from winnow.cli.exits import FAILED
-from winnow.cli.filtering import Where
-from winnow.cli.predict.ids import head_ids
-from winnow.cli.stopping import MaxLoss
-from winnow.client import AsyncClient, Credentials, Options, ReadScope, Reply, Retriever
+from winnow.cli.options import (
+    DEFAULT_ADDRESS,
+    FrontAddress,
+    MaxLoss,
+    WantedReadScope,
+    WantedRetriever,
+    Where,
+    positions,
+    separated,
+)
+from winnow.client import AsyncClient, Credentials, Options, Reply
 
 
 @with_credentials
@@ -35,8 +40,8 @@ def ask(
         bool,
         typer.Option(
             "--timings",
-            help="Show where the time went: each stage, each call to a shard, each passage that "
-            "was read. --json always has it.",
+            help="Show when each stage, each call to a shard and each read ran. --json always has "
+            "these times.",
         ),
     ] = False,
     passages_to_read: Annotated[
@@ -53,22 +58,8 @@ def ask(
         ),
     ] = None,
     max_loss: MaxLoss = None,
-    read_scope: Annotated[
-        ReadScope | None,
-        typer.Option(
-            case_sensitive=False,
-            help="Read the best passages of the whole cluster, or of each shard.",
-            show_default="the server's",
-        ),
-    ] = None,
-    retriever: Annotated[
-        Retriever | None,
-        typer.Option(
-            case_sensitive=False,
-            help="Find passages by meaning (dense), by words (sparse), or by both (hybrid).",
-            show_default="the server's",
-        ),
-    ] = None,
+    read_scope: WantedReadScope = None,
+    retriever: WantedRetriever = None,
     where: Where = "",
     heads: Annotated[
         str,
@@ -77,15 +68,14 @@ def ask(
         ),
     ] = "",
     fresh: Annotated[
-        bool,
-        typer.Option("--fresh", help="Read passages even if the answer is known from before."),
+        bool, typer.Option("--fresh", help="Read passages even if the answer is cached.")
     ] = False,
     after: Annotated[
         str,
         typer.Option(
             metavar="SHARD:SEQUENCE,...",
-            help="Writes that the answer must know of: their positions, as put and delete return "
-            "them, separated by commas.",
+            help="Positions of writes that the answer must include, separated by commas. Put and "
+            "delete return them.",
             show_default="none",
         ),
     ] = "",
@@ -96,8 +86,8 @@ def ask(
 ) -> None:
     """Ask a running cluster, and see the answer in its passage.
 
-    Without a question there is a prompt, until Ctrl-D or `exit`; Ctrl-C gives up a question there.
-    Where standard input is a file or a pipe, every line of it is a question.
+    Without a question, there is a prompt. Ctrl-D or `exit` ends it; Ctrl-C gives up a question.
+    Where standard input is a file or a pipe, each of its lines is a question.
 
     With --json, every reply is one line with the keys:
       question, answer (null if none is likely), has_answer, request_id,
@@ -130,7 +120,7 @@ def ask(
         read_scope=read_scope,
         retriever=retriever,
         where=where,
-        heads=head_ids(heads),
+        heads=separated(heads),
         fresh=fresh,
         after=positions(after),
     )
@@ -139,12 +129,12 @@ def ask(
         async with AsyncClient(address, credentials=credentials) as client:
             return await client.ask(text, timeout=timeout, **options)
 
-    desk = Desk(lambda text: signals.run(put(text)), as_json, timings)
+    session = AskSession(lambda text: signals.run(put(text)), as_json, timings)
     if question:
-        replied = desk.answer(" ".join(question))
+        replied = session.answer(" ".join(question))
     elif sys.stdin.isatty():
-        replied = desk.prompt()
+        replied = session.prompt()
     else:
-        replied = desk.answer_lines(sys.stdin)
+        replied = session.answer_lines(sys.stdin)
     if not replied:
         raise typer.Exit(FAILED)

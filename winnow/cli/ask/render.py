@@ -1,4 +1,4 @@
-"""A reply as a terminal, or a pipe, shows it. Pure: a reply in, something printable out."""
+"""A reply as a terminal or a pipe shows it. Pure: it turns a reply into printable parts."""
 
 from collections.abc import Iterator
 
@@ -7,19 +7,19 @@ from rich.panel import Panel
 from rich.text import Text
 
 from winnow.cli.ask.timeline import timeline
-from winnow.cli.ask.words import harmless, highlighted
+from winnow.cli.output import MARK, harmless
 from winnow.cli.predict.render import heads_shown
 from winnow.client import Answer, Coverage, Reply, ShardStatus
 from winnow.quoting import many, were
 
 _MOST_SHARDS = 8
-_UNSUREST, _SUREST = 0.01, 0.99
+_LEAST, _MOST = 0.01, 0.99
 
 
 def shown(reply: Reply, width: int, plain: bool, timings: bool = False) -> Group:
-    """All that is shown of a reply, in `width` columns; `plain` without frames and styles.
+    """All parts of a reply, in `width` columns; `plain` has no frames and styles.
 
-    `timings` adds when each stage, each call to a shard and each read was.
+    `timings` adds when each stage, each call to a shard and each read ran.
     """
     parts: list[RenderableType] = []
     for part in (
@@ -37,29 +37,37 @@ def shown(reply: Reply, width: int, plain: bool, timings: bool = False) -> Group
 
 
 def _head(reply: Reply, plain: bool) -> Iterator[RenderableType]:
-    """The best answer, large, and its passage; or that there is none."""
+    """The best answer, large, and its passage; or a line that no answer is likely."""
     if reply.answer is None:
         yield Text("no answer is likely", style="bold yellow")
         return
     best = reply.answers[0]
-    said = Text(harmless(best.text), style="bold green")
-    yield said if plain else Panel(said, padding=(1, 4), expand=False)
+    words = Text(harmless(best.text), style="bold green")
+    yield words if plain else Panel(words, padding=(1, 4), expand=False)
     yield Text()
     if best.passage.title:
         yield Text(harmless(best.passage.title), style="bold")
     yield highlighted(best, plain)
-    sure = "" if best.confidence is None else f"confidence {_percent(best.confidence)}, "
-    yield Text(
-        f"{sure}score {best.score:.2f}, passage {harmless(best.passage.id)}, shard {best.shard}",
-        style="dim",
-    )
+    confidence = "" if best.confidence is None else f"confidence {_percent(best.confidence)}, "
+    source = f"passage {harmless(best.passage.id)}, shard {best.shard}"
+    yield Text(f"{confidence}score {best.score:.2f}, {source}", style="dim")
+
+
+def highlighted(answer: Answer, plain: bool) -> Text:
+    """The passage with the words of the answer marked; by asterisks if `plain`."""
+    words = harmless(answer.passage.text, lines=True)
+    if answer.start >= answer.end:
+        return Text(words)
+    found = words[answer.start : answer.end]
+    mark, style = ("**", "") if plain else ("", MARK)
+    return Text.assemble(words[: answer.start], mark, (found, style), mark, words[answer.end :])
 
 
 def _candidates(reply: Reply) -> Iterator[Text]:
-    """The answers that are not shown as one."""
-    others = reply.answers[1:] if reply.answer is not None else reply.answers
+    """The answers that are not shown large."""
+    likely = reply.answer is not None
+    others = reply.answers[1:] if likely else reply.answers
     if others:
-        likely = reply.answer is not None
         yield Text("other candidates" if likely else "candidates", style="dim")
     for answer in others:
         yield _candidate(answer)
@@ -68,29 +76,29 @@ def _candidates(reply: Reply) -> Iterator[Text]:
 def _candidate(answer: Answer) -> Text:
     title = harmless(answer.passage.title)
     score = f"score {answer.score:.2f}"
-    sure = score if answer.confidence is None else f"{_percent(answer.confidence):>5}"
+    rated = score if answer.confidence is None else f"{_percent(answer.confidence):>5}"
     return Text.assemble(
-        (f"{sure}  ", "dim"),
+        (f"{rated}  ", "dim"),
         (harmless(answer.text) or "(no words)", "bold"),
         (f"  {title}" if title else "", "dim"),
     )
 
 
 def _percent(confidence: float) -> str:
-    """A probability in whole percent; none is called impossible or certain."""
-    if confidence > _SUREST:
-        return f">{_SUREST:.0%}"
-    return f"{confidence:.0%}" if confidence >= _UNSUREST else f"<{_UNSUREST:.0%}"
+    """A probability in whole percent, never 0 % or 100 %."""
+    if confidence > _MOST:
+        return f">{_MOST:.0%}"
+    return f"{confidence:.0%}" if confidence >= _LEAST else f"<{_LEAST:.0%}"
 
 
 def _notes(reply: Reply) -> Iterator[Text]:
-    """What makes this reply less than it might be."""
+    """Why this reply may be worse than a complete one."""
     if not reply.coverage.complete:
         yield from _uncovered(reply.coverage)
     if reply.dimmed:
         yield Text(
-            f"too much to do: {reply.passages_granted} of {were(reply.passages_asked, 'passage')} "
-            "let in to be read",
+            f"overloaded: {reply.passages_granted} of {were(reply.passages_asked, 'passage')} "
+            "admitted for reading",
             style="yellow",
         )
     if reply.question_truncated:
@@ -111,10 +119,10 @@ def _uncovered(coverage: Coverage) -> Iterator[Text]:
 
 
 def _cost(reply: Reply) -> Iterator[Text]:
-    """How long it took, how many passages were read, and how many of them ahead and in vain."""
+    """The time that the question took, and the passages that it read and needed."""
     took = f"{reply.timings.total_ms:.1f} ms"
     if reply.cached:
-        yield Text(f"{took}, the answer was known", style="dim")
+        yield Text(f"{took}, answered from the cache", style="dim")
         return
     needed = reply.passages_read if reply.passages_needed is None else reply.passages_needed
     ahead = f", {needed} of them needed" if needed < reply.passages_read else ""

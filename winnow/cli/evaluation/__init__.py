@@ -1,1 +1,1 @@
-"""How right and how fast the answers of a running system are."""
+"""`winnow evaluate`: how right and how fast the answers of a running system are."""

@@ -1,18 +1,19 @@
-"""Replies as JSON lines, for looking into what was answered and why."""
+"""Replies as JSON lines, to find out what was answered and why."""
 
 import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from winnow.cli.evaluation.tally import QuestionOutcome, max_loss_of, same
-from winnow.cli.outputs import writing
+from winnow.cli.asking import QuestionOutcome, max_loss_of
+from winnow.cli.evaluation.tally import same
+from winnow.cli.result_files import writing
 from winnow.errors import WinnowError
 from winnow.v1 import answer_pb2
 
 
 def write_replies(outcomes: Iterable[QuestionOutcome], path: Path) -> None:
-    """Writes one line per question: what was accepted, what was answered, best first.
+    """Writes one line per question, with its accepted answers and the answers found, best first.
 
     Raises:
         WinnowError: the file cannot be written.
@@ -23,11 +24,11 @@ def write_replies(outcomes: Iterable[QuestionOutcome], path: Path) -> None:
             file.write(json.dumps(_row(outcome), ensure_ascii=False) + "\n")
 
 
-def read_whole_replies(path: Path) -> list[dict[str, Any]]:
-    """The lines of a file that `write_replies` wrote, if every passage was read.
+def read_complete_replies(path: Path) -> list[dict[str, Any]]:
+    """The lines of a file that `write_replies` wrote with every passage read.
 
     Raises:
-        WinnowError: reading may have stopped early, so passages may be missing.
+        WinnowError: reading may have stopped early, so that passages may be missing.
 
     """
     with path.open(encoding="utf-8") as file:

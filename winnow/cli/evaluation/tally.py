@@ -1,20 +1,16 @@
-"""From one reply to figures, and from many to a report. Pure.
+"""Figures from replies. Pure.
 
-One reply that lists every passage read tells what reading fewer would have answered: the passages
-are read in the order of their hybrid distance, and scores do not depend on what else is read. So it
-is where reading may stop early, too: looks come after the same passages whatever their number. But
-the passages that were then left unread are not told, and recall is of those as well.
+A reply that lists every passage read tells what reading fewer passages would have answered: the
+passages are read in the order of their hybrid distance, and scores do not depend on what else is
+read. This also holds where reading may stop early: it is decided after the same passages for any
+number of passages to read. But the reply does not list the passages that were then left unread, and
+recall counts those, too.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-import numpy as np
-
-from winnow.cli.failures import failures
-from winnow.cli.questions import AskedQuestion
-from winnow.convert import answer as convert
+from winnow.cli.asking import QuestionOutcome, failures, max_loss_of, mean, needed_by, percentiles
 from winnow.domain.answered import dimmed
 from winnow.text.scores import exact_match, f1, normalise
 from winnow.v1 import answer_pb2
@@ -22,78 +18,63 @@ from winnow.v1 import answer_pb2
 STEPS = (1, 2, 5, 10, 20, 50, 100)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AccuracyFigures:
-    """Shares of questions, in percent, after reading so many passages."""
+    """Shares of questions, in percent, after reading a number of passages."""
 
     passages: int
     exact_match: float
     f1: float
     recall_by_answer: float | None
-    """A passage contains an accepted answer; none where reading may have stopped early."""
+    """A passage contains an accepted answer; None where reading may have stopped early."""
     recall_by_passage: float | None
-    """The gold passage is among them; none there, too, and where the file gives no contexts."""
+    """The gold passage was read; None in the same case, and where the file has no contexts."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What `winnow evaluate` says."""
+    """What `winnow evaluate` shows."""
 
     questions: int
     without_answers: int
-    """Questions with nothing to compare with: asked, and left out of the figures."""
+    """Questions without accepted answers: they are asked, and left out of the figures."""
     failed: int
     errors: dict[str, int]
     """Failed questions by status."""
     said: dict[str, str]
-    """What the first of each status said."""
+    """The first message of each status."""
     incomplete: int
     """Replies that did not cover the whole index."""
     dimmed: int
-    """Replies for which fewer passages were read than were asked for and needed: there was too much
-    to do.
+    """Replies for which an overloaded front node read fewer passages than were asked for and
+    needed.
     """
     figures: tuple[AccuracyFigures, ...]
     p50_ms: float
     p95_ms: float
     p99_ms: float
     passages_read: float
-    """Mean of one question, also those read ahead in vain."""
+    """Mean of one question; it counts passages that were read ahead and not needed, too."""
     passages_needed: float | None
-    """Mean of one question: those that its answers rest on; none if the front is too old to say."""
+    """Mean of the passages that answers rest on; None if the front node is too old to say."""
     max_loss: float | None
-    """Exact match, in percent, that stopping early might lose, as replies say; 0 if every passage
-    was read. What was asked for if no reply says it, and none if that was left to the server.
+    """Accuracy budget, as replies name it; 0 if every passage was read. If no reply names it, what
+    was asked for; None if that was left to the server.
     """
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionOutcome:
-    """One question's reply and the seconds it took; no reply if it failed."""
-
-    asked: AskedQuestion
-    reply: answer_pb2.AnswerResponse | None
-    seconds: float
-    error: str = ""
-    """Why it failed: status, colon, words."""
 
 
 def report(outcomes: Sequence[QuestionOutcome], most: int, max_loss: float | None = None) -> Report:
     """The figures of all outcomes for 1 to `most` passages; a failed question counts as wrong.
 
-    `max_loss`: what every request said; none if it was left to the server.
+    `max_loss`: what every request asked for; None if that was left to the server.
     """
     why = failures(outcome.error for outcome in outcomes if outcome.reply is None)
     judged = [outcome for outcome in outcomes if outcome.asked.answers]
     replies = [outcome.reply for outcome in outcomes if outcome.reply is not None]
     times = [outcome.seconds * 1e3 for outcome in outcomes if outcome.reply is not None]
-    p50, p95, p99 = np.percentile(times, [50, 95, 99]).tolist() if times else (0.0, 0.0, 0.0)
+    p50, p95, p99 = percentiles(times, 50, 95, 99)
     steps = sorted({step for step in STEPS if step < most} | {most})
-    needed = [r.passages_needed for r in replies if r.HasField("passages_needed")]
+    needed = [count for reply in replies if (count := needed_by(reply)) is not None]
     lost = max((loss for r in replies if (loss := max_loss_of(r)) is not None), default=max_loss)
     return Report(
         questions=len(outcomes),
@@ -102,44 +83,37 @@ def report(outcomes: Sequence[QuestionOutcome], most: int, max_loss: float | Non
         errors=why.errors,
         said=why.said,
         incomplete=sum(not reply.coverage.complete for reply in replies),
-        dimmed=sum(map(_dimmed, replies)),
+        dimmed=sum(
+            dimmed(r.passages_asked, r.passages_granted, needed_by(r), max_loss_of(r))
+            for r in replies
+        ),
         figures=tuple(_figures(judged, step, lost == 0) for step in steps),
         p50_ms=p50,
         p95_ms=p95,
         p99_ms=p99,
-        passages_read=float(np.mean([r.passages_read for r in replies])) if replies else 0.0,
-        passages_needed=float(np.mean(needed)) if needed else None,
+        passages_read=mean([reply.passages_read for reply in replies]),
+        passages_needed=mean(needed) if needed else None,
         max_loss=lost,
     )
 
 
-def _dimmed(reply: answer_pb2.AnswerResponse) -> bool:
-    needed = reply.passages_needed if reply.HasField("passages_needed") else None
-    return dimmed(reply.passages_asked, reply.passages_granted, needed, max_loss_of(reply))
-
-
-def max_loss_of(reply: answer_pb2.AnswerResponse) -> float | None:
-    """What stopping early might lose, in percent; none if the front is too old to say."""
-    return convert.decimal(reply.max_loss) if reply.HasField("max_loss") else None
-
-
-def _figures(outcomes: Sequence[QuestionOutcome], passages: int, whole: bool) -> AccuracyFigures:
-    """`whole`: whether every passage was read, so that recall can be told."""
+def _figures(outcomes: Sequence[QuestionOutcome], passages: int, all_read: bool) -> AccuracyFigures:
+    """`all_read`: whether every passage was read, so that recall is known."""
     matches, overlaps, by_answer, by_passage = [], [], [], []
     for outcome in outcomes:
         asked, near = outcome.asked, _nearest(outcome.reply, passages)
-        said = max(near, key=lambda answer: answer.score).text if near else ""
-        matches.append(exact_match(said, asked.answers))
-        overlaps.append(f1(said, asked.answers))
+        answer = max(near, key=lambda answer: answer.score).text if near else ""
+        matches.append(exact_match(answer, asked.answers))
+        overlaps.append(f1(answer, asked.answers))
         by_answer.append(any(_contains(a.passage.text, asked.answers) for a in near))
         if asked.context is not None:
             by_passage.append(any(same(a.passage.text, asked.context) for a in near))
     return AccuracyFigures(
-        passages,
-        _percent(matches),
-        _percent(overlaps),
-        _percent(by_answer) if whole else None,
-        _percent(by_passage) if by_passage and whole else None,
+        passages=passages,
+        exact_match=100 * mean(matches),
+        f1=100 * mean(overlaps),
+        recall_by_answer=100 * mean(by_answer) if all_read else None,
+        recall_by_passage=100 * mean(by_passage) if by_passage and all_read else None,
     )
 
 
@@ -156,9 +130,5 @@ def _contains(text: str, answers: Sequence[str]) -> bool:
 
 
 def same(text: str, context: str) -> bool:
-    """Whether two texts are one passage, white space aside."""
+    """Whether two texts are the same but for white space."""
     return text.split() == context.split()
-
-
-def _percent(values: Sequence[float]) -> float:
-    return 100.0 * float(np.mean(values)) if values else 0.0

@@ -11,11 +11,11 @@ import typer
 
 from winnow import signals
 from winnow.cli.access import flags, with_credentials
-from winnow.cli.addresses import FrontAddress
 from winnow.cli.feed.batches import FeedBatch
 from winnow.cli.feed.job import FeedJob, FeedPlan
 from winnow.cli.feed.source import STDIN
 from winnow.cli.feed.telling import FeedProgress
+from winnow.cli.options import FrontAddress
 from winnow.client import AsyncClient, Credentials, Outcome, WriteResult
 from winnow.client.feeding import DEFAULT_FEED_ADDRESS
 from winnow.quoting import are, many, were

@@ -1,81 +1,68 @@
-"""What was measured, step by step. Pure."""
+"""The figures of each step, from the results of workers. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
-import numpy as np
-
+from winnow.cli.asking import percentiles
 from winnow.cli.ladder.steps import LadderStep
 from winnow.cli.ladder.worker import WorkerResult
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rung:
     """A step, measured in several rounds. Latencies are of texts, in milliseconds."""
 
     name: str
     requests: int
-    """Texts, of all workers and rounds."""
+    """Texts of all workers and rounds."""
     p50_ms: float
     p95_ms: float
     p99_ms: float
     rates: tuple[float, ...]
     """Predictions a second of all workers, in each round."""
     rate: float
-    """Their median."""
+    """Median of the rates."""
     hit_rate: float | None
-    """Share of the texts that were encoded before; None without a cache."""
+    """Share of the texts that were in the cache; None without a cache."""
     times_first: float
-    """Predictions a second, as a multiple of the first step's."""
+    """Predictions a second, as a multiple of those of the first step."""
     times_before: float
-    """And of the step's before this one."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+    """Predictions a second, as a multiple of those of the step before this one."""
 
 
 def rungs(
     steps: Sequence[LadderStep], rounds: Sequence[Sequence[Sequence[WorkerResult]]]
 ) -> list[Rung]:
-    """The figures of every step: `rounds` hold what each worker did at each step, in turn.
+    """The figures of every step. `rounds` has, by round and step, the result of each worker.
 
-    Factors are medians over rounds: each compares steps that were measured right after another.
+    Factors are medians over rounds: each factor compares steps of the same round.
     """
     rates = [[_rate(step, done) for step, done in zip(steps, each, strict=True)] for each in rounds]
-    return [
-        _rung(step, place, [each[place] for each in rounds], rates)
-        for place, step in enumerate(steps)
-    ]
+    found = []
+    for place, step in enumerate(steps):
+        results = [result for each in rounds for result in each[place]]
+        latencies = [1e3 * seconds for result in results for seconds in result.latencies]
+        p50, p95, p99 = percentiles(latencies, 50, 95, 99)
+        own = tuple(each[place] for each in rates)
+        hits = sum(result.hits for result in results)
+        found.append(
+            Rung(
+                name=step.name,
+                requests=len(latencies),
+                p50_ms=p50,
+                p95_ms=p95,
+                p99_ms=p99,
+                rates=own,
+                rate=median(own),
+                hit_rate=hits / len(latencies) if step.cached else None,
+                times_first=median(each[place] / each[0] for each in rates),
+                times_before=median(each[place] / each[max(place - 1, 0)] for each in rates),
+            )
+        )
+    return found
 
 
-def _rung(
-    step: LadderStep,
-    place: int,
-    done: Sequence[Sequence[WorkerResult]],
-    rates: Sequence[Sequence[float]],
-) -> Rung:
-    parts = [part for workers in done for part in workers]
-    latencies = np.concatenate([np.asarray(part.latencies) for part in parts]) * 1e3
-    p50, p95, p99 = np.percentile(latencies, [50, 95, 99]).tolist()
-    own = tuple(each[place] for each in rates)
-    before = max(place - 1, 0)
-    return Rung(
-        step.name,
-        len(latencies),
-        p50,
-        p95,
-        p99,
-        own,
-        median(own),
-        sum(part.hits for part in parts) / len(latencies) if step.cached else None,
-        median(each[place] / each[0] for each in rates),
-        median(each[place] / each[before] for each in rates),
-    )
-
-
-def _rate(step: LadderStep, done: Sequence[WorkerResult]) -> float:
-    """Each worker has its own time: the last one may go on for longer than the others."""
-    return step.predictions * sum(len(part.latencies) / part.seconds for part in done)
+def _rate(step: LadderStep, results: Sequence[WorkerResult]) -> float:
+    """Each worker's rate is over its own time: the last one may run longer than the others."""
+    return step.predictions * sum(len(each.latencies) / each.seconds for each in results)

@@ -1,6 +1,6 @@
-"""ONNX graphs of encoders of BERT's kind and of heads. Random weights are as fast as trained ones.
+"""ONNX graphs of BERT encoders and of heads. Random weights are as fast as trained ones.
 
-Needs the `ladder` extra, the package onnx, and is only imported where models are made.
+It needs the `ladder` extra, the package onnx, and is imported only where models are made.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 class Graph:
-    """A graph that grows, node by node; every value has a name of its own."""
+    """A graph that is built node by node; every value has a unique name."""
 
     def __init__(self, seed: int) -> None:
         self._chance = np.random.default_rng(seed)
@@ -35,17 +35,17 @@ class Graph:
         return output
 
     def constant(self, values: NDArray[Any]) -> str:
-        """Adds values that stay as they are."""
+        """Adds a constant tensor."""
         name = f"constant_{len(self._weights)}"
         self._weights.append(numpy_helper.from_array(values, name))
         return name
 
     def number(self, value: float) -> str:
-        """Adds a single float32."""
+        """Adds a constant float32."""
         return self.constant(np.array(value, np.float32))
 
     def random(self, *shape: int) -> str:
-        """Adds weights such as BERT begins with."""
+        """Adds weights as BERT is initialised."""
         values = self._chance.standard_normal(shape, dtype=np.float32) * np.float32(0.02)
         return self.constant(values)
 
@@ -55,21 +55,21 @@ class Graph:
         return self.node("Add", product, self.random(into), name=name)
 
     def normalised(self, value: str, width: int) -> str:
-        """Layer normalisation."""
+        """Adds layer normalisation."""
         scale, shift = np.ones(width, np.float32), np.zeros(width, np.float32)
         return self.node(
             "LayerNormalization", value, self.constant(scale), self.constant(shift), epsilon=1e-12
         )
 
     def gelu(self, value: str) -> str:
-        """Gelu as BERT has it, by the error function."""
+        """Adds BERT's gelu, by the error function."""
         scaled = self.node("Div", value, self.number(2**0.5))
         grown = self.node("Add", self.node("Erf", scaled), self.number(1))
         product = self.node("Mul", value, grown)
         return self.node("Mul", product, self.number(0.5))
 
     def model(self, inputs: Sequence[Any], outputs: Sequence[str]) -> Any:
-        """The model with these outputs, whose shapes the runtime finds out."""
+        """The model with these outputs; the runtime infers their shapes."""
         named = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
         graph = helper.make_graph(self._nodes, "ladder", inputs, named, self._weights)
         opset = [helper.make_opsetid("", _OPSET)]
@@ -77,7 +77,7 @@ class Graph:
 
 
 def encoder(shape: EncoderShape, seed: int = 0) -> Any:
-    """Token ids [1, tokens] to `states` [1, tokens, width] and `logits` [1, labels]."""
+    """An encoder: token ids [1, tokens] to `states` [1, tokens, width], `logits` [1, labels]."""
     graph, width = Graph(seed), shape.width
     ids = [
         helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])
@@ -101,7 +101,7 @@ def encoder(shape: EncoderShape, seed: int = 0) -> Any:
 
 
 def head(width: int, seed: int = 0) -> Any:
-    """States [tokens, width] to `logits` [labels]: their mean, one hidden layer, labels."""
+    """A head: states [tokens, width] to `logits` [labels], by mean pooling and a hidden layer."""
     graph = Graph(seed)
     states = helper.make_tensor_value_info("states", TensorProto.FLOAT, ["tokens", width])
     mean = graph.node("ReduceMean", "states", axes=[0], keepdims=1)
@@ -122,7 +122,7 @@ def _embedded(graph: Graph, width: int) -> str:
 
 
 def _mask(graph: Graph) -> str:
-    """[1, 1, 1, tokens]: nothing for tokens, a large negative number for padding."""
+    """[1, 1, 1, tokens]: zero for tokens, a large negative number for padding."""
     given = graph.node("Cast", "attention_mask", to=TensorProto.FLOAT)
     missing = graph.node("Sub", graph.number(1), given)
     masked = graph.node("Mul", missing, graph.number(_MASKED))

@@ -1,7 +1,7 @@
-"""The ladder's models: made on the spot where they are missing, then kept.
+"""The files of the ladder's models. Missing models are made from `graph`, and kept.
 
-Knows files; what is in them is `graph`'s to say. int8 is ONNX Runtime's dynamic quantisation, the
-weights of matrix products per channel, as in every bundle of this project.
+int8 is ONNX Runtime's dynamic quantisation, with the weights of matrix products per channel, as in
+every bundle of this project.
 """
 
 import importlib.util
@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from winnow.cli.ladder.steps import EncoderShape, LadderStep, Precision
-from winnow.cli.outputs import writing
+from winnow.cli.result_files import writing
 from winnow.errors import UnavailableError
 from winnow.packaged import extra, made_files
 
 _FORMAT = 1
-"""Changes whenever the graphs do, so that older files are made anew."""
+"""Part of the directory's name. Raise it when the graphs change: then models are made again."""
 
 
 def directory() -> Path:
-    """Where models are kept."""
+    """The directory of the models."""
     return made_files() / "ladder" / str(_FORMAT)
 
 
@@ -35,7 +35,7 @@ def head_file(place: Path, shape: EncoderShape) -> Path:
 
 
 def make_missing(place: Path, steps: Iterable[LadderStep], say: Callable[[str], None]) -> None:
-    """Makes the models of all steps that are not there yet.
+    """Makes the missing models of all steps.
 
     Raises:
         UnavailableError: models are missing, and so is the package that makes them.
@@ -89,7 +89,9 @@ def _save_head(shape: EncoderShape, to: Path) -> None:
 def _quantise(whole: Path, to: Path) -> None:
     from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415
 
-    logging.getLogger().setLevel(logging.ERROR)  # it advises a step that gains nothing here
+    logging.getLogger().setLevel(
+        logging.ERROR
+    )  # it recommends a preprocessing step that gains nothing here
     quantize_dynamic(
         str(whole),
         str(to),

@@ -1,6 +1,6 @@
-"""A step of the ladder, loaded: texts in, predictions out, in the thread that asks.
+"""The models of a step, which predict in the calling thread.
 
-The sessions are those that services run: one thread each, no spinning, no arena.
+Sessions are as in the services: one thread each, no spinning, no arena.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ States = NDArray[np.float16]
 
 
 class Model:
-    """Predicts as a step does."""
+    """The encoder, heads and cache of a step."""
 
     def __init__(self, place: Path, step: LadderStep, entries: int = 0) -> None:
         """`entries`: encodings that the cache holds, where the step has one."""
@@ -30,20 +30,20 @@ class Model:
         self._encoder: Session = PaddedSession(whole, step.pad_to) if step.pad_to else whole
         file = head_file(place, step.shape)
         self._heads = [OnnxSession(file, ["logits"]) for _ in range(step.heads)]
-        # counted in entries: how long a text is says nothing of how often it comes
+        # counted in entries: the length of a text says nothing about its frequency
         self._kept = Kept[Ids, States](entries)
         self.hits = 0
-        """Texts that were encoded before."""
+        """Texts whose encoding was in the cache."""
 
     def predict(self, ids: Ids) -> list[int]:
-        """The best label of each head, or of the one classifier."""
+        """The best label of each head, or of the classifier."""
         if not self._heads:
             return [int(self._encode(ids).argmax())]
         states = self.states(ids).astype(np.float32)
         return [int(head.run({"states": states})[0].argmax()) for head in self._heads]
 
     def states(self, ids: Ids) -> States:
-        """The states of a text's tokens, from before if they are kept."""
+        """The states of a text's tokens, from the cache if it has them."""
         if (kept := self._kept.get(ids)) is not None:
             self.hits += 1
             return kept

@@ -1,6 +1,6 @@
-"""The steps of the ladder, each with one lever more than the step before. Pure."""
+"""The steps of the ladder: each adds one lever to the step before. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 
 SEED = (
@@ -8,9 +8,9 @@ SEED = (
     "blog.roblox.com/2020/05/scaled-bert-serve-1-billion-daily-requests-cpus"
 )
 HEADS = 10
-"""Predictions for one text where heads ride on a shared encoder."""
+"""Predictions for one text where heads share an encoder."""
 PADDED = 128
-"""Tokens of a text where all are padded, as Roblox began."""
+"""Length that texts are padded to, as Roblox began."""
 
 
 class Precision(str, Enum):
@@ -43,16 +43,17 @@ class LadderStep:
     name: str
     shape: EncoderShape
     precision: Precision = Precision.FLOAT
+    _: KW_ONLY
     pad_to: int = 0
-    """Tokens that texts are filled up to; 0 for none."""
+    """Length in tokens that texts are padded to; 0 for no padding."""
     heads: int = 0
-    """Small models on the states of the encoder; 0 where it has a classifier of its own."""
+    """Number of heads on the token states of the encoder; 0 if the encoder has a classifier."""
     cached: bool = False
-    """Whether encodings are kept by token ids, and texts come as a Zipf law has them."""
+    """Whether encodings are cached by token ids, and texts are drawn by Zipf's law."""
 
     @property
     def predictions(self) -> int:
-        """For one text."""
+        """Predictions for one text."""
         return self.heads or 1
 
 

@@ -1,9 +1,9 @@
-"""Texts as token ids: of a file, or of made-up words with the lengths of a real set."""
+"""Texts as token ids: from a file, or made up with the lengths of a real data set."""
 
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -14,9 +14,9 @@ from winnow.text.tokenizer import Tokenizer
 
 Ids = tuple[int, ...]
 VOCABULARY = 30_522
-"""Tokens of BERT."""
+"""Number of BERT's tokens."""
 MOST_TOKENS = 126
-"""Of a text; [CLS] and [SEP] make it 128."""
+"""Longest text; with [CLS] and [SEP] it has 128 tokens."""
 _FIRST_WORD = 1_000
 _KEYS = ("text", "question")
 
@@ -30,7 +30,7 @@ vocabulary, without [CLS] and [SEP]. The mean is 9."""
 
 
 def made_up(number: int, chance: Random) -> list[Ids]:
-    """Texts of random words, as long as those of CLINC150."""
+    """Texts of random tokens, with the lengths of CLINC150."""
     lengths = chance.choices(list(CLINC150), list(CLINC150.values()), k=number)
     return [tuple(chance.randrange(_FIRST_WORD, VOCABULARY) for _ in range(n)) for n in lengths]
 
@@ -49,9 +49,9 @@ def read_texts(path: Path) -> list[Ids]:
             found = [tokenizer.tokenise(text).ids[:MOST_TOKENS] for text in _texts(path, lines)]
         except (UnicodeDecodeError, csv.Error, json.JSONDecodeError) as error:
             raise ArtefactError(f"{path} cannot be read as texts: {error}") from error
-    if not (kept := [ids for ids in found if ids]):
+    if not (texts := [ids for ids in found if ids]):
         raise ArtefactError(f"{path} has no texts: JSON lines or CSV with `text` are expected")
-    return kept
+    return texts
 
 
 def _texts(path: Path, lines: io.TextIOWrapper) -> Iterator[str]:
@@ -61,10 +61,5 @@ def _texts(path: Path, lines: io.TextIOWrapper) -> Iterator[str]:
     else:
         rows = (json.loads(line) for line in lines if line.strip())
     for row in rows:
-        yield _text(row, _KEYS)
-
-
-def _text(row: object, keys: Sequence[str]) -> str:
-    if isinstance(row, dict):
-        return next((str(row[key]) for key in keys if isinstance(row.get(key), str)), "")
-    return ""
+        found = row if isinstance(row, dict) else {}
+        yield next((found[key] for key in _KEYS if isinstance(found.get(key), str)), "")

@@ -1,78 +1,129 @@
-"""A process that classifies texts, one after the other, in one thread.
+"""Worker processes that classify texts at the same time, each in one thread.
 
-It loads what a job needs, says so, waits for the word, so
-that all workers begin at once, and replies with its times.
+A worker loads the model of a job and reports that it is ready. All workers begin when all are
+ready, and reply with their times.
 """
 
 import contextlib
 import itertools
+import multiprocessing
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from winnow.cli.ladder.model import Model
 from winnow.cli.ladder.steps import LadderStep
 from winnow.cli.ladder.texts import Ids
-from winnow.errors import WinnowError
+from winnow.errors import UnavailableError, WinnowError
 
 _WARM_UP = 3
-"""Texts before those that are timed: first runs at a length are slow."""
+"""Texts before the timed ones: the first runs at a length are slow."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerRound:
-    """What a worker does in one round."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerJob:
+    """The texts of a worker at one step of one round."""
 
     step: LadderStep
     texts: Sequence[Ids]
-    """One a request."""
+    """One for each request."""
     seconds: float
-    """After which no further request begins."""
+    """No request begins after this time."""
     entries: int = 0
     """Encodings that the cache holds, where the step has one."""
     known: Sequence[Ids] = ()
-    """Texts that came before, the next to be forgotten first."""
+    """Texts in the cache, the next to be evicted first."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerResult:
-    """What a worker did."""
+    """The times of a worker's requests."""
 
     latencies: Sequence[float]
     """Seconds of each request."""
     seconds: float
-    """Of all requests together."""
+    """Seconds of all requests together."""
     hits: int
-    """Requests whose text was encoded before."""
+    """Requests whose text was in the cache."""
 
 
-READY = "ready"
+class WorkerPool:
+    """Workers that have started."""
+
+    def __init__(self, connections: Sequence[Connection]) -> None:
+        self._connections = connections
+
+    def run(self, jobs: Sequence[WorkerJob]) -> list[WorkerResult]:
+        """Gives each worker a job; they begin once all are ready.
+
+        Raises:
+            UnavailableError: a worker ended.
+            WinnowError: a model cannot be loaded.
+
+        """
+        for connection, job in zip(self._connections, jobs, strict=True):
+            connection.send(job)
+        for connection in self._connections:
+            _received(connection)
+        for connection in self._connections:
+            connection.send(True)
+        return [_received(connection) for connection in self._connections]
 
 
-def work(connection: Connection, place: Path) -> None:
-    """Does jobs; an error is sent instead of a result."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever sends the jobs ends this process, too
-    with contextlib.suppress(EOFError, ConnectionError):  # nobody is there any more
-        _work(connection, place)
+@contextlib.contextmanager
+def worker_pool(workers: int, place: Path) -> Iterator[WorkerPool]:
+    """Starts workers that find their models at `place`; leaves no process behind."""
+    context = multiprocessing.get_context("spawn")
+    pipes = [context.Pipe() for _ in range(workers)]
+    processes = [
+        context.Process(target=_work, args=(theirs, place), daemon=True) for _, theirs in pipes
+    ]
+    try:
+        for process, (_, theirs) in zip(processes, pipes, strict=True):
+            process.start()
+            theirs.close()  # so that reading from a worker that has ended fails
+        yield WorkerPool([ours for ours, _ in pipes])
+    finally:
+        for process, (ours, _) in zip(processes, pipes, strict=True):
+            ours.close()
+            if process.pid is not None:
+                process.terminate()
+                process.join()
+
+
+def _received(connection: Connection) -> Any:
+    try:
+        received = connection.recv()
+    except (EOFError, ConnectionError) as error:
+        raise UnavailableError(
+            "a worker ended: was its memory enough? Fewer workers need less"
+        ) from error
+    if isinstance(received, WinnowError):
+        raise received
+    return received
 
 
 def _work(connection: Connection, place: Path) -> None:
-    while True:
-        job = connection.recv()
-        try:
-            model = prepared(place, job)
-            connection.send(READY)
-            connection.recv()
-            connection.send(timed(model, job))
-        except WinnowError as error:
-            connection.send(error)
+    """Runs jobs until the other end closes; sends an error instead of a result."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent terminates this process
+    with contextlib.suppress(EOFError, ConnectionError):
+        while True:
+            job = connection.recv()
+            try:
+                model = _prepared(place, job)
+                connection.send(True)
+                connection.recv()
+                connection.send(_timed(model, job))
+            except WinnowError as error:
+                connection.send(error)
 
 
-def prepared(place: Path, job: WorkerRound) -> Model:
-    """The model of a job, warm."""
+def _prepared(place: Path, job: WorkerJob) -> Model:
+    """The model of a job, warm, with its cache filled."""
     model = Model(place, job.step, job.entries)
     for ids in itertools.islice(job.texts, _WARM_UP):
         model.predict(ids)
@@ -82,8 +133,8 @@ def prepared(place: Path, job: WorkerRound) -> Model:
     return model
 
 
-def timed(model: Model, job: WorkerRound) -> WorkerResult:
-    """Requests, one after the other; at least one."""
+def _timed(model: Model, job: WorkerJob) -> WorkerResult:
+    """Runs requests one after the other; at least one."""
     latencies: list[float] = []
     started = now = time.perf_counter()
     for ids in job.texts:

@@ -1,7 +1,7 @@
-"""Texts that repeat as words do: the n-th most frequent one comes in proportion to 1 / n.
+"""Texts whose frequencies follow Zipf's law: the n-th most frequent one in proportion to 1 / n.
 
-Pure. How many of them a cache must hold for a share of hits is Che's approximation (Che, Tung and
-Wang 2002): a text is in a cache of the most recently used if it came within a characteristic time.
+Pure. The size of a cache for a share of hits is Che's approximation (Che, Tung and Wang 2002): a
+text is in an LRU cache if it came within a characteristic time.
 """
 
 from collections import OrderedDict
@@ -12,22 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 DISTINCT = 100_000
-"""Texts that may come."""
+"""Number of distinct texts."""
 HITS = 0.4
 """The share that Roblox reports for each of its processes."""
-_LOOKS_BEFORE = 20
-"""Texts that came before, for each that a cache holds; then it is as it stays."""
+_DRAWS_PER_ENTRY = 20
+"""Texts to draw for each entry of a cache, until the cache is in a steady state."""
 
 
 def shares(distinct: int = DISTINCT) -> NDArray[np.float64]:
-    """How often each text comes, most frequent first; they add up to one."""
+    """The share of each text, the most frequent first; the shares add up to one."""
     weights = 1.0 / np.arange(1, distinct + 1)
     shared: NDArray[np.float64] = weights / weights.sum()
     return shared
 
 
 def entries_for(hits: float, each: NDArray[np.float64]) -> int:
-    """How many texts a cache must hold so that this share of looks finds its text."""
+    """The entries that a cache needs for a share `hits` of hits, with the texts' shares `each`."""
     low, high = 0.0, float(len(each)) ** 2
     for _ in range(100):
         time = (low + high) / 2
@@ -37,18 +37,18 @@ def entries_for(hits: float, each: NDArray[np.float64]) -> int:
 
 
 def drawn(number: int, each: NDArray[np.float64], chance: Random) -> list[int]:
-    """The places of so many texts as they come."""
+    """Draws `number` texts by their shares; returns their places."""
     uniform = [chance.random() for _ in range(number)]
     places = np.searchsorted(each.cumsum(), uniform)
     return [min(int(place), len(each) - 1) for place in places]
 
 
-def kept_by_then(entries: int, each: NDArray[np.float64], chance: Random) -> Sequence[int]:
-    """The texts in a cache that has been looked into for long, the next to leave first."""
-    kept = OrderedDict[int, None]()
-    for place in drawn(entries * _LOOKS_BEFORE, each, chance):
-        kept[place] = None
-        kept.move_to_end(place)
-        if len(kept) > entries:
-            kept.popitem(last=False)
-    return list(kept)
+def cached_texts(entries: int, each: NDArray[np.float64], chance: Random) -> Sequence[int]:
+    """The texts in an LRU cache in its steady state, the next to be evicted first."""
+    cached = OrderedDict[int, None]()
+    for place in drawn(entries * _DRAWS_PER_ENTRY, each, chance):
+        cached[place] = None
+        cached.move_to_end(place)
+        if len(cached) > entries:
+            cached.popitem(last=False)
+    return list(cached)

@@ -1,1 +1,1 @@
-"""How fast a running system answers under load."""
+"""`winnow bench`: how fast a running system answers under load."""

@@ -1,28 +1,34 @@
 """`winnow bench`."""
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from winnow import signals
 from winnow.cli.access import with_credentials
-from winnow.cli.addresses import DEFAULT_ADDRESS, FrontAddress
-from winnow.cli.drawing import check_drawable
+from winnow.cli.drawing import check_drawable, drawn_after, figure
 from winnow.cli.loadtest.loops import LoadResult
-from winnow.cli.loadtest.plot import plot
-from winnow.cli.loadtest.run import Runner
-from winnow.cli.outputs import reserved
+from winnow.cli.loadtest.run import LoadRunner
+from winnow.cli.options import (
+    DEFAULT_ADDRESS,
+    AsJson,
+    FrontAddress,
+    MaxLoss,
+    PassagesToRead,
+    QuestionTimeout,
+    WantedReadScope,
+    check_max_loss,
+)
+from winnow.cli.output import as_plain, console, print_json, table
 from winnow.cli.questions import read_questions
-from winnow.cli.stopping import MaxLoss, check_max_loss
+from winnow.cli.result_files import reserved
 from winnow.client import Credentials
 from winnow.convert import answer as convert
-from winnow.domain.question import ReadScope
 from winnow.v1 import answer_pb2
+
+_COLUMNS = ("load", "answered", "failed", "q/s", "p50 ms", "p90", "p95", "p99", "max")
 
 
 @with_credentials
@@ -49,45 +55,31 @@ def bench(
     warm_up: Annotated[
         int, typer.Option(min=0, max=10_000, help="Questions to ask before measuring.")
     ] = 20,
-    passages_to_read: Annotated[
-        int, typer.Option(min=1, max=100, help="Passages to read for each question.")
-    ] = 10,
-    read_scope: Annotated[
-        ReadScope | None,
-        typer.Option(
-            case_sensitive=False,
-            help="Read the best passages of the whole cluster, or of each shard.",
-            show_default="the server's",
-        ),
-    ] = None,
+    passages_to_read: PassagesToRead = 10,
+    read_scope: WantedReadScope = None,
     max_loss: MaxLoss = None,
-    timeout: Annotated[
-        float,
-        typer.Option(min=0.001, max=3600, help="Seconds until a question is given up."),
-    ] = 10.0,
+    timeout: QuestionTimeout = 10.0,
     cached: Annotated[
         bool,
-        typer.Option(
-            "--cached", help="Take answers that are known from before; else all are read anew."
-        ),
+        typer.Option("--cached", help="Use cached answers; by default each question is answered."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
     picture: Annotated[
         Path | None, typer.Option("--plot", help="Also draw latency against load (.png, .svg).")
     ] = None,
     credentials: Credentials | None = None,
 ) -> None:
-    """Offer load to a running system and say how fast it answers.
+    """Offer load to a running system, and measure how fast it answers.
 
     --clients measures in closed loops: each client asks when its last question is answered. --rate
     measures in an open loop: questions come at that rate, answered or not. Latencies are of
     answered questions. Exit code 1 if no question is answered.
 
     Reading stops early as far as the server does by default: --max-loss 0 reads every passage.
-    With --json each measurement says which max_loss was used, null if no reply told.
+    With --json each measurement names the max_loss that was used, null if no reply named it.
 
-    `winnow bench ladder` needs no running system: it measures what each lever of classifying text
-    on CPUs is worth.
+    `winnow bench ladder` needs no running system: it measures the effect of each lever of
+    classifying text on CPUs.
     """
     if not clients and not rate:
         raise typer.BadParameter("no load to offer: give --clients or --rate")
@@ -101,18 +93,15 @@ def bench(
     )
     check_drawable(picture)
     with reserved(picture):
-        runner = Runner(address, request, timeout, warm_up, credentials)
+        runner = LoadRunner(
+            address, request, timeout=timeout, warm_up=warm_up, credentials=credentials
+        )
         loads = signals.run(runner.run(asked, list(steps(clients)), rate or [], seconds))
-        try:
+        with drawn_after(picture, lambda path: _plot(loads, path)):
             if as_json:
-                rows = [load.as_json() | {"max_loss": runner.max_loss} for load in loads]
-                typer.echo(json.dumps(rows, indent=2))
+                print_json([{**as_plain(load), "max_loss": runner.max_loss} for load in loads])
             else:
                 _show(loads, runner.max_loss)
-        finally:  # also if nobody reads what is shown
-            if picture is not None:
-                plot(loads, picture)
-                typer.echo(f"drawn: {picture}", err=True)
     raise typer.Exit(0 if any(load.answered for load in loads) else 1)
 
 
@@ -126,20 +115,36 @@ def steps(most: int) -> Iterator[int]:
         yield most
 
 
-def _show(loads: list[LoadResult], max_loss: float | None) -> None:
-    names = ("load", "answered", "failed", "q/s", "p50 ms", "p90", "p95", "p99", "max")
-    table = Table(*names)
+def _show(loads: Sequence[LoadResult], max_loss: float | None) -> None:
+    rows = []
     for load in loads:
         unit = "clients" if load.kind == "closed" else "q/s offered"
         errors = ", ".join(f"{count} {code}" for code, count in load.errors.items())
-        marks = (load.p50_ms, load.p90_ms, load.p95_ms, load.p99_ms, load.max_ms)
-        table.add_row(
-            f"{load.offered:g} {unit}", str(load.answered), errors or "0",
-            f"{load.per_second:.1f}", *(f"{mark:.1f}" for mark in marks),
-        )  # fmt: skip
-    console = Console(highlight=False)
-    console.print(table)
+        times = (load.p50_ms, load.p90_ms, load.p95_ms, load.p99_ms, load.max_ms)
+        counts = (str(load.answered), errors or "0", f"{load.per_second:.1f}")
+        rows.append((f"{load.offered:g} {unit}", *counts, *(f"{time:.1f}" for time in times)))
+    console().print(table(_COLUMNS, rows))
     if max_loss:
-        console.print(f"reading may have stopped early (max_loss {max_loss:g})")
+        typer.echo(f"reading may have stopped early (max_loss {max_loss:g})")
     for line in dict.fromkeys(line for load in loads for line in load.said.values()):
-        console.print(f"failed: {line}", markup=False, soft_wrap=True)
+        typer.echo(f"failed: {line}")
+
+
+def _plot(loads: Sequence[LoadResult], path: Path) -> None:
+    """Draws p50, p95 and p99 against questions a second; raises WinnowError."""
+    with figure(path, figsize=(7, 4.5), layout="constrained") as axes:
+        rates = [load.per_second for load in loads]
+        for name, style in (("p50_ms", "-o"), ("p95_ms", "--o"), ("p99_ms", ":o")):
+            times = [getattr(load, name) for load in loads]
+            axes.plot(rates, times, style, label=name.removesuffix("_ms"))
+        for load in loads:
+            axes.annotate(
+                f"{load.offered:g} {'clients' if load.kind == 'closed' else '/s offered'}",
+                (load.per_second, load.p50_ms),
+                fontsize=7,
+                xytext=(4, -9),
+                textcoords="offset points",
+            )
+        axes.set(xlabel="questions answered per second", ylabel="latency, ms", ylim=(0, None))
+        axes.grid(alpha=0.3)
+        axes.legend()

@@ -1,26 +1,23 @@
-"""Two ways of offering load, both bounded in time.
+"""Two ways to offer load, both bounded in time.
 
-Closed: so many clients, each asking again as soon as it has its answer. Open: questions arrive at
-a fixed rate whether or not earlier ones are answered, so that waiting shows (no coordinated
-omission: latency counts from the moment a question was due).
+Closed: each of some clients asks again as soon as it has its answer. Open: questions arrive at a
+fixed rate whether or not earlier ones are answered, so that waiting shows. There is no coordinated
+omission: a latency counts from the moment when its question was due.
 """
 
 import asyncio
 import itertools
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-import numpy as np
-
-from winnow.cli.failures import failures
+from winnow.cli.asking import failures, percentiles
 from winnow.errors import WinnowError
 
 Ask = Callable[[str], Awaitable[object]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadResult:
     """One measurement. Latencies in milliseconds, of answered questions only."""
 
@@ -32,17 +29,13 @@ class LoadResult:
     errors: dict[str, int]
     """Failed questions by status."""
     said: dict[str, str]
-    """What the first of each status said."""
+    """The first message of each status."""
     per_second: float
     p50_ms: float
     p90_ms: float
     p95_ms: float
     p99_ms: float
     max_ms: float
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 class _Tally:
@@ -59,11 +52,21 @@ class _Tally:
             self.latencies.append((time.perf_counter() - due) * 1e3)
 
     def load(self, kind: str, offered: float, seconds: float) -> LoadResult:
-        marks = [50.0, 90.0, 95.0, 99.0, 100.0]
-        values = np.percentile(self.latencies, marks).tolist() if self.latencies else [0.0] * 5
+        p50, p90, p95, p99, most = percentiles(self.latencies, 50, 90, 95, 99, 100)
         answered, why = len(self.latencies), failures(self.errors)
         return LoadResult(
-            kind, offered, seconds, answered, why.errors, why.said, answered / seconds, *values
+            kind=kind,
+            offered=offered,
+            seconds=seconds,
+            answered=answered,
+            errors=why.errors,
+            said=why.said,
+            per_second=answered / seconds,
+            p50_ms=p50,
+            p90_ms=p90,
+            p95_ms=p95,
+            p99_ms=p99,
+            max_ms=most,
         )
 
 
@@ -83,7 +86,7 @@ async def closed_loop(
 
 
 async def open_loop(ask: Ask, questions: Sequence[str], rate: float, seconds: float) -> LoadResult:
-    """`rate` questions a second for `seconds`, evenly spaced; one at least."""
+    """`rate` questions a second for `seconds`, evenly spaced; at least one."""
     tally, source = _Tally(), itertools.cycle(questions)
     started = time.perf_counter()
     asked: list[asyncio.Task[None]] = []

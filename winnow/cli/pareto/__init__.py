@@ -1,1 +1,1 @@
-"""Accuracy against latency: a grid of operating points, measured in one run."""
+"""`winnow pareto`: accuracy against latency of a grid of operating points."""

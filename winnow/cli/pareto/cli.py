@@ -1,20 +1,19 @@
 """`winnow pareto`."""
 
-import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from winnow.bundle import default_bundle
-from winnow.cli.pareto import levers, report
+from winnow.cli.options import AsJson
+from winnow.cli.output import console, print_json
+from winnow.cli.pareto import report
 from winnow.cli.pareto.figures import PointFigures, recommend
-from winnow.cli.pareto.measure import measure
-from winnow.cli.pareto.point import Point, grid, untuned
-from winnow.cli.pareto.report import percent
+from winnow.cli.pareto.point import Point, grid, lever_points, untuned
+from winnow.cli.pareto.run import measure
+from winnow.cli.quantities import milliseconds
 from winnow.domain.question import Retriever
 from winnow.inference.runtime import Runtime
 from winnow.settings.common import cores
@@ -22,7 +21,6 @@ from winnow.settings.values import bundle_place
 
 app = typer.Typer(no_args_is_help=True, help="Accuracy against latency, measured in one run.")
 
-_DEFAULT = default_bundle()
 _UNTUNED = 10
 """Passages."""
 _Index = Annotated[Path, typer.Option(help="Directory of the index to ask.")]
@@ -32,7 +30,6 @@ _Files = Annotated[
 ]
 _Out = Annotated[Path, typer.Option(help="Directory of results. The same one continues a run.")]
 _Limit = Annotated[int, typer.Option(min=1, help="Questions to ask from each file, evenly spread.")]
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("run")
@@ -59,7 +56,7 @@ def run_(
         typer.Option(
             min=0,
             max=100,
-            help="Exact match, in percent, that stopping early may lose; 0 reads every passage. "
+            help="Accuracy budget for early stopping, in points of exact match; 0 disables it. "
             "May be repeated.",
             show_default="0 0.3",
         ),
@@ -78,8 +75,8 @@ def run_(
             "--untuned",
             parser=bundle_place,
             metavar="BUNDLE",
-            help="Bundle to begin with, untuned: one thread on each node, inputs padded, ten "
-            "passages, found by encoding alone. Asked every tenth question.",
+            help="Bundle of an untuned start: one thread on each node, inputs padded, ten passages "
+            "found by encoding alone. It is asked every tenth question.",
         ),
     ] = None,
     out: _Out = Path("pareto"),
@@ -96,29 +93,28 @@ def run_(
             help="Recommend the fastest point with at least this exact match, in percent.",
         ),
     ] = None,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Ask every combination the same questions, in turn, and draw accuracy against latency.
 
-    Every bundle must encode passages as the index was encoded. Ctrl-C loses nothing: the same
-    command goes on. Writes points.csv, points.json and pareto.png to --out. A failed question
+    Every bundle must encode passages as the index was encoded. Ctrl-C is safe: run the command
+    again to resume. Writes points.csv, points.json and pareto.png to --out. A failed question
     counts as wrong, and the next run asks it again. Exit code 1 if every question fails.
     """
-    budget = None if max_p95 is None else milliseconds(max_p95, "--max-p95")
+    budget = None if max_p95 is None else milliseconds("--max-p95", max_p95)
     points = grid(
-        bundle or [_DEFAULT],
+        bundle or [default_bundle()],
         [each.value for each in runtime or [Runtime.AUTO]],
         retriever or [Retriever.HYBRID],
-        passages or [1, 2, 5, 10, 20],
-        max_loss or [0.0, 0.3],
+        passages=passages or [1, 2, 5, 10, 20],
+        losses=max_loss or [0.0, 0.3],
     )
     if first is not None:
         points.insert(0, Point(untuned(first), _UNTUNED, retriever=Retriever.DENSE, brief=True))
     found = measure(points, index, questions, limit, out)
     chosen = recommend(found, budget, min_exact_match)
     if as_json:
-        rows = [each.as_json() for each in found]
-        typer.echo(json.dumps({"points": rows, "recommended": chosen and chosen.point}, indent=2))
+        print_json({"points": found, "recommended": chosen and chosen.point})
     else:
         _show(found)
         typer.echo(_advice(found, chosen, min_exact_match))
@@ -147,70 +143,56 @@ def levers_(
         typer.Option(
             min=0,
             max=100,
-            help="Exact match, in percent, that stopping early may lose in the last step; the "
-            "others read every passage.",
+            help="Accuracy budget for early stopping in the last step, in points of exact match. "
+            "The other steps read every passage.",
         ),
     ] = 1.0,
     out: _Out = Path("levers"),
     limit: _Limit = 60,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Tune an untuned service, one change at a time, and show the effect of each.
 
     Exit code 1 if every question fails.
     """
-    points = levers.steps(bundle, cores(), passages, fewer, max_loss)
-    found = {each.point: each for each in measure(points, index, questions, limit, out)}
-    story = [found[point.name] for point in points]
+    points = lever_points(
+        bundle, threads=cores(), passages=passages, fewer=fewer, max_loss=max_loss
+    )
+    by_name = {each.point: each for each in measure(points, index, questions, limit, out)}
+    found = [by_name[point.name] for point in points]
     if as_json:
-        typer.echo(json.dumps([each.as_json() for each in story], indent=2))
+        print_json(found)
     else:
-        _show(story, compare=story[0])
-    _exit(story)
+        _show(found, compare=found[0])
+    _exit(found)
 
 
 def _advice(
-    found: Sequence[PointFigures], chosen: PointFigures | None, wanted: float | None
+    found: Sequence[PointFigures], chosen: PointFigures | None, min_exact_match: float | None
 ) -> str:
-    """`wanted`: least exact match."""
+    """The recommended point, or the nearest one with the reason why none is recommended."""
     if chosen is not None:
         return f"recommended: {_told(chosen)}"
-    most, fastest = recommend(found), recommend(found, min_exact_match=wanted or 0.0)
-    if most is None:
+    best, fastest = recommend(found), recommend(found, min_exact_match=min_exact_match or 0.0)
+    if best is None:
         return "nothing to recommend: no point has an accuracy and answered most questions"
     if fastest is None:
-        return f"no point is so right; the most accurate one is {_told(most)}"
-    right = "" if wanted is None else " that is so right"
-    return f"no point{right} is within the budget; the fastest one is {_told(fastest)}"
+        return f"no point is as accurate; the most accurate one is {_told(best)}"
+    accurate = "" if min_exact_match is None else " that is as accurate"
+    return f"no point{accurate} is within the budget; the fastest one is {_told(fastest)}"
 
 
-def _told(chosen: PointFigures) -> str:
-    exact = percent(chosen.exact_match)
-    return f"{chosen.point}: exact match {exact}, p95 {chosen.p95:.0f} ms"
+def _told(point: PointFigures) -> str:
+    exact = report.percent(point.exact_match)
+    return f"{point.point}: exact match {exact}, p95 {point.p95:.0f} ms"
 
 
 def _show(found: Sequence[PointFigures], compare: PointFigures | None = None) -> None:
-    console = Console(highlight=False)
-    console.print(report.table(found, console.width, compare))
+    out = console()
+    out.print(report.table(found, out.width, compare))
     for line in report.reasons(found):
-        console.print(line, markup=False, soft_wrap=True)
+        typer.echo(line)
 
 
 def _exit(found: Sequence[PointFigures]) -> None:
     raise typer.Exit(1 if all(each.failed == each.questions for each in found) else 0)
-
-
-def milliseconds(text: str, option: str | None = None) -> float:
-    """A duration such as 50ms, 0.2s or 50, in milliseconds."""
-    for ending, factor in (("ms", 1.0), ("s", 1e3), ("", 1.0)):
-        if text.endswith(ending):
-            try:
-                value = float(text.removesuffix(ending)) * factor
-            except ValueError:
-                break
-            if 0 < value < math.inf:
-                return value
-            break
-    raise typer.BadParameter(
-        f"{text} is not a duration such as 50ms or 0.2s", param_hint=option and f"'{option}'"
-    )

@@ -1,34 +1,31 @@
-"""From outcomes to figures, the front, and the point to choose. Pure."""
+"""Figures of points from their outcomes, the Pareto front, and the point to choose. Pure."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from winnow.cli.failures import failures
+from winnow.cli.asking import failures, mean
 from winnow.cli.pareto.outcome import JudgedReply
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PointFigures:
-    """One point of the plane. Accuracy in percent, times in milliseconds."""
+    """The figures of a point. Accuracy in percent, times in milliseconds."""
 
     point: str
     exact_match: float | None
-    """Mean of the question files', so that a large one does not drown a small one; None for what
-    is only timed.
-    """
+    """Mean over the question files, each of equal weight; None for a point that is only timed."""
     by_file: Mapping[str, tuple[float, float]]
     """Exact match and F1 by question file."""
     p50: float
     p95: float
-    """Infinite where more questions failed."""
+    """Infinite where more than 5 % of the questions failed."""
     mean: float
-    """Of the answered ones."""
+    """Mean of the answered questions."""
     read: float
-    """Mean passages read, also those that were read ahead and then not needed."""
+    """Mean passages read; it counts those that were read ahead and not needed, too."""
     needed: float
     """Mean passages that answers rest on."""
     questions: int
@@ -39,33 +36,27 @@ class PointFigures:
     errors: Mapping[str, int] = field(default_factory=dict)
     """Failed questions by status."""
     said: Mapping[str, str] = field(default_factory=dict)
-    """What the first of each status said."""
+    """The first message of each status."""
 
     @property
     def comparable(self) -> bool:
-        """Whether it has an accuracy, and at least every other question was answered."""
+        """Whether it has an accuracy, and at least half of its questions were answered."""
         return self.exact_match is not None and math.isfinite(self.p50)
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain values; times are none where they are infinite."""
-        values = asdict(self)
-        times = {name: values[name] for name in ("p50", "p95", "mean")}
-        return values | {name: ms if math.isfinite(ms) else None for name, ms in times.items()}
 
 
 def figures(
-    outcomes: Iterable[JudgedReply], sizes: Mapping[str, float], unjudged: Collection[str] = ()
+    outcomes: Iterable[JudgedReply], sizes: Mapping[str, float], timed_only: Collection[str] = ()
 ) -> list[PointFigures]:
-    """The figures of every point, most accurate first, those on the front marked.
+    """The figures of every point, most accurate first; points on the front are marked.
 
-    `sizes` are those of the points' bundles, in megabytes; `unjudged` points have no accuracy.
+    `sizes` are those of the points' bundles, in megabytes; `timed_only` points have no accuracy.
     """
     by_point: dict[str, list[JudgedReply]] = {}
     for outcome in outcomes:
         by_point.setdefault(outcome.point, []).append(outcome)
     found = [_figures(point, own, sizes[point]) for point, own in by_point.items()]
     found = [
-        replace(each, exact_match=None, by_file={}) if each.point in unjudged else each
+        replace(each, exact_match=None, by_file={}) if each.point in timed_only else each
         for each in found
     ]
     best = front(found)
@@ -84,8 +75,9 @@ def recommend(
     max_p95: float | None = None,
     min_exact_match: float | None = None,
 ) -> PointFigures | None:
-    """The most accurate point within a latency, or the fastest with an accuracy; none if there is
-    none. Given neither, the most accurate.
+    """The most accurate point within a latency, or the fastest one with at least an accuracy.
+
+    Given neither, the most accurate point. None if no point is allowed.
     """
     allowed = [
         each
@@ -110,10 +102,10 @@ def _dominates(one: PointFigures, other: PointFigures) -> bool:
 
 
 def _percentiles(times: Sequence[float]) -> tuple[float, float]:
-    """The median and the 95th percentile. What failed took for ever: were it left out, a point
-    would be the faster, the more of its questions time out.
+    """The median and the 95th percentile. Failed calls have an infinite time: without them, a point
+    would look faster the more of its questions time out.
     """
-    # one of the times, since between two of them may be infinity
+    # a quantile that is one of the times: interpolation would meet infinity
     p50, p95 = np.percentile(times, [50, 95], method="inverted_cdf").tolist()
     return p50, p95
 
@@ -123,25 +115,21 @@ def _figures(point: str, outcomes: Sequence[JudgedReply], size: float) -> PointF
     for outcome in outcomes:
         by_file.setdefault(outcome.questions, []).append(outcome)
     judged = {
-        name: (
-            100 * float(np.mean([o.exact_match for o in own])),
-            100 * float(np.mean([o.f1 for o in own])),
-        )
+        name: (100 * mean([o.exact_match for o in own]), 100 * mean([o.f1 for o in own]))
         for name, own in sorted(by_file.items())
     }
     times = [o.milliseconds for o in outcomes if not o.failed]
     p50, p95 = _percentiles([math.inf if o.failed else o.milliseconds for o in outcomes])
-    needed = [o.read if o.needed is None else o.needed for o in outcomes]
     why = failures(o.error for o in outcomes if o.failed)
     return PointFigures(
         point=point,
-        exact_match=float(np.mean([exact for exact, _ in judged.values()])),
+        exact_match=mean([exact for exact, _ in judged.values()]),
         by_file=judged,
         p50=p50,
         p95=p95,
-        mean=float(np.mean(times)) if times else math.inf,
-        read=float(np.mean([o.read for o in outcomes])),
-        needed=float(np.mean(needed)),
+        mean=mean(times) if times else math.inf,
+        read=mean([o.read for o in outcomes]),
+        needed=mean([o.read if o.needed is None else o.needed for o in outcomes]),
         questions=len(outcomes),
         failed=sum(o.failed for o in outcomes),
         megabytes=size,

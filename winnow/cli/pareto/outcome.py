@@ -1,6 +1,6 @@
-"""What came of one question at one point, kept as JSON lines so that a run can go on.
+"""The judged reply to each question at each point, kept as JSON lines so that a run can resume.
 
-A line that was torn by an interruption is dropped; its question is asked again.
+A line that an interruption cut short is dropped; its question is asked again.
 """
 
 import hashlib
@@ -10,15 +10,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from winnow.cli.outputs import writing
 from winnow.cli.questions import AskedQuestion
+from winnow.cli.result_files import writing
 
 _DIGEST = 8
 """Bytes."""
 
 
 class MeasurementKey(NamedTuple):
-    """What need not be measured again: a question at a point; same index, bundle and flags."""
+    """Names a measurement: a question at a point, with the index, bundle and flags."""
 
     point: str
     questions: str
@@ -26,23 +26,23 @@ class MeasurementKey(NamedTuple):
     asked: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedReply:
     """One reply, judged. A failed call has no match and no overlap."""
 
     point: str
     questions: str
-    """The file the question is from, without its endings."""
+    """The file of the question, without its endings."""
     number: int
-    """The question's place in it."""
+    """The question's place in the file."""
     milliseconds: float
     exact_match: bool
     f1: float
     read: int
-    """Passages read, also those that were read ahead and then not needed."""
+    """Passages read; it counts those that were read ahead and not needed, too."""
     failed: bool = False
     error: str = ""
-    """Why it failed: status, colon, words."""
+    """Why the call failed: status, colon, words."""
     asked: str = ""
     """See `digest`."""
     needed: int | None = None
@@ -50,18 +50,18 @@ class JudgedReply:
 
     @property
     def key(self) -> MeasurementKey:
-        """What it is the outcome of."""
+        """What was measured."""
         return MeasurementKey(self.point, self.questions, self.number, self.asked)
 
 
-def digest(asked: AskedQuestion, about: str) -> str:
-    """Of a question and its answers; `about` names the index, the bundle and its flags."""
-    parts = json.dumps([asked.question, asked.answers, about])
+def digest(asked: AskedQuestion, circumstances: str) -> str:
+    """A digest of a question, its answers, and of `circumstances`: index, bundle and flags."""
+    parts = json.dumps([asked.question, asked.answers, circumstances])
     return hashlib.blake2b(parts.encode(), digest_size=_DIGEST).hexdigest()
 
 
 def load(path: Path) -> list[JudgedReply]:
-    """What `append` wrote, of each key the last; nothing if there is no file."""
+    """What `append` wrote, of each key the last one; nothing if there is no file."""
     if not path.is_file():
         return []
     found: dict[MeasurementKey, JudgedReply] = {}
@@ -84,7 +84,7 @@ def append(path: Path, outcomes: Iterable[JudgedReply]) -> None:
     lines = "".join(json.dumps(asdict(outcome)) + "\n" for outcome in outcomes)
     with writing(path), path.open("ab") as file:
         if file.tell() and not _ends_a_line(path):
-            lines = "\n" + lines  # what was torn takes no other line with it
+            lines = "\n" + lines  # a line that was cut short must not spoil the next one
         file.write(lines.encode())
 
 

@@ -1,7 +1,7 @@
-"""Operating points: what is deployed, and how it is asked. Plain values."""
+"""Operating points: what is deployed, and how it is asked. Plain values, from manifests."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import product
 from pathlib import Path
 
@@ -15,8 +15,8 @@ _FOUND = {
     Retriever.SPARSE: " by words alone",
     Retriever.HYBRID: "",
 }
-ONNX_RUNTIME = ("--runtime", "onnxruntime")
-PADDED = ("--pad-to", "380")
+_ONNX_RUNTIME = ("--runtime", "onnxruntime")
+_PADDED = ("--pad-to", "380")
 """As DPR's reader was padded in Vespa's untuned start, in tokens."""
 
 
@@ -38,10 +38,11 @@ class Point:
 
     deployment: Deployment
     passages: int
+    _: KW_ONLY
     max_loss: float = 0.0
     retriever: Retriever = Retriever.HYBRID
     brief: bool = False
-    """Asked few of the questions, since one takes seconds."""
+    """Whether it is asked only a few of the questions, since one takes seconds."""
 
     @property
     def name(self) -> str:
@@ -52,34 +53,31 @@ class Point:
 
 
 def grid(
-    bundles: list[Path],
-    runtimes: list[str],
-    retrievers: list[Retriever],
-    passages: list[int],
-    losses: list[float],
+    bundles: Sequence[Path],
+    runtimes: Sequence[str],
+    retrievers: Sequence[Retriever],
+    *,
+    passages: Sequence[int],
+    losses: Sequence[float],
 ) -> list[Point]:
-    """Every bundle with every runtime, retriever, number of passages and promised loss.
+    """Every bundle with every runtime, retriever, number of passages and accuracy budget.
 
-    All but hybrid retrieval read every passage, so they have one point for each number of them.
+    Only hybrid retrieval can stop early: the others have one point for each number of passages.
     """
     return [
-        Point(deployment, number, loss, retriever)
-        for deployment in deployments(bundles, runtimes)
+        Point(deployment, number, max_loss=loss, retriever=retriever)
+        for deployment in _deployments(bundles, runtimes)
         for retriever, number in product(retrievers, passages)
         for loss in (losses if retriever is Retriever.HYBRID else [0.0])
     ]
 
 
-def deployments(bundles: list[Path], runtimes: list[str]) -> list[Deployment]:
-    """Every bundle with every runtime, named by both; the runtime only where there are several."""
-    found = []
+def _deployments(bundles: Sequence[Path], runtimes: Sequence[str]) -> Iterable[Deployment]:
+    """Every bundle with every runtime. Names have the runtime only where there are several."""
     for bundle, runtime in product(bundles, runtimes):
-        name = describe(bundle)
-        if len(runtimes) > 1:
-            name += f" {runtime}"
+        name = _describe(bundle) + (f" {runtime}" if len(runtimes) > 1 else "")
         flags = ("--runtime", runtime)
-        found.append(Deployment(name, bundle, flags, flags))
-    return found
+        yield Deployment(name, bundle, flags, flags)
 
 
 def untuned(bundle: Path) -> Deployment:
@@ -91,21 +89,52 @@ def untuned(bundle: Path) -> Deployment:
     """
     if read_manifest(bundle).reader.apart is not None:
         raise WinnowError(
-            f"{bundle} cannot be the untuned bundle: a reader in halves takes no padding; give "
-            "one with a whole reader, such as bundles/whole of a checkout"
+            f"{bundle} cannot be the untuned bundle: a split reader takes no padding; give one "
+            "with a full cross-encoder, such as bundles/whole of a checkout"
         )
-    one = (*PADDED, *ONNX_RUNTIME, "--reader-threads", "1")
-    return Deployment(f"untuned: {describe(bundle)}, padded", bundle, ONNX_RUNTIME + PADDED, one)
+    one = (*_PADDED, *_ONNX_RUNTIME, "--reader-threads", "1")
+    name = f"untuned: {_describe(bundle)}, padded"
+    return Deployment(name, bundle, _ONNX_RUNTIME + _PADDED, one)
 
 
-def describe(bundle: Path) -> str:
+def lever_points(
+    bundles: Sequence[Path], *, threads: int, passages: int, fewer: int, max_loss: float
+) -> list[Point]:
+    """Points from the untuned start to Winnow's own levers, as Vespa told it of DPR.
+
+    Each point keeps what the points before it changed.
+
+    Args:
+        bundles: the untuned models, then the same in int8, then smaller ones. All of them encode
+            passages alike.
+        threads: reader threads of a question.
+        passages: passages to read until words help to find them.
+        fewer: passages to read from then on.
+        max_loss: accuracy budget of the last point.
+
+    """
+    onnx, several = _ONNX_RUNTIME, (*_ONNX_RUNTIME, "--reader-threads", str(threads))
+    first, *others = bundles
+    deployments = [
+        untuned(first),
+        Deployment("+ threads per question", first, onnx + _PADDED, _PADDED + several),
+        Deployment("+ no padding", first, onnx, several),
+        *(Deployment(f"+ {_describe(each)}", each, onnx, several) for each in others),
+    ]
+    words = replace(deployments[-1], name="+ words help to find them")
+    stopping = replace(words, name="+ stops when safe")
+    points = [Point(each, passages, retriever=Retriever.DENSE) for each in deployments]
+    return [*points, Point(words, fewer), Point(stopping, fewer, max_loss=max_loss)]
+
+
+def _describe(bundle: Path) -> str:
     """Name, and the precisions of reader and question encoder."""
     manifest = read_manifest(bundle)
     return f"{manifest.name} {manifest.reader.precision}/{manifest.encoder.asked_in}"
 
 
-def unjudged(points: Iterable[Point]) -> set[str]:
-    """The names of those that are there to be timed only: random weights, or few questions."""
+def timed_only(points: Iterable[Point]) -> set[str]:
+    """The names of the points without an accuracy: random weights, or few questions."""
     return {
         each.name
         for each in points
@@ -114,5 +143,5 @@ def unjudged(points: Iterable[Point]) -> set[str]:
 
 
 def megabytes(bundle: Path) -> float:
-    """Size of all its files, in units of 10⁶ bytes."""
+    """Size of all files of a bundle, in units of 10⁶ bytes."""
     return sum(entry.bytes for entry in read_manifest(bundle).files.values()) / 1e6

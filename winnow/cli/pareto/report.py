@@ -1,20 +1,36 @@
-"""Writing figures where people and programs look: JSON, CSV, a table."""
+"""The figures of points as JSON, CSV, a table and a picture."""
 
 import csv
 import json
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 
-from rich import box
 from rich.table import Table
 
-from winnow.cli.failures import Failures
-from winnow.cli.outputs import writing
+from winnow.cli import output
+from winnow.cli.asking import Failures
+from winnow.cli.drawing import figure
 from winnow.cli.pareto.figures import PointFigures
+from winnow.cli.result_files import writing
 
 JSON, CSV = "points.json", "points.csv"
 _WIDE, _NAME = 130, 24
-"""Columns of a terminal that has room for every figure, and of the names in any."""
+"""Columns of a terminal with room for every figure, and of the names in any."""
+_NAME_IN_PICTURE = 36
+"""Letters in a line."""
+VESPA = (
+    ("base, float", 741.0, 39.61),
+    ("base, int8", 284.0, 37.87),
+    ("medium, int8", 163.0, 36.79),
+    ("small, int8", 119.0, 34.96),
+    ("mini, int8", 92.0, 31.08),
+    ("tiny, int8", 77.0, 25.73),
+)
+"""Reader, end-to-end milliseconds and exact match on NQ, 21 M passages, Xeon Gold 6240: Vespa's
+published study of DPR (https://blog.vespa.ai/from-research-to-production-scaling-a-state-of-the-art-machine-learning-system/).
+"""
 
 
 def write(found: Sequence[PointFigures], directory: Path) -> None:
@@ -24,57 +40,53 @@ def write(found: Sequence[PointFigures], directory: Path) -> None:
         WinnowError: one of them cannot be written.
 
     """
-    rows = json.dumps([each.as_json() for each in found], indent=2)
+    text = json.dumps(output.as_plain(found), indent=2)
     with writing(directory / JSON):
-        (directory / JSON).write_text(rows + "\n", encoding="utf-8")
-    with writing(directory / CSV):
-        _write_csv(found, directory / CSV)
-
-
-def _write_csv(found: Sequence[PointFigures], path: Path) -> None:
+        (directory / JSON).write_text(text + "\n", encoding="utf-8")
     files = sorted({name for each in found for name in each.by_file})
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        judged = [f"{name} {what}" for name in files for what in ("EM", "F1")]
-        times = ["p50 ms", "p95 ms", "mean ms"]
-        passages = ["passages read", "passages needed"]
-        head = ["point", "exact match", *judged, *times, *passages, "bundle MB"]
-        writer.writerow([*head, "questions", "failed", "on the front"])
+    judged = [f"{name} {what}" for name in files for what in ("EM", "F1")]
+    with writing(directory / CSV), (directory / CSV).open("w", encoding="utf-8", newline="") as to:
+        writer = csv.writer(to)
+        writer.writerow(
+            ["point", "exact match", *judged, "p50 ms", "p95 ms", "mean ms", "passages read",
+             "passages needed", "bundle MB", "questions", "failed", "on the front"]
+        )  # fmt: skip
         for each in found:
-            values = [
-                percent(value, 2)
-                for name in files
-                for value in each.by_file.get(name, (None, None))
-            ]
+            accuracies = [v for name in files for v in each.by_file.get(name, (None, None))]
             means = (each.p50, each.p95, each.mean, each.read, each.needed)
-            values += [f"{value:.2f}" for value in means]
-            counts = [f"{each.megabytes:.1f}", each.questions, each.failed, each.on_front]
-            writer.writerow([each.point, percent(each.exact_match, 2), *values, *counts])
+            writer.writerow(
+                [each.point, percent(each.exact_match, 2), *(percent(v, 2) for v in accuracies),
+                 *(f"{value:.2f}" for value in means), f"{each.megabytes:.1f}", each.questions,
+                 each.failed, each.on_front]
+            )  # fmt: skip
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """An accuracy; nothing where there is none."""
+    """An accuracy; empty where there is none."""
     return "" if value is None else f"{value:.{digits}f}"
 
 
 def table(found: Sequence[PointFigures], width: int, compare: PointFigures | None = None) -> Table:
-    """The figures, for a terminal of so many columns; where they are few, only what decides. Times
-    are compared with those of `compare` if given.
+    """The figures, for a terminal of `width` columns. A narrow one gets only the most important
+    figures. Times are compared with those of `compare` if given.
     """
     columns = {**_columns(compare), **(_MORE if width >= _WIDE else {})}
-    made = Table("", box=box.SIMPLE, padding=(0, 1, 0, 0), caption="times in milliseconds")
-    made.add_column("point", min_width=_NAME, overflow="fold")
-    for name in columns:
-        made.add_column(name, no_wrap=True, justify="right")
-    for each in found:
-        values = [told(each) for told in columns.values()]
-        made.add_row("●" if each.on_front else "", each.point, *values)
+    made = output.table(
+        ("", "point", *columns),
+        (
+            ("●" if each.on_front else "", each.point, *(text(each) for text in columns.values()))
+            for each in found
+        ),
+        words={"point"},
+    )
+    made.caption, made.padding = "times in milliseconds", (0, 1, 0, 0)
+    made.columns[1].min_width, made.columns[1].overflow = _NAME, "fold"
     return made
 
 
 def _columns(compare: PointFigures | None) -> dict[str, Callable[[PointFigures], str]]:
     columns: dict[str, Callable[[PointFigures], str]] = {
-        "EM": lambda each: "-" if each.exact_match is None else f"{each.exact_match:.1f}",
+        "EM": lambda each: percent(each.exact_match) or "-",
         "p50": lambda each: f"{each.p50:.1f}",
         "p95": lambda each: f"{each.p95:.1f}",
         "needed": lambda each: f"{each.needed:.1f}",
@@ -85,12 +97,8 @@ def _columns(compare: PointFigures | None) -> dict[str, Callable[[PointFigures],
     return columns
 
 
-def _by_file(each: PointFigures) -> str:
-    return "  ".join(f"{name} {exact:.1f}" for name, (exact, _) in each.by_file.items())
-
-
 _MORE: Mapping[str, Callable[[PointFigures], str]] = {
-    "by file": _by_file,
+    "by file": lambda each: "  ".join(f"{n} {exact:.1f}" for n, (exact, _) in each.by_file.items()),
     "mean": lambda each: f"{each.mean:.1f}",
     "read": lambda each: f"{each.read:.1f}",
     "MB": lambda each: f"{each.megabytes:.0f}",
@@ -99,10 +107,57 @@ _MORE: Mapping[str, Callable[[PointFigures], str]] = {
 }
 
 
-def reasons(found: Sequence[PointFigures]) -> list[str]:
-    """Why questions failed, for people."""
-    return [
-        f"{each.point}: {line}"
-        for each in found
-        for line in Failures(dict(each.errors), dict(each.said)).lines()
-    ]
+def reasons(found: Sequence[PointFigures]) -> Iterator[str]:
+    """Lines that say why questions failed."""
+    for each in found:
+        for line in Failures(dict(each.errors), dict(each.said)).lines():
+            yield f"{each.point}: {line}"
+
+
+def plot(found: Sequence[PointFigures], path: Path) -> None:
+    """Draws accuracy against latency, with the front and Vespa's table (.png, .svg).
+
+    A point without an accuracy is a line. Points that answered less than half are left out.
+
+    Raises:
+        WinnowError: the file cannot be written.
+
+    """
+    with figure(path, 1, 2, figsize=(13, 5), width_ratios=(2, 1), layout="tight") as (own, theirs):
+        from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter  # noqa: PLC0415
+
+        answered = [
+            (each.p50, each.exact_match, each)
+            for each in found
+            if each.comparable and each.exact_match is not None
+        ]
+        own.scatter([ms for ms, _, _ in answered], [em for _, em, _ in answered], s=18, alpha=0.5)
+        best = sorted((one for one in answered if one[2].on_front), key=lambda one: one[0])
+        own.plot([ms for ms, _, _ in best], [exact for _, exact, _ in best], marker="o")
+        for number, (ms, exact, _) in enumerate(best, 1):
+            own.annotate(
+                str(number), (ms, exact), fontsize=8, xytext=(-3, 5), textcoords="offset points"
+            )
+        for each in found:
+            if each.exact_match is None and math.isfinite(each.p50):
+                own.axvline(each.p50, linestyle=":", color="grey")
+                name = fill(f"{each.point} (timed only)", _NAME_IN_PICTURE)
+                own.text(each.p50, 0.97, f"{name}  ", fontsize=7, ha="right", va="top",
+                         transform=own.get_xaxis_transform())  # fmt: skip
+        # names beside the points would overlap: the front's points are close together
+        named = "\n".join(f"{number}  {each.point}" for number, (_, _, each) in enumerate(best, 1))
+        own.text(0.98, 0.03, named, fontsize=7, ha="right", va="bottom", transform=own.transAxes,
+                 bbox={"facecolor": "white", "edgecolor": "none"})  # fmt: skip
+        own.set_title("asked the same questions in turn")
+        theirs.plot([ms for _, ms, _ in VESPA], [exact for _, _, exact in VESPA], marker="o")
+        for name, ms, exact in VESPA:
+            theirs.annotate(
+                name, (ms, exact), fontsize=7, xytext=(4, -8), textcoords="offset points"
+            )
+        theirs.set_title("for reference: DPR on Vespa,\nanother machine, index and questions")
+        for axes in (own, theirs):
+            axes.set(xscale="log", xlabel="median latency, ms", ylabel="exact match, %")
+            axes.grid(alpha=0.3, which="both")
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.xaxis.set_major_formatter(ScalarFormatter())
+            axes.xaxis.set_minor_formatter(NullFormatter())

@@ -1,22 +1,27 @@
-"""Asking every point every question, interleaved, so that the machine's drift cancels out.
+"""Asks every point every question, interleaved, so that the machine's drift affects all alike.
 
-All deployments that have something left to be asked run at once and rest while another is asked; a
-block of questions goes to one point after the other. What was asked before is not asked again.
+All deployments with questions left run at once; a block of questions goes to one point after the
+other, and the other deployments rest meanwhile. A question with an outcome is not asked twice.
 """
 
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from winnow import signals
 from winnow.bundle import read_manifest
+from winnow.cli.asking import ask, needed_by
+from winnow.cli.drawing import check_drawable
 from winnow.cli.local.cluster import LocalCluster, LocalPlan, shard_directories
 from winnow.cli.local.ports import free_ports
+from winnow.cli.pareto import report
+from winnow.cli.pareto.figures import PointFigures, figures
 from winnow.cli.pareto.outcome import JudgedReply, MeasurementKey, append, digest, load
-from winnow.cli.pareto.point import Deployment, Point
-from winnow.cli.questions import AskedQuestion
+from winnow.cli.pareto.point import Deployment, Point, megabytes, timed_only
+from winnow.cli.questions import AskedQuestion, expect_answers, read_questions
+from winnow.cli.result_files import directory, reserved
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
 from winnow.domain.shard import INDEX_FILE
@@ -31,12 +36,11 @@ from winnow.v1 import answer_pb2
 BLOCK = 10
 _TIMEOUT = 60.0
 _NEVER_DIMMED = ("--brown-out-floor", "1")
-"""A slow point would be let read less than it says, and look faster than it is."""
+"""An overloaded point would read less than its name says, and look faster than it is."""
 _SETTINGS = ("WINNOW_FRONT_", "WINNOW_NODE_")
 """Variables that the processes of a deployment are started with."""
-
 _STATES = "states.json"
-"""Beside a shard: names what was read of its passages beforehand."""
+"""Beside a shard: names the precomputed states of its passages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +50,55 @@ class Questions:
     name: str
     asked: Sequence[AskedQuestion]
 
-    def key(self, number: int, point: str, about: Mapping[str, str]) -> MeasurementKey:
-        """Names the outcome of a question at a point."""
-        return MeasurementKey(point, self.name, number, digest(self.asked[number], about[point]))
-
-    def places(self, point: Point) -> range:
-        """Of the questions that a point is asked: all, or the first of every block."""
-        return range(0, len(self.asked), BLOCK if point.brief else 1)
-
     def blocks(self, points: Sequence[Point]) -> Iterator[tuple[Point, range]]:
-        """Places of questions that are asked together, and whom: one point after the other."""
+        """Places of questions that are asked in one go, and the point: one point after the other.
+
+        A brief point is asked only the first question of every block.
+        """
         for start in range(0, len(self.asked), BLOCK):
             for point in points:
                 end = min(start + BLOCK, len(self.asked))
-                yield point, range(start, end, self.places(point).step)
+                yield point, range(start, end, BLOCK if point.brief else 1)
+
+
+def measure(
+    points: Sequence[Point], index: Path, files: Sequence[Path], limit: int, out: Path
+) -> list[PointFigures]:
+    """Asks every point the questions of every file, and writes the figures into `out`.
+
+    Raises:
+        WinnowError: there is nothing to compare, or something cannot be written or started.
+
+    """
+    points = list(dict.fromkeys(points))
+    sets = [Questions(path.name.split(".")[0], _spread(path, limit)) for path in files]
+    _expect_distinct("points", [point.name for point in points])
+    _expect_distinct("files of questions", [each.name for each in sets])
+    results, picture = out / "outcomes.jsonl", out / "pareto.png"
+    check_drawable(picture)
+    written = (results, picture, out / report.JSON, out / report.CSV)
+    with directory(out), reserved(*written), StageProgress() as progress:
+        outcomes = signals.run(run(points, sets, index, results, progress))
+        sizes = {point.name: megabytes(point.deployment.bundle) for point in points}
+        found = figures(outcomes, sizes, timed_only(points))
+        report.write(found, out)
+        report.plot(found, picture)
+    return found
+
+
+def _expect_distinct(what: str, names: Sequence[str]) -> None:
+    """Outcomes are kept by name, so that equal names would be taken for the same thing."""
+    for name in names:
+        if names.count(name) > 1:
+            raise WinnowError(f"two {what} are called {name}: rename one, or leave one out")
+
+
+def _spread(path: Path, limit: int) -> list[AskedQuestion]:
+    """At most `limit` questions with answers, evenly spread over the file."""
+    asked = read_questions(path)
+    expect_answers(asked, path)
+    asked = [each for each in asked if each.answers]
+    return asked[:: max(len(asked) // limit, 1)][:limit]
 
 
 async def run(
@@ -69,19 +108,20 @@ async def run(
     results: Path,
     progress: StageProgress,
 ) -> list[JudgedReply]:
-    """The outcome of every question at every point, of an earlier run where there is one that did
-    not fail. Only points with something left to ask are started.
+    """The outcome of every question at every point; successful outcomes of earlier runs are kept.
+
+    Only deployments with questions left are started.
 
     Raises:
         WinnowError: there is no index, a deployment cannot start, or results cannot be written.
 
     """
-    about = _about(points, index)
+    known = _circumstances(points, index)
     work = [
-        (point, questions, questions.key(number, point.name, about))
-        for questions in sets
-        for point, block in questions.blocks(points)
-        for number in block
+        (point, asked, MeasurementKey(point.name, each.name, n, digest(asked, known[point.name])))
+        for each in sets
+        for point, block in each.blocks(points)
+        for n, asked in zip(block, each.asked[block.start : block.stop : block.step], strict=True)
     ]
     wanted = {key for _, _, key in work}
     done = wanted & {outcome.key for outcome in load(results) if not outcome.failed}
@@ -90,37 +130,29 @@ async def run(
     deployments = {point.deployment.name: point.deployment for point, _, _ in left}
     async with AsyncExitStack() as stack:
         clients = await _start(deployments, index, stack)
-        for point, questions, key in left:
+        for point, asked, key in left:
             client = clients[point.deployment.name]
-            append(results, [await _ask(client, point, questions, key)])
+            append(results, [await _ask(client, point, asked, key)])
             progress.advance()
     return [outcome for outcome in load(results) if outcome.key in wanted]
 
 
-def _about(points: Sequence[Point], index: Path) -> dict[str, str]:
-    """By point, what an outcome depends on beside the question: software, cores, settings, index,
-    bundle and flags.
+def _circumstances(points: Sequence[Point], index: Path) -> dict[str, str]:
+    """What an outcome depends on besides the question, by point: software, cores, settings, index,
+    bundle, flags, and precomputed states, which change times and no answers.
     """
     shard_directories(index)
     settings = sorted(each for each in os.environ.items() if each[0].startswith(_SETTINGS))
     here = (running_version(), cores(), settings, sha256(index / INDEX_FILE))
     found = {}
     for point in points:
-        deployed = point.deployment
-        flags = (*_front(deployed), *deployed.node)
-        manifest = read_manifest(deployed.bundle)
-        states = _states(index) if manifest.lower_fingerprint else ""
+        flags = (*_NEVER_DIMMED, *point.deployment.front, *point.deployment.node)
+        manifest = read_manifest(point.deployment.bundle)
+        states: list[str] | str = ""
+        if manifest.lower_fingerprint:
+            states = [sha256(each) for each in sorted(index.rglob(_STATES))]
         found[point.name] = f"{here} {manifest.fingerprint} {flags}{states}"
     return found
-
-
-def _states(index: Path) -> list[str]:
-    """What was read beforehand: answers do not depend on it, their time does."""
-    return [sha256(each) for each in sorted(index.rglob(_STATES))]
-
-
-def _front(deployment: Deployment) -> tuple[str, ...]:
-    return (*_NEVER_DIMMED, *deployment.front)
 
 
 async def _start(
@@ -128,8 +160,13 @@ async def _start(
 ) -> dict[str, AnswerClient]:
     clusters = {}
     for (name, each), port in zip(deployments.items(), free_ports(len(deployments)), strict=True):
-        front = _front(each)
-        plan = LocalPlan(index, each.bundle, f"127.0.0.1:{port}", front=front, node=each.node)
+        plan = LocalPlan(
+            index,
+            each.bundle,
+            listen=f"127.0.0.1:{port}",
+            front=(*_NEVER_DIMMED, *each.front),
+            node=each.node,
+        )
         clusters[name] = stack.enter_context(LocalCluster(plan))
         clusters[name].start()
     for cluster in clusters.values():
@@ -142,30 +179,32 @@ async def _start(
 
 
 async def _ask(
-    client: AnswerClient, point: Point, questions: Questions, key: MeasurementKey
+    client: AnswerClient, point: Point, asked: AskedQuestion, key: MeasurementKey
 ) -> JudgedReply:
-    asked = questions.asked[key.number]
-    request = answer_pb2.AnswerRequest(
-        question=asked.question,
+    options = answer_pb2.AnswerRequest(
         passages_to_read=point.passages,
         answers=1,
         max_loss=point.max_loss,
         retriever=convert.retriever_message(point.retriever),
         fresh=True,
     )
-    started = time.perf_counter()
-    try:
-        reply = await client.ask(request, _TIMEOUT)
-    except WinnowError as error:
-        return JudgedReply(*key[:3], 0.0, False, 0.0, 0, True, str(error), key.asked)
-    spent = 1e3 * (time.perf_counter() - started)
-    said = reply.answers[0].text if reply.answers else ""
+    outcome = await ask(client, asked, options, _TIMEOUT)
+    if (reply := outcome.reply) is None:
+        return JudgedReply(
+            **key._asdict(),
+            milliseconds=0.0,
+            exact_match=False,
+            f1=0.0,
+            read=0,
+            failed=True,
+            error=outcome.error,
+        )
+    answer = reply.answers[0].text if reply.answers else ""
     return JudgedReply(
-        *key[:3],
-        round(spent, 3),
-        exact_match(said, asked.answers),
-        f1(said, asked.answers),
-        reply.passages_read,
-        asked=key.asked,
-        needed=reply.passages_needed if reply.HasField("passages_needed") else None,
+        **key._asdict(),
+        milliseconds=round(1e3 * outcome.seconds, 3),
+        exact_match=exact_match(answer, asked.answers),
+        f1=f1(answer, asked.answers),
+        read=reply.passages_read,
+        needed=needed_by(reply),
     )

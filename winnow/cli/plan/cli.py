@@ -9,9 +9,9 @@ import typer
 
 from winnow.cli.plan.planning import ClusterPlan, driver, soonest
 from winnow.cli.plan.planning import plan as planned
-from winnow.cli.plan.quantities import count, milliseconds, size
 from winnow.cli.plan.report import lines
 from winnow.cli.plan.wanted import ALL_READ, Wanted
+from winnow.cli.quantities import count, milliseconds, size
 from winnow.errors import WinnowError
 from winnow.sizing.units import Units, read_units, shipped
 

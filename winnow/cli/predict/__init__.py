@@ -1,1 +1,1 @@
-"""`winnow predict`: texts and what heads say of them, at a terminal."""
+"""`winnow predict`: applies heads to texts, at a terminal."""

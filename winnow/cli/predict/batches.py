@@ -1,4 +1,4 @@
-"""Texts of any number as requests of a few, with what to do where some cannot be taken."""
+"""Any number of texts as requests of a few, without the texts that the server refuses."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,15 +23,15 @@ def batches(texts: Iterable[str], most: int = MOST) -> Iterator[list[str]]:
 def predicted(
     batch: Sequence[str], ask: Ask, refused: Callable[[str, str], None]
 ) -> tuple[TextPrediction, ...]:
-    """What is said of the texts of a batch. One that cannot be taken is refused, alone.
+    """The predictions for a batch. A text that the server refuses does not fail the others.
 
     Args:
         batch: at most 16 texts.
-        ask: asks for all of them at once.
-        refused: is told a text that was refused, and why.
+        ask: asks for all texts at once.
+        refused: called with a text that was refused, and the reason.
 
     Raises:
-        WinnowError: none of them can be predicted, and no other text could.
+        WinnowError: the request failed for another reason than its texts.
 
     """
     try:

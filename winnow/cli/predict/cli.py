@@ -1,10 +1,8 @@
 """`winnow predict`."""
 
 import contextlib
-import io
-import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Annotated
 
@@ -14,10 +12,10 @@ from rich.text import Text
 
 from winnow import signals
 from winnow.cli.access import with_credentials
-from winnow.cli.ask.words import harmless
 from winnow.cli.exits import FAILED, complain
+from winnow.cli.options import DEFAULT_ADDRESS, separated
+from winnow.cli.output import console, harmless, print_json, replace_foreign_characters
 from winnow.cli.predict.batches import Ask, batches, predicted
-from winnow.cli.predict.ids import head_ids
 from winnow.cli.predict.render import heads_shown
 from winnow.client import AsyncClient, Credentials, Predictions, TextPrediction
 from winnow.errors import WinnowError
@@ -45,7 +43,7 @@ def predict(
     ] = None,
     address: Annotated[
         str, typer.Option(help="HOST:PORT of a front node, or dns:///HOST:PORT of several.")
-    ] = "127.0.0.1:8080",
+    ] = DEFAULT_ADDRESS,
     ring: Annotated[
         str, typer.Option(help="Ring that holds the heads.", show_default="the server's default")
     ] = "",
@@ -73,14 +71,12 @@ def predict(
       2 wrong usage
       130 Ctrl-C
     """
-    ids = head_ids(heads)
+    ids = separated(heads)
     if not ids:
         raise typer.BadParameter("name at least one head", param_hint="--heads")
     if text and file is not None:
         raise typer.BadParameter("give a text or a file, not both", param_hint="--file")
-    for stream in (sys.stdin, sys.stdout):
-        if isinstance(stream, io.TextIOWrapper):  # whatever the terminal's alphabet is
-            stream.reconfigure(errors="replace")
+    replace_foreign_characters()
 
     async def put(texts: Sequence[str]) -> Predictions:
         async with AsyncClient(address, credentials=credentials) as client:
@@ -89,59 +85,53 @@ def predict(
     def ask(texts: Sequence[str]) -> Predictions:
         return signals.run(put(texts))
 
-    desk = _Desk(as_json, alone=bool(text))
+    def show(results: Sequence[TextPrediction]) -> None:
+        for each in results:
+            if as_json:
+                print_json(each.as_dict(), indent=None)
+            else:
+                _show(each, repeat=not text)
+
     if text:
-        desk.show(ask([" ".join(text)]).results)
-    elif not _of_lines(file, ask, desk):
+        show(ask([" ".join(text)]).results)
+    elif not _predict_lines(file, ask, show):
         raise typer.Exit(FAILED)
 
 
-class _Desk:
-    """Prints predictions on stdout."""
+def _predict_lines(
+    file: Path | None, ask: Ask, show: Callable[[Sequence[TextPrediction]], None]
+) -> bool:
+    """Predicts every line that is not blank; returns whether the server refused none."""
+    count = refusals = 0
 
-    def __init__(self, as_json: bool, alone: bool) -> None:
-        """`alone`: whether there is one text, which need not be repeated."""
-        self._as_json, self._alone = as_json, alone
-        self._console = Console(highlight=False)
-
-    def show(self, results: Sequence[TextPrediction]) -> None:
-        for each in results:
-            if self._as_json:
-                typer.echo(json.dumps(each.as_dict()))
-            else:
-                self._print(each)
-
-    def _print(self, said: TextPrediction) -> None:
-        console, plain = self._console, not self._console.is_terminal
-        if not self._alone:
-            console.print(Text(f"> {harmless(said.text)}", style="bold"), soft_wrap=True)
-        for line in heads_shown(said.text, said.heads, console.width, plain):
-            console.print(line, soft_wrap=plain)
-        if said.truncated:
-            console.print(Text("the text was too long: its end was not used", style="yellow"))
-        if not self._alone:
-            console.print()
-
-
-def _of_lines(file: Path | None, ask: Ask, desk: _Desk) -> bool:
-    """Predicts every line that is not blank; false if one was refused."""
-    refusals = 0
-
-    def refused(text: str, why: str) -> None:
+    def refused(line: str, why: str) -> None:
         nonlocal refusals
         refusals += 1
-        complain(f"{quoted(text)} {why}")
+        complain(f"{quoted(line)} {why}")
 
-    count = 0
     with _lines(file) as lines, _progress(file) as progress:
         progress.start("predict", None)
         for batch in batches(each.strip() for each in lines if each.strip()):
-            desk.show(predicted(batch, ask, refused))
+            show(predicted(batch, ask, refused))
             count += len(batch)
             progress.advance(len(batch))
     if not count:
         raise typer.BadParameter("there is no text", param_hint="TEXT")
     return not refusals
+
+
+def _show(result: TextPrediction, repeat: bool) -> None:
+    """Prints the predictions for a text; `repeat` prints the text, too."""
+    out = console()
+    plain = not out.is_terminal
+    if repeat:
+        out.print(Text(f"> {harmless(result.text)}", style="bold"), soft_wrap=True)
+    for line in heads_shown(result.text, result.heads, out.width, plain):
+        out.print(line, soft_wrap=plain)
+    if result.truncated:
+        out.print(Text("the text was too long: its end was not used", style="yellow"))
+    if repeat:
+        out.print()
 
 
 @contextlib.contextmanager
@@ -160,7 +150,7 @@ def _lines(file: Path | None) -> Iterator[IO[str]]:
 
 @contextlib.contextmanager
 def _progress(file: Path | None) -> Iterator[StageProgress]:
-    """How far a file is; a terminal shows the texts themselves, and a pipe knows its own length."""
+    """Progress through a file; none where stdout is a terminal, or the texts come from stdin."""
     quiet = file is None or file == _STDIN or sys.stdout.isatty()
     with StageProgress(Console(stderr=True, quiet=quiet, highlight=False)) as progress:
         yield progress

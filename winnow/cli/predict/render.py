@@ -1,10 +1,10 @@
-"""Predictions as a terminal, or a pipe, shows them. Pure: values in, something printable out."""
+"""Predictions as a terminal or a pipe shows them. Pure: it turns values into printable lines."""
 
 from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from winnow.cli.ask.words import MARK, harmless
+from winnow.cli.output import MARK, harmless
 from winnow.client import Entity, HeadPrediction, LabelScore
 
 _MOST_LABELS = 5
@@ -14,7 +14,7 @@ _LABEL, _FIGURE, _LONGEST = 24, 6, 30
 def heads_shown(
     text: str, heads: Sequence[HeadPrediction], width: int, plain: bool
 ) -> Iterator[Text]:
-    """What each head says of `text`, in `width` columns; `plain` without styles."""
+    """The prediction of each head for `text`, in `width` columns; `plain` has no styles."""
     for head in heads:
         yield Text.assemble(
             (harmless(head.head_id), "bold"),
@@ -40,7 +40,7 @@ def _labels(labels: Sequence[LabelScore], width: int) -> Iterator[Text]:
 
 
 def _entities(text: str, entities: Sequence[Entity], plain: bool) -> Iterator[Text]:
-    """The text with its entities marked, and each with its score."""
+    """The text with its entities marked, then each entity with its score."""
     if not entities:
         yield Text("  no entities", style="dim")
         return

@@ -15,7 +15,7 @@ from rich.live import Live
 
 from winnow.address import Address
 from winnow.cli.access import with_credentials
-from winnow.cli.addresses import DEFAULT_ADDRESS
+from winnow.cli.options import DEFAULT_ADDRESS
 from winnow.cli.top.asking import FrontPoller
 from winnow.cli.top.figures import IntervalFigures, figures
 from winnow.cli.top.look import Look

@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from winnow.cli.ask.words import harmless
+from winnow.cli.output import harmless
 from winnow.cli.top.figures import IntervalFigures, StageTimes
 from winnow.cli.top.processes import Process
 from winnow.cli.top.words import (

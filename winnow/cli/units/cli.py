@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from winnow.cli.outputs import reserved, writing
+from winnow.cli.result_files import reserved, writing
 from winnow.cli.units.measuring import Extent, measure
 from winnow.cli.units.report import tables
 from winnow.sizing.units import Units

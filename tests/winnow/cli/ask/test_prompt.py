@@ -7,8 +7,7 @@ from pathlib import Path
 import needs
 import pytest
 
-from winnow.cli.ask.history import History, history_path
-from winnow.cli.ask.prompt import converse
+from winnow.cli.ask.prompt import History, converse, history_path
 
 
 def typed(*lines: str | type[BaseException]) -> Callable[[str], str]:

@@ -80,7 +80,7 @@ def test_a_bundle_without_confidence_has_none_shown(reply: Reply) -> None:
 
 def test_it_says_where_nothing_was_read_for_a_known_answer(reply: Reply) -> None:
     known = replace(reply, cached=True, passages_read=0)
-    assert "40.0 ms, the answer was known" in text(known).splitlines()
+    assert "40.0 ms, answered from the cache" in text(known).splitlines()
 
 
 def test_on_a_terminal_the_answer_stands_in_a_frame(reply: Reply) -> None:
@@ -117,16 +117,16 @@ def test_of_many_missing_shards_some_are_named_and_the_others_counted(reply: Rep
 
 def test_fewer_passages_under_pressure_are_said(reply: Reply) -> None:
     dimmed = text(replace(reply, passages_granted=4, passages_needed=4))
-    assert "too much to do: 4 of 10 passages were let in to be read" in dimmed
+    assert "overloaded: 4 of 10 passages were admitted for reading" in dimmed
 
 
 def test_they_are_not_said_where_enough_was_read(reply: Reply) -> None:
     stopped = replace(reply, passages_granted=4, passages_needed=2)
-    assert "too much to do" not in text(stopped)
+    assert "overloaded" not in text(stopped)
     # who reads all, and an old front, would have read more
     for max_loss in (0.0, None):
-        assert "too much to do" in text(replace(stopped, max_loss=max_loss))
-    assert "too much to do" in text(replace(stopped, passages_needed=None))
+        assert "overloaded" in text(replace(stopped, max_loss=max_loss))
+    assert "overloaded" in text(replace(stopped, passages_needed=None))
 
 
 @pytest.mark.parametrize("width", [1, 10, 25])

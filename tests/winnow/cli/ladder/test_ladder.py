@@ -11,13 +11,13 @@ from typer.testing import CliRunner
 
 from winnow.cli.commands import app
 from winnow.cli.ladder import making, texts
-from winnow.cli.ladder.cli import _show
+from winnow.cli.ladder.cli import _show, plot
 from winnow.cli.ladder.figures import rungs
 from winnow.cli.ladder.model import Model
-from winnow.cli.ladder.plot import plot
 from winnow.cli.ladder.run import LadderPlan, measure
 from winnow.cli.ladder.steps import STEPS, EncoderShape, LadderStep, Precision
 from winnow.cli.ladder.worker import WorkerResult
+from winnow.cli.output import as_plain
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.telemetry.progress import StageProgress
 
@@ -79,19 +79,21 @@ def test_heads_share_one_encoding_and_a_known_text_has_none(place: Path) -> None
 
 
 def test_the_whole_ladder_is_climbed_in_every_round(place: Path) -> None:
-    plan = LadderPlan(SMALL_STEPS, workers=2, requests=20, rounds=2, seconds=60.0, distinct=500)
+    plan = LadderPlan(
+        steps=SMALL_STEPS, workers=2, requests=20, rounds=2, seconds=60.0, distinct=500
+    )
     with StageProgress() as progress:
         found = measure(plan, place, progress)
     assert [rung.name for rung in found] == ["padded", "plain", "heads", "cached"]
     assert {rung.requests for rung in found} == {40}
     assert all(len(rung.rates) == 2 for rung in found)
     assert [rung.hit_rate is None for rung in found] == [True, True, True, False]
-    json.dumps([rung.as_json() for rung in found], allow_nan=False)
+    json.dumps(as_plain(found), allow_nan=False)
     _show(found, plan)
 
 
 def test_a_worker_that_cannot_load_its_model_says_why(tmp_path: Path) -> None:
-    plan = LadderPlan((PLAIN,), workers=1, requests=1, rounds=1, seconds=1.0, distinct=5)
+    plan = LadderPlan(steps=(PLAIN,), workers=1, requests=1, rounds=1, seconds=1.0, distinct=5)
     with StageProgress() as progress, pytest.raises(ArtefactError, match=r"small-fp32\.onnx"):
         measure(plan, tmp_path, progress)
 

@@ -18,7 +18,7 @@ def test_the_second_text_comes_half_as_often_as_the_first() -> None:
 def test_a_cache_of_so_many_entries_is_hit_so_often(hits: float, distinct: int) -> None:
     each, chance = zipf.shares(distinct), Random(1)
     entries = zipf.entries_for(hits, each)
-    kept = dict.fromkeys(zipf.kept_by_then(entries, each, chance))
+    kept = dict.fromkeys(zipf.cached_texts(entries, each, chance))
     assert len(kept) == entries
     found, looks = 0, 20_000
     for place in zipf.drawn(looks, each, chance):

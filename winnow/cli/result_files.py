@@ -1,4 +1,4 @@
-"""Files that a command writes after long work. That they cannot be written is found out before."""
+"""Files that a command writes after long work. A file that cannot be written is found before."""
 
 import contextlib
 from collections.abc import Iterator
@@ -9,10 +9,10 @@ from winnow.errors import WinnowError
 
 @contextlib.contextmanager
 def reserved(*paths: Path | None) -> Iterator[None]:
-    """Opens every path for writing, so that it can be written later; None is left out.
+    """Opens every path for writing before the work begins; None is left out.
 
-    What a file held stays until it is written. A file that is still empty when the work fails is
-    removed if it was not there before.
+    A file keeps its content until it is written. If the work fails, a file that was made here and
+    is still empty is removed.
 
     Raises:
         WinnowError: a path cannot be written.
@@ -32,7 +32,7 @@ def reserved(*paths: Path | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def directory(path: Path) -> Iterator[Path]:
-    """Makes a directory, and removes it again if the work fails and leaves it empty.
+    """Makes a directory; removes it if the work fails and leaves it empty.
 
     Raises:
         WinnowError: it cannot be made.
@@ -52,7 +52,7 @@ def directory(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turns what the system says while `path` is written into a WinnowError."""
+    """Turns an OSError while `path` is written into a WinnowError."""
     try:
         yield
     except OSError as error:
@@ -61,7 +61,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def _opened(path: Path) -> bool:
-    """Whether the file was made by opening it."""
+    """Opens a file for writing; returns whether that made the file."""
     with writing(path):
         missing = not path.exists()
         if missing or path.is_file() or path.is_dir():  # opening a pipe would wait for its reader

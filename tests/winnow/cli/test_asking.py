@@ -1,6 +1,6 @@
 """Failures are counted by status, with what the first of each said."""
 
-from winnow.cli.failures import failures
+from winnow.cli.asking import failures
 
 
 def test_the_most_frequent_status_comes_first() -> None:

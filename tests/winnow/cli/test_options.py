@@ -1,9 +1,9 @@
-"""Places in logs as an option has them."""
+"""Options whose values are lists."""
 
 import pytest
 import typer
 
-from winnow.cli.ask.positions import positions
+from winnow.cli.options import positions
 from winnow.client import Position
 
 

@@ -1,11 +1,11 @@
-"""Quantities as people write them: 21e6, 300ms, 16GiB. What is none is named by its option."""
+"""Quantities as people write them: 21e6, 300ms, 16GiB."""
 
 import math
 import re
 
 import typer
 
-_NUMBER = r"(?P<number>\d+(?:\.\d+)?(?:e\+?\d+)?)"
+_NUMBER = r"(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?)"
 _TIMES = {"ms": 1.0, "s": 1e3, "": 1.0}
 _SIZES = {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "mb": 1e6, "gb": 1e9, "tb": 1e12}
 
@@ -24,14 +24,15 @@ def milliseconds(option: str, text: str) -> float:
 
 
 def size(option: str, text: str) -> float:
-    """Bytes: 16GiB, 64GB."""
+    """A number of bytes: 16GiB, 64GB."""
     return _parsed(option, text, _SIZES, "a size such as 16GiB or 64GB")
 
 
-def _parsed(option: str, text: str, units: dict[str, float], wanted: str) -> float:
+def _parsed(option: str, text: str, units: dict[str, float], expected: str) -> float:
+    """Raises BadParameter, which names the option, if the text is no such quantity."""
     names = "|".join(sorted(units, key=len, reverse=True))
     found = re.fullmatch(rf"{_NUMBER}\s*(?P<unit>{names})", text.strip().lower())
     value = float(found["number"]) * units[found["unit"]] if found else math.nan
     if not (0 < value < math.inf):
-        raise typer.BadParameter(f"{text!r} is not {wanted}", param_hint=option)
+        raise typer.BadParameter(f"{text!r} is not {expected}", param_hint=f"'{option}'")
     return value

@@ -1,13 +1,16 @@
-"""Words of passages on a terminal."""
+"""What commands print: JSON, tables, and the words of passages on a terminal."""
 
 import io
+import math
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from winnow.cli.ask.words import MARK, harmless, highlighted
+from winnow.cli.ask.render import highlighted
+from winnow.cli.output import MARK, as_plain, harmless, table
 from winnow.client import Answer, Passage
 
 
@@ -57,7 +60,7 @@ def test_where_no_words_were_found_nothing_is_marked() -> None:
 
 @given(st.text())
 def test_nothing_moves_and_nothing_is_obeyed(text: str) -> None:
-    """As many code points as before, and no control character."""
+    """The text keeps its code points, and has no control character."""
     shown = harmless(text)
     assert len(shown) == len(text)
     assert not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in shown)
@@ -66,3 +69,26 @@ def test_nothing_moves_and_nothing_is_obeyed(text: str) -> None:
 def test_line_breaks_stay_where_they_are_wanted() -> None:
     assert harmless("a\nb\rc") == "a b c"
     assert harmless("a\nb\rc", lines=True) == "a\nb c"
+
+
+@dataclass(frozen=True)
+class Measured:
+    name: str
+    times: tuple[float, ...]
+    by_file: dict[str, Answer | None]
+
+
+def test_a_result_becomes_json_by_its_fields_and_infinity_becomes_null() -> None:
+    found = as_plain([Measured("p", (1.0, math.inf), {"a": None})])
+    assert found == [{"name": "p", "times": [1.0, None], "by_file": {"a": None}}]
+
+
+def test_a_table_aligns_words_left_and_figures_right() -> None:
+    out = io.StringIO()
+    made = table(
+        ("name", "count", "kind"), [("a", "1", "x"), ("long", "1,000", "y")], words={"kind"}
+    )
+    Console(file=out, width=60).print(made)
+    first, second = (line for line in out.getvalue().splitlines() if "1" in line)
+    assert first.index("1") == second.index("1,000") + 4
+    assert first.index("x") == second.index("y")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from winnow.cli.drawing import check_drawable
-from winnow.cli.outputs import directory, reserved, writing
+from winnow.cli.result_files import directory, reserved, writing
 from winnow.errors import WinnowError
 
 

@@ -1,0 +1,104 @@
+"""The options that several commands share, and how their values are checked."""
+
+import re
+from typing import Annotated
+
+import typer
+
+from winnow.client import Position
+from winnow.client.channels import check_address
+from winnow.domain.question import ReadScope, Retriever
+from winnow.errors import InvalidRequestError
+
+DEFAULT_ADDRESS = "127.0.0.1:8080"
+_POSITION = re.compile(r"(\d{1,9}):(\d{1,18})")
+
+
+def _checked(address: str) -> str:
+    try:
+        check_address(address)
+    except InvalidRequestError as error:
+        raise typer.BadParameter(error.violations[0].description) from error
+    return address
+
+
+FrontAddress = Annotated[
+    str,
+    typer.Option(
+        help="HOST:PORT of a front node, or dns:///HOST:PORT of several.", callback=_checked
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+PassagesToRead = Annotated[
+    int, typer.Option(min=1, max=100, help="Passages to read for each question.")
+]
+QuestionTimeout = Annotated[
+    float, typer.Option(min=0.001, max=3600, help="Seconds until a question is given up.")
+]
+WantedReadScope = Annotated[
+    ReadScope | None,
+    typer.Option(
+        case_sensitive=False,
+        help="Read the best passages of the whole cluster, or of each shard.",
+        show_default="the server's",
+    ),
+]
+WantedRetriever = Annotated[
+    Retriever | None,
+    typer.Option(
+        case_sensitive=False,
+        help="Find passages by meaning (dense), by words (sparse), or by both (hybrid).",
+        show_default="the server's",
+    ),
+]
+MaxLoss = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        max=100,
+        help="Accuracy budget for early stopping, in points of exact match (0-100). 0 disables it.",
+        show_default="the server's",
+    ),
+]
+Where = Annotated[
+    str,
+    typer.Option(
+        metavar="FILTER",
+        help="Answer only from passages whose metadata matches, for example 'year >= 2010 and "
+        'lang = "en"\'. Operators: = != < <= > >=, in (..), exists, and, or, not, parentheses. '
+        "Quote strings and dates.",
+        show_default="all passages",
+    ),
+]
+
+
+def check_max_loss(
+    max_loss: float | None, read_scope: ReadScope | None, retriever: Retriever | None = None
+) -> None:
+    """Raises BadParameter if reading never stops early in this scope, or with this retriever."""
+    hybrid = retriever in (None, Retriever.HYBRID)
+    if max_loss and (not hybrid or read_scope is ReadScope.PER_SHARD):
+        raise typer.BadParameter("--max-loss needs hybrid retrieval and the global scope")
+
+
+def separated(option: str) -> list[str]:
+    """The values of an option that separates them by commas; blank ones are left out."""
+    return [each.strip() for each in option.split(",") if each.strip()]
+
+
+def positions(option: str) -> list[Position]:
+    """The positions in an option that has each as SHARD:SEQUENCE, separated by commas.
+
+    Raises:
+        typer.BadParameter: one of them is no position.
+
+    """
+    found = []
+    for text in separated(option):
+        position = _POSITION.fullmatch(text)
+        if position is None:
+            raise typer.BadParameter(
+                f"{text!r} is not SHARD:SEQUENCE, such as 0:17", param_hint="--after"
+            )
+        found.append(Position(int(position[1]), int(position[2])))
+    return found
