@@ -1,4 +1,4 @@
-"""Questions to encodings: tokenise, cut what is too long, encode.
+"""Turns questions into encodings: tokenises, cuts what is too long, encodes.
 
 Knows the bundle's limit on length; does not know where its `TextEncoder` runs or what it keeps.
 """
@@ -19,26 +19,21 @@ _SPECIAL = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """The tokens of a question that are read, and whether its end was cut off."""
+class TokenisedQuestion:
+    """A question with its tokens, made once for cache, encoder and heads."""
 
+    text: str
     tokens: Tokens
+    """The tokens that are read."""
     truncated: bool
+    """Whether the question's end was cut off."""
+    seconds: float = 0.0
+    """Time that tokenising took."""
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """Of the tokens."""
+        """Ids of the tokens."""
         return self.tokens.ids
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """An encoded question, and whether its end was cut off."""
-
-    question: EncodedQuestion
-    truncated: bool
-    text: EncodedText
-    """The same encoding, for heads."""
 
 
 class QuestionEncoder:
@@ -49,35 +44,32 @@ class QuestionEncoder:
         self._most = bundle.manifest.encoder.max_question_tokens - _SPECIAL
         self._fingerprint = bundle.manifest.fingerprint
 
-    def tokenise(self, text: str) -> Cut:
-        """The question's tokens; raises InvalidRequestError if it has no word in it."""
+    def tokenise(self, text: str) -> TokenisedQuestion:
+        """Cuts a text into tokens; raises InvalidRequestError if it has no word."""
+        started = time.perf_counter()
         tokens = self._tokenizer.tokenise(text)
         if not tokens.ids:
             raise InvalidRequestError(Violation("question", "has no word in it"))
-        return Cut(tokens.first(self._most), len(tokens) > self._most)
+        first, truncated = tokens.first(self._most), len(tokens) > self._most
+        return TokenisedQuestion(text, first, truncated, time.perf_counter() - started)
 
-    async def encode(self, text: str, timings: Timings, client: str = "") -> Encoded:
-        """The question's encoding; writes what it took into `timings`.
+    async def encode(
+        self, question: TokenisedQuestion, timings: Timings, client: str = ""
+    ) -> tuple[EncodedQuestion, EncodedText]:
+        """The question's encoding for shards, and the same for heads; adds to `timings`.
 
-        `client`: a key of the caller, for sharing the encoder fairly.
-
-        Raises:
-            InvalidRequestError: the question has no word in it.
-
+        `client`: key of the caller, for sharing the encoder fairly.
         """
-        with span("encode") as step:
-            started = time.perf_counter()
-            cut = self.tokenise(text)
-            timings.tokenise = time.perf_counter() - started
-            step.set("winnow.tokens", len(cut.ids))
-            encoding = await self._encoder.encode(cut.ids, client)
+        ids, truncated = question.ids, question.truncated
+        with span("encode", {"winnow.tokens": len(ids)}) as step:
+            encoding = await self._encoder.encode(ids, client)
             step.set("winnow.queue_ms", encoding.queue * 1e3)
+        timings.tokenise = question.seconds
         timings.queue += encoding.queue
         timings.encode = encoding.encode
-        question = EncodedQuestion(text, cut.ids, encoding.vector, self._fingerprint, client)
-        return Encoded(
-            question, cut.truncated, EncodedText(text, cut.tokens, encoding, cut.truncated)
-        )
+        vector = encoding.vector
+        encoded = EncodedQuestion(question.text, ids, vector, self._fingerprint, client)
+        return encoded, EncodedText(question.text, question.tokens, encoding, truncated)
 
     async def warm_up(self) -> None:
         """Encodes once at several lengths: first runs at a new length are slow."""

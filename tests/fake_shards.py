@@ -33,7 +33,7 @@ async def find(
 ) -> Searched:
     """What shards answer; fails where that hangs."""
     until = deadline or Deadline.after(60)
-    calls = Calls(dict(enumerate(shards)), asked, ENCODED, until, limits)
+    calls = Calls(dict(enumerate(shards)), asked, ENCODED, until, limits=limits)
     return await asyncio.wait_for(search(calls, rule, timings or Timings()), 10)
 
 

@@ -5,6 +5,7 @@ import contextlib
 import json
 import time
 from collections.abc import AsyncIterator, Iterable
+from functools import partial
 from typing import Any
 
 import httpx
@@ -24,13 +25,13 @@ from winnow.security.peers import PLAIN
 from winnow.security.secured import Secured
 from winnow.stateless.answer.admission import Admission, Admitted
 from winnow.stateless.answer.core import AnswerCore
-from winnow.stateless.answer.packing import Packing
-from winnow.stateless.answer.servicer import SERVICE
+from winnow.stateless.answer.servicer import SERVICE, pack
 from winnow.stateless.answer.validation import Defaults
 from winnow.stateless.composing.access import FrontAccess, open_gate
 from winnow.stateless.composing.front import Front
 from winnow.stateless.composing.http import serve_http
 from winnow.stateless.early_rejection import EarlyRejection
+from winnow.stateless.encoding import TokenisedQuestion
 from winnow.stateless.http.answers import answer_calls
 from winnow.stateless.http.call import HttpOperation
 from winnow.stateless.http.endpoint import Gate
@@ -38,6 +39,7 @@ from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.stateless.settings import FrontSettings
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
+from winnow.text.tokenizer import Tokens
 
 LONG = 30.0
 TEXT = "Marta Quendelheim won it — in Łódź, in 2031."
@@ -57,7 +59,12 @@ class Leading:
         self.fails: WinnowError | None = None
         self.go_on = asyncio.Event()
 
-    async def answer(self, admitted: Admitted, deadline: Deadline) -> Answered:
+    def tokenise(self, question: Question) -> TokenisedQuestion:
+        return TokenisedQuestion(question.text, Tokens((1,), ((0, 1),)), truncated=False)
+
+    async def answer(
+        self, admitted: Admitted, tokens: TokenisedQuestion, deadline: Deadline
+    ) -> Answered:
         question = admitted.question
         self.asked.append(question)
         self.clients.append(admitted.client)
@@ -106,11 +113,13 @@ class HttpFront:
         self.secured = secured or Secured()
         load = ReadLoad(LoadSettings(most_reads=1_000, kept=0.0), time.monotonic, lambda: None)
         self.admission = Admission(load, most, AdmissionMetrics(self.registry))
-        defaults = Defaults(10, 3, ReadScope.GLOBAL, 10)
+        defaults = Defaults(
+            passages_to_read=10, answers=3, read_scope=ReadScope.GLOBAL, max_answer_tokens=10
+        )
         self.stack = contextlib.AsyncExitStack()
-        packing = Packing(self._threads()) if packs else None
+        packing = partial(pack, self._threads()) if packs else None
         metrics = FrontMetrics(self.registry)
-        self.core = AnswerCore(defaults, self.admission, metrics, packing=packing)
+        self.core = AnswerCore(defaults, self.admission, metrics, pack=packing)
         self.core.serve(self.answerer)  # type: ignore[arg-type]
         given = {"shards": ["127.0.0.1:1"], "http_listen": "127.0.0.1:0", **settings}
         self.settings = FrontSettings.load(given, None, {})

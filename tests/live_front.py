@@ -82,10 +82,16 @@ class LiveFront:
         self.known = ClusterSnapshot(self.formation, self.nodes, LATELY, lambda: self.words.name)
         load = ReadLoad(LoadSettings(most_reads=1000, kept=0.0), self.clock, lambda: None)
         self.core = AnswerCore(
-            Defaults(3, 3, ReadScope.GLOBAL, 10, retriever=Retriever.DENSE),
+            Defaults(
+                passages_to_read=3,
+                answers=3,
+                read_scope=ReadScope.GLOBAL,
+                max_answer_tokens=10,
+                retriever=Retriever.DENSE,
+            ),
             Admission(load, 64, AdmissionMetrics(self.registry)),
             FrontMetrics(self.registry),
-            remembered=AnswerCache(1 << 20, self.known.edition),
+            cache=AnswerCache(1 << 20, self.known.edition),
         )
         for name in self.replicas:
             self.nodes.nodes[name] = self._open(name)
@@ -141,8 +147,18 @@ class LiveFront:
         encoder = QuestionEncoder(bundle, Tokenizer(bundle.tokenizer), FakeTextEncoder())
         weigh = self.words.serve(cluster).weigh
         metrics = FrontMetrics(CollectorRegistry())
-        limits = Limits(0.02, 0.4)
-        self.core.serve(Answerer(encoder, cluster, -9.0, lambda _: None, limits, metrics, weigh))
+        limits = Limits(merge_reserve=0.02, retrieve_share=0.4)
+        self.core.serve(
+            Answerer(
+                encoder,
+                cluster,
+                no_answer_below=-9.0,
+                rule_for=lambda _: None,
+                limits=limits,
+                metrics=metrics,
+                weigh=weigh,
+            )
+        )
 
     def _open(self, name: str) -> Node:
         replica = self.replicas[name]

@@ -170,7 +170,13 @@ async def _front(
     load = ReadLoad(LoadSettings(), time.monotonic, lambda: None)
     admission = Admission(load, 64, AdmissionMetrics(registry))
     longest = manifest.reader.max_answer_tokens
-    defaults = Defaults(10, 3, ReadScope.GLOBAL, longest, serves_heads=bool(groups))
+    defaults = Defaults(
+        passages_to_read=10,
+        answers=3,
+        read_scope=ReadScope.GLOBAL,
+        max_answer_tokens=longest,
+        serves_heads=bool(groups),
+    )
 
     def edition() -> IndexVersion:
         # tests may be held up for longer than a node is silent
@@ -178,13 +184,28 @@ async def _front(
 
     watch = CacheMetrics(registry, "winnow_front_answer_cache", "answers")
     remembered = AnswerCache(MIB, edition, watch)
-    core = AnswerCore(defaults, admission, metrics, remembered=remembered, heads=of_questions)
+    core = AnswerCore(defaults, admission, metrics, cache=remembered, heads=of_questions)
     replicas = ReplicaMetrics(registry)
 
     def serve(cluster: Cluster) -> None:
         rule, below = manifest.stopping_rule, manifest.score.no_answer_below
-        limits = Limits(0.02, 0.4, 7, 4, word_candidates)
-        core.serve(Answerer(encoder, cluster, below, rule, limits, metrics))
+        limits = Limits(
+            merge_reserve=0.02,
+            retrieve_share=0.4,
+            candidates=7,
+            read_ahead=4,
+            word_candidates=word_candidates,
+        )
+        core.serve(
+            Answerer(
+                encoder,
+                cluster,
+                no_answer_below=below,
+                rule_for=rule,
+                limits=limits,
+                metrics=metrics,
+            )
+        )
 
     formation = ClusterBuilder(
         Encoding(manifest.fingerprint, manifest.encoder.dimension, manifest.name),

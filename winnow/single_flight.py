@@ -140,7 +140,7 @@ class _Flight(Generic[Result]):
             traceback = error.__traceback__
             return AttemptEnded(attempt, self._blame(error), error=error, traceback=traceback)
         lack, worth = self._judge(task.result())
-        return AttemptEnded(attempt, lack, task.result(), worth)
+        return AttemptEnded(attempt, lack, result=task.result(), worth=worth)
 
 
 async def _make(attempt: FlightAttempt, work: Work[Result]) -> Result:

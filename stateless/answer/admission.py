@@ -1,4 +1,4 @@
-"""Where questions are let in, as long as they can be answered in time.
+"""Lets questions in, as long as they can be answered in time.
 
 Knows how much work a question is, in passages to read. `winnow.policy.load` says how much is too
 much, and how much each client may have.
@@ -22,11 +22,11 @@ from winnow.stateless.metrics import AdmissionMetrics
 from winnow.telemetry.tracing.span import span
 
 _MOST_REMEMBERED = 1_000
-"""Clients whose refusals are remembered; keys come from outside."""
+"""Most clients whose refusals are remembered; keys come from outside."""
 _GIVEN_UP = 1.0
-"""Seconds after it was let in for which a question that its caller gives up keeps its place. Asking
-and giving up at once would otherwise have no bound: it takes a front as much as a refusal and more,
-and frees its place before the next one comes.
+"""Seconds after it was let in for which an abandoned question keeps its place. Without it, asking
+and giving up at once would have no bound: it costs a front more than a refusal, and frees its place
+before the next question comes.
 """
 
 
@@ -35,13 +35,13 @@ class Admitted:
     """A question that was let in."""
 
     question: Question
-    """As it may be asked: with fewer passages to read, if there is too much to do."""
+    """The question, with fewer passages to read if there is too much to do."""
     asked: int
-    """Passages that the caller wanted to be read, over all shards."""
+    """Number of passages that the caller wanted to be read, over all shards."""
     granted: int
-    """Passages that may be read, over all shards."""
+    """Number of passages that may be read, over all shards."""
     client: str = ""
-    """A key of the caller, for sharing fairly."""
+    """Key of the caller, for fair sharing."""
 
 
 class Admission:
@@ -52,6 +52,7 @@ class Admission:
         load: ReadLoad,
         most: int,
         metrics: AdmissionMetrics,
+        *,
         clock: Clock = time.monotonic,
         usual: int = 1,
     ) -> None:
@@ -59,11 +60,11 @@ class Admission:
 
         Args:
             load: says how much is too much.
-            most: questions at once, however few passages they need; they take memory, too.
-            metrics: count what becomes of questions.
+            most: most questions at once, however few passages they need; they take memory, too.
+            metrics: count questions let in and refused.
             clock: seconds.
-            usual: passages that a question wants to be read. A client that has no room for these is
-                full, though it may have some for fewer.
+            usual: number of passages that a question usually reads. A client without room for these
+                is full, though it may have room for fewer.
 
         """
         self._load, self._most, self._metrics, self._usual = load, most, metrics, usual
@@ -71,33 +72,34 @@ class Admission:
         self._places = FairShares(shared.kept, shared.here_for, shared.hungry_for, clock)
         self._clock = clock
         self._given_up: deque[tuple[float, str]] = deque()
-        """When the place of a question that was given up is free again, and whose it is."""
+        """The places of abandoned questions: when each is free again, and its client."""
         self.refused = 0
-        """Questions so far."""
+        """Number of questions refused."""
         self._refusals = Refusals(shared.shortest_wait, _MOST_REMEMBERED, clock)
 
     @property
     def inside(self) -> int:
-        """Questions being answered, or given up by their callers a moment ago."""
+        """Number of questions being answered, or given up by their callers a moment ago."""
         return self._places.total
 
     @property
     def reads(self) -> int:
-        """Passages that the questions being answered may read."""
+        """Number of passages that the questions being answered may read."""
         return self._load.reads
 
     def asker(self, question: Question, shards: int, deadline: Deadline, client: str) -> Asker:
-        """Somebody with a question that others may ask, too: how much is done for its client, and
-        whether all of its passages would be read.
+        """The caller of a question that others may ask, too.
+
+        It tells how much is done for its client, and whether all of its passages would be read.
         """
         parts = _parts(question, shards)
         asked = question.passages_to_read * parts
         return Asker(
-            deadline,
-            client,
-            asked,
-            lambda: self._load.held(client),
-            lambda: self._load.grants_all(asked, deadline.left(), client, parts),
+            deadline=deadline,
+            client=client,
+            work=asked,
+            in_hand=lambda: self._load.held(client),
+            room=lambda: self._load.grants_all(asked, deadline.left(), client, parts),
         )
 
     @contextmanager
@@ -107,10 +109,10 @@ class Admission:
         """Counts a question and its work while it is answered.
 
         Args:
-            question: as it was asked.
-            shards: shards of the index.
+            question: the question as it was asked.
+            shards: number of shards of the index.
             left: seconds before its deadline.
-            client: a key of the caller, for sharing fairly.
+            client: key of the caller, for fair sharing.
 
         Raises:
             DeadlineExceededError: no time is left at all.
@@ -134,16 +136,19 @@ class Admission:
             given_up = False
             raise
         finally:  # cancelled, if it is neither answered nor failed
-            self._leave(client, began + _GIVEN_UP if given_up else began)
+            if given_up and (free := began + _GIVEN_UP) > self._clock():
+                self._given_up.append((free, client))
+            else:
+                self._places.give_back(client, 1)
             self._load.release(ticket)
             self._refusals.forget()
             self._metrics.reads.set(self._load.reads)
 
     def refusal(self, client: str) -> OverloadedError | None:
-        """Why a question is refused before anybody looks at it, if it is.
+        """Why a question of a client is refused before its message is read; None if it is not.
 
-        Its client was refused a moment ago, a usual question would have been, too, and nobody's has
-        ended since. Nobody who waits for as long as it was told to is refused so.
+        It is if its client was refused a moment ago, as a usual question would have been, and no
+        question has ended since. A client that waits as long as it was told to is not refused here.
         """
         wait = self._refusals.wait(client)
         if wait is None:
@@ -161,7 +166,7 @@ class Admission:
             return self._load.admit(reads, left, client, parts)
         except OverloadedError as error:
             self._refuse()
-            if self._closed_to(client):
+            if self._full(client) or self._load.closed_to(client, self._usual):
                 self._refusals.add(client, error.retry_after)
             raise
 
@@ -169,26 +174,14 @@ class Admission:
         self.refused += 1
         self._metrics.admitted("refused")
 
-    def _closed_to(self, client: str) -> bool:
-        """Whether a usual question of a client would be refused, however long it may take."""
-        places = self._places.room(client, self._most, self._most)
-        return places < 1 or self._load.closed_to(client, self._usual)
-
-    def _leave(self, client: str, free: float) -> None:
-        """Frees a place, now or when it is `free`."""
-        if free > self._clock():
-            self._given_up.append((free, client))
-        else:
-            self._places.give_back(client, 1)
-
-    def _clear(self) -> None:
-        """Frees the places of questions that were given up long enough ago."""
-        while self._given_up and self._given_up[0][0] <= self._clock():
-            self._places.give_back(self._given_up.popleft()[1], 1)
+    def _full(self, client: str) -> bool:
+        """Whether there is no place for a question of a client, however few passages it reads."""
+        return self._places.room(client, self._most, self._most) < 1
 
     def _check_places(self, client: str) -> None:
-        self._clear()
-        if self._places.room(client, self._most, self._most) < 1:
+        while self._given_up and self._given_up[0][0] <= self._clock():
+            self._places.give_back(self._given_up.popleft()[1], 1)
+        if self._full(client):
             self._places.refuse(client, 1)
             raise OverloadedError(
                 f"{are(self.inside, 'question')} being answered already, of at most {self._most}, "
@@ -197,5 +190,5 @@ class Admission:
 
 
 def _parts(question: Question, shards: int) -> int:
-    """Reads that are granted together: one for each shard, where all read alike."""
+    """Number of reads that are granted together: one for each shard, where all read alike."""
     return shards if question.read_scope is ReadScope.PER_SHARD else 1

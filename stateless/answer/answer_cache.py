@@ -1,31 +1,43 @@
-"""Questions that were asked before, or are asked several times at once: read once.
+"""The cache of answers, which also has equal questions that arrive together read once.
 
-Knows questions, editions of the index and time; knows neither shards nor how an answer is found.
-An answer is used again only for the same tokens and options, and only while every shard says that
-it serves the rows that it came from, and no write is known of that it did not know of.
+Knows questions, versions of the index and time; knows neither shards nor how an answer is found.
+An answer is given again only for the same tokens and options. Every shard must also say that it
+serves the rows that the answer came from, and no later write may be known.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from sys import getsizeof
 from typing import Any
 
-from winnow.domain.answered import Answered, Timings
+from winnow.domain.answered import Answer, Answered, Timings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import Question
 from winnow.domain.write import Position
-from winnow.policy.attempts import Asker
+from winnow.errors import DeadlineExceededError, OverloadedError, WinnowError
+from winnow.policy.attempts import Asker, Lack
 from winnow.policy.kept import UNWATCHED, Kept, Watch
 from winnow.single_flight import SingleFlight
-from winnow.stateless.answer.lacking import lack_of_answer, lack_of_error
-from winnow.stateless.answer.weight import weight
+from winnow.stateless.answer.failures import failed_shards
 from winnow.stateless.cluster.index_version import IndexVersion
 from winnow.telemetry.tracing.span import span
 
 Find = Callable[[], Coroutine[Any, Any, Answered]]
 """Finds an answer by asking the shards."""
 _MOST_WAITING = 1_000
-"""Askers in flights; more are let in, or refused, by themselves."""
+"""Most questions that wait for equal ones. Further ones are let in, or refused, by themselves."""
+_REPLY_BYTES, _ANSWER_BYTES, _SHARD_BYTES = 1_000, 500, 100
+"""Memory of an answer beside its texts, measured with `tracemalloc`."""
+_LACK_OF = {
+    ShardStatus.TIMEOUT: Lack.TIME,
+    ShardStatus.ADAPTIVE: Lack.TIME,
+    ShardStatus.OVERLOADED: Lack.SHARE,
+}
+"""What a shard's failure says another attempt might have. Nodes share fairly among clients, so
+another client may be let in. All other failures are the same for every caller: each call was
+retried already.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +45,13 @@ class AnswerKey:
     """A question as far as its answer depends on it."""
 
     ids: tuple[int, ...]
-    """Of the tokens that are read: other spellings of the same tokens are the same question."""
+    """Ids of the tokens that are read: other spellings of the same tokens are the same question."""
     options: Question
-    """Every option settled; without its text and its heads, and the writes that it must know of."""
+    """Every option settled; without the text, the heads, and the writes that must be known."""
 
     @classmethod
     def of(cls, ids: tuple[int, ...], question: Question) -> "AnswerKey":
-        """A question with these tokens."""
+        """The key of a question with these tokens."""
         return cls(ids, replace(question, text="", heads=(), after=()))
 
 
@@ -47,64 +59,59 @@ _Key = tuple[object, AnswerKey]
 
 
 class AnswerCache:
-    """Keeps the complete answers used most recently, and has no question read twice at a time."""
+    """Keeps the complete answers used most recently."""
 
     def __init__(
-        self, budget: int, edition: Callable[[], IndexVersion], watch: Watch = UNWATCHED
+        self, budget: int, version: Callable[[], IndexVersion], watch: Watch = UNWATCHED
     ) -> None:
-        """`budget`: bytes of all that is kept; `edition`: of the index, as it is known now."""
-        self._edition, self._looked_up = edition, watch.looked_up
+        """`budget`: bytes of all kept answers; `version`: the index as it is known now."""
+        self._version, self._looked_up = version, watch.looked_up
         self._kept = Kept[_Key, Answered](budget, watch)
-        self._of: object = None
-        """The edition of all that is kept."""
+        self._kept_for: object = None
+        """Name of the index version of all kept answers."""
         self._flights = SingleFlight[_Key, Answered](
             lack_of_answer, lack_of_error, partial(span, "join")
         )
 
     async def ask(
-        self, asked: AnswerKey, asker: Asker, find: Find, after: Sequence[Position] = ()
+        self, key: AnswerKey, asker: Asker, find: Find, after: Sequence[Position] = ()
     ) -> Answered:
-        """The answer that is kept, or one that is found for somebody else meanwhile, or a new one.
+        """The kept answer, an answer that is being found for another caller, or a new one.
 
-        `winnow.policy.attempts` says whose turn it is found in, and which parts of an answer are
-        asked for again. `after` are writes that the answer must know of. Raises what `find` raises.
+        `winnow.policy.attempts` says which caller's turn is used, and when it is found again.
+        `after` are writes that the answer must know. Raises what `find` raises.
         """
-        edition = self._edition()
-        key = edition.name, asked
-        knows = edition.knows(after)
-        if knows and (kept := self._recall(edition, key)) is not None:
+        version = self._version()
+        versioned = version.name, key
+        knows = version.knows(after)
+        if knows and (kept := self._recall(version, versioned)) is not None:
             self._looked_up("hit")
-            return _again(kept)
-        find_new = partial(self._find, key, find)
-        if not knows or edition.name is None or self._flights.waiting >= _MOST_WAITING:
+            return _unread(kept)
+        find_new = partial(self._find, versioned, find)
+        if not knows or version.name is None or self._flights.waiting >= _MOST_WAITING:
             return await find_new()
-        found = await self._flights.ask(key, find_new, asker, partial(_knows, after=after))
+        found = await self._flights.ask(versioned, find_new, asker, partial(_knows, after=after))
         if found.own:
             return found.result
         self._looked_up("hit")
-        return _again(found.result)
+        return _unread(found.result)
 
-    def _recall(self, edition: IndexVersion, key: _Key) -> Answered | None:
-        if edition.name != self._of:
+    def _recall(self, version: IndexVersion, key: _Key) -> Answered | None:
+        if version.name != self._kept_for:
             self._kept.clear()
-            self._of = edition.name
-        return self._kept.get(key) if edition.sure else None
+            self._kept_for = version.name
+        return self._kept.get(key) if version.sure else None
 
     async def _find(self, key: _Key, find: Find) -> Answered:
         self._looked_up("miss")
         found = await find()
-        now = self._edition()
+        now = self._version()
         # a shard that changed meanwhile may have been read before, or after; and a replica that
         # lags may have been read instead of another
-        same = now.sure and now.name == key[0] == self._of and now.made(found.coverage)
-        if same and _is_whole(found):
-            self._kept.put(key, _again(found), weight(found))
+        same = now.sure and now.name == key[0] == self._kept_for and now.made(found.coverage)
+        if same and found.coverage.complete and not found.dimmed:
+            self._kept.put(key, _unread(found), weight(found))
         return found
-
-
-def _is_whole(found: Answered) -> bool:
-    """Whether more time, or less to do for others, would not have given a better answer."""
-    return found.coverage.complete and not found.dimmed
 
 
 def _knows(found: Answered, after: Sequence[Position]) -> bool:
@@ -117,6 +124,42 @@ def _knows(found: Answered, after: Sequence[Position]) -> bool:
     return all(had.get(place.shard, place.sequence) >= place.sequence for place in after)
 
 
-def _again(found: Answered) -> Answered:
-    """The same answer for somebody for whom nothing was read."""
+def _unread(found: Answered) -> Answered:
+    """The same answer for a caller for whom nothing was read."""
     return replace(found, timings=Timings(), passages_read=0, cached=True)
+
+
+def weight(answered: Answered) -> int:
+    """About how many bytes a kept answer takes; texts weigh most."""
+    answers = sum(map(_weight_of_answer, answered.answers))
+    packed = answered.packed.weight if answered.packed else 0
+    shards = sum(_SHARD_BYTES + getsizeof(part.reason) for part in answered.coverage.shards)
+    return _REPLY_BYTES + answers + shards + packed
+
+
+def _weight_of_answer(answer: Answer) -> int:
+    passage = answer.reading.passage
+    texts = (passage.id, passage.title, passage.text, passage.metadata)
+    return _ANSWER_BYTES + sum(map(getsizeof, texts))
+
+
+def lack_of_answer(found: Answered) -> tuple[Lack, tuple[int, int]]:
+    """What an attempt had too little of, and its worth beside other answers to the question."""
+    lack = Lack.ROOM if found.dimmed else Lack.NOTHING
+    for part in found.coverage.shards:
+        lack |= _LACK_OF.get(part.status, Lack.NOTHING)
+    return lack, (found.coverage.searched, found.passages_granted)
+
+
+def lack_of_error(error: BaseException) -> Lack:
+    """What a failed attempt had too little of; NOTHING if every attempt would fail so."""
+    if not isinstance(error, WinnowError):
+        return Lack.NOTHING
+    lack = Lack.NOTHING
+    for _, status in failed_shards(error):
+        lack |= _LACK_OF.get(status, Lack.NOTHING)
+    if isinstance(error, OverloadedError):
+        lack |= Lack.SHARE
+    if isinstance(error, DeadlineExceededError):
+        lack |= Lack.TIME
+    return lack

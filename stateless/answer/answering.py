@@ -1,4 +1,4 @@
-"""The life of a question: encode, search, merge, and say what was covered."""
+"""Answers one question that was let in: encode, search, merge, and say what was covered."""
 
 from collections.abc import Callable, Collection
 
@@ -11,14 +11,13 @@ from winnow.domain.stopping import StoppingRule
 from winnow.errors import WinnowError
 from winnow.stateless.answer.admission import Admitted
 from winnow.stateless.answer.calls import Calls, Limits
-from winnow.stateless.answer.cover import cover
+from winnow.stateless.answer.failures import failed_shards
 from winnow.stateless.answer.fields import fields_of_index
-from winnow.stateless.answer.merge import merge
+from winnow.stateless.answer.merge import cover, merge
 from winnow.stateless.answer.recording import Recording
-from winnow.stateless.answer.scatter import failed_shards
 from winnow.stateless.answer.search import search
 from winnow.stateless.cluster.cluster import Cluster
-from winnow.stateless.encoding import Cut, QuestionEncoder
+from winnow.stateless.encoding import QuestionEncoder, TokenisedQuestion
 from winnow.stateless.metrics import FRONT_STAGES, FrontMetrics
 from winnow.telemetry.tracing.span import current, span
 
@@ -30,6 +29,7 @@ class Answerer:
         self,
         encoder: QuestionEncoder,
         cluster: Cluster,
+        *,
         no_answer_below: float,
         rule_for: Callable[[float], StoppingRule | None],
         limits: Limits,
@@ -37,61 +37,70 @@ class Answerer:
         weigh: Callable[[EncodedQuestion], EncodedQuestion] = lambda question: question,
         confidence: Confidence | None = None,
     ) -> None:
-        """`rule_for` gives the rule that stops reading early, if any may lose that much; `weigh`
-        says how rare the words of a question are, in an index that was written to; `confidence`
-        how likely an answer is right.
+        """Asks nothing yet.
+
+        Args:
+            encoder: encodes questions.
+            cluster: the shards.
+            no_answer_below: score below which the best answer is not shown as one.
+            rule_for: the rule that stops reading early for a `max_loss`; None reads all.
+            limits: how long shards are waited for, and how many passages are looked at.
+            metrics: count questions and what they took.
+            weigh: adds how rare the question's words are, in an index that was written to.
+            confidence: says how likely an answer is right.
+
         """
-        self._weigh = weigh
         self._encoder, self._cluster, self._metrics = encoder, cluster, metrics
-        self._confidence = confidence
+        self._weigh, self._confidence = weigh, confidence
         self._no_answer_below, self._rule_for, self._limits = no_answer_below, rule_for, limits
 
     @property
     def shards(self) -> int:
-        """Shards of the index, also those that are dead."""
+        """Number of shards of the index, dead or alive."""
         return len(self._cluster.searchers)
 
     @property
     def fields(self) -> Collection[str] | None:
-        """The fields that filters may name, of all shards; None if not all are known: a write that
-        no node has told of yet may bring another one.
+        """The fields that filters may name, of all shards. None if not all are known: a write that
+        no node has reported yet may bring another one.
         """
         latest, infos = self._cluster.latest(), self._cluster.infos
         if any(latest[shard] > info.sequence for shard, info in infos.items()):
             return None
-        return fields_of_index(self._cluster.infos.values())
+        return fields_of_index(infos.values())
 
-    def tokenise(self, question: Question) -> Cut:
+    def tokenise(self, question: Question) -> TokenisedQuestion:
         """The question's tokens; raises InvalidRequestError if it has no word in it."""
         return self._encoder.tokenise(question.text)
 
-    async def answer(self, admitted: Admitted, deadline: Deadline) -> Answered:
+    async def answer(
+        self, admitted: Admitted, tokens: TokenisedQuestion, deadline: Deadline
+    ) -> Answered:
         """The best answers of every shard that replied in time.
 
         Raises:
-            InvalidRequestError: the question has no word in it.
             DeadlineExceededError: nothing was read in time.
             OverloadedError: every shard was overloaded or late.
             UnavailableError: no shard could be reached.
             One of these, too, where one shard failed and partial results are forbidden.
 
         """
-        recording = Recording()
+        recording = Recording(tokens.seconds)
         question, timings = admitted.question, Timings()
-        encoded = await self._encoder.encode(question.text, timings, admitted.client)
+        encoded, _ = await self._encoder.encode(tokens, timings, admitted.client)
         deadline.check("the shards were asked")
         # a short deadline keeps most of its time: the reserve is at most a tenth of what is left
         reserve = min(self._limits.merge_reserve, deadline.left() / 10)
         calls = Calls(
             self._cluster.searchers,
             question,
-            self._weigh(encoded.question),
+            self._weigh(encoded),
             deadline.earlier(reserve),
-            self._limits,
-            self._after(question),
-            self._cluster.reached,
-            self._unheard(question),
-            recording,
+            limits=self._limits,
+            after=self._after(question),
+            reached=self._cluster.reached,
+            unheard=self._unheard(question),
+            recording=recording,
         )
         try:
             rule = self._rule_for(question.max_loss)
@@ -119,7 +128,7 @@ class Answerer:
             passages_read=searched.read,
             passages_needed=searched.needed,
             read_scope=question.read_scope,
-            question_truncated=encoded.truncated,
+            question_truncated=tokens.truncated,
             max_loss=question.max_loss if rule else 0.0,
         )
         self._observe(answered)
@@ -140,22 +149,21 @@ class Answerer:
         return frozenset(unheard)
 
     def _observe(self, answered: Answered) -> None:
-        metrics, timings = self._metrics, answered.timings
+        metrics, timings, coverage = self._metrics, answered.timings, answered.coverage
         here, exemplar = current(), current().exemplar
         here.set("winnow.passages_read", answered.passages_read)
         here.set("winnow.passages_needed", answered.passages_needed)
-        here.set("winnow.complete", answered.coverage.complete)
+        here.set("winnow.complete", coverage.complete)
         for stage in FRONT_STAGES:
             metrics.stage.labels(stage).observe(getattr(timings, stage), exemplar)
         for shard, spent in timings.shards.items():
             for stage in ("queue", "retrieve", "read"):
                 metrics.shard.labels(str(shard), stage).observe(getattr(spent, stage), exemplar)
-        for part in answered.coverage.shards:
+        for part in coverage.shards:
             if part.status is not ShardStatus.SEARCHED:
                 metrics.shard_failures.labels(str(part.shard), part.status.value).inc()
         metrics.passages_read.observe(answered.passages_read)
         metrics.passages_needed.observe(answered.passages_needed)
-        coverage = answered.coverage
         # an index from which everything was deleted can be searched, too
         share = 1.0 if coverage.complete else coverage.searched / max(coverage.known, 1)
         metrics.coverage.observe(share)

@@ -4,7 +4,7 @@ Knows the question, the shards and the time; does not know which passages are wo
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, TypeVar
 
 from winnow.deadline import Deadline
@@ -27,7 +27,7 @@ _LONGEST_WAIT = 10.0
 """Seconds that a shard may take for a question if it may have to wait in vain."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """How long shards are waited for, and how many passages are looked at."""
 
@@ -38,12 +38,12 @@ class Limits:
     read the others.
     """
     candidates: int = 0
-    """Nearest passages among which a hybrid retriever chooses."""
+    """Number of nearest passages that a hybrid retriever chooses from."""
     read_ahead: int = 0
     """Most passages read at once while readers are idle, unless more are needed."""
     word_candidates: int = 0
-    """Best passages by words that a hybrid retriever chooses among, too; a sparse one chooses among
-    at least `candidates`.
+    """Number of best passages by words that a hybrid retriever chooses from, too. A sparse one
+    chooses from at least `candidates`.
     """
 
 
@@ -55,9 +55,10 @@ class Calls:
     question: Question
     encoded: EncodedQuestion
     deadline: Deadline
+    _: KW_ONLY
     limits: Limits
     after: Mapping[int, int] = field(default_factory=dict)
-    """The write that a shard must have before it retrieves, by shard; any will do where none is."""
+    """The write that a shard must have before it retrieves, by shard; none if it is not listed."""
     reached: Callable[[int], int] = lambda _: 0
     """The last write that a shard is known to have."""
     unheard: frozenset[int] = frozenset()
@@ -85,36 +86,34 @@ class Calls:
         return self.question.partial_results is PartialResults.ALLOW
 
     async def search(self) -> Gathered[Read]:
-        """Every shard retrieves and reads its own best passages, in one round trip."""
+        """Has every shard retrieve and read its own best passages, in one round trip."""
         calls = {shard: self._search(shard) for shard in self.searchers}
-        return await self.gather(calls, self.deadline, _nothing_read)
+        return await self._gather(calls, self.deadline, _nothing_read)
 
     async def retrieve(self) -> Gathered[Retrieved]:
-        """Every shard retrieves, within its share of the time left."""
+        """Has every shard retrieve, within its share of the time left."""
         until = self._retrieval_deadline
         calls = {shard: self._retrieve(shard, until) for shard in self.searchers}
-        return await self.gather(calls, until, lambda found: not found.hits)
+        return await self._gather(calls, until, lambda found: not found.hits)
 
     def retrieve_from(self, shard: int) -> Coroutine[Any, Any, Retrieved]:
-        """One shard retrieves, as all of them did."""
+        """Has one shard retrieve, as all of them did."""
         return self._retrieve(shard, self._retrieval_deadline)
 
     def read(self, shard: int, hits: Sequence[Hit]) -> Coroutine[Any, Any, Read]:
-        """One shard reads passages that it retrieved."""
+        """Has one shard read passages that it retrieved."""
         searcher, most = self.searchers[shard], self.question.max_answer_tokens
         return self.recording.call(
-            shard,
-            CallKind.READ,
-            lambda: searcher.read(self.encoded, hits, most, self.deadline),
+            shard, CallKind.READ, lambda: searcher.read(self.encoded, hits, most, self.deadline)
         )
 
     async def read_all(
         self, reads: Mapping[int, Coroutine[Any, Any, Read]], failed: int
     ) -> Gathered[Read]:
         """Awaits the reads of some shards; `failed` others have failed before."""
-        return await self.gather(reads, self.deadline, _nothing_read, failed)
+        return await self._gather(reads, self.deadline, _nothing_read, failed)
 
-    async def gather(
+    async def _gather(
         self,
         calls: Mapping[int, Coroutine[Any, Any, Result]],
         until: Deadline,
@@ -123,9 +122,9 @@ class Calls:
     ) -> Gathered[Result]:
         """Awaits one call per shard, as long as the question waits; see `scatter`.
 
-        Minimum coverage is judged over the shards that are called: one that has nothing to do
-        here takes no time from those that have. It is judged over all shards, too: `failed` have
-        failed before. Nobody is given up before a result came that is not `empty`.
+        Minimum coverage is judged over the shards that are called, so that a shard that has
+        nothing to do here takes no time from the others. It is judged over all shards, too:
+        `failed` have failed before. No shard is given up before a result came that is not `empty`.
 
         Raises:
             WinnowError: a shard failed, and the question forbids partial results.
@@ -141,14 +140,14 @@ class Calls:
 
     def _search(self, shard: int) -> Coroutine[Any, Any, Read]:
         searcher, most = self.searchers[shard], self.question.max_answer_tokens
-        depth, until = self._depth_of(shard), self._patient(shard, self.deadline)
+        depth, until = self._depth_of(shard), self._bounded(shard, self.deadline)
         return self.recording.call(
             shard, CallKind.SEARCH, lambda: searcher.search(self.encoded, depth, most, until)
         )
 
     def _retrieve(self, shard: int, deadline: Deadline) -> Coroutine[Any, Any, Retrieved]:
         searcher, depth = self.searchers[shard], self._depth_of(shard)
-        until = self._patient(shard, deadline)
+        until = self._bounded(shard, deadline)
         return self.recording.call(
             shard, CallKind.RETRIEVE, lambda: searcher.retrieve(self.encoded, depth, until)
         )
@@ -156,16 +155,16 @@ class Calls:
     def _depth_of(self, shard: int) -> RetrievalDepth:
         return replace(self.depth, after=self.after.get(shard, 0))
 
-    def _patient(self, shard: int, deadline: Deadline) -> Deadline:
-        """A deadline, but an earlier one for a shard that may wait in vain: callers name writes as
-        they like, and whoever waits takes up room.
+    def _bounded(self, shard: int, deadline: Deadline) -> Deadline:
+        """A deadline, but an earlier one for a shard that may wait in vain: callers may name any
+        write, and a call that waits takes up room.
         """
         if shard not in self.unheard:
             return deadline
         return deadline.earlier(max(deadline.left() - _LONGEST_WAIT, 0.0))
 
     def _why_late(self, shard: int) -> str:
-        """What a shard may have waited for until it was late; empty for nothing."""
+        """The write that a late shard may have waited for; empty if it waited for none."""
         wanted, reached = self.after.get(shard, 0), self.reached(shard)
         return f"write {wanted} was waited for, {reached} is reached" if wanted > reached else ""
 

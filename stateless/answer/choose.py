@@ -1,4 +1,4 @@
-"""Which passages of which shard are read. Pure."""
+"""Chooses which passages of which shard are read. Pure."""
 
 import heapq
 import math
@@ -13,10 +13,11 @@ Ranked = list[tuple[int, Hit]]
 
 
 def best_overall(found: Mapping[int, Retrieved], depth: RetrievalDepth) -> Ranked:
-    """The passages to read: of the cluster's nearest, and its best by words, the best by hybrid
-    distance.
+    """The passages to read.
 
-    Ties are settled by passage id, so that the choice does not depend on how the index is cut.
+    Candidates are the cluster's nearest passages and its best by words; the best of these by
+    hybrid distance are read. Ties are settled by passage id, so that the choice does not depend on
+    how the index is cut.
     """
     nearest = heapq.nsmallest(
         depth.looked_at, (d for own in found.values() for d in own.candidate_distances)

@@ -1,10 +1,10 @@
-"""The answer core: from a request to an answer, whatever brought the request.
+"""The answer core: from a request to an answer, without any transport.
 
-Knows neither gRPC nor HTTP: both convert, call `ask`, and convert.
+Knows neither gRPC nor HTTP: both convert the request, call `ask`, and convert the answer.
 """
 
 import time
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,24 +16,24 @@ from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.question import AnswerRequest, Question
 from winnow.errors import UnavailableError
-from winnow.policy.attempts import Asker
 from winnow.stateless.answer.admission import Admission
-from winnow.stateless.answer.after import check_shards
-from winnow.stateless.answer.answer_cache import AnswerCache, AnswerKey, Find
+from winnow.stateless.answer.answer_cache import AnswerCache, AnswerKey
 from winnow.stateless.answer.answering import Answerer
-from winnow.stateless.answer.packing import Packing
-from winnow.stateless.answer.validation import Defaults, validate
+from winnow.stateless.answer.validation import Defaults, check_shards, validate
+from winnow.stateless.encoding import TokenisedQuestion
 from winnow.stateless.heads.questions import QuestionHeads
 from winnow.stateless.metrics import FrontMetrics
 from winnow.telemetry.tracing.span import current
 
+Pack = Callable[[Answered, str], Awaitable[Answered]]
+"""Prepares an answer for several replies: `pack(answered, client)`."""
 _log = structlog.get_logger("stateless.answer")
 _HEADS = "predict"
-"""The scope that heads need, also on a question."""
+"""The scope that a key needs for heads, also for heads on a question."""
 _MOST_LOGGED = 8
-"""Shards in a line of the log."""
+"""Most failed shards in a line of the log."""
 _RESERVE = 0.1
-"""Share of the time left that heads may not use, or an answer would be late for one of them."""
+"""Share of the time left that heads may not use, so that no answer is late because of them."""
 
 
 class AnswerCore:
@@ -44,21 +44,30 @@ class AnswerCore:
         defaults: Defaults,
         admission: Admission,
         metrics: FrontMetrics,
-        asked: Callable[[], None] = lambda: None,
-        remembered: AnswerCache | None = None,
+        *,
+        on_question: Callable[[], None] = lambda: None,
+        cache: AnswerCache | None = None,
         heads: QuestionHeads | None = None,
-        packing: Packing | None = None,
+        pack: Pack | None = None,
     ) -> None:
-        """`asked` is called at every question, before it is let in; `remembered` are the answers
-        that are given again, if any are; `heads` are applied to questions that name some; `packing`
-        makes answers ready to be sent that have long metadata.
+        """Answers nothing before `serve` is called.
+
+        Args:
+            defaults: options of questions that do not set them.
+            admission: lets questions in.
+            metrics: count questions.
+            on_question: is called for every valid question, before it is let in.
+            cache: keeps complete answers; None keeps none.
+            heads: are applied to questions that name some.
+            pack: serialises answers with long metadata, once for all who get them.
+
         """
         self._defaults, self._admission, self._metrics = defaults, admission, metrics
-        self._asked, self._remembered, self._heads = asked, remembered, heads
-        self._packing = packing
+        self._on_question, self._cache, self._heads = on_question, cache, heads
+        self._pack = pack
         self._answerer: Answerer | None = None
         self.answered = 0
-        """Questions so far."""
+        """Number of questions answered."""
 
     @property
     def ready(self) -> bool:
@@ -66,57 +75,56 @@ class AnswerCore:
         return self._answerer is not None
 
     def serve(self, answerer: Answerer) -> None:
-        """From now on questions go to `answerer`."""
+        """Sends questions to `answerer` from now on."""
         self._answerer = answerer
 
     async def ask(self, request: AnswerRequest, deadline: Deadline, client: str = "") -> Answered:
         """Validates a request, lets it in, and answers it before `deadline`.
 
         Args:
-            request: as the caller made it.
-            deadline: of the caller.
-            client: a key of the caller, for sharing fairly; empty if it has none.
+            request: the request as the caller made it.
+            deadline: deadline of the caller.
+            client: key of the caller, for fair sharing; empty if it has none.
 
         Raises:
-            InvalidRequestError: it breaks a rule; every field that does is named.
+            InvalidRequestError: the request breaks a rule; every wrong field is named.
             DeadlineExceededError: nothing was read before the deadline.
             OverloadedError: it cannot be answered in time; says when to try again.
-            PermissionDeniedError: it names heads, and the key of its caller is not for those.
-            UnavailableError: not every shard was found yet, or no shard answered, or one did not
+            PermissionDeniedError: it names heads, and the caller's key lacks that scope.
+            UnavailableError: not every shard was found yet, no shard answered, or a shard failed
                 and partial results are forbidden.
 
         """
         if request.heads:
             caller.expect(_HEADS)
-        answered = await self._ask(request, deadline, client)
+        question = validate(request, self._defaults, self._fields(request))
+        deadline.check("the question was looked at")
+        self._on_question()
+        if (answerer := self._answerer) is None:
+            raise UnavailableError(
+                "not every shard of the index has been found yet: try again; if that goes on, the "
+                "log of the front says which nodes it refuses"
+            )
+        check_shards(question.after, answerer.shards)
+        tokens = answerer.tokenise(question)
+        find = partial(self._find, answerer, question, tokens, deadline, client)
+        if self._cache is None or request.fresh:
+            answering: Awaitable[Answered] = find()
+        else:
+            asker = self._admission.asker(question, answerer.shards, deadline, client)
+            asked = self._cache.ask(AnswerKey.of(tokens.ids, question), asker, find, question.after)
+            answering = _timed(asked, tokens)
+        if self._heads is not None and question.heads:
+            answering = self._with_heads(self._heads, question, tokens, answering, deadline, client)
+        answered = await answering
         if details := {part.shard: part.detail for part in answered.coverage.shards if part.detail}:
             _log.info("shards failed", **_some(details))
         self.answered += 1
         return answered
 
-    async def _ask(self, request: AnswerRequest, deadline: Deadline, client: str) -> Answered:
-        question = validate(request, self._defaults, self._fields(request))
-        deadline.check("the question was looked at")
-        self._asked()
-        if self._answerer is None:
-            raise UnavailableError(
-                "not every shard of the index has been found yet: try again; if that goes on, the "
-                "log of the front says which nodes it refuses"
-            )
-        check_shards(question.after, self._answerer.shards)
-        find = partial(self._find, self._answerer, question, deadline, client)
-        if self._remembered is None or request.fresh:
-            answering = find()
-        else:
-            asker = self._admission.asker(question, self._answerer.shards, deadline, client)
-            answering = self._recall(self._remembered, self._answerer, question, asker, find)
-        if self._heads is None or not question.heads:
-            return await answering
-        return await self._with_heads(self._heads, question, answering, deadline, client)
-
     def _fields(self, request: AnswerRequest) -> Collection[str] | None:
-        """The fields that its filter may name; None if it has none, or they are not known: a write
-        that it waits for may bring one.
+        """The fields that the request's filter may name. None if it has no filter, or if they are
+        not known: a write that the request waits for may bring a new field.
         """
         if self._answerer is None or not request.where or request.after:
             return None
@@ -126,56 +134,49 @@ class AnswerCore:
         self,
         heads: QuestionHeads,
         question: Question,
-        answering: Coroutine[Any, Any, Answered],
+        tokens: TokenisedQuestion,
+        answering: Awaitable[Answered],
         deadline: Deadline,
         client: str,
     ) -> Answered:
-        """Answers while heads are applied. They are never remembered: they change as they like."""
-        started = time.perf_counter()
+        """Answers while heads are applied. Predictions are never cached: heads may change."""
+        started = time.perf_counter() - tokens.seconds
         in_time = deadline.earlier(deadline.left() * _RESERVE)
-        with heads.begin(question, in_time, client) as said:
+        with heads.begin(question, tokens, in_time, client) as predicting:
             answered = await answering
-            predictions = await said.result()
+            predictions = await predicting.result()
         answered.timings.total = time.perf_counter() - started
         return replace(answered, heads=predictions)
 
-    async def _recall(
+    async def _find(
         self,
-        remembered: AnswerCache,
         answerer: Answerer,
         question: Question,
-        asker: Asker,
-        find: Find,
+        tokens: TokenisedQuestion,
+        deadline: Deadline,
+        client: str,
     ) -> Answered:
-        """The answer to the same question from before, or a new one.
-
-        An answer from before needs no reading, so it is given whatever else there is to do.
-        """
-        started = time.perf_counter()
-        cut = answerer.tokenise(question)
-        tokenised = time.perf_counter() - started
-        asked = AnswerKey.of(cut.ids, question)
-        answered = await remembered.ask(asked, asker, find, question.after)
-        current().set("winnow.cached", answered.cached)
-        if not answered.cached:
-            return answered
-        timings = Timings(tokenise=tokenised, total=time.perf_counter() - started)
-        return replace(answered, timings=timings, question_truncated=cut.truncated)
-
-    async def _find(
-        self, answerer: Answerer, question: Question, deadline: Deadline, client: str
-    ) -> Answered:
+        """Asks the shards for the answer, as a question that was let in."""
         with (
             self._admission.enter(question, answerer.shards, deadline.left(), client) as admitted,
             self._metrics.in_flight.track_inprogress(),
         ):
-            answered = await answerer.answer(admitted, deadline)
-            if self._packing is None:
-                return answered
-            return await self._packing.pack(answered, client)
+            answered = await answerer.answer(admitted, tokens, deadline)
+            return answered if self._pack is None else await self._pack(answered, client)
+
+
+async def _timed(asked: Awaitable[Answered], tokens: TokenisedQuestion) -> Answered:
+    """An answer of the cache, with timings of this question if another one had it found."""
+    started = time.perf_counter() - tokens.seconds
+    answered = await asked
+    current().set("winnow.cached", answered.cached)
+    if not answered.cached:
+        return answered
+    timings = Timings(tokenise=tokens.seconds, total=time.perf_counter() - started)
+    return replace(answered, timings=timings, question_truncated=tokens.truncated)
 
 
 def _some(details: Mapping[int, str]) -> dict[str, Any]:
-    """The failures of an answer, as a line of the log has them."""
+    """The fields of the log line on failed shards."""
     some = sorted(details.items())[:_MOST_LOGGED]
     return {"count": len(details), "shards": {str(shard): why for shard, why in some}}

@@ -1,4 +1,4 @@
-"""Which fields filters may name: those that some shard has. Pure."""
+"""Checks that filters name fields that some shard has. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -10,23 +10,23 @@ from winnow.quoting import quoted, shortened
 
 _MOST_NAMED = 20
 _MOST_BYTES = 600
-"""Of all names: the error travels in metadata of which gRPC lets 8 KB through, three times, once
-with three bytes for each that is not ASCII.
+"""Most bytes of all names in an error. The error travels in metadata, of which gRPC lets 8 KB
+through. It stands there three times, once with three bytes for each character that is not ASCII.
 """
 _MOST_COMPARED = 100
-"""Names whose spellings are compared: some microseconds each."""
+"""Most names whose spellings are compared, which takes some microseconds each."""
 
 
 def fields_of_index(infos: Iterable[ShardInfo]) -> frozenset[str] | None:
-    """The fields of all shards; None if one was never heard of, or may have more than it tells."""
-    told = list(infos)
-    if any(not info.generation or len(info.fields) >= MOST_FIELDS for info in told):
+    """The fields of all shards. None if a shard was never heard of, or may have further fields."""
+    known = list(infos)
+    if any(not info.generation or len(info.fields) >= MOST_FIELDS for info in known):
         return None
-    return frozenset(name for info in told for name in info.fields)
+    return frozenset(name for info in known for name in info.fields)
 
 
 def unknown_fields(named: Sequence[str], known: Collection[str]) -> Iterator[Violation]:
-    """A violation if a field is not known: it names the first such, and what there is."""
+    """A violation if a field is not known: names the first unknown one, and known fields."""
     unknown = [name for name in dict.fromkeys(named) if name not in known]
     if not unknown:
         return
@@ -36,7 +36,7 @@ def unknown_fields(named: Sequence[str], known: Collection[str]) -> Iterator[Vio
 
 
 def _there_are(unknown: str, known: Collection[str]) -> str:
-    """The fields that could have been meant."""
+    """The known fields whose names are most like the unknown one."""
     if not known:
         return "no passage has metadata"
     nearest = _nearest(unknown, known)
@@ -46,7 +46,7 @@ def _there_are(unknown: str, known: Collection[str]) -> str:
 
 
 def _nearest(name: str, known: Collection[str]) -> list[str]:
-    """Some known names as they are shown, those spelled most alike first."""
+    """Some known names, shortened, those spelled most alike first."""
     some = sorted(known)
     if len(some) > _MOST_COMPARED:
         some.sort(key=lambda each: each[:1].lower() != name[:1].lower())

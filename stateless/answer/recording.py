@@ -1,7 +1,7 @@
-"""The calls that one question made to the shards: when each was sent, and how it ended.
+"""Records the calls that one question makes to the shards: when each was sent, and how it ended.
 
-Knows a clock and what shards reply; does not know why a call is made. It costs a few microseconds a
-call, since every question is recorded.
+Knows a clock and what shards reply; does not know why a call is made. Every question is recorded,
+at a cost of a few microseconds a call.
 """
 
 import asyncio
@@ -19,9 +19,9 @@ Result = TypeVar("Result")
 class Recording:
     """The calls of one question."""
 
-    def __init__(self, clock: Clock = time.perf_counter) -> None:
-        """The question begins now."""
-        self._clock, self._began = clock, clock()
+    def __init__(self, spent: float = 0.0, clock: Clock = time.perf_counter) -> None:
+        """The question began `spent` seconds ago."""
+        self._clock, self._began = clock, clock() - spent
         self._calls: list[ShardCall] = []
 
     def now(self) -> float:
@@ -31,7 +31,7 @@ class Recording:
     async def call(
         self, shard: int, kind: CallKind, send: Callable[[], Coroutine[Any, Any, Result]]
     ) -> Result:
-        """Sends a call, and gives what it gives; raises what it raises."""
+        """Sends a call; returns its result and raises its errors."""
         start, place = self.now(), len(self._calls)
         self._calls.append(ShardCall(shard, kind, CallOutcome.ABANDONED, Interval(start)))
         try:
@@ -45,8 +45,8 @@ class Recording:
         return result
 
     def calls(self) -> tuple[ShardCall, ...]:
-        """All calls so far, in the order in which they were sent. One that did not end is said to
-        last until now.
+        """All calls so far, in the order in which they were sent. A call that did not end lasts
+        until now.
         """
         return tuple(
             self._ended(place, CallOutcome.ABANDONED)
@@ -64,7 +64,7 @@ class Recording:
 
 
 def _work(result: object, start: float) -> tuple[Interval, tuple[ReadTime, ...]]:
-    """What a content node did for a call that was sent at `start`."""
+    """The work of a content node for a call that was sent at `start`."""
     if not isinstance(result, Retrieved | Read):
         return NEVER, ()
     retrieved = result.retrieved.later(start) if result.retrieved.seconds else NEVER

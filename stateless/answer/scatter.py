@@ -1,62 +1,20 @@
-"""Asking many shards at once, and never failing because one does.
+"""Asks many shards at once, and never fails because one of them does.
 
 A shard's failure is returned as an outcome, so that gathering has one path (as in Vespa's
 dispatch). Knows awaitables and errors; knows no gRPC.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-import structlog
-
 from winnow.domain.coverage import ShardStatus
-from winnow.errors import (
-    DeadlineExceededError,
-    Fault,
-    NotLoadedError,
-    OverloadedError,
-    UnavailableError,
-    WinnowError,
-)
 from winnow.quoting import many
-from winnow.stateless.answer.completion_order import CompletionOrder
+from winnow.stateless.answer.failures import LATE, Failure, incomplete
 from winnow.stateless.policy.waiting import AdaptiveTimeout, Wait
 
 Result = TypeVar("Result")
-_MOST_NAMED, _LONGEST_REASON = 8, 160
-"""Shards, and bytes of each reason. An error travels in the metadata of a call, of which gRPC lets
-8 KB through, and there it stands twice: once with three bytes for each that is not ASCII.
-"""
-_SHARD = "SHARD_"
-_REASONS = {
-    ShardStatus.TIMEOUT: "no reply in time",
-    ShardStatus.UNAVAILABLE: "none of its replicas could be reached",
-    ShardStatus.OVERLOADED: "its nodes have too much to do",
-    ShardStatus.FAILED: "its node failed",
-    ShardStatus.NOT_LOADED: "its nodes could not load it",
-}
-"""What callers are told of a shard that raised an error."""
-_log = structlog.get_logger("stateless.answer.scatter")
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why a shard gave no result."""
-
-    status: ShardStatus
-    reason: str
-    """For every caller: names no machine, file or checksum."""
-    retry_after: float = 0.0
-    """Seconds, where an overloaded shard said so."""
-    detail: str = ""
-    """More, for the log and for administrators; empty if there is no more."""
-
-    @property
-    def full(self) -> str:
-        """The reason with its detail."""
-        return f"{self.reason}: {self.detail}" if self.detail else self.reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +34,14 @@ async def scatter(
 ) -> Gathered[Result]:
     """Awaits one call per shard for as long as `waits` says, then cancels the calls that are late.
 
-    Cancelling the scatter cancels every call.
+    Each call runs in a task. Cancelling the scatter cancels every call.
 
     Args:
-        calls: by shard.
-        waits: of as many shards as there are calls.
-        partial: goes on when a shard fails.
+        calls: calls by shard.
+        waits: timeouts for as many shards as there are calls.
+        partial: whether to go on when a shard fails.
         empty: whether a result holds nothing to answer with, so that others are waited for.
-        why_late: what a shard waited for, if that is known; said of it if it is late.
+        why_late: what a shard waited for, if that is known; part of the reason if it is late.
 
     Raises:
         WinnowError: a shard failed, and `partial` is false.
@@ -99,10 +57,11 @@ async def scatter(
             done = await ended.next(wait.seconds)
             pending.difference_update(done)
             for task in done:
-                _add(gathered, shards[task], task)
-                found_nothing += _found_nothing(gathered, shards[task], empty)
+                shard = shards[task]
+                _add(gathered, shard, task)
+                found_nothing += shard in gathered.results and empty(gathered.results[shard])
             if not done:
-                late = _late(wait, len(gathered.results))
+                late = _given_up(wait, len(gathered.results))
                 gathered.failures.update({shards[task]: late for task in pending})
                 break
             if gathered.failures and not partial:
@@ -116,104 +75,58 @@ async def scatter(
     return gathered
 
 
-def _found_nothing(gathered: Gathered[Result], shard: int, empty: Callable[[Result], bool]) -> bool:
-    return shard in gathered.results and empty(gathered.results[shard])
+class CompletionOrder(Generic[Result]):
+    """Tasks in the order in which they end, each once.
 
-
-def _explain(gathered: Gathered[Any], why_late: Callable[[int], str]) -> None:
-    """Adds to the reasons of shards that were late what they waited for."""
-    for shard, failure in gathered.failures.items():
-        if failure.status is ShardStatus.TIMEOUT and (why := why_late(shard)):
-            gathered.failures[shard] = replace(failure, reason=f"{why} ({failure.reason})")
-
-
-def incomplete(failures: Mapping[int, Failure]) -> WinnowError:
-    """The error of a caller who needs every shard."""
-    return error_of(failures, "not every shard answered, and all were asked for")
-
-
-def error_of(failures: Mapping[int, Failure], what: str) -> WinnowError:
-    """The error of a caller who gets no answer because of these failures.
-
-    Every shard late: DEADLINE_EXCEEDED. Every shard late or overloaded: RESOURCE_EXHAUSTED, after
-    the longest wait that one asks for. Any other failure among them: UNAVAILABLE.
+    Waiting for the next one costs the same however many are still running. `asyncio.wait` looks at
+    every running task each time, which over a thousand shards takes half a second.
     """
-    full = f"{what}: {_listed(failures, lambda failure: failure.full)}"
-    public = f"{what}: {_listed(failures, lambda failure: failure.reason)}"
-    return _worst(failures, full).with_public(public)
 
+    def __init__(self, tasks: Collection[asyncio.Task[Result]]) -> None:
+        self._running = set(tasks)
+        self._ended: asyncio.Queue[asyncio.Task[Any]] = asyncio.Queue()
+        for task in tasks:
+            task.add_done_callback(self._ended.put_nowait)
 
-def _listed(failures: Mapping[int, Failure], told: Callable[[Failure], str]) -> str:
-    some = sorted(failures.items())[:_MOST_NAMED]
-    reasons = [f"shard {shard}: {_cut(told(failure))}" for shard, failure in some]
-    if len(failures) > len(some):
-        reasons.append(f"and {len(failures) - len(some)} more")
-    return "; ".join(reasons)
+    async def next(self, seconds: float | None) -> list[asyncio.Task[Result]]:
+        """The tasks that ended since, at least one; none if `seconds` pass first."""
+        if (done := self._taken()) or not self._running:
+            return done
+        try:
+            async with asyncio.timeout(seconds):
+                first = await self._ended.get()
+        except TimeoutError:
+            # the callback of a task that ended in this moment has not run yet
+            return self._take([task for task in self._running if task.done()])
+        return self._take([first]) + self._taken()
 
+    def _taken(self) -> list[asyncio.Task[Result]]:
+        return self._take([self._ended.get_nowait() for _ in range(self._ended.qsize())])
 
-def _worst(failures: Mapping[int, Failure], message: str) -> WinnowError:
-    some = sorted(failures.items())[:_MOST_NAMED]
-    faults = [Fault(f"{_SHARD}{f.status.name}", {"shard": str(shard)}) for shard, f in some]
-    # who was given up as the question allows did not fail: what the others did is the reason
-    statuses = {failure.status for failure in failures.values()} - {ShardStatus.ADAPTIVE}
-    if statuses <= {ShardStatus.TIMEOUT}:
-        return DeadlineExceededError(message, faults)
-    if statuses <= {
-        ShardStatus.TIMEOUT,
-        ShardStatus.OVERLOADED,
-    }:  # late shards have much to do, too
-        wait = max(failure.retry_after for failure in failures.values())
-        return OverloadedError(message, wait, faults)
-    return UnavailableError(message, faults)
-
-
-def _cut(reason: str) -> str:
-    """The beginning of a reason; no character is cut in two."""
-    return reason.encode(errors="replace")[:_LONGEST_REASON].decode(errors="ignore")
-
-
-def failed_shards(error: WinnowError) -> list[tuple[int, ShardStatus]]:
-    """The shards that `error_of` named, and what became of them."""
-    return [
-        (int(fault.metadata["shard"]), ShardStatus[fault.reason.removeprefix(_SHARD)])
-        for fault in error.faults
-        if fault.reason.startswith(_SHARD) and "shard" in fault.metadata
-    ]
-
-
-def _late(wait: Wait, answered: int) -> Failure:
-    if wait.adaptive:
-        reason = f"given up once {many(answered, 'shard')} had answered, as the question allows"
-        return Failure(ShardStatus.ADAPTIVE, reason)
-    return Failure(ShardStatus.TIMEOUT, _REASONS[ShardStatus.TIMEOUT])
+    def _take(self, tasks: list[asyncio.Task[Any]]) -> list[asyncio.Task[Result]]:
+        own = [task for task in tasks if task in self._running]
+        self._running.difference_update(own)
+        return own
 
 
 def _add(gathered: Gathered[Result], shard: int, task: asyncio.Task[Result]) -> None:
     if task.cancelled():
         gathered.failures[shard] = Failure(ShardStatus.UNAVAILABLE, "the call was cancelled")
     elif (error := task.exception()) is not None:
-        gathered.failures[shard] = _failure(shard, error)
+        gathered.failures[shard] = Failure.of(shard, error)
     else:
         gathered.results[shard] = task.result()
 
 
-def _failure(shard: int, error: BaseException) -> Failure:
-    if not isinstance(error, WinnowError):
-        _log.error("shard call failed unexpectedly", shard=shard, exc_info=error)
-        return Failure(ShardStatus.FAILED, "internal error on the front node", detail=repr(error))
-    retry_after = error.retry_after if isinstance(error, OverloadedError) else 0.0
-    status = status_of(error)
-    return Failure(status, _REASONS[status], retry_after, str(error))
+def _given_up(wait: Wait, answered: int) -> Failure:
+    if wait.adaptive:
+        reason = f"given up once {many(answered, 'shard')} had answered, as the question allows"
+        return Failure(ShardStatus.ADAPTIVE, reason)
+    return LATE
 
 
-def status_of(error: WinnowError) -> ShardStatus:
-    """The status of a shard that raised `error`."""
-    if isinstance(error, DeadlineExceededError):
-        return ShardStatus.TIMEOUT
-    if isinstance(error, NotLoadedError):
-        return ShardStatus.NOT_LOADED
-    if isinstance(error, UnavailableError):
-        return ShardStatus.UNAVAILABLE
-    if isinstance(error, OverloadedError):
-        return ShardStatus.OVERLOADED
-    return ShardStatus.FAILED
+def _explain(gathered: Gathered[Any], why_late: Callable[[int], str]) -> None:
+    """Adds to the reasons of late shards what they waited for."""
+    for shard, failure in gathered.failures.items():
+        if failure.status is ShardStatus.TIMEOUT and (why := why_late(shard)):
+            gathered.failures[shard] = replace(failure, reason=f"{why} ({failure.reason})")

@@ -1,6 +1,6 @@
-"""The two ways of reading over shards: the best of all, or the best of each.
+"""The two ways of reading over shards: the best passages of all, or the best of each.
 
-Both end in a `Searched`: readings by shard, and the failures of shards.
+Both give a `Searched`: readings by shard, and the failures of shards.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,6 @@ from winnow.domain.answered import Timings
 from winnow.domain.passage import Hit
 from winnow.domain.question import ReadScope
 from winnow.domain.stopping import StoppingRule, wave_ends
-from winnow.searcher import Retrieved
 from winnow.stateless.answer.calls import Calls
 from winnow.stateless.answer.choose import Ranked, best_overall, by_shard
 from winnow.stateless.answer.findings import Findings, Searched
@@ -36,7 +35,7 @@ async def search(calls: Calls, rule: StoppingRule | None, timings: Timings) -> S
 
 
 async def _per_shard(calls: Calls, findings: Findings, timings: Timings) -> Searched:
-    """Every shard reads its own best, in one round trip."""
+    """Has every shard read its own best passages, in one round trip."""
     timings.read_start = calls.recording.now()
     with span("search"):
         gathered = await calls.search()
@@ -50,10 +49,12 @@ async def _per_shard(calls: Calls, findings: Findings, timings: Timings) -> Sear
 async def _over_all(
     calls: Calls, findings: Findings, rule: StoppingRule | None, timings: Timings
 ) -> Searched:
-    """The best of the whole cluster are read, each where it lies."""
+    """Has the best passages of the whole cluster read, each where it lies."""
     timings.retrieve_start = calls.recording.now()
     with span("retrieve"):
-        found = await _retrieve(calls, findings)
+        gathered = await calls.retrieve()
+    findings.retrieved(gathered)
+    found = gathered.results
     with span("choose"):
         ranked = best_overall(found, calls.depth)
     timings.read_start = calls.recording.now()
@@ -63,7 +64,7 @@ async def _over_all(
     idle = {shard: own.idle for shard, own in found.items()}
     at_first = at_once([shard for shard, _ in ranked], idle, first, calls.limits.read_ahead)
 
-    async def choose_anew(shard: int) -> Sequence[Hit]:
+    async def choose_again(shard: int) -> Sequence[Hit]:
         again = await calls.retrieve_from(shard)
         findings.spend(shard, again.timings)
         findings.knew(shard, again)
@@ -71,7 +72,7 @@ async def _over_all(
 
     with (
         span("read", {"winnow.passages": len(ranked)}),
-        StaleHitRetry(calls.read, choose_anew, by_shard(ranked)) as shards,
+        StaleHitRetry(calls.read, choose_again, by_shard(ranked)) as shards,
         SpeculativeReads(shards.read, ranked[first:at_first]) as ahead,
     ):
         read = 0
@@ -85,17 +86,8 @@ async def _over_all(
     return findings.searched(in_vain)
 
 
-async def _retrieve(calls: Calls, findings: Findings) -> dict[int, Retrieved]:
-    gathered = await calls.retrieve()
-    for shard, retrieved in gathered.results.items():
-        findings.spend(shard, retrieved.timings)
-        findings.knew(shard, retrieved)
-    findings.failures |= gathered.failures
-    return gathered.results
-
-
 async def _read(calls: Calls, findings: Findings, wave: Ranked, ahead: SpeculativeReads) -> None:
-    """Reads some passages, but for those of shards that have failed."""
+    """Reads some passages, except those of shards that have failed."""
     wanted = {n: hits for n, hits in by_shard(wave).items() if n not in findings.failures}
     reads = {shard: ahead.read(shard, hits) for shard, hits in wanted.items()}
     gathered = await calls.read_all(reads, len(findings.failures))
@@ -105,5 +97,6 @@ async def _read(calls: Calls, findings: Findings, wave: Ranked, ahead: Speculati
 
 
 def _safe(rule: StoppingRule, findings: Findings, ranked: Ranked, look: int) -> bool:
+    """Whether reading may stop before the passage at `look`."""
     nearest, unread = ranked[0][1].hybrid_distance, ranked[look][1].hybrid_distance
     return rule.safe(findings.best, nearest, unread)

@@ -1,10 +1,14 @@
-"""`winnow.v1.AnswerService`: convert, call, convert."""
+"""`winnow.v1.AnswerService`: converts requests, calls the answer core, converts answers."""
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import grpc
 
 from winnow.convert import answer as convert
+from winnow.domain.answered import Answered
+from winnow.inference.fair_threads import FairThreads
 from winnow.rpc import client_key, request_id
 from winnow.rpc.deadline import of_context
 from winnow.stateless.answer.core import AnswerCore
@@ -14,16 +18,16 @@ SERVICE = "winnow.v1.AnswerService"
 
 
 class AnswerServicer:
-    """The answer core behind gRPC. Its replies are serialised already: answers with long metadata
-    are serialised once, in a thread, for all who get them.
+    """The answer core behind gRPC. It replies in bytes: answers with long metadata are serialised
+    once, in a thread, for all who get them.
     """
 
     def __init__(self, core: AnswerCore, default_deadline: float) -> None:
-        """`default_deadline`: seconds that a caller without a deadline of its own is given."""
+        """`default_deadline`: seconds for a caller that sets no deadline."""
         self._core, self._default_deadline = core, default_deadline
 
     def add_to(self, server: grpc.aio.Server) -> None:
-        """Has a server call it."""
+        """Registers the service with a server."""
         answer: grpc.RpcMethodHandler[Any, bytes] = grpc.unary_unary_rpc_method_handler(
             self.Answer, answer_pb2.AnswerRequest.FromString
         )
@@ -39,3 +43,15 @@ class AnswerServicer:
             client_key.of_metadata(context.invocation_metadata()),
         )
         return convert.answered_to_bytes(answered, request_id.current())
+
+
+async def pack(threads: FairThreads, answered: Answered, client: str) -> Answered:
+    """The same answer, serialised in `threads` if its metadata is long.
+
+    A KB of metadata takes up to half a millisecond, so it is converted once for all who get the
+    answer, clients in turn, while the question counts as being answered.
+    """
+    if convert.is_quick(answered):
+        return answered
+    packed = await threads.run(client, partial(convert.packed, answered))
+    return replace(answered, packed=packed)

@@ -1,12 +1,12 @@
-"""Passages that are read before it is known whether they are needed.
+"""Passages that are read before they are known to be needed.
 
-Knows tasks, one for each such passage; `policy/ahead.py` says which passages. Reading ahead harms
-no question: a passage that could not be read ahead is read again when it is needed, and a passage
+`policy/ahead.py` says which passages; here each has a task. Speculative reads change no answer: a
+passage that could not be read ahead is read again when it is needed, and the read of a passage
 that is not needed is cancelled.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from typing import Any, Self
 
 from winnow.domain.answered import ShardTimings
@@ -24,46 +24,50 @@ class SpeculativeReads:
     """The passages that one question reads; a context manager that leaves nothing running."""
 
     def __init__(self, send: Send, passages: Ranked) -> None:
-        """`send` has a shard read some of its passages. `passages` are those to read ahead; they
-        are sent right behind the first passages that are needed.
+        """`send` has a shard read some of its passages. `passages` are read ahead; they are sent
+        right behind the first passages that are needed.
         """
         self._send, self._waiting = send, passages
         self._ahead: dict[tuple[int, str], _Task] = {}
-        """By shard and passage: those that nobody has needed yet."""
-        self._needed: dict[int, list[_Task]] = {}
-        """By shard: the parts of a read that goes on, or has failed."""
+        """Tasks of passages that are not needed yet, by shard and passage."""
+        self._needed: dict[int, tuple[list[Read], Collection[_Task]]] = {}
+        """Parts of a read that goes on or has failed, by shard: those that were sent when they
+        were needed, and those that had been sent ahead.
+        """
 
     async def read(self, shard: int, hits: Sequence[Hit]) -> Read:
-        """Reads passages of a shard, or waits for those that are being read already.
+        """Reads passages of a shard; waits for the ones that are being read already.
 
         Raises:
             WinnowError: a passage cannot be read, also not when asked for again.
 
         """
-        taken = {hit: task for hit in hits if (task := self._take(shard, hit))}
-        fresh = [hit for hit in hits if hit not in taken]
-        calls = [self._wait(shard, hit, task) for hit, task in taken.items()]
-        calls += [self._send(shard, fresh)] if fresh else []
-        parts = self._needed[shard] = [asyncio.create_task(call) for call in calls]
+        ahead = {hit: task for hit in hits if (task := self._take(shard, hit))}
+        sent: list[Read] = []
+        self._needed[shard] = sent, ahead.values()
         self._begin()
         try:
-            read = _together(await asyncio.gather(*parts))
+            if fresh := [hit for hit in hits if hit not in ahead]:
+                sent.append(await self._send(shard, fresh))
+            ended = {hit: await _whole(task) for hit, task in ahead.items()}
+            if again := [hit for hit, read in ended.items() if read is None]:
+                sent.append(await self._send(shard, again))
         finally:
-            # of the tasks taken, too: one whose part was cancelled early has nobody else to end it
-            for task in (*parts, *taken.values()):
+            for task in ahead.values():
                 task.cancel()
         del self._needed[shard]
-        return read
+        return _together([*sent, *filter(None, ended.values())])
 
     def in_hand(self, shard: int, hits: Sequence[Hit]) -> list[Reading]:
-        """What was read already of a read that has failed, or was given up."""
-        parts: Iterable[_Task | None] = self._needed.pop(shard, ())
-        parts = parts or [self._take(shard, hit) for hit in hits]
-        return [reading for part in _answered(parts) for reading in part.readings]
+        """The readings so far of a read that has failed, or was given up."""
+        own: tuple[list[Read], Collection[_Task | None]]
+        own = [], [self._take(shard, hit) for hit in hits]
+        sent, ahead = self._needed.pop(shard, own)
+        return [reading for part in (*sent, *_answered(ahead)) for reading in part.readings]
 
     @property
     def in_vain(self) -> int:
-        """Passages that were read so far and not needed."""
+        """Number of passages that were read so far and not needed."""
         return sum(len(part.readings) for part in _answered(self._ahead.values()))
 
     def __enter__(self) -> Self:
@@ -79,16 +83,24 @@ class SpeculativeReads:
     def _begin(self) -> None:
         for shard, hit in self._waiting:
             task = asyncio.create_task(self._send(shard, [hit]))
-            task.add_done_callback(_look)
+            task.add_done_callback(retrieve_exception)
             self._ahead[shard, hit.passage_id] = task
         self._waiting = []
 
-    async def _wait(self, shard: int, hit: Hit, task: _Task) -> Read:
-        try:
-            read = await task
-        except WinnowError:
-            return await self._send(shard, [hit])
-        return await self._send(shard, [hit]) if read.unread else read
+
+def retrieve_exception(task: asyncio.Task[Any]) -> None:
+    """Retrieves the exception, so that asyncio does not warn about it."""
+    if not task.cancelled():
+        task.exception()
+
+
+async def _whole(task: _Task) -> Read | None:
+    """A passage that was read ahead; None if it could not be read, or not in time."""
+    try:
+        read = await task
+    except WinnowError:
+        return None
+    return None if read.unread else read
 
 
 def _together(parts: Sequence[Read]) -> Read:
@@ -100,12 +112,6 @@ def _together(parts: Sequence[Read]) -> Read:
 
 
 def _answered(tasks: Iterable[_Task | None]) -> list[Read]:
-    """The results of those that have one."""
+    """The results of the tasks that have one."""
     ended = [task for task in tasks if task and task.done() and not task.cancelled()]
     return [task.result() for task in ended if task.exception() is None]
-
-
-def _look(task: _Task) -> None:
-    """Takes note of a failure, or asyncio says that nobody did."""
-    if not task.cancelled():
-        task.exception()

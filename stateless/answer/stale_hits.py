@@ -1,7 +1,7 @@
-"""Shards that replace their rows while a question is being answered.
+"""Retries hits of shards that replace their rows while a question is being answered.
 
-A hit names a row of one generation of its shard. If the shard does not hold that generation any
-more, it retrieves again, once for each question, and reads the passages that are chosen anew.
+A hit names a row of one generation of its shard. If the shard no longer holds that generation, it
+retrieves again, once for each question, and reads the passages that are chosen then.
 """
 
 import asyncio
@@ -12,8 +12,9 @@ from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
 from winnow.errors import GenerationGoneError
 from winnow.searcher import Read
+from winnow.stateless.answer.speculative_reads import Send, retrieve_exception
 
-_Anew = Mapping[str, Hit]
+_Renewed = Mapping[str, Hit]
 """Hits of the new generation, by the ids of the passages that they are read for."""
 
 
@@ -22,15 +23,15 @@ class StaleHitRetry:
 
     def __init__(
         self,
-        read: Callable[[int, Sequence[Hit]], Coroutine[Any, Any, Read]],
+        read: Send,
         choose: Callable[[int], Coroutine[Any, Any, Sequence[Hit]]],
         chosen: Mapping[int, Sequence[Hit]],
     ) -> None:
-        """`read` has a shard read some of its passages, `choose` has it retrieve again and gives
+        """`read` has a shard read some of its passages. `choose` has it retrieve again and gives
         the hits to read, best first. `chosen` are the hits that were to be read, by shard.
         """
         self._read, self._choose, self._chosen = read, choose, chosen
-        self._anew: dict[int, asyncio.Task[_Anew]] = {}
+        self._renewing: dict[int, asyncio.Task[_Renewed]] = {}
 
     async def read(self, shard: int, hits: Sequence[Hit]) -> Read:
         """Reads passages of a shard, in the generation that it holds.
@@ -40,29 +41,29 @@ class StaleHitRetry:
             WinnowError: it could not retrieve or read.
 
         """
-        if shard not in self._anew:
+        if shard not in self._renewing:
             try:
                 return await self._read(shard, hits)
             except GenerationGoneError:
-                self._begin(shard)
-        # others may wait for the same: whoever is cancelled must not take it from them
-        anew = await asyncio.shield(self._anew[shard])
-        found = [anew[hit.passage_id] for hit in hits if hit.passage_id in anew]
+                self._renew(shard)
+        # a reader that is cancelled must not take the new hits from the others that wait for them
+        renewed = await asyncio.shield(self._renewing[shard])
+        found = [renewed[hit.passage_id] for hit in hits if hit.passage_id in renewed]
         return await self._read(shard, found) if found else Read((), ShardTimings())
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for task in self._anew.values():
+        for task in self._renewing.values():
             task.cancel()
 
-    def _begin(self, shard: int) -> None:
-        if shard not in self._anew:
-            self._anew[shard] = asyncio.create_task(self._renew(shard))
-            self._anew[shard].add_done_callback(_look)
+    def _renew(self, shard: int) -> None:
+        if shard not in self._renewing:
+            self._renewing[shard] = asyncio.create_task(self._renewed(shard))
+            self._renewing[shard].add_done_callback(retrieve_exception)
 
-    async def _renew(self, shard: int) -> _Anew:
+    async def _renewed(self, shard: int) -> _Renewed:
         return replacements(self._chosen[shard], await self._choose(shard))
 
 
@@ -76,9 +77,3 @@ def replacements(old: Sequence[Hit], new: Sequence[Hit]) -> dict[str, Hit]:
     again = {hit.passage_id: chosen.pop(hit.passage_id) for hit in old if hit.passage_id in chosen}
     lost = [hit.passage_id for hit in old if hit.passage_id not in again]
     return again | dict(zip(lost, chosen.values(), strict=False))
-
-
-def _look(task: asyncio.Task[_Anew]) -> None:
-    """Takes note of a failure, or asyncio says that nobody did."""
-    if not task.cancelled():
-        task.exception()

@@ -1,6 +1,7 @@
-"""Which questions are valid, and with what options they are asked. Pure."""
+"""Validates questions and settles their options. Pure."""
 
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -12,9 +13,9 @@ from winnow.domain.question import (
     Retriever,
     WaitPolicy,
 )
+from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError, Violation
 from winnow.filtering import Filter, parse
-from winnow.stateless.answer.after import wrong_positions
 from winnow.stateless.answer.fields import unknown_fields
 from winnow.stateless.heads.validation import refuse, wrong_heads
 
@@ -33,16 +34,16 @@ _SHARES = ("min_coverage", "min_wait_factor", "max_wait_factor")
 Number = TypeVar("Number", int, float)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
-    """The options of a question that does not give its own."""
+    """Options of questions that do not set them."""
 
     passages_to_read: int
     answers: int
     read_scope: ReadScope
     max_answer_tokens: int
     max_loss: float = 0.0
-    """For questions that may stop early; the others read every passage."""
+    """Default of questions that may stop early; the others read every passage."""
     retriever: Retriever = Retriever.HYBRID
     partial_results: PartialResults = PartialResults.ALLOW
     patience: WaitPolicy = field(default_factory=WaitPolicy)
@@ -55,10 +56,10 @@ def validate(
 ) -> Question:
     """The question with every option settled.
 
-    `fields` are those that a filter may name; None if not all are known.
+    `fields` are the fields that a filter may name; None if not all are known.
 
     Raises:
-        InvalidRequestError: naming every field that breaks a rule.
+        InvalidRequestError: a field breaks a rule; every such field is named.
 
     """
     where, wrong_filter = _filter(request.where, fields)
@@ -69,7 +70,7 @@ def validate(
         *_max_loss(request, question),
         *_patience(question.patience),
         *_heads(request.heads, defaults),
-        *wrong_positions(request.after),
+        *_positions(request.after),
         *wrong_filter,
     ]
     refuse(violations)
@@ -129,7 +130,7 @@ def _numbers(request: AnswerRequest) -> Iterator[Violation]:
 
 
 def _max_loss(request: AnswerRequest, question: Question) -> Iterator[Violation]:
-    """What was asked for is refused where it would be ignored; a default is just not used."""
+    """A loss that was asked for is refused where it would be ignored; a default is not used."""
     why = _reads_all(question.read_scope, question.retriever)
     if not 0 <= question.max_loss <= MAX_LOSS:  # NaN too
         yield Violation("max_loss", f"{question.max_loss:g} is not between 0 and {MAX_LOSS:g}")
@@ -159,7 +160,7 @@ def _heads(ids: tuple[str, ...], defaults: Defaults) -> Iterator[Violation]:
 def _filter(
     text: str, fields: Collection[str] | None
 ) -> tuple[Filter | None, tuple[Violation, ...]]:
-    """The filter, if there is a good one, and else what is wrong with it."""
+    """The filter, or what is wrong with it."""
     if not text:
         return None, ()
     try:
@@ -167,3 +168,17 @@ def _filter(
     except InvalidRequestError as error:
         return None, error.violations
     return where, () if fields is None else tuple(unknown_fields(where.names, fields))
+
+
+def _positions(after: Sequence[Position]) -> Iterator[Violation]:
+    for shard, times in sorted(Counter(place.shard for place in after).items()):
+        if times > 1:
+            yield Violation("after", f"names shard {shard} {times} times: name its last write")
+
+
+def check_shards(after: Iterable[Position], shards: int) -> None:
+    """Raises InvalidRequestError if a write is of a shard that an index of `shards` lacks."""
+    wrong = sorted(place.shard for place in after if place.shard >= shards)
+    refuse(
+        [Violation("after", f"shard {shard} is not one of 0 to {shards - 1}") for shard in wrong]
+    )

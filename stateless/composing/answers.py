@@ -13,8 +13,7 @@ from winnow.stateless.answer.answer_cache import AnswerCache
 from winnow.stateless.answer.answering import Answerer
 from winnow.stateless.answer.calls import Limits
 from winnow.stateless.answer.core import AnswerCore
-from winnow.stateless.answer.packing import Packing
-from winnow.stateless.answer.servicer import SERVICE, AnswerServicer
+from winnow.stateless.answer.servicer import SERVICE, AnswerServicer, pack
 from winnow.stateless.answer.validation import Defaults
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.snapshot import ClusterSnapshot
@@ -40,14 +39,16 @@ def serve_answers(
         core.serve(_answerer(front, encoder, cluster, opened.words.serve(cluster)))
 
     opened = open_cluster(front, serve)
+    packing = FairThreads(1, "packing")
+    front.stack.callback(packing.close)
     core = AnswerCore(
         _defaults(front, serves_heads=heads is not None),
         _admission(front, opened.known),
         front.metrics,
-        opened.nodes.asked,
-        _remembered(front, opened.known),
-        heads,
-        _packing(front),
+        on_question=opened.nodes.asked,
+        cache=_cache(front, opened.known),
+        heads=heads,
+        pack=partial(pack, packing),
     )
     front.work.answering, front.work.seconds_per_read = core, opened.known.seconds_per_read
     seconds = front.settings.default_deadline
@@ -61,12 +62,12 @@ def serve_answers(
 def _defaults(front: Front, serves_heads: bool) -> Defaults:
     settings = front.settings
     return Defaults(
-        settings.passages_to_read,
-        settings.answers,
-        settings.read_scope,
-        front.bundle.manifest.reader.max_answer_tokens,
-        settings.max_loss,
-        settings.retriever,
+        passages_to_read=settings.passages_to_read,
+        answers=settings.answers,
+        read_scope=settings.read_scope,
+        max_answer_tokens=front.bundle.manifest.reader.max_answer_tokens,
+        max_loss=settings.max_loss,
+        retriever=settings.retriever,
         partial_results=settings.partial_results,
         patience=settings.patience,
         serves_heads=serves_heads,
@@ -90,16 +91,10 @@ def _admission(front: Front, known: ClusterSnapshot) -> Admission:
     return admission
 
 
-def _remembered(front: Front, known: ClusterSnapshot) -> AnswerCache | None:
+def _cache(front: Front, known: ClusterSnapshot) -> AnswerCache | None:
     metrics = CacheMetrics(front.registry, "winnow_front_answer_cache", "answers")
     budget = front.settings.answer_cache_mb * MIB
     return AnswerCache(budget, known.edition, metrics) if budget else None
-
-
-def _packing(front: Front) -> Packing:
-    aside = FairThreads(1, "packing")
-    front.stack.callback(aside.close)
-    return Packing(aside)
 
 
 def _answerer(
@@ -107,19 +102,19 @@ def _answerer(
 ) -> Answerer:
     settings, manifest = front.settings, front.bundle.manifest
     limits = Limits(
-        settings.merge_reserve,
-        settings.retrieve_share,
-        settings.candidates,
-        settings.read_ahead,
-        settings.word_candidates,
+        merge_reserve=settings.merge_reserve,
+        retrieve_share=settings.retrieve_share,
+        candidates=settings.candidates,
+        read_ahead=settings.read_ahead,
+        word_candidates=settings.word_candidates,
     )
     return Answerer(
         encoder,
         cluster,
-        manifest.score.no_answer_below,
-        manifest.stopping_rule,
-        limits,
-        front.metrics,
-        words.weigh,
-        manifest.confidence,
+        no_answer_below=manifest.score.no_answer_below,
+        rule_for=manifest.stopping_rule,
+        limits=limits,
+        metrics=front.metrics,
+        weigh=words.weigh,
+        confidence=manifest.confidence,
     )

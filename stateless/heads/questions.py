@@ -14,7 +14,7 @@ from winnow.domain.answered import Timings
 from winnow.domain.prediction import HeadPrediction
 from winnow.domain.question import Question
 from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
-from winnow.stateless.encoding import QuestionEncoder
+from winnow.stateless.encoding import QuestionEncoder, TokenisedQuestion
 from winnow.stateless.heads.encoder_groups import EncoderGroup
 from winnow.stateless.heads.predictor import Predictor, failures
 
@@ -32,20 +32,22 @@ class QuestionHeads:
         """`encoder`: of questions, shared with the group. It encodes nothing twice at a time."""
         self._predictor, self._group, self._encoder = predictor, group, encoder
 
-    def begin(self, question: Question, deadline: Deadline, client: str) -> "Predicting":
+    def begin(
+        self, question: Question, tokens: TokenisedQuestion, deadline: Deadline, client: str
+    ) -> "Predicting":
         """The heads that a question names, at work until the context ends."""
         if not question.heads:
             return Predicting()
-        return Predicting(self._predict(question.text, question.heads, deadline, client))
+        return Predicting(self._predict(tokens, question.heads, deadline, client))
 
     async def _predict(
-        self, text: str, ids: tuple[str, ...], deadline: Deadline, client: str
+        self, tokens: TokenisedQuestion, ids: tuple[str, ...], deadline: Deadline, client: str
     ) -> _Predictions:
         until = Deadline(min(deadline.at, deadline.clock() + _LONGEST), deadline.clock)
         try:
             async with asyncio.timeout(until.left()):  # an encoder that hangs, too
-                encoded = await self._encoder.encode(text, Timings(), client)
-            return await self._predictor.predict(self._group, encoded.text, ids, until, client)
+                _, text = await self._encoder.encode(tokens, Timings(), client)
+            return await self._predictor.predict(self._group, text, ids, until, client)
         except TimeoutError:
             return failures(ids, DeadlineExceededError("the question was not encoded in time"))
         except WinnowError as error:

@@ -128,6 +128,13 @@ def test_reading_stops_early_by_default_and_no_question_fails_for_it(
     scope: ReadScope, retriever: Retriever
 ) -> None:
     settings = FrontSettings.load({}, None, {"WINNOW_FRONT_SHARDS": NODE})
-    defaults = Defaults(10, 3, scope, 10, settings.max_loss, retriever)
+    defaults = Defaults(
+        passages_to_read=10,
+        answers=3,
+        read_scope=scope,
+        max_answer_tokens=10,
+        max_loss=settings.max_loss,
+        retriever=retriever,
+    )
     can = scope is ReadScope.GLOBAL and retriever is Retriever.HYBRID
     assert validate(AnswerRequest("Who?"), defaults).max_loss == (0.3 if can else 0)

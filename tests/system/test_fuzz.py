@@ -27,7 +27,7 @@ from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import Coverage
 from winnow.domain.prediction import TokenSpan
-from winnow.domain.question import ReadScope
+from winnow.domain.question import Question, ReadScope
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
@@ -35,6 +35,7 @@ from winnow.stateless.answer.admission import Admission, Admitted
 from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.answer.servicer import SERVICE, AnswerServicer
 from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.encoding import TokenisedQuestion
 from winnow.stateless.heads.admission import TextAdmission
 from winnow.stateless.heads.core import PredictCore
 from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups
@@ -44,7 +45,7 @@ from winnow.stateless.heads.servicer import LARGEST, HeadServicer
 from winnow.stateless.heads.servicer import SERVICE as HEAD_SERVICE
 from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.telemetry.metrics import RpcMetrics
-from winnow.text.tokenizer import Tokenizer
+from winnow.text.tokenizer import Tokenizer, Tokens
 from winnow.v1 import answer_pb2, head_pb2, head_pb2_grpc
 
 ANSWER = "/winnow.v1.AnswerService/Answer"
@@ -63,7 +64,12 @@ class Answering:
     shards = 1
     fields = frozenset({"year", "lang"})
 
-    async def answer(self, admitted: Admitted, deadline: Deadline) -> Answered:
+    def tokenise(self, question: Question) -> TokenisedQuestion:
+        return TokenisedQuestion(question.text, Tokens((1,), ((0, 1),)), truncated=False)
+
+    async def answer(
+        self, admitted: Admitted, tokens: TokenisedQuestion, deadline: Deadline
+    ) -> Answered:
         question = admitted.question
         work = (admitted.asked, admitted.granted, 0, 0)
         return Answered((), False, Coverage(()), Timings(), *work, question.read_scope, False)
@@ -104,7 +110,13 @@ REGISTRY = CollectorRegistry()
 async def start_front(stack: contextlib.AsyncExitStack) -> str:
     load = ReadLoad(LoadSettings(most_reads=200), time.monotonic, lambda: None)
     admission = Admission(load, 64, AdmissionMetrics(REGISTRY))
-    defaults = Defaults(10, 3, ReadScope.GLOBAL, 10, serves_heads=True)
+    defaults = Defaults(
+        passages_to_read=10,
+        answers=3,
+        read_scope=ReadScope.GLOBAL,
+        max_answer_tokens=10,
+        serves_heads=True,
+    )
     core = AnswerCore(defaults, admission, FrontMetrics(REGISTRY))
     core.serve(Answering())  # type: ignore[arg-type]
     server = Server([SERVICE, HEAD_SERVICE], CallInterceptor(RpcMetrics(REGISTRY)), LARGEST)

@@ -42,7 +42,7 @@ class Desk:
         self.flights = SingleFlight[str, int](blame=_lack)
 
     def ask(self, client: str = "", left: float = 2.0) -> "asyncio.Task[Landed[int]]":
-        asker = Asker(Deadline.after(left), client)
+        asker = Asker(deadline=Deadline.after(left), client=client)
         return asyncio.create_task(self.flights.ask("a", self.work.make, asker))
 
 

@@ -31,7 +31,7 @@ class House:
         self.clock = ManualClock()
         self.load = ReadLoad(settings, self.clock, lambda: pace)
         metrics = AdmissionMetrics(self.registry)
-        self.admission = Admission(self.load, most, metrics, self.clock, usual=10)
+        self.admission = Admission(self.load, most, metrics, clock=self.clock, usual=10)
 
     def refused(self, question: Question, left: float = 1.0, client: str = "") -> bool:
         """Whether a question is refused now."""

@@ -5,7 +5,7 @@ import pytest
 from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError
 from winnow.rpc.status import rich_status
-from winnow.stateless.answer.after import check_shards
+from winnow.stateless.answer.validation import check_shards
 
 
 def test_the_error_of_very_many_wrong_shards_can_be_sent() -> None:

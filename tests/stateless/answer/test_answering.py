@@ -27,13 +27,15 @@ from winnow.stateless.answer.admission import Admitted
 from winnow.stateless.answer.answering import Answerer
 from winnow.stateless.answer.calls import Limits
 from winnow.stateless.cluster.cluster import Cluster
-from winnow.stateless.encoding import QuestionEncoder
+from winnow.stateless.encoding import QuestionEncoder, TokenisedQuestion
 from winnow.stateless.metrics import FrontMetrics
 from winnow.text.cached import CachedTextEncoder
-from winnow.text.tokenizer import Tokenizer
+from winnow.text.tokenizer import Tokenizer, Tokens
 
 INFOS = {n: ShardInfo(n, 3, "i", 10 * (n + 1), 2, "fake", FINGERPRINT) for n in range(3)}
 ASKED = Admitted(Question("Who is it?", 5, 2, ReadScope.GLOBAL, Retriever.DENSE, 10), 5, 5)
+
+TOKENS = TokenisedQuestion("who", Tokens((2040,), ((0, 3),)), truncated=False)
 
 
 @pytest.fixture
@@ -62,10 +64,10 @@ def answerer(
     return Answerer(
         encoder,
         cluster,
-        0.0,
-        lambda _: rule,
-        Limits(0.02, 0.4, read_ahead=read_ahead),
-        FrontMetrics(registry),
+        no_answer_below=0.0,
+        rule_for=lambda _: rule,
+        limits=Limits(merge_reserve=0.02, retrieve_share=0.4, read_ahead=read_ahead),
+        metrics=FrontMetrics(registry),
         confidence=confidence,
     )
 
@@ -74,7 +76,7 @@ async def test_the_best_answer_of_all_shards_comes_first(
     encoder: QuestionEncoder, registry: CollectorRegistry
 ) -> None:
     shards = [FakeSearcher([reading("a", 1.0)]), FakeSearcher([reading("b", 3.0), reading("c", 2)])]
-    got = await answerer(encoder, registry, *shards).answer(ASKED, Deadline.after(5))
+    got = await answerer(encoder, registry, *shards).answer(ASKED, TOKENS, Deadline.after(5))
     assert [(a.reading.passage.id, a.shard) for a in got.answers] == [("b", 1), ("c", 1)]
     assert (got.has_answer, got.passages_read, got.coverage.complete) == (True, 3, True)
     assert registry.get_sample_value("winnow_front_passages_read_sum") == 3
@@ -88,7 +90,7 @@ async def test_it_says_what_stopping_might_lose_and_which_passages_the_answer_re
     shard = FakeSearcher([reading("a", 5.0, distance=0.1), reading("b", 1.0, distance=0.2)], idle=2)
     admitted = replace(ASKED, question=replace(ASKED.question, max_loss=0.3))
     stops = answerer(encoder, registry, shard, rule=StoppingRule(1.0, 1.0, 4.0), read_ahead=2)
-    got = await stops.answer(admitted, Deadline.after(30))
+    got = await stops.answer(admitted, TOKENS, Deadline.after(30))
     assert (got.max_loss, got.passages_needed, got.passages_read) == (0.3, 1, 2)
     assert registry.get_sample_value("winnow_front_passages_read_sum") == 2
     assert registry.get_sample_value("winnow_front_passages_needed_sum") == 1
@@ -98,7 +100,7 @@ async def test_an_unlikely_answer_is_listed_but_not_shown_as_one(
     encoder: QuestionEncoder, registry: CollectorRegistry
 ) -> None:
     got = await answerer(encoder, registry, FakeSearcher([reading("a", -1.0)])).answer(
-        ASKED, Deadline.after(5)
+        ASKED, TOKENS, Deadline.after(5)
     )
     assert not got.has_answer
     assert len(got.answers) == 1
@@ -110,7 +112,7 @@ async def test_every_answer_says_how_likely_it_is_if_the_bundle_can_tell(
 ) -> None:
     shards = [FakeSearcher([reading("a", 1.0)]), FakeSearcher([reading("b", 3.0)])]
     own = answerer(encoder, registry, *shards, confidence=fitted)
-    got = await own.answer(ASKED, Deadline.after(5))
+    got = await own.answer(ASKED, TOKENS, Deadline.after(5))
     said = [answer.confidence for answer in got.answers]
     assert said == [None if fitted is None else fitted.of(a.reading) for a in got.answers]
 
@@ -120,7 +122,7 @@ async def test_a_dead_shard_shows_in_coverage_and_metrics(
 ) -> None:
     dead = FakeSearcher([reading("b")], fails=UnavailableError("gone"))
     got = await answerer(encoder, registry, FakeSearcher([reading("a")]), dead).answer(
-        ASKED, Deadline.after(5)
+        ASKED, TOKENS, Deadline.after(5)
     )
     coverage = got.coverage
     assert (coverage.known, coverage.searched, coverage.complete) == (30, 10, False)
@@ -133,7 +135,7 @@ async def test_no_shard_at_all_is_an_error_not_an_empty_success(
 ) -> None:
     dead = FakeSearcher([reading("b")], fails=UnavailableError("gone"))
     with pytest.raises(UnavailableError, match=r"shard 0: .*: gone"):
-        await answerer(encoder, registry, dead).answer(ASKED, Deadline.after(5))
+        await answerer(encoder, registry, dead).answer(ASKED, TOKENS, Deadline.after(5))
     labels = {"shard": "0", "status": "unavailable"}
     assert registry.get_sample_value("winnow_front_shard_failures_total", labels) == 1
 
@@ -145,7 +147,7 @@ async def test_a_dead_shard_shows_in_metrics_also_where_partial_results_are_forb
     dead = FakeSearcher([reading("b")], fails=UnavailableError("gone"))
     with pytest.raises(UnavailableError, match=r"shard 1: .*: gone"):
         await answerer(encoder, registry, FakeSearcher([reading("a")]), dead).answer(
-            replace(ASKED, question=question), Deadline.after(5)
+            replace(ASKED, question=question), TOKENS, Deadline.after(5)
         )
     labels = {"shard": "1", "status": "unavailable"}
     assert registry.get_sample_value("winnow_front_shard_failures_total", labels) == 1
@@ -157,7 +159,7 @@ async def test_shards_that_all_hang_are_a_deadline_exceeded(
     hung = FakeSearcher([reading("b")], hangs=True)
     deadline = Deadline.after(0.3, ManualClock())
     with pytest.raises(DeadlineExceededError):
-        await answerer(encoder, registry, hung).answer(ASKED, deadline)
+        await answerer(encoder, registry, hung).answer(ASKED, TOKENS, deadline)
     await asyncio.wait_for(hung.released.wait(), 5)
 
 
@@ -168,7 +170,7 @@ async def test_a_shard_that_hangs_after_it_has_read_some_leaves_an_answer_and_sa
     shard.reads_before_failing, shard.hangs_reading = 1, True
     rule = StoppingRule(0.0, 0.0, bar=100.0)
     deadline = Deadline.after(0.5, ManualClock())
-    got = await answerer(encoder, registry, shard, rule=rule).answer(ASKED, deadline)
+    got = await answerer(encoder, registry, shard, rule=rule).answer(ASKED, TOKENS, deadline)
     assert [answer.reading.passage.id for answer in got.answers] == ["a"]
     assert not got.coverage.complete
     (part,) = got.coverage.shards

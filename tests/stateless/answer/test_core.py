@@ -24,7 +24,7 @@ from winnow.stateless.answer.answer_cache import AnswerCache
 from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.answer.validation import Defaults
 from winnow.stateless.cluster.index_version import IndexVersion
-from winnow.stateless.encoding import Cut
+from winnow.stateless.encoding import TokenisedQuestion
 from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.text.tokenizer import Tokens
 
@@ -44,13 +44,16 @@ class Echo:
         self.lines: dict[str, asyncio.Event] = {}
         """What the readers of some clients wait for."""
 
-    def tokenise(self, question: Question) -> Cut:
+    def tokenise(self, question: Question) -> TokenisedQuestion:
         """Reads the first word."""
         first, *rest = question.text.split()
         ids = tuple(first.encode())
-        return Cut(Tokens(ids, tuple((n, n + 1) for n in range(len(ids)))), bool(rest))
+        tokens = Tokens(ids, tuple((n, n + 1) for n in range(len(ids))))
+        return TokenisedQuestion(question.text, tokens, bool(rest), seconds=1e-9)
 
-    async def answer(self, admitted: Admitted, deadline: Deadline) -> Answered:
+    async def answer(
+        self, admitted: Admitted, tokens: TokenisedQuestion, deadline: Deadline
+    ) -> Answered:
         self.asked += 1
         if admitted.client in self.lines:
             await self.lines[admitted.client].wait()
@@ -68,13 +71,15 @@ class House:
         self.registry, self.clock = CollectorRegistry(), ManualClock()
         self.load = ReadLoad(LoadSettings(most_reads=100, kept=0.0), self.clock, lambda: None)
         admission = Admission(self.load, 64, AdmissionMetrics(self.registry))
-        defaults = Defaults(10, 3, ReadScope.GLOBAL, 10)
+        defaults = Defaults(
+            passages_to_read=10, answers=3, read_scope=ReadScope.GLOBAL, max_answer_tokens=10
+        )
         remembered = AnswerCache(1 << 20, lambda: IndexVersion(("rows",), sure=True))
         self.core = AnswerCore(
             defaults,
             admission,
             FrontMetrics(self.registry),
-            remembered=remembered if remember else None,
+            cache=remembered if remember else None,
         )
         self.echo = Echo(self.registry, self.load)
 

@@ -8,9 +8,9 @@ from winnow.domain.coverage import ShardStatus
 from winnow.domain.shard import ShardInfo
 from winnow.errors import DeadlineExceededError, OverloadedError, WinnowError
 from winnow.searcher import Retrieved
-from winnow.stateless.answer.cover import cover
+from winnow.stateless.answer.failures import Failure
 from winnow.stateless.answer.findings import Findings, Searched
-from winnow.stateless.answer.scatter import Failure
+from winnow.stateless.answer.merge import cover
 
 INFOS = {n: ShardInfo(n, 3, "i", 10 * (n + 1), 2, "fake", FINGERPRINT) for n in range(3)}
 LATE = Failure(ShardStatus.TIMEOUT, "no reply")
@@ -39,7 +39,9 @@ def test_a_failed_shard_lowers_the_coverage() -> None:
 
 
 def test_the_writes_that_shards_knew_of_are_said_also_of_one_that_failed_later() -> None:
-    covered = cover(INFOS, Searched({1: (reading("a"),)}, {0: LATE, 2: LATE}, 0, {0: 7, 1: 0}))
+    covered = cover(
+        INFOS, Searched({1: (reading("a"),)}, {0: LATE, 2: LATE}, in_vain=0, sequences={0: 7, 1: 0})
+    )
     assert [part.sequence for part in covered.shards] == [7, 0, None]
 
 

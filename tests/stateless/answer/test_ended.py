@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from tenacious import turn
 
-from winnow.stateless.answer.completion_order import CompletionOrder
+from winnow.stateless.answer.scatter import CompletionOrder
 
 
 async def said(what: str, after: asyncio.Event | None = None) -> str:

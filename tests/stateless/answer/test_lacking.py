@@ -13,8 +13,8 @@ from winnow.errors import (
     Violation,
 )
 from winnow.policy.attempts import Lack
-from winnow.stateless.answer.lacking import lack_of_answer, lack_of_error
-from winnow.stateless.answer.scatter import Failure, error_of
+from winnow.stateless.answer.answer_cache import lack_of_answer, lack_of_error
+from winnow.stateless.answer.failures import Failure, error_of
 
 S = ShardStatus
 

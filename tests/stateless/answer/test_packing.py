@@ -17,8 +17,8 @@ from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.passage import Passage
 from winnow.domain.question import ReadScope
 from winnow.inference.fair_threads import FairThreads
-from winnow.stateless.answer.packing import Packing
-from winnow.stateless.answer.weight import weight
+from winnow.stateless.answer.answer_cache import weight
+from winnow.stateless.answer.servicer import pack
 from winnow.stateless.http.json_text import written
 from winnow.stateless.http.packed_answers import PackedReply
 from winnow.v1 import answer_pb2
@@ -65,7 +65,7 @@ async def test_long_metadata_is_never_converted_on_the_event_loop_and_once_for_a
         return convert_passage(passage)
 
     monkeypatch.setattr(convert, "_passage_to_message", noted)
-    packed = await Packing(threads).pack(answered(LONG, LONG), "me")
+    packed = await pack(threads, answered(LONG, LONG), "me")
     others = [replace(packed, cached=True, timings=Timings()) for _ in range(100)]
     replies = [convert.answered_to_bytes(each, f"{n}") for n, each in enumerate(others)]
     assert where == ["packing_0"] * 2
@@ -115,7 +115,7 @@ async def test_a_caller_that_gives_up_before_its_turn_has_nothing_converted(
         return False
 
     threads.add("other", hold)
-    task = asyncio.create_task(Packing(threads).pack(answered(LONG), "me"))
+    task = asyncio.create_task(pack(threads, answered(LONG), "me"))
     await asyncio.to_thread(begun.wait)
     task.cancel()
     await asyncio.wait([task])

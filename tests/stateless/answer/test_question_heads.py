@@ -70,16 +70,31 @@ class House:
         predictor = Predictor(EncoderGroups([group]), HeadMetrics(registry))
         load = ReadLoad(LoadSettings(), time.monotonic, lambda: None)
         self.core = AnswerCore(
-            Defaults(10, 3, ReadScope.GLOBAL, 10, serves_heads=True),
+            Defaults(
+                passages_to_read=10,
+                answers=3,
+                read_scope=ReadScope.GLOBAL,
+                max_answer_tokens=10,
+                serves_heads=True,
+            ),
             Admission(load, 64, AdmissionMetrics(registry)),
             metrics,
-            remembered=AnswerCache(MIB, lambda: IndexVersion(("rows",), sure=True)),
+            cache=AnswerCache(MIB, lambda: IndexVersion(("rows",), sure=True)),
             heads=QuestionHeads(predictor, group, self.encoder),
         )
         info = ShardInfo(0, 1, "i", 10, 2, "fake", FINGERPRINT)
         cluster = Cluster({0: shard}, {0: info})
-        limits = Limits(0.02, 0.4)
-        self.core.serve(Answerer(self.encoder, cluster, 0.0, lambda _: None, limits, metrics))
+        limits = Limits(merge_reserve=0.02, retrieve_share=0.4)
+        self.core.serve(
+            Answerer(
+                self.encoder,
+                cluster,
+                no_answer_below=0.0,
+                rule_for=lambda _: None,
+                limits=limits,
+                metrics=metrics,
+            )
+        )
 
 
 @pytest.fixture

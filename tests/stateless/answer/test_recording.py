@@ -19,7 +19,7 @@ EIGHTH = Interval(0.125, 0.5)
 
 async def test_a_call_is_placed_in_the_time_of_the_question_and_its_work_in_the_call() -> None:
     clock = ManualClock()
-    recording = Recording(clock)
+    recording = Recording(clock=clock)
     clock.advance(2)
     read = Read((replace(reading("a"), span=EIGHTH),), ShardTimings(), retrieved=EIGHTH)
 
@@ -37,7 +37,7 @@ async def test_a_call_is_placed_in_the_time_of_the_question_and_its_work_in_the_
 
 
 async def test_what_did_not_happen_has_no_time() -> None:
-    recording = Recording(ManualClock())
+    recording = Recording(clock=ManualClock())
 
     async def send() -> Retrieved:
         return Retrieved((), (), ShardTimings())
@@ -49,7 +49,7 @@ async def test_what_did_not_happen_has_no_time() -> None:
 
 async def test_a_call_that_fails_is_told_apart_from_one_that_nobody_waits_for() -> None:
     clock = ManualClock()
-    recording = Recording(clock)
+    recording = Recording(clock=clock)
 
     async def fail() -> None:
         clock.advance(1)
@@ -75,7 +75,7 @@ async def test_a_call_that_fails_is_told_apart_from_one_that_nobody_waits_for() 
 
 @pytest.mark.filterwarnings("error")
 async def test_a_call_that_is_given_up_before_it_is_sent_leaves_nothing_behind() -> None:
-    recording = Recording(ManualClock())
+    recording = Recording(clock=ManualClock())
 
     async def send() -> None:
         raise AssertionError

@@ -86,7 +86,13 @@ class House:
 
     async def ask(self, asked: AnswerKey = WHO, left: float = 2.0, client: str = "") -> Answered:
         deadline = Deadline.after(left, self.clock)
-        asker = Asker(deadline, client, 10, lambda: self.in_hand[client], lambda: self.room)
+        asker = Asker(
+            deadline=deadline,
+            client=client,
+            work=10,
+            in_hand=lambda: self.in_hand[client],
+            room=lambda: self.room,
+        )
         return await self.remembered.ask(asked, asker, self.shards.find)
 
     async def waits(self, *tasks: "asyncio.Task[Answered]") -> None:
@@ -368,7 +374,7 @@ async def test_what_the_first_asker_found_does_not_do_for_who_named_a_later_writ
     house.shards.go_on.clear()
     first = house.begin()
     await happens(lambda: house.shards.asked == 1)
-    asker = Asker(Deadline.after(2.0, house.clock))
+    asker = Asker(deadline=Deadline.after(2.0, house.clock))
     asking = house.remembered.ask(WHO, asker, house.shards.find, [Position(0, 7)])
     named = asyncio.create_task(asking)
     await turn()

@@ -18,7 +18,8 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.rpc.status import rich_status
-from winnow.stateless.answer.scatter import Failure, Gathered, error_of, scatter
+from winnow.stateless.answer.failures import Failure, error_of
+from winnow.stateless.answer.scatter import Gathered, scatter
 from winnow.stateless.policy.waiting import AdaptiveTimeout, WaitingSettings
 
 

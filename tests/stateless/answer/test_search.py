@@ -24,8 +24,8 @@ from winnow.domain.question import (
 )
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
+from winnow.stateless.answer.failures import Failure
 from winnow.stateless.answer.findings import Searched
-from winnow.stateless.answer.scatter import Failure
 
 
 def two() -> tuple[FakeSearcher, FakeSearcher]:

@@ -24,8 +24,10 @@ from winnow.stateless.answer.admission import Admission, Admitted
 from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.answer.servicer import SERVICE, AnswerServicer
 from winnow.stateless.answer.validation import Defaults
+from winnow.stateless.encoding import TokenisedQuestion
 from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.telemetry.metrics import RpcMetrics
+from winnow.text.tokenizer import Tokens
 from winnow.v1 import answer_pb2, answer_pb2_grpc
 
 SETTINGS = LoadSettings(most_reads=20, usable=1.0, calm=0.2, least_share=0.3, kept=0.0)
@@ -40,7 +42,12 @@ class Slow:
         self.asked: list[Question] = []
         self.go_on = asyncio.Event()
 
-    async def answer(self, admitted: Admitted, deadline: Deadline) -> Answered:
+    def tokenise(self, question: Question) -> TokenisedQuestion:
+        return TokenisedQuestion(question.text, Tokens((1,), ((0, 1),)), truncated=False)
+
+    async def answer(
+        self, admitted: Admitted, tokens: TokenisedQuestion, deadline: Deadline
+    ) -> Answered:
         question = admitted.question
         self.asked.append(question)
         if question.text == "wait":
@@ -78,7 +85,11 @@ async def front() -> AsyncIterator[Front]:
     registry = CollectorRegistry()
     load = ReadLoad(SETTINGS, time.monotonic, lambda: None)
     admission = Admission(load, 64, AdmissionMetrics(registry))
-    core = AnswerCore(Defaults(10, 3, ReadScope.GLOBAL, 10), admission, FrontMetrics(registry))
+    core = AnswerCore(
+        Defaults(passages_to_read=10, answers=3, read_scope=ReadScope.GLOBAL, max_answer_tokens=10),
+        admission,
+        FrontMetrics(registry),
+    )
     answerer = Slow()
     core.serve(answerer)  # type: ignore[arg-type]
     server = Server([SERVICE], CallInterceptor(RpcMetrics(registry)))

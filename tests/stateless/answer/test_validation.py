@@ -17,7 +17,9 @@ from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError
 from winnow.stateless.answer.validation import Defaults, validate
 
-DEFAULTS = Defaults(10, 3, ReadScope.GLOBAL, 12)
+DEFAULTS = Defaults(
+    passages_to_read=10, answers=3, read_scope=ReadScope.GLOBAL, max_answer_tokens=12
+)
 
 
 def test_a_bare_question_gets_the_defaults() -> None:

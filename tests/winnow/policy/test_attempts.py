@@ -28,7 +28,13 @@ class Desk:
 
     def asker(self, client: str = "a", left: float = 2.0) -> Asker:
         deadline = Deadline.after(left, self.clock)
-        return Asker(deadline, client, 10, lambda: self.in_hand.get(client, 0), lambda: self.room)
+        return Asker(
+            deadline=deadline,
+            client=client,
+            work=10,
+            in_hand=lambda: self.in_hand.get(client, 0),
+            room=lambda: self.room,
+        )
 
     def attempt(self, client: str = "a", left: float = 2.0) -> FlightAttempt:
         """One that begins, and is in hand from now on."""
@@ -39,7 +45,7 @@ class Desk:
 
 
 def poor(attempt: FlightAttempt, lack: Lack, worth: int = 1) -> AttemptEnded[str]:
-    return AttemptEnded(attempt, lack, "poor", worth)
+    return AttemptEnded(attempt, lack, result="poor", worth=worth)
 
 
 def failed(attempt: FlightAttempt, lack: Lack) -> AttemptEnded[str]:
@@ -52,7 +58,7 @@ def test_who_comes_first_tries_and_waits_for_its_own_attempt() -> None:
     assert waiting.step([]) is TRY
     waiting.own = desk.attempt()
     assert waiting.step([waiting.own]) is WAIT
-    waiting.tell(AttemptEnded(waiting.own, NOTHING, "whole"))
+    waiting.tell(AttemptEnded(waiting.own, NOTHING, result="whole"))
     assert (waiting.step([]), waiting.outcome().result) == (SETTLE, "whole")
 
 
@@ -96,7 +102,7 @@ def test_who_tried_in_a_better_turn_and_was_refused_waits_for_the_other_attempt(
     waiting.own = desk.attempt("idle")
     waiting.tell(failed(waiting.own, SHARE))
     assert waiting.step([slow]) is WAIT
-    waiting.tell(AttemptEnded(slow, NOTHING, "whole"))
+    waiting.tell(AttemptEnded(slow, NOTHING, result="whole"))
     assert waiting.step([]) is SETTLE
     assert waiting.outcome().result == "whole"
 
@@ -212,7 +218,7 @@ def test_who_fails_is_told_of_its_own_failure_before_those_of_others() -> None:
 def test_a_result_that_is_of_no_use_to_an_asker_is_none() -> None:
     desk = Desk()
     waiting = Waiting[str](desk.asker("b"), lambda result: result != "old")
-    waiting.tell(AttemptEnded(desk.attempt("a"), NOTHING, "old"))
+    waiting.tell(AttemptEnded(desk.attempt("a"), NOTHING, result="old"))
     assert waiting.step([]) is TRY
 
 
@@ -276,7 +282,7 @@ class Flight:
 
     def come(self, comes: Comes) -> None:
         deadline = Deadline.after(comes.left, self.clock)
-        asker = Asker(deadline, comes.client, 10, lambda: comes.behind)
+        asker = Asker(deadline=deadline, client=comes.client, work=10, in_hand=lambda: comes.behind)
         seen = Seen(comes, Waiting(asker))
         self.askers.append(seen)
         if comes.leaves is not None:
