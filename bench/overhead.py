@@ -1,39 +1,39 @@
 """What the system costs beyond its models.
 
-    python -m bench.overhead --index INDEX --questions FILE [--json]
+    python -m bench overhead --index INDEX --questions FILE [--json]
 
 Each question is asked three ways, ten questions one way before the next:
 
 - one Answer through a front node and one content node per shard;
-- the bare models on the same work, on the same threads: one encoding, then each shard's reads in a
-  process of its own with as many threads as a content node has;
-- the bare models on the same work in one process with a thread per core, as they would run if the
-  index were not spread.
+- the bare models on the same work, on the same threads: one encoding, then each shard's reads in
+  its own process with as many threads as a content node has;
+- the bare models on the same work in one process with a thread per core, as if the index were not
+  spread.
 
-No index, no gRPC, no tokenising and no decoding in the bare ones. Medians of one interleaved run,
-so that the machine's drift cancels out; blocks of ten, so that each way finds its caches warm, as
-it would under steady traffic.
+The bare ones have no index, no gRPC, no tokenising and no decoding. The figures are medians of one
+interleaved run, so that the machine's drift cancels out. Blocks of ten let each way find its caches
+warm, as it would under steady traffic.
 """
 
+import argparse
 import asyncio
 import multiprocessing
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 
-from bench.common.arguments import parser
-from bench.common.arguments import questions as read
-from bench.common.figures import Figure, show
+from bench.figures import Figure, show
+from bench.inputs import add_index_and_questions, questions
+from bench.interleaving import interleaved
+from bench.quantiles import nearest_rank
 from winnow.bundle import Bundle, default_bundle, load_bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
-from winnow.cli.local.ports import free_ports
 from winnow.client.messages import AnswerClient
 from winnow.content_node.reader.prepare import Window, prepare
 from winnow.content_node.reader.whole import OUTPUTS
@@ -45,19 +45,14 @@ from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import answer_pb2
 
 BLOCK = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Seconds:
-    """What one question took, each way."""
-
-    answer: float
-    same_threads: float
-    one_process: float
+"""Questions that are asked one way before the next."""
+ANSWER, SAME_THREADS, ONE_PROCESS = "an answer", "same threads", "one process"
+Shares = Sequence[Sequence[answer_pb2.Passage]]
+"""The passages that each process reads."""
 
 
 def read_bare(connection: Connection, graph: Path, threads: int) -> None:
-    """A process that runs the reader on the windows it is sent, until it is sent none."""
+    """Runs the reader on the windows that a process is sent, until it is sent none."""
     session = OnnxSession(graph, OUTPUTS)
 
     def run(window: Window) -> None:
@@ -71,7 +66,7 @@ def read_bare(connection: Connection, graph: Path, threads: int) -> None:
 
 @contextmanager
 def readers(graph: Path, processes: int, threads: int) -> Iterator[list[Connection]]:
-    """Bare readers in processes of their own."""
+    """Starts bare readers, each in its own process."""
     context = multiprocessing.get_context("spawn")
     pipes = [context.Pipe() for _ in range(processes)]
     started = [
@@ -88,7 +83,7 @@ def readers(graph: Path, processes: int, threads: int) -> Iterator[list[Connecti
             process.join()
 
 
-class Bare:
+class BareModels:
     """The models alone: one encoding here, then reads in other processes."""
 
     def __init__(self, bundle: Bundle) -> None:
@@ -96,16 +91,12 @@ class Bare:
         self._encoder = open_question_encoder(bundle, self._tokenizer.special)
         self._entry = bundle.manifest.reader
 
-    def seconds(
-        self, question: str, shares: Iterable[Sequence[answer_pb2.Passage]], where: list[Connection]
-    ) -> float:
-        """One encoding, then every share of the reads in its process; the tokenising is not
-        counted.
-        """
+    def seconds(self, question: str, shares: Shares, processes: Sequence[Connection]) -> float:
+        """Encodes a question, and reads each share in its process; does not count tokenising."""
         ids = self._tokenizer.tokenise(question).ids[:62]
         work = [
             (connection, [window for passage in share for window in self._windows(ids, passage)])
-            for connection, share in zip(where, shares, strict=True)
+            for connection, share in zip(processes, shares, strict=True)
             if share
         ]
         started = time.perf_counter()
@@ -123,84 +114,78 @@ class Bare:
 
 async def measure(
     address: str,
-    bare: Bare,
-    spread: list[Connection],
-    alone: list[Connection],
-    questions: list[str],
+    bare: BareModels,
+    spread: Sequence[Connection],
+    alone: Sequence[Connection],
+    asked: Sequence[str],
     passages: int,
-) -> list[Seconds]:
-    """Every question each way, `BLOCK` questions one way before the next."""
-    found: list[Seconds] = []
+) -> dict[str, list[float]]:
+    """Returns the seconds of every question by way. Each was answered once before, to warm up."""
+    taken: dict[str, list[float]] = {ANSWER: [], SAME_THREADS: [], ONE_PROCESS: []}
     async with AnswerClient(address) as client:
-        for start in range(0, len(questions), BLOCK):
-            block = questions[start : start + BLOCK]
-            answered = [await answer(client, question, passages) for question in block]
-            replies = [reply for reply, _ in answered]
-            shares = [by_shard(reply.answers, len(spread)) for reply in replies]
-            whole = [[[each.passage for each in reply.answers]] for reply in replies]
-            same = [bare.seconds(q, parts, spread) for q, parts in zip(block, shares, strict=True)]
-            one = [bare.seconds(q, parts, alone) for q, parts in zip(block, whole, strict=True)]
-            spent = [seconds for _, seconds in answered]
-            found += [Seconds(*each) for each in zip(spent, same, one, strict=True)]
-            print(f"{len(found)}/{len(questions)}", file=sys.stderr, flush=True)
-    return found
+        replies = {each: await answer(client, each, passages) for each in asked}
+        print(f"asked {len(replies)} questions once", file=sys.stderr, flush=True)
+        for way, question in interleaved(list(taken), asked, BLOCK):
+            answers = replies[question].answers
+            if way == ANSWER:
+                started = time.perf_counter()
+                await answer(client, question, passages)
+                seconds = time.perf_counter() - started
+            elif way == SAME_THREADS:
+                seconds = bare.seconds(question, by_shard(answers, len(spread)), spread)
+            else:
+                seconds = bare.seconds(question, [[each.passage for each in answers]], alone)
+            taken[way].append(seconds)
+    return taken
 
 
-async def answer(
-    client: AnswerClient, question: str, passages: int
-) -> tuple[answer_pb2.AnswerResponse, float]:
-    """The reply, with every passage that was read, and its seconds."""
+async def answer(client: AnswerClient, question: str, passages: int) -> answer_pb2.AnswerResponse:
+    """Returns the reply with every passage that was read."""
     request = answer_pb2.AnswerRequest(
         question=question, passages_to_read=passages, answers=100, max_loss=0, fresh=True
     )
-    started = time.perf_counter()
-    reply = await client.ask(request, 30)
-    return reply, time.perf_counter() - started
+    return await client.ask(request, 30)
 
 
-def by_shard(
-    answers: Iterable[answer_pb2.Answer], shards: int
-) -> list[Sequence[answer_pb2.Passage]]:
-    """The passages that each shard read."""
+def by_shard(answers: Iterable[answer_pb2.Answer], shards: int) -> Shares:
+    """Returns the passages that each shard read."""
     shares = defaultdict(list)
-    for answer in answers:
-        shares[answer.shard].append(answer.passage)
+    for each in answers:
+        shares[each.shard].append(each.passage)
     return [shares[shard] for shard in range(shards)]
 
 
-def report(found: Sequence[Seconds]) -> list[Figure]:
-    """Medians in milliseconds, and the ratios of medians with the quartiles of each question's."""
-    answer = median(each.answer for each in found)
+def report(taken: Mapping[str, Sequence[float]]) -> list[Figure]:
+    """Returns medians in milliseconds, and their ratios with the quartiles of each question's."""
+    whole = median(taken[ANSWER])
     figures = [
-        Figure("overhead", "questions", len(found), ""),
-        Figure("overhead", "an answer, p50", 1e3 * answer, "ms"),
+        Figure("overhead", "questions", len(taken[ANSWER])),
+        Figure("overhead", "an answer, p50", 1e3 * whole, "ms"),
     ]
-    for name in ("same_threads", "one_process"):
-        alone = median(getattr(each, name) for each in found)
-        low, _, high = quantiles([each.answer / getattr(each, name) for each in found], n=4)
-        what = f"bare models, {name.replace('_', ' ')}"
+    for way in (SAME_THREADS, ONE_PROCESS):
+        alone, what = median(taken[way]), f"bare models, {way}"
+        ratios = [ours / bare for ours, bare in zip(taken[ANSWER], taken[way], strict=True)]
+        spread = (nearest_rank(ratios, 0.25), nearest_rank(ratios, 0.75))
         figures += [
             Figure("overhead", f"{what}, p50", 1e3 * alone, "ms"),
-            Figure("overhead", f"an answer, of {what}", answer / alone, "times", (low, high)),
+            Figure("overhead", f"an answer, of {what}", whole / alone, "times", spread=spread),
         ]
     return figures
 
 
-def main() -> int:
-    """Measures; the exit code."""
-    arguments = parser("overhead", __doc__, asks=True)
-    arguments.add_argument("--limit", type=int, default=300)
-    arguments.add_argument("--passages", type=int, default=10)
-    arguments.add_argument(
-        "--reader-threads", type=int, default=cores(), help="of each content node"
-    )
-    options = arguments.parse_args()
-    asked = read(options.questions)
-    chosen = read(options.questions, options.limit)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags of `python -m bench overhead`."""
+    add_index_and_questions(parser)
+    parser.add_argument("--limit", type=int, default=300, help="most questions")
+    parser.add_argument("--passages", type=int, default=10, help="passages that a question reads")
+    parser.add_argument("--reader-threads", type=int, default=cores(), help="of each content node")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measures; returns the exit code."""
     bundle = load_bundle(default_bundle().parent / "whole")
-    address = f"127.0.0.1:{free_ports(1)[0]}"
     plan = LocalPlan(
-        options.index, bundle.directory, address, reader_threads=options.reader_threads
+        options.index, bundle.directory, "127.0.0.1:0", reader_threads=options.reader_threads
     )
     shards = len(list(options.index.glob("shard-*")))
     with (
@@ -210,13 +195,9 @@ def main() -> int:
     ):
         cluster.start()
         asyncio.run(cluster.wait_ready())
-        bare = Bare(bundle)
-        for questions in (asked[:20], chosen):  # the first are to warm up
-            found = asyncio.run(
-                measure(cluster.address, bare, spread, alone, questions, options.passages)
-            )
-    return show(report(found), as_json=options.json)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        asked = questions(options.questions, options.limit)
+        models = BareModels(bundle)
+        taken = asyncio.run(
+            measure(cluster.address, models, spread, alone, asked, options.passages)
+        )
+    return show(report(taken), as_json=options.json)

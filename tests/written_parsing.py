@@ -37,11 +37,8 @@ def parse(command: Command) -> None:
     words = list(_without_brackets(command))
     if words[0] == "winnow":
         _parse_winnow(words[1:])
-    elif words[0].endswith("python") and words[1] == "-m" and words[2].startswith("bench"):
-        found = ROOT / words[2].replace(".", "/")
-        _parse_script(found / "__main__.py" if found.is_dir() else found, words[3:])
-    elif words[0] == "python" and words[1].startswith("bench"):
-        _parse_script(ROOT / words[1], words[2:])
+    elif words[0].endswith("python") and words[1:3] == ["-m", "bench"]:
+        _parse_script(ROOT / "bench" / "__main__.py", words[3:])
     elif words[0] == "pytest":
         missing = [place for place in words[1:] if not (ROOT / place).exists()]
         assert not missing

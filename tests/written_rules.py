@@ -103,9 +103,8 @@ RULES = (
     Rule("winnow evaluate *", How.PARSED, _MEASURES),
     Rule("winnow bench *", How.PARSED, _MEASURES),
     Rule("winnow pareto *", How.PARSED, _MEASURES),
-    Rule("python bench/*", How.PARSED, _MEASURES),
-    Rule("python -m bench.*", How.PARSED, _MEASURES),
-    Rule("txtai-venv/bin/python -m bench.*", How.PARSED, "needs an environment with txtai"),
+    Rule("python -m bench *", How.PARSED, _MEASURES),
+    Rule("txtai-venv/bin/python -m bench *", How.PARSED, "needs an environment with txtai"),
     # dashboards
     Rule("promtool *", How.ELSEWHERE, "tests/deploy"),
     # other people's

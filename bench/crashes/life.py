@@ -7,122 +7,118 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.crashes.checking import WrongError, expect_found, survivor
-from bench.crashes.model import Draft, Model
-from bench.crashes.process import DiedError, Process
+from bench.crashes.expected import Draft, Model, WrongError, expect_found, survivor
+from bench.crashes.victim_process import DiedError, VictimProcess
 
 _WORDS = ("ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen", "ibis", "jay", "koi", "lark")
-_CALLS = 14
 _AT_ONCE = 4
-"""Calls that wait for their answers side by side."""
-IN_BETWEEN = "between two points"
+"""Calls that wait for their replies at the same time."""
+_BETWEEN = "between two points"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Life:
-    """What is known of a shard when its process is gone."""
+    """What is known of a shard when its process has ended."""
 
     model: Model
     """All that was acknowledged."""
     unknown: list[list[Draft]] = field(default_factory=list)
-    """Calls that were sent and not answered, in order."""
+    """Calls that were sent and not acknowledged, in order."""
     kills: list[str] = field(default_factory=list)
-    """Where processes were killed: nodes and merges."""
+    """Fault points at which nodes and merges were killed."""
     acknowledged: int = 0
     """Writes in this life."""
     merges: int = 0
     checks: int = 0
 
 
-async def live(
-    shard: Path, before: Life, rng: random.Random, kill_at: str, calls: int = _CALLS
-) -> Life:
-    """Lives once more; `kill_at` is a point as in `winnow.faultpoints`, or empty.
+async def live(shard: Path, before: Life, rng: random.Random, kill_at: str, calls: int) -> Life:
+    """Runs one more life; `kill_at` is a point as in `winnow.faultpoints`, or empty.
 
     Raises:
-        WrongError: the shard is not what it should be, or does not start by itself.
+        WrongError: the shard differs from the dictionary, or its process ended by itself.
 
     """
-    point = kill_at.partition(":")[0]
-    life = Life(before.model, before.unknown)
-    async with Process(shard, kill_at) as process:
+    life = Life(model=before.model, unknown=before.unknown)
+    async with VictimProcess(shard, kill_at) as victim:
         try:
-            await process.ready()
-            await _check(process, life, rng)
-            await _write(process, life, rng, calls)
+            await victim.ready()
+            await _check(victim, life, rng)
+            await _write(victim, life, rng, calls)
         except DiedError:
-            await process.end()
-            if not process.killed:
-                raise WrongError(f"it ended by itself:\n{process.last_words}") from None
-            life.kills.append(point)
+            await victim.end()
+            if not victim.killed:
+                raise WrongError(f"it ended by itself:\n{victim.last_words}") from None
+            life.kills.append(kill_at.partition(":")[0])
         else:
-            life.kills.append(IN_BETWEEN)
+            life.kills.append(_BETWEEN)
     return life
 
 
-async def _check(process: Process, life: Life, rng: random.Random) -> None:
-    dump = await process.tell("dump")
+async def _check(victim: VictimProcess, life: Life, rng: random.Random) -> None:
+    dump = await victim.send("dump")
     life.model, life.unknown = survivor(life.model, life.unknown, dump), []
     for _ in range(2):
-        await expect_found(process, life.model, _text(rng))
+        text = _text(rng)
+        expect_found(await victim.send("search", text), life.model, text)
     life.checks += 1
 
 
-async def _write(process: Process, life: Life, rng: random.Random, calls: int) -> None:
-    """Writes and merges for a while; all answers are awaited, but for those of the last calls."""
-    mergings = rng.sample(range(1, calls), min(3, calls - 1))
+async def _write(victim: VictimProcess, life: Life, rng: random.Random, calls: int) -> None:
+    """Writes and merges for a while; awaits all replies but those to the last calls."""
+    merge_before = rng.sample(range(1, calls), min(3, calls - 1))
     merging: asyncio.Future[Any] | None = None
     waiting: list[tuple[list[Draft], asyncio.Future[Any]]] = []
     try:
         for number in range(calls):
             drafts = [_draft(rng) for _ in range(rng.randint(1, 5))]
-            waiting.append((drafts, process.tell("writes", drafts)))
-            if number in mergings and (merging is None or merging.done()):
-                _count(merging, life)
-                merging = process.tell("merge")
+            waiting.append((drafts, victim.send("writes", drafts)))
+            if number in merge_before and (merging is None or merging.done()):
+                _count_merge(merging, life)
+                merging = victim.send("merge")
             if len(waiting) >= rng.randint(1, _AT_ONCE):
                 await _acknowledged(waiting, life)
         if merging is not None and rng.random() < 0.8:
             await merging
-            _count(merging, life)
+            _count_merge(merging, life)
             merging = None
         if rng.random() < 0.5:
             while waiting:
                 await _acknowledged(waiting, life)
-            await _check(process, life, rng)
+            await _check(victim, life, rng)
     finally:
-        # what was answered before the end counts, too
+        # a reply that came before the end counts, too
         while waiting and waiting[0][1].done() and waiting[0][1].exception() is None:
             await _acknowledged(waiting, life)
         life.unknown = [drafts for drafts, _ in waiting]
-        _count(merging, life)
+        _count_merge(merging, life)
 
 
 async def _acknowledged(
     waiting: list[tuple[list[Draft], "asyncio.Future[Any]"]], life: Life
 ) -> None:
-    drafts, answer = waiting[0]
-    said = await answer
+    drafts, future = waiting[0]
+    reply = await future
     del waiting[0]
-    if isinstance(said, dict):
-        raise WrongError(f"a write was refused: {said['error']}")
+    if isinstance(reply, dict):
+        raise WrongError(f"a write was refused: {reply['error']}")
     expected = [list(each) for each in life.model.apply(drafts)]
-    if said != expected:
-        raise WrongError(f"{drafts} became {said}, expected {expected}")
+    if reply != expected:
+        raise WrongError(f"the writes {drafts} had the outcomes {reply}, expected {expected}")
     life.acknowledged += len(drafts)
 
 
-def _count(merging: "asyncio.Future[Any] | None", life: Life) -> None:
-    """Counts a merge that has ended, or its death."""
+def _count_merge(merging: "asyncio.Future[Any] | None", life: Life) -> None:
+    """Counts a merge that has ended, or was killed."""
     if merging is None or not merging.done() or merging.exception() is not None:
         return
-    said = merging.result()
-    if not isinstance(said, dict):
+    reply = merging.result()
+    if not isinstance(reply, dict):
         life.merges += 1
-    elif "exit code -9" in said["error"]:
+    elif "exit code -9" in reply["error"]:
         life.kills.append("a merge")
     else:
-        raise WrongError(f"a merge failed: {said['error']}")
+        raise WrongError(f"a merge failed: {reply['error']}")
 
 
 def _draft(rng: random.Random) -> Draft:
@@ -136,14 +132,14 @@ def _text(rng: random.Random) -> str:
 
 
 def first_texts(count: int, rng: random.Random) -> dict[str, str]:
-    """What is there when the shard is built."""
+    """Returns the texts of a shard when it is built, by id."""
     return {f"id-{number}": _text(rng) for number in range(count)}
 
 
-def points_in_turn(points: Sequence[str], rng: random.Random) -> list[str]:
-    """Every point once, in any order, each to be killed at when it is come to for the N-th time."""
+def points_in_random_order(points: Sequence[str], rng: random.Random) -> list[str]:
+    """Returns every fault point once, each with the number of the pass at which it kills."""
     drawn = []
     for point in rng.sample(points, len(points)):
-        often = {"log": 6, "trim": 2}.get(point.partition(".")[0], 1)
-        drawn.append(f"{point}:{rng.randint(1, often)}")
+        passes = {"log": 6, "trim": 2}.get(point.partition(".")[0], 1)
+        drawn.append(f"{point}:{rng.randint(1, passes)}")
     return drawn

@@ -1,7 +1,7 @@
-"""A shard that takes writes, as a process that is killed: `python -m bench.crashes.victim SHARD`.
+"""The process that is killed: `python -m bench.crashes.victim SHARD` serves a shard.
 
-What a node makes of a shard, without models and gRPC. Reads commands as lines of JSON from its
-standard input and answers each with a line; they are worked on side by side.
+It holds the shard as a node does, without models and gRPC. It reads commands as lines of JSON from
+its standard input and replies to each with a line; it works on several at once.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 from prometheus_client import CollectorRegistry
 
-from bench.crashes.made_up import DIMENSION, VOCABULARY, tokens, vector, write
+from bench.crashes.expected import ENCODER, NEAREST
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.shard import LiveShard
@@ -32,13 +32,13 @@ from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.errors import WinnowError
 from winnow.parent import die_with_parent
 
-_LIMITS = WriteLimits(0, 1, DIMENSION, VOCABULARY, unmerged=100_000, refusal="")
+_LIMITS = WriteLimits(0, 1, ENCODER.dimension, ENCODER.vocabulary, unmerged=100_000, refusal="")
 _ALL = 1_000
 _SECONDS = 60.0
 
 
 class Victim:
-    """A shard and its merger, told what to do."""
+    """A shard and its merger, which do what commands say."""
 
     def __init__(self, shard: Path) -> None:
         registry = CollectorRegistry()
@@ -58,43 +58,42 @@ class Victim:
             MergeMetrics(registry),
         )
 
-    async def answer(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Does what a command says."""
+    async def reply(self, command: dict[str, Any]) -> None:
+        """Does what a command says, and prints the reply."""
         try:
             (kind,) = command.keys() - {"number"}
-            said = await getattr(self, kind)(command[kind])
+            value = await getattr(self, kind)(command[kind])
         except WinnowError as error:
-            said = {"error": str(error)}
-        return {"number": command["number"], "said": said}
+            value = {"error": str(error)}
+        _print({"number": command["number"], "value": value})
 
     async def writes(self, drafts: list[Any]) -> Any:
-        """Stores passages: what became of each."""
+        """Stores passages; returns the outcome and the sequence number of each."""
         written = await self._shard.write(
-            [write(*draft) for draft in drafts], Deadline.after(_SECONDS)
+            [ENCODER.write(*draft) for draft in drafts], Deadline.after(_SECONDS)
         )
         return [(each.outcome.value, each.sequence) for each in written]
 
     async def merge(self, _: Any) -> Any:
-        """Merges what was written."""
+        """Merges the writes so far."""
         await self.merger.merge(MergeReason.WRITES)
         return self._shard.merged
 
     async def dump(self, _: Any) -> Any:
-        """All that is stored, by id."""
-        question = EncodedQuestion("", (1,), vector("all"), "")
+        """Returns all texts by id."""
+        question = EncodedQuestion("", (1,), ENCODER.vector("all"), "")
         view = self._shard.view
         found = retrieve(view, question, RetrievalDepth(_ALL), 0.0)
         return {
             "texts": {hit.passage_id: view.load(hit.row).passage.text for hit in found.hits},
             "sequence": view.sequence,
-            "passages": view.passages,
         }
 
     async def search(self, text: str) -> Any:
-        """The nearest passages by meaning, and all that have a word, each by id."""
-        question = EncodedQuestion(text, tokens(text), vector(text), "")
+        """Returns the nearest texts by meaning, and the ids of all that have a word of `text`."""
+        question = EncodedQuestion(text, ENCODER.tokens(text), ENCODER.vector(text), "")
         view = self._shard.view
-        near = retrieve(view, question, RetrievalDepth(5), 0.0)
+        near = retrieve(view, question, RetrievalDepth(NEAREST), 0.0)
         words = retrieve(view, question, RetrievalDepth(_ALL, 0, _ALL), 1.0)
         return {
             "near": [view.load(hit.row).passage.text for hit in near.hits],
@@ -103,7 +102,7 @@ class Victim:
 
 
 def _open(directory: Path) -> StoredSegment:
-    # small shards would be compared one by one; here it is the graph that is tried
+    # a small shard would be searched without its graph, which is what is tested
     return open_shard(directory, ef=_ALL, exact_up_to=0)
 
 
@@ -119,20 +118,14 @@ async def _serve(shard: Path) -> None:
         os._exit(0)
 
     loop.run_in_executor(None, read)
-    _say({"ready": True})
+    _print({"ready": True})
     tasks = {cleaning}
     while True:
-        command = json.loads(await lines.get())
-        tasks.add(asyncio.create_task(_answered(victim, command)))
+        tasks.add(asyncio.create_task(victim.reply(json.loads(await lines.get()))))
 
 
-async def _answered(victim: Victim, command: dict[str, Any]) -> None:
-    _say(await victim.answer(command))
-
-
-def _say(said: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(said) + "\n")
-    sys.stdout.flush()
+def _print(reply: dict[str, Any]) -> None:
+    print(json.dumps(reply), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,24 +1,23 @@
-"""Row `cache`: how often encodings are found again where texts come as a Zipf law has them."""
+"""Row `cache`: the hit rate of the cache of encodings where texts come by a Zipf law."""
 
 from collections.abc import Sequence
 from random import Random
 
 import numpy as np
 
-from bench.common.figures import Figure
+from bench.figures import Figure
 from winnow.bundle import Bundle
 from winnow.cli.ladder import zipf
 from winnow.cli.ladder.texts import made_up
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.encoder import TextEncoding, Then
 
-ROW = "cache"
 _NEAR = 0.03
-"""How far the hit rate may be from the one that the cache was made for."""
+"""Most distance of the hit rate from the one that the cache is sized for."""
 
 
 class _NoModel:
-    """Encodings of the right size: what is found again does not depend on what they say."""
+    """Returns encodings of the right size: the hit rate does not depend on their values."""
 
     def __init__(self, width: int) -> None:
         self._width = width
@@ -50,7 +49,7 @@ class _Counted:
 
 
 async def cache(bundle: Bundle, requests: int) -> list[Figure]:
-    """A cache of the size that is hit in 40 % of the cases; and the front's default one."""
+    """Measures a cache that is sized for 40 % hits, and one of the front's default size."""
     chance, width = Random(0), bundle.manifest.encoder.dimension
     each, texts = zipf.shares(), made_up(zipf.DISTINCT, chance)
     entries = zipf.entries_for(zipf.HITS, each)
@@ -64,12 +63,12 @@ async def cache(bundle: Bundle, requests: int) -> list[Figure]:
         rate, evicted = await _rate(width, budget, each, texts, requests, chance)
         wanted = name == "seed's"
         found += [
-            Figure(ROW, f"{name} cache: memory", budget / (1 << 20), "MiB"),
-            Figure(ROW, f"{name} cache: encodings", budget / size, ""),
-            Figure(ROW, f"{name} cache: hits", 100 * rate, "%",
+            Figure("cache", f"{name} cache: memory", budget / (1 << 20), "MiB"),
+            Figure("cache", f"{name} cache: encodings", budget / size),
+            Figure("cache", f"{name} cache: hits", 100 * rate, "%",
                    wanted=f"{zipf.HITS:.0%}, ± {_NEAR:.0%}" if wanted else "",
                    holds=abs(rate - zipf.HITS) <= _NEAR if wanted else None),
-            Figure(ROW, f"{name} cache: evictions", evicted, ""),
+            Figure("cache", f"{name} cache: evictions", evicted),
         ]  # fmt: skip
     return found
 
@@ -82,7 +81,7 @@ async def _rate(
     requests: int,
     chance: Random,
 ) -> tuple[float, int]:
-    """The share of hits of the second half of the requests, and all evictions."""
+    """Returns the share of hits in the second half of the requests, and all evictions."""
     counted = _Counted()
     cached = CachedTextEncoder(_NoModel(width), budget, counted)
     places = zipf.drawn(requests, each, chance)

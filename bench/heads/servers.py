@@ -11,9 +11,8 @@ from random import Random
 
 import numpy as np
 
-from bench.common.figures import Figure
-from bench.heads.models import LABELS, publish, saying
-from bench.heads.stores import head_ids
+from bench.figures import Figure, quantile
+from bench.heads.synthetic_heads import LABELS, constant_head, head_ids, publish
 from winnow.bundle import Bundle
 from winnow.cli.ladder import zipf
 from winnow.cli.local.ports import free_ports
@@ -32,19 +31,20 @@ _PHASES = ("all three", "two", "all three again")
 
 @dataclass(slots=True)
 class _Phase:
-    """What callers saw in one third of the run."""
+    """Latencies and failures in one third of the run."""
 
     seconds: list[float] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
 
 async def lost(bundle: Bundle, row: str, number: signal.Signals, seconds: float) -> list[Figure]:
-    """One server gets the signal (SIGKILL or SIGSTOP) after a third of `seconds`, and serves again
-    after two thirds; callers ask for heads by a Zipf law all the time.
+    """Sends a signal (SIGKILL or SIGSTOP) to one server after a third of `seconds`.
+
+    The server serves again after two thirds. Callers apply heads by a Zipf law all the time.
     """
     ids, width = head_ids(_HEADS), bundle.manifest.encoder.dimension
     with tempfile.TemporaryDirectory() as directory, Processes() as processes:
-        store, model = open_store(Path(directory)), saying(width, LABELS, 0)
+        store, model = open_store(Path(directory)), constant_head(width, LABELS, 0)
         for head in ids:
             publish(store, bundle, head, 1, [f"label-{n}" for n in range(LABELS)], model)
         addresses = [f"127.0.0.1:{port}" for port in free_ports(_SERVERS)]
@@ -79,12 +79,12 @@ async def lost(bundle: Bundle, row: str, number: signal.Signals, seconds: float)
 
         await asyncio.gather(harm(), *(call(Random(seed)) for seed in range(_CALLERS)))
         await heads.close()
-    told = zip(_PHASES, phases, strict=True)
-    return [figure for name, phase in told for figure in _told(row, name, phase)]
+    named = zip(_PHASES, phases, strict=True)
+    return [figure for name, phase in named for figure in _figures(row, name, phase)]
 
 
 async def _ready(heads: Heads, ids: Sequence[str], width: int) -> None:
-    """Waits until every server applies heads, and has all of them in memory."""
+    """Waits until every server has its heads in memory, and applies them."""
     ready = Deadline.after(_READY)
     states = np.zeros((_TOKENS + 2, width), np.float16)
     for start in range(0, len(ids), 32):
@@ -95,14 +95,11 @@ async def _ready(heads: Heads, ids: Sequence[str], width: int) -> None:
             await asyncio.sleep(0.2)
 
 
-def _told(row: str, name: str, phase: _Phase) -> list[Figure]:
-    took, failed = phase.seconds or [0.0], len(phase.failures)
+def _figures(row: str, name: str, phase: _Phase) -> list[Figure]:
+    failed = len(phase.failures)
     first = f" ({phase.failures[0]})" if failed else ""
     return [
-        Figure(row, f"{name}: texts", len(phase.seconds), ""),
-        Figure(row, f"{name}: failed heads{first}", failed, "", wanted="0", holds=not failed),
-        *(
-            Figure(row, f"{name}, p{share:g}", float(np.percentile(took, share)) * 1e3, "ms")
-            for share in (50, 90, 99, 100)
-        ),
+        Figure(row, f"{name}: texts", len(phase.seconds)),
+        Figure(row, f"{name}: failed heads{first}", failed, wanted="0", holds=not failed),
+        *(quantile(row, name, phase.seconds or [0.0], share) for share in (0.5, 0.9, 0.99, 1.0)),
     ]

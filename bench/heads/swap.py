@@ -1,4 +1,4 @@
-"""Row `swap`: a head is replaced again and again while it is asked for."""
+"""Row `swap`: a head is replaced again and again while clients apply it."""
 
 import asyncio
 import itertools
@@ -9,14 +9,13 @@ from pathlib import Path
 
 import grpc.aio
 
-from bench.common.figures import Figure
-from bench.heads.house import served
-from bench.heads.models import publish, saying
+from bench.figures import Figure, at_least, at_most
+from bench.heads.serving import served
+from bench.heads.synthetic_heads import constant_head, publish
 from winnow.bundle import Bundle
 from winnow.heads.store import HeadStore, open_store
 from winnow.v1 import head_pb2, head_pb2_grpc
 
-ROW = "swap"
 HEAD = "changing"
 _CLIENTS, _LABELS, _SWAPS, _TEXTS = 8, 4, 5, 50
 _PAUSE = 1.0
@@ -25,8 +24,8 @@ _DEADLINE = 5.0
 
 
 @dataclass
-class _Seen:
-    """What became of the requests."""
+class Outcomes:
+    """Counts of the requests by their outcomes."""
 
     versions: Counter[int] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
@@ -38,8 +37,8 @@ class _Seen:
 
 
 async def swap(bundle: Bundle, requests: int) -> list[Figure]:
-    """Clients ask until there were enough requests and versions, whichever comes last."""
-    seen, over = _Seen(), asyncio.Event()
+    """Runs clients until there were enough requests and enough versions."""
+    seen, over = Outcomes(), asyncio.Event()
     with tempfile.TemporaryDirectory() as directory:
         store = open_store(Path(directory) / "store")
         await asyncio.to_thread(_publish, store, bundle, 1)
@@ -51,19 +50,15 @@ async def swap(bundle: Bundle, requests: int) -> list[Figure]:
                 group.create_task(_ask(stub, seen, over, number))
             group.create_task(_replace(store, bundle, seen, over, requests))
     return [
-        Figure(ROW, "requests", seen.requests, "", wanted=f"at least {requests}",
-               holds=seen.requests >= requests),
-        Figure(ROW, "versions seen", len(seen.versions), "", wanted="more than 2",
-               holds=len(seen.versions) > 2),
-        Figure(ROW, f"failed{_why(seen)}", seen.failed.total(), "", wanted="0",
-               holds=not seen.failed),
-        Figure(ROW, "mixtures of two versions", seen.mixtures, "", wanted="0",
-               holds=not seen.mixtures),
-    ]  # fmt: skip
+        at_least(Figure("swap", "requests", seen.requests), requests),
+        at_least(Figure("swap", "versions seen", len(seen.versions)), 3),
+        at_most(Figure("swap", f"failed{_reasons(seen)}", seen.failed.total()), 0),
+        at_most(Figure("swap", "mixtures of two versions", seen.mixtures), 0),
+    ]
 
 
 async def _ask(
-    stub: "head_pb2_grpc.HeadServiceAsyncStub", seen: _Seen, over: asyncio.Event, number: int
+    stub: "head_pb2_grpc.HeadServiceAsyncStub", seen: Outcomes, over: asyncio.Event, number: int
 ) -> None:
     for text in itertools.cycle(range(number, number + _TEXTS)):
         if over.is_set():
@@ -74,17 +69,17 @@ async def _ask(
         except grpc.aio.AioRpcError as error:
             seen.failed[error.code().name] += 1
             continue
-        (said,) = reply.results[0].heads
-        if said.failure:
-            seen.failed[said.failure] += 1
+        (head,) = reply.results[0].heads
+        if head.failure:
+            seen.failed[head.failure] += 1
             continue
-        seen.versions[said.version] += 1
-        # weights, labels and version have to be of one and the same head
-        seen.mixtures += said.labels[0].label != _label(said.version, said.version % _LABELS)
+        seen.versions[head.version] += 1
+        # weights, labels and version must come from the same version
+        seen.mixtures += head.labels[0].label != _label(head.version, head.version % _LABELS)
 
 
 async def _replace(
-    store: HeadStore, bundle: Bundle, seen: _Seen, over: asyncio.Event, requests: int
+    store: HeadStore, bundle: Bundle, seen: Outcomes, over: asyncio.Event, requests: int
 ) -> None:
     try:
         for version in itertools.count(2):
@@ -100,7 +95,7 @@ async def _replace(
 
 def _publish(store: HeadStore, bundle: Bundle, version: int) -> None:
     labels = [_label(version, place) for place in range(_LABELS)]
-    model = saying(bundle.manifest.encoder.dimension, _LABELS, version % _LABELS)
+    model = constant_head(bundle.manifest.encoder.dimension, _LABELS, version % _LABELS)
     publish(store, bundle, HEAD, version, labels, model)
 
 
@@ -108,6 +103,6 @@ def _label(version: int, place: int) -> str:
     return f"version-{version}-label-{place}"
 
 
-def _why(seen: _Seen) -> str:
-    said = ", ".join(f"{count} {why}" for why, count in seen.failed.most_common(3))
-    return f" ({said})" if said else ""
+def _reasons(seen: Outcomes) -> str:
+    reasons = ", ".join(f"{count} {reason}" for reason, count in seen.failed.most_common(3))
+    return f" ({reasons})" if reasons else ""

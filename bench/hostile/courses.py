@@ -1,106 +1,113 @@
-"""What is done to a cluster in each scenario. Each course leaves rows and marks behind."""
+"""What is done to a cluster in each scenario of attacks. Each course leaves rows and marks."""
 
 import asyncio
 import contextlib
 import signal
-from collections.abc import Sequence
 
-from bench.faults.judge import LEAST_ANSWERS
-from bench.faults.stage import Stage
-from bench.hostile.attacking import attacking
-from bench.hostile.judge import CHANGED, LABEL, OUTCOME
+from bench.hostile.attacker import attacking
+from bench.hostile.attacks.target import Target
+from bench.hostile.criteria import CHANGED, LABEL, outcome_marks
 from bench.hostile.witness import answers, holdings, labels
+from bench.scenarios.criteria import LEAST_ANSWERS
+from bench.scenarios.stage import LONGEST, Stage
 from winnow.client.messages import AnswerClient
 from winnow.errors import UnavailableError
 
-_LONGEST = 4
-"""Times a phase's seconds that an attack lasts at most, so that a p99 can be judged."""
 _MEGABYTE = 1 << 20
-_NEAR = 8
-"""Descriptors more than before, which connections between the processes may come to."""
 _MEMORY = 64 * _MEGABYTE
+_DESCRIPTORS = 8
+"""Memory and descriptors more than before which count as given back."""
 _BACK = 30.0
-"""Seconds in which descriptors and memory are back."""
+"""Seconds in which they are given back."""
 _HELD = 30.0
-"""Seconds that a server that leaves is held up at most."""
+"""Seconds of an attack beside which a process ends."""
 _SETTLED = 7.0
-"""Seconds after which all that an attack holds is open."""
+"""Seconds after which an attack has opened all its connections."""
 
 
-async def attacked(stage: Stage, questions: Sequence[str], name: str) -> None:
-    """An attack, with a polite client before it and beside it."""
-    before = await answers(stage, questions)
+async def attacked(stage: Stage, name: str) -> None:
+    """Runs an attack, with a polite client before it and beside it."""
+    before = await answers(stage)
     async with stage.load.at(stage.rate):
         await stage.collect("quiet")
         held = holdings(stage)
         stage.phase("attack")
-        lasts = _lasts(stage)
-        targets = _targets(stage)
+        # long enough for as many questions as are judged, within bounds
+        seconds = max(stage.seconds, LEAST_ANSWERS * 1.05 / stage.rate)
+        target = target_of(stage, min(seconds, stage.seconds * LONGEST))
 
-        def grown() -> int:
+        def growth() -> int:
             for process, code in stage.cluster.ended().items():
-                said = stage.cluster.last_words(process)
-                raise UnavailableError(f"{process} ended with exit code {code}{said}")
+                log = stage.cluster.last_words(process)
+                raise UnavailableError(f"{process} ended with exit code {code}{log}")
             return holdings(stage).memory - held.memory
 
-        until = stage.load.now + lasts
-        async with attacking(name, *targets, lasts, grown) as attack:
-            outcomes = await attack.outcomes(lasts)
-        # a burst is over at once, what it does to others is not
+        until = stage.load.now + target.seconds
+        async with attacking(name, target, growth) as attack:
+            stage.marks |= outcome_marks(await attack.outcomes(target.seconds))
+        # a burst is over at once, but not its effect on others
         await asyncio.sleep(max(until - stage.load.now, 0.0))
         stage.phase("after")
-    stage.marks |= {OUTCOME + outcome: float(count) for outcome, count in outcomes.items()}
-    stage.marks["memory at most"] = attack.most / _MEGABYTE
+    stage.marks["memory at most"] = attack.most_growth / _MEGABYTE
     stage.marks["attacks ended early"] = float(attack.stopped)
-    stage.say("waiting until all is as before")
+    stage.say("waiting for memory and descriptors to be given back")
+
+    def given_back() -> bool:
+        now = holdings(stage)
+        few = now.descriptors <= held.descriptors + _DESCRIPTORS
+        return few and now.memory <= held.memory + _MEMORY
+
     with contextlib.suppress(TimeoutError):
-        await stage.until(lambda: _back(stage, held.memory, held.descriptors), _BACK)
+        await stage.until(given_back, _BACK)
     now = holdings(stage)
     stage.marks["memory kept"] = (now.memory - held.memory) / _MEGABYTE
     stage.marks["descriptors kept"] = now.descriptors - held.descriptors
-    await _witness(stage, questions, before)
+    await _compare(stage, before)
 
 
-async def soaked(stage: Stage, questions: Sequence[str], minutes: float) -> None:
-    """A little of several attacks for long, beside a polite client."""
-    before = await answers(stage, questions)
+async def soaked(stage: Stage, minutes: float) -> None:
+    """Runs several attacks at a low rate for long, beside a polite client."""
+    before = await answers(stage)
     seconds = minutes * 60
     async with stage.load.at(stage.rate):
         stage.phase("settling")
         await asyncio.sleep(min(_SETTLED, seconds / 10))
-        async with attacking("mixed", *_targets(stage), seconds, lambda: 0) as attack:
+        async with attacking("mixed", target_of(stage, seconds)) as attack:
             stage.phase("first tenth")
             await asyncio.sleep(seconds / 10)
             held = holdings(stage).memory
             stage.phase("between")
             await asyncio.sleep(seconds * 0.8)
             stage.phase("last tenth")
-            outcomes = await attack.outcomes(seconds / 10)
-    stage.marks |= {OUTCOME + outcome: float(count) for outcome, count in outcomes.items()}
+            stage.marks |= outcome_marks(await attack.outcomes(seconds / 10))
     stage.marks["memory growth"] = holdings(stage).memory / held - 1
-    await _witness(stage, questions, before)
+    await _compare(stage, before)
 
 
-async def left(stage: Stage, _: Sequence[str], name: str) -> None:
-    """A front, then a node, is told to end: with nobody about, and beside an attack."""
+async def left(stage: Stage, name: str) -> None:
+    """Ends a front, then a node, by SIGTERM: without an attack, and beside one."""
     for process, address in (
         ("front", stage.cluster.fronts[0]),
         ("node 0", stage.cluster.nodes[0]),
     ):
         stage.phase(f"{process} leaves")
         stage.marks[f"{process}, seconds when quiet"] = await _ends(stage, process)
-        async with attacking(name, address, address, stage.cluster.http, _HELD, lambda: 0):
+        target = Target(front=address, node=address, http=stage.cluster.http, seconds=_HELD)
+        async with attacking(name, target):
             await asyncio.sleep(_SETTLED)
             stage.marks[f"{process}, seconds while attacked"] = await _ends(stage, process)
 
 
-def _targets(stage: Stage) -> tuple[str, str, str]:
-    """The front, a node, and the HTTP of the front."""
-    return stage.cluster.fronts[0], stage.cluster.nodes[0], stage.cluster.http
+def target_of(stage: Stage, seconds: float) -> Target:
+    """Returns the first front and the first node as the target of an attack."""
+    cluster = stage.cluster
+    return Target(
+        front=cluster.fronts[0], node=cluster.nodes[0], http=cluster.http, seconds=seconds
+    )
 
 
 async def _ends(stage: Stage, process: str) -> float:
-    """Seconds that a process takes to end; it is started again."""
+    """Ends a process and starts it again; returns the seconds that it took to end."""
     began = stage.load.now
     stage.cluster.processes.send(process, signal.SIGTERM)
     await asyncio.to_thread(stage.cluster.processes.wait, process)
@@ -112,18 +119,9 @@ async def _ends(stage: Stage, process: str) -> float:
     return took
 
 
-def _lasts(stage: Stage) -> float:
-    """Seconds of an attack in which as many questions are asked as are judged."""
-    return min(max(stage.seconds, LEAST_ANSWERS * 1.05 / stage.rate), stage.seconds * _LONGEST)
-
-
-def _back(stage: Stage, memory: int, descriptors: int) -> bool:
-    now = holdings(stage)
-    return now.memory <= memory + _MEMORY and now.descriptors <= descriptors + _NEAR
-
-
-async def _witness(stage: Stage, questions: Sequence[str], before: dict[str, bytes]) -> None:
-    stage.say("asking what was asked before")
-    now = await answers(stage, questions)
+async def _compare(stage: Stage, before: dict[str, bytes]) -> None:
+    """Marks the answers that changed, and unknown labels."""
+    stage.say("comparing the answers with those before")
+    now = await answers(stage)
     stage.marks |= {CHANGED + each: 1.0 for each in before if before[each] != now[each]}
     stage.marks |= {LABEL + each: 1.0 for each in await labels(stage)}

@@ -1,4 +1,4 @@
-"""HTTP/2 as bytes, as far as it takes to misuse it. Pure.
+"""Frames of HTTP/2 as bytes, enough to misuse the protocol. Pure.
 
 The names of RFC 9113 (frames) and RFC 7541 (header fields, here without compression).
 """
@@ -12,14 +12,14 @@ ACK = 0x1
 END_HEADERS = 0x4
 INITIAL_WINDOW = 65_535
 HEAD = 9
-"""Bytes before a frame's payload."""
+"""Bytes of a frame's head."""
 _INITIAL_WINDOW_SIZE = 4
 """The setting's number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What stands before a frame's payload."""
+    """The head of a frame."""
 
     length: int
     kind: int
@@ -28,23 +28,23 @@ class Head:
 
 
 def frame(kind: int, stream: int = 0, payload: bytes = b"", flags: int = 0) -> bytes:
-    """A frame."""
+    """Returns a frame."""
     return len(payload).to_bytes(3, "big") + bytes((kind, flags)) + _four(stream) + payload
 
 
 def head(data: bytes) -> Head:
-    """The head that nine bytes are."""
+    """Parses the nine bytes of a head."""
     stream = int.from_bytes(data[5:], "big") & 0x7FFFFFFF
     return Head(int.from_bytes(data[:3], "big"), data[3], data[4], stream)
 
 
 def fields(values: Mapping[str, str]) -> bytes:
-    """Header fields, each as a literal with a new name; shorter than 127 bytes each."""
+    """Returns header fields as literals with new names, each shorter than 127 bytes."""
     return b"".join(b"\0" + _text(name) + _text(value) for name, value in values.items())
 
 
 def call(stream: int, path: str) -> bytes:
-    """The frame that begins a gRPC call."""
+    """Returns the frame that begins a gRPC call."""
     values = {
         ":method": "POST",
         ":scheme": "http",
@@ -57,12 +57,12 @@ def call(stream: int, path: str) -> bytes:
 
 
 def message_head(length: int) -> bytes:
-    """What stands before a gRPC message of `length` bytes."""
+    """Returns the prefix of a gRPC message of `length` bytes."""
     return b"\0" + _four(length)
 
 
 def window_sizes(payload: bytes) -> Iterator[int]:
-    """What a SETTINGS frame says of the window that a new stream has."""
+    """Yields the sizes of a new stream's window in a SETTINGS frame."""
     for at in range(0, len(payload) - 5, 6):
         if int.from_bytes(payload[at : at + 2], "big") == _INITIAL_WINDOW_SIZE:
             yield int.from_bytes(payload[at + 2 : at + 6], "big")

@@ -1,6 +1,6 @@
-"""Whether a label of a metric can have been made of what a client sent. Pure.
+"""Finds metric labels that may be made of what a client sent. Pure.
 
-What each label may say is written down here, so that a new one is thought about.
+The values of each label are listed here, so that a new label has to be thought about.
 """
 
 import re
@@ -15,7 +15,7 @@ _STATUSES = (
 )
 _OUTCOMES = "searched|timeout|unavailable|overloaded|failed|not_loaded|adaptive"
 _OWN = r"[\w.+:() -]{1,100}"
-"""What a process says of itself: its version, its bundle's name."""
+"""What a process reports about itself: its version, the name of its bundle."""
 KNOWN = {
     "method": "Answer(s|OfMany)?|Predict|ListHeads|GetCluster|GetShardInfo|Retrieve|Read|Search",
     "status": f"{_STATUSES}|{_OUTCOMES}",
@@ -42,11 +42,11 @@ KNOWN = {
     "minor": r"\d+",
     "patchlevel": _OWN,
 }
-"""What values of a label look like, as a regular expression."""
+"""The values of each label, as a regular expression."""
 
 
 def strange(exposition: str) -> Iterator[str]:
-    """Labels, as NAME=VALUE, that are not known, out of what a process exposes."""
+    """Yields unknown labels of a page of metrics, as NAME=VALUE."""
     for family in text_string_to_metric_families(exposition):
         for sample in family.samples:
             for name, value in sample.labels.items():

@@ -1,6 +1,6 @@
-"""Messages and metadata that no decent client sends. Pure: a generator of random numbers in.
+"""Random gRPC messages and metadata, mostly invalid. Pure: takes a random generator.
 
-All texts hold MARK, so that it is seen where they turn up.
+All texts hold MARK, so that they are recognised where they turn up.
 """
 
 import math
@@ -33,14 +33,14 @@ _SHARD_METHODS = (*("GetShardInfo", "Retrieve", "Read", "Search") * 5, MARK)
 
 
 def question(chance: Random) -> tuple[str, bytes]:
-    """Method and bytes of a call to a front."""
+    """Returns method and bytes of a call to a front."""
     if chance.random() < 0.02:
         return f"/winnow.v1.AnswerService/{MARK}", b""
     return ANSWER, _spoilt(_question(chance).SerializeToString(), chance)
 
 
 def shard_call(chance: Random, fingerprint: str, dimension: int) -> tuple[str, bytes]:
-    """Method and bytes of a call to a node that serves such vectors."""
+    """Returns method and bytes of a call to a node with this fingerprint and dimension."""
     method = chance.choice(_SHARD_METHODS)
     asked = _encoded(chance, fingerprint, dimension)
     passages, tokens = chance.choice(_UINTS), chance.choice((0, 1, 10, 257, 2**32 - 1))
@@ -63,7 +63,7 @@ def shard_call(chance: Random, fingerprint: str, dimension: int) -> tuple[str, b
 
 
 def metadata(chance: Random) -> tuple[tuple[str, str | bytes], ...]:
-    """What is sent beside a message; names of clients are nearly always new ones."""
+    """Returns random metadata; names of clients are nearly always new."""
     name = f"{MARK}-{chance.randrange(1_000_000)}"
     every: tuple[tuple[str, str | bytes], ...] = (
         ("x-winnow-client", name),
@@ -90,7 +90,7 @@ def _question(chance: Random) -> answer_pb2.AnswerRequest:
         "fresh": chance.choice((False, True)),
     }
     sent = chance.sample(sorted(options), chance.randrange(4))
-    # little is valid, and asks for little: this is nonsense, and no overload
+    # valid requests are few and small, so that this is no overload
     few = {"passages_to_read": 1 if chance.random() < _VALID else 0}
     return answer_pb2.AnswerRequest(
         question=chance.choice(_TEXTS), **{**few, **{name: options[name] for name in sent}}
@@ -124,7 +124,7 @@ def _hit(chance: Random) -> shard_pb2.Hit:
 
 
 def _spoilt(data: bytes, chance: Random) -> bytes:
-    """The same, or cut, with a wrong bit, with a field nobody knows, or other bytes altogether."""
+    """Returns data as it is, cut, with a wrong bit, with an unknown field, or random bytes."""
     way = chance.randrange(10)
     if way == 0:
         return data[: chance.randrange(len(data) + 1)]

@@ -1,4 +1,4 @@
-"""Requests over HTTP that make little sense, as bytes. Pure."""
+"""Random HTTP requests as bytes, mostly invalid. Pure."""
 
 import json
 import math
@@ -39,7 +39,7 @@ _EXTRAS = (
 
 
 def request(chance: Random) -> bytes:
-    """One request, sometimes with a second behind it, cut short, or with a wrong bit."""
+    """Returns a request, sometimes followed by a second, cut short, or with a wrong bit."""
     data = _whole(chance)
     way = chance.randrange(12)
     if way == 0:
@@ -51,7 +51,7 @@ def request(chance: Random) -> bytes:
 
 
 def long_body(number: int) -> Iterator[bytes]:
-    """The pieces of a request that is long, or has no end: one of a few kinds."""
+    """Yields the pieces of a request that is long or endless, of one of four kinds."""
     chunked = "transfer-encoding: chunked\r\n"
     if number % 4 == 0:
         yield _head("POST", "/v1/answers", chunked)

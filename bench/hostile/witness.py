@@ -1,12 +1,11 @@
-"""What must be the same after an attack as before it: answers, memory, descriptors, labels."""
+"""What an attack must not change: answers, memory, descriptors, labels."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.common import gauges
-from bench.faults.stage import Stage
+from bench import processes
 from bench.hostile.labels import strange
+from bench.scenarios.stage import Stage
 from winnow.client.messages import AnswerClient
 from winnow.errors import OverloadedError
 from winnow.v1 import answer_pb2
@@ -14,13 +13,13 @@ from winnow.v1 import answer_pb2
 _QUESTIONS = 10
 _TIMEOUT = 20.0
 _TRIES = 20
-_CALMING = 0.5
-"""Seconds between two tries, while a front still grants less than is asked."""
+_PAUSE = 0.5
+"""Seconds between two tries, while a front grants less than is asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What the processes of a cluster hold, together."""
+    """Resources of all processes of a cluster."""
 
     memory: int
     """Bytes, without mapped files."""
@@ -28,20 +27,20 @@ class Holdings:
 
 
 def holdings(stage: Stage) -> Holdings:
-    """What the cluster holds now."""
+    """Returns the resources that the cluster holds now."""
     pids = stage.cluster.processes.pids()
-    return Holdings(gauges.own_memory(pids), gauges.descriptors(pids))
+    return Holdings(processes.anonymous_memory(pids), processes.descriptors(pids))
 
 
-async def answers(stage: Stage, questions: Sequence[str]) -> dict[str, bytes]:
-    """The bytes of the answers to the first few questions, without what time and chance add.
+async def answers(stage: Stage) -> dict[str, bytes]:
+    """Returns the answers to the first few questions, without ids and timings.
 
     Raises:
-        OverloadedError: the front never granted all that was asked.
+        OverloadedError: the front never granted all passages.
 
     """
     async with AnswerClient(stage.cluster.address, "witness") as client:
-        return {each: await _answer(client, each) for each in questions[:_QUESTIONS]}
+        return {each: await _answer(client, each) for each in stage.questions[:_QUESTIONS]}
 
 
 async def _answer(client: AnswerClient, question: str) -> bytes:
@@ -57,12 +56,12 @@ async def _answer(client: AnswerClient, question: str) -> bytes:
                     has_answer=reply.has_answer, answers=reply.answers, coverage=reply.coverage
                 )
                 return kept.SerializeToString(deterministic=True)
-        await asyncio.sleep(_CALMING)
+        await asyncio.sleep(_PAUSE)
     raise OverloadedError(f"{question!r} was not answered in full {_TRIES} times")
 
 
 async def labels(stage: Stage) -> set[str]:
-    """Labels of any process, as NAME=VALUE, that may be made of what clients sent."""
+    """Returns labels of any process, as NAME=VALUE, that may be made of what clients sent."""
     addresses = [stage.front_metrics, *stage.cluster.node_metrics]
-    pages = await asyncio.gather(*map(gauges.fetch, addresses))
+    pages = await asyncio.gather(*map(processes.fetch, addresses))
     return {label for page in pages for label in strange(page)}

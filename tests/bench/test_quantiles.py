@@ -1,11 +1,15 @@
-"""Quantiles with intervals that assume nothing of how answers are spread."""
+"""Quantiles with intervals that need no assumption about the distribution."""
 
 import math
 import random
 
 import pytest
 
-from bench.common.quantiles import Estimate, quantile, ranks, ratio, within
+from bench.quantiles import Estimate, quantile, ranks, ratio, within
+
+
+def estimate(value: float, low: float, high: float) -> Estimate:
+    return Estimate(value=value, low=low, high=high)
 
 
 @pytest.mark.parametrize(
@@ -15,7 +19,7 @@ from bench.common.quantiles import Estimate, quantile, ranks, ratio, within
         (100, 0.5, (40, 61)),
         (500, 0.99, (490, 500)),
         (1000, 0.99, (983, 997)),
-        (367, 0.99, (359, 368)),  # too few: nothing bounds it from above
+        (367, 0.99, (359, 368)),  # too few to bound it from above
         (368, 0.99, (360, 368)),
     ],
 )
@@ -33,15 +37,15 @@ def test_an_interval_holds_the_true_quantile_nearly_always() -> None:
     assert held / 400 > 0.92
 
 
-def test_few_values_leave_a_quantile_open_above() -> None:
+def test_few_values_do_not_bound_a_quantile_from_above() -> None:
     seen = quantile([1.0] * 50, 0.99)
     assert (seen.value, seen.high) == (1.0, math.inf)
     assert math.isnan(quantile([], 0.99).value)
 
 
-def test_a_ratio_is_as_far_off_as_both_its_sides() -> None:
-    sharp, wide = Estimate(2.0, 2.0, 2.0), Estimate(1.0, 0.5, 2.0)
-    assert ratio(sharp, sharp) == Estimate(1.0, 1.0, 1.0)
+def test_the_interval_of_a_ratio_follows_from_both_sides() -> None:
+    sharp, wide = estimate(2.0, 2.0, 2.0), estimate(1.0, 0.5, 2.0)
+    assert ratio(sharp, sharp) == estimate(1.0, 1.0, 1.0)
     half = ratio(sharp, wide)
     assert (half.value, half.low, half.high) == pytest.approx((2.0, 1.0, 4.0))
     both = ratio(wide, wide)
@@ -49,12 +53,12 @@ def test_a_ratio_is_as_far_off_as_both_its_sides() -> None:
     assert both.low == pytest.approx(2 ** -math.sqrt(2))
 
 
-def test_a_ratio_to_nothing_known_may_be_anything() -> None:
-    assert ratio(Estimate(1.0, 0.5, math.inf), Estimate(1.0, 1.0, 1.0)).high == math.inf
-    assert math.isnan(ratio(Estimate(1.0, 1.0, 1.0), Estimate(0.0, 0.0, 0.0)).value)
+def test_a_ratio_to_an_unknown_value_is_unbounded() -> None:
+    assert ratio(estimate(1.0, 0.5, math.inf), estimate(1.0, 1.0, 1.0)).high == math.inf
+    assert math.isnan(ratio(estimate(1.0, 1.0, 1.0), estimate(0.0, 0.0, 0.0)).value)
 
 
-def test_within_is_told_by_the_whole_interval() -> None:
-    assert within(Estimate(1.0, 0.9, 1.5), 1.5) is True
-    assert within(Estimate(1.0, 0.9, 1.6), 1.5) is None
-    assert within(Estimate(1.8, 1.6, 2.0), 1.5) is False
+def test_within_is_judged_by_the_whole_interval() -> None:
+    assert within(estimate(1.0, 0.9, 1.5), 1.5) is True
+    assert within(estimate(1.0, 0.9, 1.6), 1.5) is None
+    assert within(estimate(1.8, 1.6, 2.0), 1.5) is False

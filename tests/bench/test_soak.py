@@ -1,19 +1,21 @@
-"""How a soak judges what nodes hold over time."""
+"""How a soak judges the memory of nodes over time."""
 
 import itertools
 
 import pytest
 
-from bench.soak.made_up import writes
-from bench.soak.memory import Sample, growth
+from bench.soak import Sample, growth, writes
 
 
 def samples(*megabytes: float) -> list[Sample]:
-    """One every ten seconds."""
-    return [Sample(10.0 * n, 0, 2 * each, each, n) for n, each in enumerate(megabytes)]
+    """Returns a sample every ten seconds."""
+    return [
+        Sample(seconds=10.0 * n, node=0, rss_mb=2 * each, anonymous_mb=each, merges=n)
+        for n, each in enumerate(megabytes)
+    ]
 
 
-def test_what_comes_and_goes_with_merges_is_no_growth() -> None:
+def test_memory_that_merges_take_for_a_moment_is_no_growth() -> None:
     assert growth(samples(*[100.0, 100.0, 140.0] * 20), 0, 600) == 0
 
 
@@ -23,13 +25,13 @@ def test_growth_is_counted_from_when_the_load_has_settled() -> None:
     assert growth(samples(*held), 200, 600) == pytest.approx(0.3)
 
 
-def test_a_soak_that_was_too_short_is_not_judged() -> None:
+def test_a_soak_that_is_too_short_is_not_judged() -> None:
     with pytest.raises(ValueError, match="too few samples"):
         growth(samples(100.0, 100.0), 0, 600)
 
 
-def test_writes_leave_a_shard_about_as_large_as_it_is() -> None:
-    some = list(itertools.islice(writes(passages=1_000, seed=1), 4_000))
+def test_writes_keep_a_shard_about_as_large_as_it_is() -> None:
+    some = list(itertools.islice(writes(passages=1_000, seed=1), 2_000))
     added = {each.id for each in some if each.id.startswith("fed-")}
     assert len(added) <= 250
     assert 0.2 < sum(each.put is None for each in some) / len(some) < 0.3

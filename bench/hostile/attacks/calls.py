@@ -3,35 +3,77 @@
 import asyncio
 import contextlib
 from collections import Counter
+from collections.abc import AsyncIterator, Sequence
 from random import Random
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from bench.hostile import payloads
-from bench.hostile.attacks import Target
-from bench.hostile.attacks.calling import calling
-from bench.hostile.pacing import paced
+from bench.hostile.attacks.target import Target, paced
 from winnow.v1 import answer_pb2, shard_pb2
 
 _FUZZED = 4_000
 _BOMBS = 100
 _BOMB = 8 << 20
-"""Bytes that a bomb becomes; it travels as some thousand."""
+"""Bytes of a bomb when it is inflated; some thousand travel."""
 _WATCHES, _WATCHED_BY = 5_000, 50
-"""Over so many connections."""
+"""Watches, and the connections that carry them."""
 _STREAMS, _STREAMED_BY = 1_000, 10
 _PAUSE = 5.0
 """Seconds before a stream that was refused is opened again."""
 _REFLECTIONS, _ASKED_EACH = 1_000, 5
 _CANCELS = 10_000
 _BURST = 3_000
-_QUESTION = answer_pb2.AnswerRequest(question="who wrote it?", passages_to_read=2, fresh=True)
+_QUESTION = answer_pb2.AnswerRequest(
+    question="who wrote it?", passages_to_read=2, fresh=True
+).SerializeToString()
+_TIMEOUT = 2.0
+_CHANNEL_OPTIONS: tuple[tuple[str, Any], ...] = (
+    # or channels of one process to one address share a connection
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.enable_retries", 0),
+)
+
+
+class Caller:
+    """Calls any method of one server with any bytes."""
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        self.channel = channel
+
+    async def __call__(
+        self, method: str, data: bytes, metadata: Sequence[tuple[str, str | bytes]] = ()
+    ) -> str:
+        """Returns the name of the status."""
+        call = self.method(method)(data, timeout=_TIMEOUT, metadata=tuple(metadata))
+        return str((await call.code()).name)
+
+    def method(self, name: str) -> "grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]":
+        """Returns a method that takes and returns raw bytes."""
+        made: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self.channel.unary_unary(name)
+        return made
+
+
+@contextlib.asynccontextmanager
+async def calling(
+    address: str, compression: grpc.Compression | None = None
+) -> AsyncIterator[Caller]:
+    """Opens a separate connection."""
+    async with grpc.aio.insecure_channel(
+        address, options=_CHANNEL_OPTIONS, compression=compression
+    ) as channel:
+        yield Caller(channel)
+
+
+async def _callers(stack: contextlib.AsyncExitStack, address: str, number: int) -> list[Caller]:
+    return [await stack.enter_async_context(calling(address)) for _ in range(number)]
 
 
 async def questions(target: Target) -> Counter[str]:
-    """Messages and metadata at random to a front."""
+    """Sends random messages and metadata to a front."""
     chance = Random(target.seed)
     async with calling(target.front) as call:
 
@@ -43,7 +85,7 @@ async def questions(target: Target) -> Counter[str]:
 
 
 async def shards(target: Target) -> Counter[str]:
-    """The same to a content node."""
+    """Sends random messages and metadata to a content node."""
     chance = Random(target.seed)
     async with calling(target.node) as call:
         method = call.method(payloads.SHARD + "GetShardInfo")
@@ -57,7 +99,7 @@ async def shards(target: Target) -> Counter[str]:
 
 
 async def bombs(target: Target) -> Counter[str]:
-    """Messages that are small until they are inflated."""
+    """Sends messages that are small until they are inflated."""
     asked = answer_pb2.AnswerRequest(question="a" * _BOMB).SerializeToString()
     async with (
         calling(target.front, grpc.Compression.Gzip) as front,
@@ -73,11 +115,9 @@ async def bombs(target: Target) -> Counter[str]:
 
 
 async def watches(target: Target) -> Counter[str]:
-    """Watches of its health, held until the end."""
+    """Opens health watches, and holds them until the end."""
     async with contextlib.AsyncExitStack() as stack:
-        callers = [
-            await stack.enter_async_context(calling(target.front)) for _ in range(_WATCHED_BY)
-        ]
+        callers = await _callers(stack, target.front, _WATCHED_BY)
         held = []
 
         async def watch(number: int) -> str:
@@ -101,7 +141,7 @@ async def watches(target: Target) -> Counter[str]:
 
 
 async def reflections(target: Target) -> Counter[str]:
-    """Looks for methods that are not there."""
+    """Asks the reflection service for methods that do not exist."""
     symbol = reflection_pb2.ServerReflectionRequest(file_containing_symbol=payloads.MARK * 50)
     every = reflection_pb2.ServerReflectionRequest(list_services="*")
     async with calling(target.front) as call:
@@ -120,11 +160,9 @@ async def reflections(target: Target) -> Counter[str]:
 
 
 async def streams(target: Target) -> Counter[str]:
-    """Streams on which nothing is ever sent, opened again when they are ended."""
+    """Opens streams on which nothing is ever sent, and opens them again when they end."""
     async with contextlib.AsyncExitStack() as stack:
-        callers = [
-            await stack.enter_async_context(calling(target.front)) for _ in range(_STREAMED_BY)
-        ]
+        callers = await _callers(stack, target.front, _STREAMED_BY)
         loop = asyncio.get_running_loop()
         until = loop.time() + target.seconds
 
@@ -149,23 +187,23 @@ async def streams(target: Target) -> Counter[str]:
 
 
 async def cancels(target: Target) -> Counter[str]:
-    """Questions that are given up as soon as they are asked."""
-    data = _QUESTION.SerializeToString()
+    """Cancels questions as soon as they are asked."""
     async with calling(target.front) as call:
         method = call.method(payloads.ANSWER)
 
-        async def give_up(number: int) -> str:
-            asked = method(data, timeout=2.0)
-            await asyncio.sleep(number % 3 / 1e3)  # before it is sent, on its way, or in hand
+        async def cancel(number: int) -> str:
+            asked = method(_QUESTION, timeout=_TIMEOUT)
+            await asyncio.sleep(
+                number % 3 / 1e3
+            )  # before it is sent, on its way, or being answered
             asked.cancel()
-            return "given up" if await asked.code() is grpc.StatusCode.CANCELLED else "ended"
+            return "cancelled" if await asked.code() is grpc.StatusCode.CANCELLED else "ended"
 
-        return await paced(_CANCELS, target.seconds, give_up)
+        return await paced(_CANCELS, target.seconds, cancel)
 
 
 async def burst(target: Target) -> Counter[str]:
-    """More questions at once than anybody has room for, on one connection."""
-    data = _QUESTION.SerializeToString()
+    """Sends more questions at once than a front has room for, on one connection."""
     async with calling(target.front) as call:
-        asked = (call(payloads.ANSWER, data) for _ in range(_BURST))
+        asked = (call(payloads.ANSWER, _QUESTION) for _ in range(_BURST))
         return Counter(await asyncio.gather(*asked))

@@ -1,22 +1,22 @@
-"""Calls whose messages are sent nearly to their end."""
+"""Calls whose messages lack their last byte."""
 
 import asyncio
 import contextlib
 from collections import Counter
 
 from bench.hostile import frames, payloads
-from bench.hostile.attacks import Target
-from bench.hostile.attacks.sockets import hung_up
+from bench.hostile.attacks.sockets import CLOSED
+from bench.hostile.attacks.target import Target, host_and_port
 
 _CONNECTIONS, _CALLS = 100, 10
 _LENGTH = 4 << 20
-"""Bytes that every message says it has, unless said otherwise."""
+"""Announced bytes of a message."""
 _CHUNK = 1 << 14
-"""Bytes of a frame, at most what a server takes unasked."""
+"""Bytes of a frame: the most that a server takes by default."""
 
 
 async def half_sent(target: Target, length: int = _LENGTH) -> Counter[str]:
-    """A thousand messages of `length` bytes, of which the last one never comes."""
+    """Sends a thousand messages of `length` bytes without their last byte."""
     every = (_Connection(target, length) for _ in range(_CONNECTIONS))
     return Counter(await asyncio.gather(*(connection.play() for connection in every)))
 
@@ -32,24 +32,24 @@ class _Connection:
         self._more = asyncio.Event()
 
     async def play(self) -> str:
-        """Sends until the time is over, or the server has had enough."""
+        """Sends until the time is over, or the server closes the connection."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._target.seconds):
                 await self._talk()
-                return hung_up
+                return CLOSED
         return "held"
 
     async def _talk(self) -> None:
-        """Until the server hangs up."""
+        """Returns when the server closes the connection."""
         try:
-            reader, writer = await asyncio.open_connection(*self._target.address)
+            reader, writer = await asyncio.open_connection(*host_and_port(self._target.front))
             with contextlib.closing(writer):
                 writer.write(frames.PREFACE + frames.frame(frames.SETTINGS))
                 async with asyncio.TaskGroup() as group:
-                    group.create_task(self._hear(reader, writer))
+                    group.create_task(self._receive(reader, writer))
                     group.create_task(self._send(writer))
         except* (OSError, asyncio.IncompleteReadError):
-            pass  # that is an end, too
+            pass  # the server closed it, too
 
     async def _send(self, writer: asyncio.StreamWriter) -> None:
         for stream in self._rooms:
@@ -63,7 +63,7 @@ class _Connection:
                 await self._more.wait()
 
     async def _chunks(self, writer: asyncio.StreamWriter) -> int:
-        """A frame of every call that may send one; how many there were."""
+        """Sends a frame of every call that may send one; returns their number."""
         sent = 0
         for stream, left in list(self._left.items()):
             size = min(_CHUNK, left, self._room, self._rooms[stream])
@@ -75,19 +75,19 @@ class _Connection:
         await writer.drain()
         return sent
 
-    async def _hear(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _receive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             head = frames.head(await reader.readexactly(frames.HEAD))
             payload = await reader.readexactly(head.length)
             if head.kind == frames.GOAWAY:
                 raise ConnectionResetError
             if head.kind in (frames.SETTINGS, frames.PING) and not head.flags & frames.ACK:
-                said = payload if head.kind == frames.PING else b""
-                writer.write(frames.frame(head.kind, 0, said, frames.ACK))
-            self._note(head, payload)
+                echo = payload if head.kind == frames.PING else b""
+                writer.write(frames.frame(head.kind, 0, echo, frames.ACK))
+            self._apply(head, payload)
             self._more.set()
 
-    def _note(self, head: frames.Head, payload: bytes) -> None:
+    def _apply(self, head: frames.Head, payload: bytes) -> None:
         if head.kind == frames.RST_STREAM:
             self._left.pop(head.stream, None)
         elif head.kind == frames.WINDOW_UPDATE:

@@ -1,4 +1,4 @@
-"""Attacks over HTTP: nonsense, half of something, and bodies without end."""
+"""Attacks over HTTP: random requests, half-sent requests, and endless bodies."""
 
 import asyncio
 import contextlib
@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from random import Random
 
 from bench.hostile import requests
-from bench.hostile.attacks import Target
-from bench.hostile.attacks.sockets import held, hung_up
-from bench.hostile.pacing import paced
+from bench.hostile.attacks.sockets import CLOSED, held
+from bench.hostile.attacks.target import Target, host_and_port, paced
 
 _FUZZED, _BODIES = 4_000, 400
 _AT_ONCE = 16
-"""Bodies on their way."""
-_PATIENCE = 2.0
+"""Bodies that are sent at the same time."""
+_TIMEOUT = 2.0
 _HEAD = b"POST /v1/answer HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 _OPENINGS = (
     b"",
@@ -22,39 +21,39 @@ _OPENINGS = (
     b"GET /livez HTTP/1.1\r\nhost: localhost\r\nx-a: ",
     _HEAD + b"content-length: 30000\r\n\r\n" + b" " * 29_999,
     _HEAD + b"transfer-encoding: chunked\r\n\r\n4000\r\n",
-    b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n" * 20,  # replies that nobody takes
+    b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n" * 20,  # replies that are never read
 )
 
 
-async def requests_at_random(target: Target) -> Counter[str]:
-    """Requests at random, each on a connection of its own."""
+async def fuzzed(target: Target) -> Counter[str]:
+    """Sends random requests, each on a separate connection."""
     chance = Random(target.seed)
 
     async def ask(_: int) -> str:
-        return await said(target, [requests.request(chance)])
+        return await status_of(target, [requests.request(chance)])
 
     return await paced(_FUZZED, target.seconds, ask)
 
 
 async def connections(target: Target) -> Counter[str]:
-    """Connections that are silent, or send half of something; held until the end."""
-    return await held(target.http_address, _OPENINGS, target.seconds)
+    """Holds connections that are silent, or that send half a request."""
+    return await held(host_and_port(target.http), _OPENINGS, target.seconds)
 
 
 async def bodies(target: Target) -> Counter[str]:
-    """Bodies that are long, that never end, or whose chunks are of one byte."""
+    """Sends bodies that are long, that never end, or whose chunks have one byte."""
 
     async def send(number: int) -> str:
-        return await said(target, requests.long_body(number))
+        return await status_of(target, requests.long_body(number))
 
     return await paced(_BODIES, target.seconds, send, at_once=_AT_ONCE)
 
 
-async def said(target: Target, pieces: Iterable[bytes], patience: float = _PATIENCE) -> str:
-    """The status of the first reply, or how the connection ended."""
+async def status_of(target: Target, pieces: Iterable[bytes], timeout: float = _TIMEOUT) -> str:
+    """Sends a request; returns the status of the first reply, or how the connection ended."""
     try:
-        async with asyncio.timeout(patience):
-            reader, writer = await asyncio.open_connection(*target.http_address)
+        async with asyncio.timeout(timeout):
+            reader, writer = await asyncio.open_connection(*host_and_port(target.http))
             with contextlib.closing(writer):
                 sending = asyncio.create_task(_send(writer, pieces))
                 try:
@@ -64,8 +63,8 @@ async def said(target: Target, pieces: Iterable[bytes], patience: float = _PATIE
     except TimeoutError:
         return "held"
     except (OSError, ValueError):
-        return hung_up
-    return words[1].decode(errors="replace") if len(words) > 1 else hung_up
+        return CLOSED
+    return words[1].decode(errors="replace") if len(words) > 1 else CLOSED
 
 
 async def _send(writer: asyncio.StreamWriter, pieces: Iterable[bytes]) -> None:

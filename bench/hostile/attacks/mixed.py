@@ -1,22 +1,22 @@
-"""A little of several attacks, for as long as it takes."""
+"""Several attacks at once."""
 
 import asyncio
 from collections import Counter
 from dataclasses import replace
 
-from bench.hostile.attacks import Target
 from bench.hostile.attacks.calls import cancels, questions, shards
 from bench.hostile.attacks.half import half_sent
 from bench.hostile.attacks.sockets import connections
+from bench.hostile.attacks.target import Target
 
 _STRETCH = 60.0
-"""Seconds over which the counts of an attack are spread, again and again."""
+"""Seconds over which the calls of an attack are spread, before it begins again."""
 _LENGTH = 32 << 10
-"""Bytes of a message that a server would take, if it came to its end."""
+"""Bytes of a message, within the server's limit."""
 
 
 async def mixed(target: Target) -> Counter[str]:
-    """Nonsense to fronts and nodes, and questions that are given up, stretch by stretch."""
+    """Sends random messages to a front and a node, and cancels questions, again and again."""
     clock = asyncio.get_running_loop().time
     until, outcomes, seed = clock() + target.seconds, Counter[str](), target.seed
     while (left := until - clock()) > 0:
@@ -28,7 +28,7 @@ async def mixed(target: Target) -> Counter[str]:
 
 
 async def held(target: Target) -> Counter[str]:
-    """All that stays open: connections, and messages that are half there."""
+    """Holds connections and half-sent messages."""
     outcomes = Counter[str]()
     for each in await asyncio.gather(connections(target), half_sent(target, _LENGTH)):
         outcomes += each

@@ -1,4 +1,4 @@
-"""Attacks by connections that speak something else, half of something, or nothing."""
+"""Attacks by connections that send another protocol, half a frame, or nothing."""
 
 import asyncio
 import contextlib
@@ -6,16 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 
 from bench.hostile import frames, payloads
-from bench.hostile.attacks import Target
-from bench.hostile.pacing import paced
+from bench.hostile.attacks.target import Target, host_and_port, paced
 
-hung_up = "hung up"
-"""The outcome of a connection that the server closed."""
+CLOSED = "closed"
+"""Outcome of a connection that the server closed."""
 _HELD = 2_000
 _PLAIN = 2_000
-_PATIENCE = 5.0
+_TIMEOUT = 5.0
 _OPENING = 5.0
-"""Seconds in which connections that are held are opened, at most."""
+"""Most seconds in which held connections are opened."""
 _OPENINGS = (
     b"",
     frames.PREFACE[:10],
@@ -25,7 +24,7 @@ _OPENINGS = (
     frames.PREFACE + frames.frame(frames.SETTINGS) + frames.call(1, payloads.ANSWER),
 )
 _HELLO = bytes.fromhex("16030100c8010000c40303") + bytes(192)
-"""As TLS begins."""
+"""Start of a TLS handshake."""
 _OTHERS = (
     f"GET /{payloads.MARK} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(),
     b"POST / HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n",
@@ -35,17 +34,17 @@ _OTHERS = (
 
 
 async def connections(target: Target) -> Counter[str]:
-    """Connections that are idle, silent, or stop in the middle of a frame; held until the end."""
-    return await held(target.address, _OPENINGS, target.seconds)
+    """Holds connections that are idle, silent, or stop in the middle of a frame."""
+    return await held(host_and_port(target.front), _OPENINGS, target.seconds)
 
 
 async def held(address: tuple[str, int], openings: Sequence[bytes], seconds: float) -> Counter[str]:
-    """Connections that say one of a few things, and no more."""
+    """Holds connections; each sends one of the openings, and no more."""
     async with contextlib.AsyncExitStack() as stack:
 
         async def hold(number: int) -> str:
             try:
-                async with asyncio.timeout(_PATIENCE):
+                async with asyncio.timeout(_TIMEOUT):
                     _, writer = await asyncio.open_connection(*address)
             except (OSError, TimeoutError):
                 return "refused"
@@ -60,12 +59,12 @@ async def held(address: tuple[str, int], openings: Sequence[bytes], seconds: flo
 
 
 async def others(target: Target) -> Counter[str]:
-    """HTTP/1, TLS and plain words."""
+    """Sends HTTP/1, TLS and plain text."""
 
     async def speak(number: int) -> str:
         try:
-            async with asyncio.timeout(_PATIENCE):
-                reader, writer = await asyncio.open_connection(*target.address)
+            async with asyncio.timeout(_TIMEOUT):
+                reader, writer = await asyncio.open_connection(*host_and_port(target.front))
                 with contextlib.closing(writer):
                     writer.write(_OTHERS[number % len(_OTHERS)])
                     while await reader.read(1 << 16):
@@ -74,6 +73,6 @@ async def others(target: Target) -> Counter[str]:
             return "held"
         except OSError:
             pass
-        return hung_up
+        return CLOSED
 
     return await paced(_PLAIN, target.seconds, speak, at_once=500)

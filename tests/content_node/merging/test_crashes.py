@@ -1,21 +1,20 @@
 """Whatever moment a process is killed at, nothing that was acknowledged is lost.
 
-A short run of `python -m bench.crashes`, whose long one kills hundreds.
+A short run of `python -m bench crashes`, whose long one kills hundreds.
 """
 
 import random
 
 import pytest
 
-from bench.crashes.checking import WrongError, survivor
-from bench.crashes.model import Draft, Model
-from bench.crashes.tries import Shown, try_often
+from bench.crashes.expected import Draft, Model, WrongError, survivor
+from bench.crashes.run import Totals, crash_often
 
 
 @pytest.mark.timeout(300)
 async def test_a_shard_that_is_killed_again_and_again_holds_what_was_acknowledged() -> None:
-    shown: list[Shown] = []
-    last = await try_often(30, 60.0, random.Random(20_150_727), shown.append, calls=8)
+    seen: list[Totals] = []
+    last = await crash_often(30, 60.0, random.Random(20_150_727), seen.append, calls=8)
     assert last.kills.total() >= 5  # more on a machine that has nothing else to do
     assert last.checks >= last.lives - last.kills.total()
 
@@ -37,5 +36,5 @@ def test_calls_that_were_not_acknowledged_are_there_from_the_first_on_or_not_at_
         found = survivor(model, calls, {"texts": texts, "sequence": sequence})
         assert {name: text for name, (text, _) in found.texts.items()} == texts
     for texts, sequence in (({"a": "two"}, 2), ({}, 1), ({"a": "one"}, 2), ({}, 2)):
-        with pytest.raises(WrongError, match="up to write"):
+        with pytest.raises(WrongError, match="is at write"):
             survivor(model, calls, {"texts": texts, "sequence": sequence})

@@ -9,8 +9,8 @@ from http_front import LONG, HttpFront
 from structlog.testing import capture_logs
 from tenacious import happens
 
-from bench.hostile.attacks import Target
-from bench.hostile.attacks.http import said
+from bench.hostile.attacks.http import status_of
+from bench.hostile.attacks.target import Target
 from bench.hostile.requests import request
 
 _REQUESTS, _AT_ONCE = 600, 32
@@ -26,11 +26,11 @@ async def test_nonsense_is_refused_and_leaves_nothing_behind(
 
     async def ask(target: Target) -> str:
         async with places:
-            return await said(target, [request(chance)], _PATIENCE)
+            return await status_of(target, [request(chance)], _PATIENCE)
 
     with capture_logs() as logged:
         async with front.serving():
-            target = Target("", "", 0.0, seed, front.address)
+            target = Target(http=front.address, seed=seed)
             outcomes = Counter(await asyncio.gather(*(ask(target) for _ in range(_REQUESTS))))
             await happens(lambda: not front.sample("winnow_http_connections"), LONG)
     assert outcomes["400"] > 50

@@ -1,1 +1,0 @@
-"""What all benchmarks share: arguments, clusters, quantiles, figures, made-up shards."""

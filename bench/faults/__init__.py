@@ -1,1 +1,0 @@
-"""What holds when content nodes die, hang, get slow, or have too much to do."""

@@ -1,1 +1,0 @@
-"""What heads on a shared encoder cost, and what happens to them under load."""

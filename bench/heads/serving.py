@@ -1,0 +1,103 @@
+"""An encoder and heads: in this process, and behind a front node in its own process."""
+
+import contextlib
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import grpc.aio
+from prometheus_client import CollectorRegistry
+
+from winnow.bundle import Bundle
+from winnow.cli.local.ports import free_ports
+from winnow.cli.local.processes import Processes
+from winnow.client.channels import open_aio_channel
+from winnow.deadline import Deadline
+from winnow.errors import UnavailableError
+from winnow.heads.local import LocalHeads
+from winnow.heads.metrics import HeadCacheMetrics
+from winnow.heads.store import open_store
+from winnow.inference.encoder import Encoder, open_question_encoder
+from winnow.inference.fair_threads import FairThreads
+from winnow.inference.local import LocalTextEncoder
+from winnow.settings.common import cores
+from winnow.text.tokenizer import Tokenizer
+from winnow.v1 import head_pb2, head_pb2_grpc
+
+DEADLINE = 30.0
+_AMPLE = 1 << 30
+"""Bytes in which every head has room."""
+_READY = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class InProcess:
+    """An encoder without a cache, and heads."""
+
+    encoder: Encoder
+    texts: LocalTextEncoder
+    heads: LocalHeads
+    registry: CollectorRegistry
+
+    async def predict(self, ids: Sequence[int], heads: Sequence[str]) -> None:
+        """Encodes a text and applies heads to it, as a front node does; raises any failure."""
+        deadline = Deadline.after(DEADLINE)
+        with self.heads.begin_encoder_thread_run(heads, deadline) as run:
+            encoding = await self.texts.encode(ids, then=run.run)
+            found = run.applied()
+        assert encoding.states is not None
+        if left := heads[len(found) :]:
+            found += await self.heads.apply(encoding.states, left, deadline)
+        for applied in found:
+            if applied.failure is not None:
+                raise applied.failure
+
+    def count(self, name: str, **labels: str) -> float:
+        """Returns a metric of the heads."""
+        return self.registry.get_sample_value(name, {"ring": "bench", **labels}) or 0.0
+
+
+@contextlib.contextmanager
+def in_process(bundle: Bundle, store: Path, budget: int = _AMPLE) -> Iterator[InProcess]:
+    """Opens both; heads in memory may take `budget` bytes."""
+    tokenizer, registry = Tokenizer(bundle.tokenizer), CollectorRegistry()
+    encoder = open_question_encoder(bundle, tokenizer.special, states=True)
+    texts, threads = LocalTextEncoder(encoder, cores()), FairThreads(cores(), "heads")
+    heads = LocalHeads(
+        open_store(store),
+        fingerprint=bundle.manifest.states_fingerprint,
+        width=bundle.manifest.encoder.dimension,
+        budget_bytes=budget,
+        threads=threads,
+        metrics=HeadCacheMetrics(registry).group("bench"),
+    )
+    try:
+        yield InProcess(encoder, texts, heads, registry)
+    finally:
+        heads.close()
+        threads.close()
+        texts.close()
+
+
+@contextlib.asynccontextmanager
+async def served(
+    bundle: Bundle, store: Path
+) -> AsyncIterator["head_pb2_grpc.HeadServiceAsyncStub"]:
+    """Starts a front node that serves the heads of a store, and no index."""
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    command = ["front", "--bundle", str(bundle.directory), "--heads", str(store)]
+    with tempfile.TemporaryFile() as log, Processes() as processes:
+        processes.start("front", [*command, "--listen", address, "--drain-linger", "0"], log=log)
+        async with open_aio_channel(address) as channel:
+            stub = head_pb2_grpc.HeadServiceStub(channel)
+            try:
+                await stub.ListHeads(
+                    head_pb2.ListHeadsRequest(), timeout=_READY, wait_for_ready=True
+                )
+            except grpc.aio.AioRpcError as error:
+                log.seek(0)
+                lines = log.read().decode(errors="replace")[-2_000:]
+                raise UnavailableError(f"the front does not serve: {error}\n{lines}") from error
+            yield stub

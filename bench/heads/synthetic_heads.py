@@ -1,0 +1,150 @@
+"""Synthetic heads: some have the shape of trained ones, some always give the same label."""
+
+import functools
+import logging
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from winnow.bundle import Bundle
+from winnow.heads.manifest import INPUT, OUTPUT
+from winnow.heads.store import HeadStore, open_store
+from winnow.heads.writing import write_head
+from winnow.packaged import made_files
+from winnow.telemetry.progress import StageProgress
+
+LABELS = 20
+"""Labels of a head; tenants have ten or twenty."""
+MANY = 1_000
+"""Heads of the store."""
+_FORMAT = 2
+_QUERIES, _HIDDEN = 4, 160
+_OPSET, _IR = 20, 9
+_Node = tuple[str, list[str], str, dict[str, Any]]
+"""Operator, inputs, output and attributes."""
+
+
+@functools.cache
+def trained_shape(width: int) -> bytes:
+    """Returns a model of the shape that `winnow models train-head` makes, with random weights.
+
+    It has weighted means of the states and one hidden layer, in int8.
+    """
+    from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415 (slow)
+
+    chance = np.random.default_rng(0)
+    sizes = {
+        "look": (width, width // 6),
+        "attend": (width // 6, _QUERIES),
+        "hide": (_QUERIES * width, _HIDDEN),
+        "label": (_HIDDEN, LABELS),
+    }
+    weights = {
+        name: chance.normal(0, 0.05, size).astype(np.float32) for name, size in sizes.items()
+    }
+    nodes: list[_Node] = [
+        ("MatMul", [INPUT, "look"], "looked", {}),
+        ("Tanh", ["looked"], "seen", {}),
+        ("MatMul", ["seen", "attend"], "attended", {}),
+        ("Softmax", ["attended"], "shares", {"axis": 0}),
+        ("Transpose", ["shares"], "turned", {"perm": [1, 0]}),
+        ("MatMul", ["turned", INPUT], "means", {}),
+        ("Reshape", ["means", "one_row"], "row", {}),
+        ("MatMul", ["row", "hide"], "hidden", {}),
+        ("Relu", ["hidden"], "kept", {}),
+        ("MatMul", ["kept", "label"], "labelled", {}),
+        ("Reshape", ["labelled", "flat"], OUTPUT, {}),
+    ]
+    shapes = {"one_row": np.array([1, -1], np.int64), "flat": np.array([-1], np.int64)}
+    whole = _model(nodes, {**weights, **shapes}, width, LABELS)
+    with tempfile.TemporaryDirectory() as directory:
+        source, target = Path(directory) / "whole.onnx", Path(directory) / "int8.onnx"
+        source.write_bytes(whole)
+        logging.getLogger().setLevel(logging.ERROR)  # it recommends a step without gain here
+        quantize_dynamic(
+            str(source),
+            str(target),
+            per_channel=True,
+            weight_type=QuantType.QInt8,
+            op_types_to_quantize=["MatMul"],
+            extra_options={"MatMulConstBOnly": True},
+        )
+        return target.read_bytes()
+
+
+def constant_head(width: int, labels: int, place: int) -> bytes:
+    """Returns a model that gives every text the label at `place`."""
+    bias = np.zeros(labels, np.float32)
+    bias[place] = 5.0
+    nodes: list[_Node] = [
+        ("ReduceMean", [INPUT, "axes"], "mean", {"keepdims": 0}),
+        ("MatMul", ["mean", "weights"], "product", {}),
+        ("Add", ["product", "bias"], OUTPUT, {}),
+    ]
+    constants = {
+        "axes": np.array([0], np.int64),
+        "weights": np.zeros((width, labels), np.float32),
+        "bias": bias,
+    }
+    return _model(nodes, constants, width, labels)
+
+
+def publish(
+    store: HeadStore, bundle: Bundle, head: str, version: int, labels: list[str], model: bytes
+) -> None:
+    """Publishes a version of a head for the encoder of `bundle`."""
+    fields = {
+        "id": head,
+        "version": version,
+        "kind": "sequence",
+        "labels": labels,
+        "encoder": {
+            "name": bundle.manifest.name,
+            "fingerprint": bundle.manifest.states_fingerprint,
+            "width": bundle.manifest.encoder.dimension,
+        },
+    }
+    with tempfile.TemporaryDirectory() as directory:
+        write_head(Path(directory) / head, fields, model)
+        store.publish(Path(directory) / head)
+
+
+def _model(nodes: list[_Node], constants: dict[str, Any], width: int, labels: int) -> bytes:
+    graph = helper.make_graph(
+        [helper.make_node(kind, given, [made], **more) for kind, given, made, more in nodes],
+        "head",
+        [helper.make_tensor_value_info(INPUT, TensorProto.FLOAT, ["tokens", width])],
+        [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [labels])],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    opset = [helper.make_opsetid("", _OPSET)]
+    made: onnx.ModelProto = helper.make_model(graph, opset_imports=opset, ir_version=_IR)
+    serialised: bytes = made.SerializeToString()
+    return serialised
+
+
+def head_ids(number: int = MANY) -> list[str]:
+    """Returns the ids of the first heads of the store."""
+    return [f"tenant-{place:04}" for place in range(number)]
+
+
+def many_heads(bundle: Bundle, progress: StageProgress) -> Path:
+    """Returns the directory of a store of `MANY` heads; it is made once, and kept."""
+    name = f"{bundle.manifest.states_fingerprint}-{MANY}-{_FORMAT}"
+    place = made_files() / "bench-heads" / name
+    store = open_store(place)
+    if place.is_dir() and len(store.ids()) == MANY:
+        return place
+    shutil.rmtree(place, ignore_errors=True)  # an unfinished one
+    model = trained_shape(bundle.manifest.encoder.dimension)
+    labels = [f"label-{number}" for number in range(LABELS)]
+    progress.start(f"publishing {MANY} heads", MANY)
+    for head in head_ids():
+        publish(store, bundle, head, 1, labels, model)
+        progress.advance()
+    return place

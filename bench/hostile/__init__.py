@@ -1,1 +1,0 @@
-"""What holds while clients send nonsense, too much, or nothing at all."""

@@ -1,0 +1,90 @@
+"""Synthetic passages and shards: each follows from a text alone, so that no model is needed."""
+
+import re
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from winnow.content_node.indexing.counting import count_words
+from winnow.content_node.indexing.staging import Staging
+from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, publish_shard
+from winnow.domain.passage import Passage
+from winnow.domain.shard import shard_name
+from winnow.domain.write import EncodedPassage, Write
+from winnow.passages.rows import Row
+from winnow.text.tokenizer import Tokens
+
+_TITLE, _TITLE_TOKENS = "Title", (1, 2)
+_FIRST_WORD = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticEncoder:
+    """Encodes texts without a model: equal texts have equal tokens and vectors."""
+
+    dimension: int
+    """Length of a vector."""
+    vocabulary: int
+    """Number of tokens."""
+
+    def tokens(self, text: str) -> tuple[int, ...]:
+        """Returns one token for each word."""
+        words = self.vocabulary - _FIRST_WORD
+        return tuple(_FIRST_WORD + zlib.crc32(word.encode()) % words for word in text.split())
+
+    def vector(self, text: str) -> np.ndarray:
+        """Returns a random vector of norm one."""
+        values = np.random.default_rng(zlib.crc32(text.encode())).standard_normal(self.dimension)
+        return (values / np.linalg.norm(values)).astype(np.float32)
+
+    def passage(self, identifier: str, text: str, metadata: str = "") -> EncodedPassage:
+        """Returns an encoded passage; `metadata` is a JSON object, or empty."""
+        offsets = tuple(word.span() for word in re.finditer(r"\S+", text))
+        return EncodedPassage(
+            Passage(identifier, _TITLE, text, metadata),
+            _TITLE_TOKENS,
+            Tokens(self.tokens(text), offsets),
+            self.vector(text),
+        )
+
+    def write(self, identifier: str, text: str | None, version: int | None = None) -> Write:
+        """Returns a write that stores a passage; one that deletes it if there is no text."""
+        return Write(identifier, version, None if text is None else self.passage(identifier, text))
+
+
+def build_shard(
+    directory: Path,
+    passages: Sequence[EncodedPassage],
+    *,
+    index: str,
+    dimension: int,
+    bundle: str = "none",
+    fingerprint: str = "none",
+    ef_construction: int = 200,
+) -> Path:
+    """Writes the only shard of an index; returns its directory.
+
+    Args:
+        directory: where the shard's directory is made
+        passages: content of the shard; may be empty
+        index: id of the index
+        dimension: length of a vector
+        bundle: name of the bundle in the manifest
+        fingerprint: encoding fingerprint of that bundle
+        ef_construction: parameter of the graph
+
+    """
+    staging = Staging(directory / "staging.sqlite")
+    for number, each in enumerate(passages, start=1):
+        title = Tokens(each.title_ids, tuple((n, n + 1) for n in range(len(each.title_ids))))
+        staging.add(Row(number, each.passage, "{}"), title, each.tokens, shard=0)
+        staging.encoded([(number, each.vector)])
+    words = count_words(staging.words())
+    staging.close()
+    identity = ShardSetIdentity(index, 1, dimension, bundle, fingerprint, len(passages), words)
+    publish_shard(staging.path, directory, 0, identity, GraphPlan(ef_construction=ef_construction))
+    staging.path.unlink()
+    return directory / shard_name(0, 1)

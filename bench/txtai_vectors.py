@@ -1,0 +1,31 @@
+"""Winnow's encoder as txtai's external transform, so that both search with the same vectors.
+
+Runs in txtai's processes.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.bundle import default_bundle, load_bundle
+from winnow.inference.encoder import open_question_encoder
+from winnow.text.tokenizer import Tokenizer
+
+Vector = NDArray[np.float32]
+known: dict[str, Vector] = {}
+"""Vectors of passages by text, while an index is built, so that none is encoded again."""
+
+
+def transform(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Returns one row for each text: a known passage, or a question."""
+    return np.stack([known[text] if text in known else _encoder()(text) for text in texts])
+
+
+@cache
+def _encoder() -> Callable[[str], Vector]:
+    bundle = load_bundle(default_bundle())
+    tokenizer = Tokenizer(bundle.tokenizer)
+    encoder = open_question_encoder(bundle, tokenizer.special)
+    return lambda text: encoder.question(tokenizer.tokenise(text).ids)

@@ -1,0 +1,205 @@
+"""The promises of scenarios: rows in, findings out."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from bench.scenarios import criteria, rows
+from bench.scenarios.criteria import Criterion
+from bench.scenarios.rows import HEALTH, REFUSED, Observed, Row, answered, failed
+from winnow.v1 import answer_pb2
+
+WHOLE = Row(0.0, 0.1)
+PART = Row(0.0, 0.1, coverage=0.66, complete=False, reason="it hangs")
+LOST = replace(failed("DEADLINE_EXCEEDED"), seconds=2.0)
+REFUSAL = replace(failed(REFUSED), seconds=0.002)
+UNEXPLAINED = Row(0.0, 0.1, coverage=0.66, complete=False, explained=False)
+
+
+def at(seconds: float, complete: bool) -> Row:
+    return Row(seconds, 0.1, coverage=1.0 if complete else 0.66, complete=complete)
+
+
+def took(*milliseconds: float) -> list[Row]:
+    return [Row(0.0, each / 1e3) for each in milliseconds]
+
+
+def holds(criterion: Criterion, ended: list[Row], **marks: float) -> bool | None:
+    return criterion(Observed({"phase": ended}, marks)).holds
+
+
+def test_figures_of_a_phase() -> None:
+    some = [WHOLE, PART, LOST, REFUSAL]
+    assert rows.availability(some) == 0.5
+    assert rows.completeness(some) == 0.25
+    assert rows.coverage(some) == pytest.approx(0.83)
+    assert rows.latency(some, 0.99, REFUSED) == 0.002
+
+
+def test_a_phase_without_questions_is_no_success() -> None:
+    assert (rows.availability([]), rows.completeness([]), rows.coverage([])) == (0, 0, 0)
+    assert math.isnan(rows.latency([LOST], 0.5))
+
+
+def test_quantiles_are_by_nearest_rank() -> None:
+    some = took(*range(1, 101))
+    assert rows.latency(some, 0.5) == 0.050
+    assert rows.latency(some, 0.99) == 0.099
+    assert rows.latency(some, 1.0) == 0.100
+
+
+@pytest.mark.parametrize(
+    ("ended", "expected"),
+    [
+        ([WHOLE, PART], True),
+        ([WHOLE, LOST], False),
+        ([WHOLE, REFUSAL], False),
+        ([Row(0.0, 2.2)], False),
+        ([], False),
+    ],
+)
+def test_all_in_time(ended: list[Row], expected: bool) -> None:
+    assert holds(criteria.all_in_time("phase", 2.0), ended) is expected
+
+
+@pytest.mark.parametrize(
+    ("ended", "expected"),
+    [
+        ([PART, PART], True),
+        ([PART, LOST], True),
+        ([WHOLE], False),
+        ([UNEXPLAINED], False),
+        ([], False),
+    ],
+)
+def test_partial_answers_cover_the_shards_that_are_left_and_give_a_reason_for_the_rest(
+    ended: list[Row], expected: bool
+) -> None:
+    assert holds(criteria.partial_answers("phase"), ended, left=0.665) is expected
+
+
+@pytest.mark.parametrize(
+    ("ended", "expected"),
+    [
+        ([at(9, False), at(11, False), at(12, True), at(13, True)], True),
+        ([at(11, True), at(12.5, False), at(13, True)], False),
+        ([at(11, True)], False),  # no question two seconds later
+        ([], False),
+    ],
+)
+def test_answers_are_complete_again_soon_after_the_shard_returned(
+    ended: list[Row], expected: bool
+) -> None:
+    assert holds(criteria.complete_again("phase", 2.0), ended, returned=10.0) is expected
+
+
+@pytest.mark.parametrize(
+    ("ended", "expected"),
+    [([WHOLE] * 3, True), ([WHOLE] * 2, False), ([WHOLE] * 3 + [PART], False), ([LOST] * 3, False)],
+)
+def test_all_complete(ended: list[Row], expected: bool) -> None:
+    assert holds(criteria.all_complete("phase", 3), ended) is expected
+
+
+def test_none_failed_counts_failures_by_status() -> None:
+    finding = criteria.none_failed("phase", 3)(Observed({"phase": [PART, LOST, REFUSAL]}))
+    assert not finding.holds
+    assert "1 DEADLINE_EXCEEDED, 1 RESOURCE_EXHAUSTED" in finding.summary
+    assert "1 answered in part (it hangs)" in finding.summary
+    assert holds(criteria.none_failed("phase", 2), [WHOLE, PART])
+    assert not holds(criteria.none_failed("phase", 3), [WHOLE, PART])
+
+
+@pytest.mark.parametrize(("after", "expected"), [(100, True), (190, True), (210, False)])
+def test_p99_is_compared_with_the_healthy_one(after: float, expected: bool) -> None:
+    seen = Observed({"healthy": took(*[100] * 500), "hurt": took(*[after] * 500)})
+    assert criteria.p99_within(2.0, "hurt")(seen).holds is expected
+
+
+def test_a_p99_whose_interval_lies_on_both_sides_of_the_bar_is_not_judged() -> None:
+    healthy, hurt = took(*range(1000, 1500)), took(*range(1000, 1490), *range(2000, 4000, 200))
+    finding = criteria.p99_within(2.0, "hurt")(Observed({"healthy": healthy, "hurt": hurt}))
+    assert finding.holds is None
+    assert "of 500 answers" in finding.summary
+
+
+def test_a_p99_of_too_few_answers_is_not_judged() -> None:
+    seen = Observed({"healthy": took(*[100] * 499), "hurt": took(*[100] * 500)})
+    finding = criteria.p99_within(2.0, "hurt")(seen)
+    assert finding.holds is None
+    assert "too few: 500 each are judged" in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("held", "code"),
+    [
+        ((True, True), 0),
+        ((True, None), 3),
+        ((True, None, False), 1),
+        ((), 0),
+    ],
+)
+def test_the_exit_code_tells_broken_promises_from_those_that_cannot_be_judged(
+    held: tuple[bool | None, ...], code: int
+) -> None:
+    assert criteria.exit_code(criteria.Finding(each, "") for each in held) == code
+
+
+def test_a_phase_without_answers_breaks_a_promise_of_latency() -> None:
+    seen = Observed({"healthy": took(1), "hurt": [LOST]})
+    assert criteria.p99_within(2.0, "hurt")(seen).holds is False
+
+
+def test_marks_are_compared_with_numbers_and_with_each_other() -> None:
+    assert holds(criteria.mark_within("load", 0.05), [], load=0.05)
+    assert not holds(criteria.mark_within("load", 0.05), [], load=0.06)
+    assert holds(criteria.mark_within_mark("busy", "passage"), [], busy=0.1, passage=0.1)
+    assert not holds(criteria.mark_within_mark("busy", "passage"), [], busy=0.2, passage=0.1)
+
+
+def test_large_marks_are_shown_with_all_digits() -> None:
+    finding = criteria.mark_within("memory", 64, " MB")(Observed({}, {"memory": 1180.4}))
+    assert finding.summary == "memory 1,180 MB, at most 64 MB"
+
+
+def test_goodput_is_complete_answers_as_a_share_of_the_peak() -> None:
+    marks = {"peak": 10.0, "phase seconds": 2.0}
+    assert holds(criteria.goodput("phase", 0.85), [WHOLE] * 17 + [REFUSAL] * 60, **marks)
+    assert not holds(criteria.goodput("phase", 0.85), [WHOLE] * 16 + [PART] * 60, **marks)
+
+
+@pytest.mark.parametrize(
+    ("ended", "expected"),
+    [
+        ([WHOLE, REFUSAL], True),
+        ([WHOLE, REFUSAL, LOST], False),
+        ([replace(failed(REFUSED), seconds=0.02)], False),
+        ([WHOLE], False),  # without refusals, their latency is unknown
+    ],
+)
+def test_refused_within(ended: list[Row], expected: bool) -> None:
+    assert holds(criteria.refused_within("phase", 0.01), ended) is expected
+
+
+def test_refusals_are_shown_beside_health_checks() -> None:
+    seen = Observed({"phase": [REFUSAL], HEALTH: took(4, 5, 30)})
+    finding = criteria.refused_within("phase", 0.01)(seen)
+    assert finding.holds
+    assert "health checks meanwhile 30.0 ms, median 5.0 ms" in finding.summary
+
+
+def test_a_reply_becomes_a_row() -> None:
+    status = answer_pb2.ShardCoverage
+    coverage = answer_pb2.Coverage(
+        passages_known=10,
+        passages_searched=6,
+        shards=[
+            status(shard=0, status=status.STATUS_SEARCHED),
+            status(shard=1, status=status.STATUS_TIMEOUT, reason="late"),
+        ],
+    )
+    reply = answer_pb2.AnswerResponse(coverage=coverage)
+    assert answered(reply) == Row(0.0, 0.0, coverage=0.6, complete=False, reason="late")
+    coverage.shards[1].reason = ""
+    assert not answered(answer_pb2.AnswerResponse(coverage=coverage)).explained

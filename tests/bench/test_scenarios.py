@@ -1,0 +1,194 @@
+"""The parts of scenarios: a proxy, metrics of processes, a load, a stage, tables."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+from held_ports import free_ports
+
+from bench import fairness, processes
+from bench.faults.scenarios import SCENARIOS
+from bench.hostile.attacker import ATTACKS
+from bench.hostile.scenarios import scenarios as attacks
+from bench.scenarios.load import FrontAsker, Load
+from bench.scenarios.proxy import Proxy
+from bench.scenarios.rows import Observed, Row, failed
+from bench.scenarios.runner import Scenario
+from bench.scenarios.stage import Shape, Stage
+from winnow.cli.local.cluster import LocalCluster
+from winnow.client.messages import AnswerClient
+from winnow.errors import OverloadedError
+from winnow.v1 import answer_pb2
+
+
+@pytest.fixture
+async def echo_server() -> AsyncIterator[str]:
+    """HOST:PORT of a server that returns what it receives."""
+
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while chunk := await reader.read(100):
+            writer.write(chunk)
+        writer.close()
+
+    server = await asyncio.start_server(echo, "127.0.0.1", 0)
+    yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    server.close()
+
+
+async def test_a_proxy_delays_replies_and_keeps_their_order(echo_server: str) -> None:
+    proxy = Proxy(free_ports(1)[0])
+    proxy.target, proxy.delay = echo_server, 0.05
+    async with proxy.listening():
+        near, forth = await asyncio.open_connection(*proxy.address.split(":"))
+        began = asyncio.get_running_loop().time()
+        for word in (b"one ", b"two ", b"three"):
+            forth.write(word)
+        assert await asyncio.wait_for(near.readexactly(13), 10) == b"one two three"
+        assert asyncio.get_running_loop().time() - began >= 0.05
+        forth.close()
+        assert await asyncio.wait_for(near.read(), 10) == b""
+
+
+async def test_a_proxy_without_a_target_closes_connections() -> None:
+    proxy = Proxy(free_ports(1)[0])
+    async with proxy.listening():
+        near, forth = await asyncio.open_connection(*proxy.address.split(":"))
+        assert await asyncio.wait_for(near.read(), 10) == b""
+        forth.close()
+
+
+async def test_a_proxy_that_ends_closes_its_connections(echo_server: str) -> None:
+    proxy = Proxy(free_ports(1)[0])
+    proxy.target = echo_server
+    async with proxy.listening():
+        near, forth = await asyncio.open_connection(*proxy.address.split(":"))
+        forth.write(b"hello")
+        assert await asyncio.wait_for(near.readexactly(5), 10) == b"hello"
+    assert await asyncio.wait_for(near.read(), 10) == b""
+    forth.close()
+
+
+def test_mapped_files_are_not_anonymous_memory() -> None:
+    assert 0 < processes.anonymous_memory([os.getpid()]) < processes.memory([os.getpid()])
+
+
+def test_an_open_file_counts_as_a_descriptor(tmp_path: Path) -> None:
+    before = processes.descriptors([os.getpid()])
+    with (tmp_path / "open").open("w"):
+        assert processes.descriptors([os.getpid()]) == before + 1
+
+
+def test_series_are_added_up_by_their_labels() -> None:
+    page = (
+        "# TYPE winnow_calls counter\n"
+        'winnow_calls_total{shard="0",result="sent"} 3\n'
+        'winnow_calls_total{shard="1",result="sent"} 4\n'
+        'winnow_calls_total{shard="1",result="won"} 1\n'
+    )
+    assert processes.total(page, "winnow_calls_total", result="sent") == 7
+    assert processes.total(page, "winnow_calls_total") == 8
+    assert processes.total(page, "winnow_other") == 0
+
+
+def test_memory_is_added_up_over_processes() -> None:
+    own = processes.memory([os.getpid()])
+    assert own > 1 << 20
+    assert processes.memory([os.getpid()] * 2) == pytest.approx(2 * own, rel=0.1)
+
+
+class Client(AnswerClient):
+    """Answers questions that begin with a vowel, and refuses others."""
+
+    def __init__(self) -> None:
+        self._asked, self._changed = 0, asyncio.Condition()
+
+    async def reached(self, number: int) -> None:
+        """Waits until it was asked more than `number` questions."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._asked > number)
+
+    async def ask(
+        self, request: answer_pb2.AnswerRequest, timeout: float
+    ) -> answer_pb2.AnswerResponse:
+        async with self._changed:
+            self._asked += 1
+            self._changed.notify_all()
+        if request.question[0] in "aeiou":
+            return answer_pb2.AnswerResponse(coverage=answer_pb2.Coverage(complete=True))
+        raise OverloadedError("RESOURCE_EXHAUSTED: full")
+
+
+async def test_a_question_belongs_to_the_phase_in_which_it_ends() -> None:
+    client = Client()
+    load = Load(FrontAsker(client, 1.0), ["up", "down"])
+    load.phase = "first"
+    for _ in range(3):
+        await load.ask()
+    load.phase = "second"
+    async with load.at(rate=1000.0):
+        await client.reached(3 + 4)
+    statuses = [row.status for row in load.rows["first"]]
+    assert statuses == ["OK", "RESOURCE_EXHAUSTED", "OK"]
+    assert [row.complete for row in load.rows["first"]] == [True, False, True]
+
+
+async def test_a_phase_is_collected_until_it_has_enough_answers() -> None:
+    load = Load(FrontAsker(Client(), 1.0), ["up", "down"])
+    stage = stage_of(load, seconds=0.02, least=20)
+    async with load.at(rate=1000.0):
+        await stage.collect("healthy")
+    assert sum(row.status == "OK" for row in load.rows["healthy"]) >= 20
+
+
+async def test_a_phase_ends_even_if_it_never_has_enough_answers() -> None:
+    load = Load(FrontAsker(Client(), 1.0), ["down"])
+    stage = stage_of(load, seconds=0.01, least=20)
+    async with load.at(rate=100.0):
+        await asyncio.wait_for(stage.collect("healthy"), 10)
+    assert all(row.status == "RESOURCE_EXHAUSTED" for row in load.rows["healthy"])
+
+
+def stage_of(load: Load, seconds: float, least: int) -> Stage:
+    """Returns a stage with a load and no cluster."""
+    return Stage(
+        cluster=cast(LocalCluster, None),
+        asking=FrontAsker(Client(), 1.0),
+        load=load,
+        questions=[],
+        front_metrics="",
+        seconds=seconds,
+        say=lambda _: None,
+        proxy=Proxy(0),
+        stranger="",
+        index=Path(),
+        shape=Shape(least=least),
+    )
+
+
+@pytest.mark.parametrize("every", [SCENARIOS, attacks(), fairness.scenarios()])
+def test_scenarios_have_unique_names_and_criteria(every: tuple[Scenario, ...]) -> None:
+    assert len({scenario.name for scenario in every}) == len(every)
+    assert all(scenario.criteria for scenario in every)
+
+
+def test_every_scenario_of_attacks_has_its_attack() -> None:
+    names = {each.name for each in (*attacks(), *fairness.scenarios())}
+    assert names - {"leave-watches", "leave-half-sent", "soak"} <= set(ATTACKS)
+
+
+def test_fairness_is_judged_by_turns_and_by_goodput() -> None:
+    polite = [Row(0.0, 0.3)] * 9 + [failed("RESOURCE_EXHAUSTED")]
+    phases = {fairness.ALONE: [Row(0.0, 0.1)], fairness.BESIDE: polite}
+    marks = {"beside, outcome OK": 91.0, "beside no names, outcome OK": 100.0}
+    seen = Observed({**phases, fairness.UNNAMED_PHASE: []}, marks)
+    assert fairness.median_within(3.1)(seen).holds
+    assert not fairness.median_within(2.9)(seen).holds
+    assert fairness.answered(0.9)(seen).holds
+    assert not fairness.answered(0.95)(seen).holds
+    assert fairness.has_turns(9)(seen).holds
+    assert not fairness.has_turns(8)(seen).holds
+    assert fairness.goodput_kept(1.0)(seen).holds
+    assert not fairness.goodput_kept(1.01)(seen).holds

@@ -1,0 +1,27 @@
+"""Figures of txtai's cluster, and Winnow's beside them."""
+
+import pytest
+
+from bench.scenarios.rows import Row, failed
+from bench.txtai import beside, figures
+
+LOST = failed("late")
+
+
+def test_figures_omit_the_waiting_and_latencies_without_answers() -> None:
+    rows = {"waiting": [LOST], "healthy": [Row(0.0, 0.1), LOST], "killed": [LOST]}
+    found = figures(rows)
+    assert found["healthy"] == pytest.approx(
+        {"questions": 2, "availability": 0.5, "p50_ms": 100.0, "p99_ms": 100.0}
+    )
+    assert found["killed"] == {"questions": 1, "availability": 0.0}
+    assert "waiting" not in found
+
+
+def test_the_matching_phases_of_winnow_are_shown_if_they_are_there() -> None:
+    results = {"stop-shard": {"phases": {"healthy": {"questions": 1}, "without": {"questions": 2}}}}
+    assert list(beside(results)) == [
+        ("healthy, before stopped", {"questions": 1}),
+        ("stopped", {"questions": 2}),
+    ]
+    assert list(beside({})) == []
