@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import random
 import time
 from collections.abc import AsyncIterator
@@ -10,13 +11,14 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from winnow.bundle import Bundle
+from winnow.bundle import Bundle, load_bundle
 from winnow.cli.local.cluster import shard_directories
 from winnow.client.messages import AnswerClient
 from winnow.content_node.admission import AdmittedSearcher
 from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.reader import open_reader
 from winnow.content_node.reader.pool import ReaderPool
+from winnow.content_node.reader.reader import Reader
 from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.servicer import SERVICE as SHARD_SERVICE
 from winnow.content_node.servicer import ShardServicer
@@ -25,7 +27,7 @@ from winnow.domain.question import ReadScope
 from winnow.heads.local import LocalHeads
 from winnow.heads.metrics import HeadCacheMetrics
 from winnow.heads.store import open_store
-from winnow.inference.encoder import open_question_encoder
+from winnow.inference.encoder import Encoder, open_question_encoder
 from winnow.inference.fair_threads import FairThreads
 from winnow.inference.local import LocalTextEncoder
 from winnow.policy.kept import MIB
@@ -121,6 +123,24 @@ async def running(
         yield Running(client, nodes, registry)
 
 
+# models hold no state of a question, so that all clusters of these tests share them
+
+
+@functools.cache
+def _tokenizer(bundle: Path) -> Tokenizer:
+    return Tokenizer(load_bundle(bundle).tokenizer)
+
+
+@functools.cache
+def _reader(bundle: Path) -> Reader:
+    return open_reader(load_bundle(bundle), _tokenizer(bundle).special)
+
+
+@functools.cache
+def _encoder(bundle: Path, states: bool) -> Encoder:
+    return open_question_encoder(load_bundle(bundle), _tokenizer(bundle).special, states=states)
+
+
 async def _node(
     path: Path, bundle: Bundle, exact: bool, tracer: Tracer, stack: contextlib.AsyncExitStack
 ) -> Node:
@@ -128,7 +148,7 @@ async def _node(
     metrics = NodeMetrics(registry)
     pool = ReaderPool(2, 2, metrics)
     stack.callback(pool.close)
-    reader = open_reader(bundle, Tokenizer(bundle.tokenizer).special)
+    reader = _reader(bundle.directory)
     pace = Pace(2.0, time.monotonic)
     view = view_of(open_shard(path, 128, exact))
     searcher = LocalSearcher(view, reader, bundle, pool, pace, metrics)
@@ -156,8 +176,8 @@ async def _front(
     looks: DiscoverySettings,
 ) -> str:
     metrics = FrontMetrics(registry)
-    tokenizer = Tokenizer(bundle.tokenizer)
-    model = open_question_encoder(bundle, tokenizer.special, states=store is not None)
+    tokenizer = _tokenizer(bundle.directory)
+    model = _encoder(bundle.directory, store is not None)
     encodings = CacheMetrics(registry, "winnow_front_encoding_cache", "encoded texts")
     text_encoder = CachedTextEncoder(LocalTextEncoder(model, 2), MIB, encodings)
     encoder = QuestionEncoder(bundle, tokenizer, text_encoder)
