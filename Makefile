@@ -38,12 +38,12 @@ $(STAMP): pyproject.toml deploy/check_tools.sh
 	@$(INSTALL) --editable '.[dev]'
 	@touch $@
 
-setup: $(STAMP) ## Make the virtual environment and install everything that serving and testing need
+setup: $(STAMP) ## Create the virtual environment and install what serving and testing need
 
 demo: $(STAMP) ## Index the demo corpus, start a front and three content nodes, ask, serve (ONCE=1: exit; LISTEN=HOST:PORT)
 	@$(BIN)/winnow demo $(if $(ONCE),--once) $(addprefix --listen ,$(or $(LISTEN),$(if $(ONCE),127.0.0.1:0)))
 
-test: ## Run every check and every test (MODELS=: leave out those that need PyTorch)
+test: ## Run every check and every test (MODELS=: without those that need PyTorch)
 	@rm -rf $(SKIPPED)
 	$(call say,'1 of 2: serving')
 	@$(MAKE) --no-print-directory test-serving
@@ -52,21 +52,21 @@ test: ## Run every check and every test (MODELS=: leave out those that need PyTo
 	$(call say,'skipped tests and what they need')
 	@cat $(SKIPPED)/*.txt | grep . || echo '    0'
 
-test-serving: $(STAMP) format-check lint types proto-check ## Check and test all but what needs PyTorch
+test-serving: $(STAMP) format-check lint types proto-check ## Run the checks and tests that need no PyTorch
 	$(call say,'tests: a dot each (a process for each core)')
 	@$(PYTEST) -n auto --maxprocesses 4 --dist loadfile --ignore=tests/models --skipped-to $(SKIPPED)/serving.txt
 
-test-models: $(TORCH_STAMP) types-models ## Check and test what needs PyTorch
+test-models: $(TORCH_STAMP) types-models ## Run the checks and tests that need PyTorch
 	$(call say,'tests of models: a line for each file')
 	@$(PYTEST) --verbose tests/models --skipped-to $(SKIPPED)/models.txt
 
-fuzz: $(STAMP) ## Run the property tests again and again from random seeds (MINUTES=10, TESTS=tests)
+fuzz: $(STAMP) ## Run the property tests repeatedly from random seeds (MINUTES=10, TESTS=tests)
 	$(call say,'property tests of $(TESTS) from random seeds (MINUTES=$(MINUTES))')
 	@until=$$(($$(date +%s) + 60 * $(MINUTES))); while [ $$(date +%s) -lt $$until ]; do \
 	    $(PYTEST) -n auto --maxprocesses 4 -m hypothesis --hypothesis-profile=fuzz $(TESTS) \
 	        || { [ $$? -ne 1 ] || cat tests/found_by_fuzz.txt; exit 1; }; done
 
-busy: $(STAMP) ## Run the tests beside two busy loops and count the runs that pass (RUNS=20, TESTS=tests)
+busy: $(STAMP) ## Run the tests beside two busy loops and count passing runs (RUNS=20, TESTS=tests)
 	@sh tests/busy.sh $(BIN)/python $(RUNS) $(TESTS)
 
 format-check: $(STAMP)
@@ -77,25 +77,25 @@ lint: $(STAMP) ## Lint
 	$(call say,'lint')
 	@$(BIN)/ruff check .
 
-format: $(STAMP) ## Format the code and mend what the linter can
+format: $(STAMP) ## Format the code and apply the linter's fixes
 	@$(BIN)/ruff check --fix --quiet . || true
 	@$(BIN)/ruff format .
 
-types: $(STAMP) ## Check types (mypy --strict) of all but what needs PyTorch
+types: $(STAMP) ## Check types (mypy --strict) of code that needs no PyTorch
 	$(call say,'types (a minute if nothing was checked before)')
 	@$(BIN)/mypy client/hatch_build.py proto winnow bench deploy tests $(NEEDS_TORCH:%=--exclude '^%')
 
-types-models: $(TORCH_STAMP) ## Check types of what needs PyTorch
+types-models: $(TORCH_STAMP) ## Check types of code that needs PyTorch
 	$(call say,'types of models (a minute if nothing was checked before)')
 	@$(BIN)/mypy $(NEEDS_TORCH)
 
 proto: $(STAMP) ## Regenerate the stubs in winnow/v1 from proto/
 	@sh proto/generate.sh $(BIN)/python
 
-api: $(STAMP) ## Write docs/api.md from the comments of proto/
+api: $(STAMP) ## Write docs/api.md from the comments in proto/
 	@$(BIN)/python proto/reference.py docs/api.md
 
-proto-check: $(STAMP) ## Check the protos: stubs are fresh, lint, nothing breaks callers of the last release
+proto-check: $(STAMP) ## Check the protos: fresh stubs, lint, compatibility with the last release
 	$(call say,'protos')
 	@rm -rf var/stubs && mkdir -p var/stubs && sh proto/generate.sh $(BIN)/python var/stubs
 	@for stub in var/stubs/winnow/v1/*; do \
@@ -104,7 +104,7 @@ proto-check: $(STAMP) ## Check the protos: stubs are fresh, lint, nothing breaks
 	@$(BIN)/buf lint
 	@$(BIN)/buf breaking --against $(RELEASED)
 
-proto-released: $(STAMP) ## Take the protos as they are for those of the last release
+proto-released: $(STAMP) ## Record the present protos as those of the last release
 	@$(BIN)/buf build --exclude-source-info --output $(RELEASED)
 
 models: $(TORCH_STAMP) ## Install what training needs (PyTorch, transformers, onnx)
@@ -114,13 +114,13 @@ $(TORCH_STAMP): $(STAMP)
 	@$(INSTALL) --editable '.[dev,models]'
 	@touch $@
 
-lock: $(STAMP) ## Write requirements.lock, which the image is built from (UPGRADE=1: newest versions)
+lock: $(STAMP) ## Write requirements.lock for the image (UPGRADE=1: newest versions)
 	@$(INSTALL) uv==0.13.9
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	    $(IMAGE_EXTRAS:%=--extra %) --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade) \
 	    --output-file requirements.lock pyproject.toml
 
-sbom: $(STAMP) ## Write var/sbom.json (CycloneDX): what the image is built from, with checksums
+sbom: $(STAMP) ## Write var/sbom.json (CycloneDX): the image's packages with checksums
 	@$(INSTALL) cyclonedx-bom==7.5.0
 	@mkdir -p var
 	@$(BIN)/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --mc-type application \
@@ -128,9 +128,9 @@ sbom: $(STAMP) ## Write var/sbom.json (CycloneDX): what the image is built from,
 	    || { cat var/sbom.log; exit 1; }
 	@echo var/sbom.json
 
-audit: $(STAMP) ## Look up what is known against what the image is built from (asks the public index)
+audit: $(STAMP) ## Look up known vulnerabilities of the image's packages (asks the public index)
 	@$(INSTALL) pip-audit==2.10.1
 	@$(BIN)/pip-audit --requirement requirements.lock --require-hashes --disable-pip --strict
 
-clean: ## Remove the virtual environment and everything that was built
+clean: ## Remove the virtual environment and all build results
 	@rm -rf $(VENV) var .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -49,7 +49,7 @@ _SHOWN = (
 _VARIABLE = re.compile(r"[A-Z_]+=\S*$")
 _FENCE = re.compile(r"( *)```(\w*)")
 _INDENT = "    "
-_SPAN = re.compile(r"`((?:winnow|python|make) [^`]+)`(?! at commit `)")
+_SPAN = re.compile(r"`((?:winnow|python|make) [^`\n]+)`(?!\s+at\s+commit\s+`)")
 
 
 class Kind(Enum):
@@ -160,9 +160,8 @@ def commands(block: Block) -> Iterator[Command]:
 def spans(page: str) -> Iterator[Command]:
     """Commands, or the beginnings of some, that the sentences of a page name; none of old commits."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    for number, line in enumerate(text.splitlines(), start=1):
-        for span in _SPAN.findall(line):
-            yield Command(page, number, _words(span))
+    for span in _SPAN.finditer(text):
+        yield Command(page, text.count("\n", 0, span.start()) + 1, _words(span[1]))
 
 
 def _words(line: str) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
-{{/* Names that fronts may be called by over HTTP: none where keys allow any, else those of the
+{{/* Host names that fronts accept over HTTP: none if keys allow any, else those of the
      Service, and those that were given. */}}
 {{- define "winnow.hosts" -}}
 {{- if or .Values.front.http.hosts (not .Values.keys.secretName) -}}
@@ -36,7 +36,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if and .Values.feed.enabled (or .Values.nats.enabled .Values.feed.journal .Values.feed.journalSecretName) -}}true{{- end -}}
 {{- end -}}
 
-{{/* Seconds from SIGTERM to the end: serving on, calls in hand, and two to spare. */}}
+{{/* Seconds from SIGTERM to the end: lingering, calls in progress, and two to spare. */}}
 {{- define "winnow.grace" -}}
 {{- add .linger 10 2 -}}
 {{- end -}}
@@ -44,8 +44,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- define "winnow.pod" -}}
 serviceAccountName: {{ include "winnow.name" . }}
 automountServiceAccountToken: false
-# or a Service called winnow-front would put WINNOW_FRONT_PORT into the environment, and a process
-# that is given a setting nobody has does not start
+# else a Service called winnow-front would set WINNOW_FRONT_PORT, and a process with an unknown
+# setting does not start
 enableServiceLinks: false
 {{- with .Values.image.pullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
@@ -72,19 +72,19 @@ envFrom:
 {{- end }}
 {{- end -}}
 
-{{/* Health by gRPC: whether it serves, and whether it answers at all. */}}
+{{/* Health by gRPC: readiness and liveness. */}}
 {{- define "winnow.probes" -}}
 readinessProbe:
   grpc: {port: {{ . }}}
   periodSeconds: 2
   timeoutSeconds: 2
-# a content node answers at once, while it loads too; the others once they have loaded
+# a content node answers at once, also while it loads; the others after loading
 startupProbe:
   grpc: {port: {{ . }}, service: live}
   periodSeconds: 2
   timeoutSeconds: 2
   failureThreshold: 60
-# a minute without a word: a process that is only busy is not killed
+# a minute without a reply: a process that is only busy is not killed
 livenessProbe:
   grpc: {port: {{ . }}, service: live}
   periodSeconds: 10
@@ -92,19 +92,19 @@ livenessProbe:
   failureThreshold: 6
 {{- end -}}
 
-{{/* What proxies are told of the gRPC ports. */}}
+{{/* Protocol of the gRPC ports, for proxies. */}}
 {{- define "winnow.protocol" -}}
 {{- ternary "https" "kubernetes.io/h2c" (ne .Values.tls.secretName "") -}}
 {{- end -}}
 
-{{/* Variables of a process whose settings have this prefix. */}}
+{{/* Variables of a process, by the prefix of its settings. */}}
 {{- define "winnow.tls" -}}
 - {name: {{ .prefix }}_TLS_CERT, value: /tls/tls.crt}
 - {name: {{ .prefix }}_TLS_KEY, value: /tls/tls.key}
 {{- if .clients }}
 - {name: {{ .prefix }}_TLS_CLIENT_CA, value: /tls/ca.crt}
 {{- end }}
-# probes of Kubernetes speak no TLS
+# Kubernetes' probes do not speak TLS
 - {name: {{ .prefix }}_HEALTH_LISTEN, value: "0.0.0.0:9101"}
 {{- end -}}
 
