@@ -52,6 +52,14 @@ _INDENT = "    "
 _SPAN = re.compile(r"`((?:winnow|python|make) [^`\n]+)`(?!\s+at\s+commit\s+`)")
 
 
+_PATH = re.compile(
+    r"`((?:winnow|stateless|content_node|encoder_node|head_node|models|bench|deploy|tests|proto|bundles"
+    r"|docs|client)/[\w./*{},-]*)`(?!\s+at\s+commit\s+`)"
+)
+_LINK = re.compile(r"\]\(([^)#\s:]*)(?:#([\w-]+))?\)")
+_HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
+
+
 class Kind(Enum):
     SHELL = "shell"
     PYTHON = "Python"
@@ -162,6 +170,31 @@ def spans(page: str) -> Iterator[Command]:
     text = (ROOT / page).read_text(encoding="utf-8")
     for span in _SPAN.finditer(text):
         yield Command(page, text.count("\n", 0, span.start()) + 1, _words(span[1]))
+
+
+def named_paths(page: str) -> list[str]:
+    """Paths of the repository that the sentences of a page name; none of old commits."""
+    return _PATH.findall((ROOT / page).read_text(encoding="utf-8"))
+
+
+def alternatives(path: str) -> list[str]:
+    """Paths for which a path with braces stands, as a shell expands it."""
+    before, brace, rest = path.partition("{")
+    if not brace:
+        return [path]
+    choices, _, after = rest.partition("}")
+    return [f"{before}{choice}{after}" for choice in choices.split(",")]
+
+
+def links(page: str) -> list[tuple[str, str]]:
+    """Links of a page to files of the repository and to headings: path and heading."""
+    return _LINK.findall((ROOT / page).read_text(encoding="utf-8"))
+
+
+def headings(page: Path) -> set[str]:
+    """Names by which links know the headings of a page."""
+    found = _HEADING.findall(page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in found}
 
 
 def _words(line: str) -> tuple[str, ...]:

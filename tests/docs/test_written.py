@@ -12,8 +12,12 @@ from written import (
     Block,
     Command,
     Kind,
+    alternatives,
     blocks,
     commands,
+    headings,
+    links,
+    named_paths,
     spans,
     written,
     written_commands,
@@ -65,6 +69,28 @@ def test_every_command_of_ours_can_be_parsed(command: Command) -> None:
     rule = rule_of(command)
     if rule is None or rule.how is not How.SHELL:
         parse(command)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_file_that_a_page_names_exists(page: str) -> None:
+    missing = [path for path in named_paths(page) if not exists(path)]
+    assert not missing, "correct the path, or name the commit that has it"
+
+
+def exists(path: str) -> bool:
+    """Whether a path of the repository, or a pattern of several, leads to a file or folder."""
+    roots = (ROOT, ROOT / "proto")
+    return any(any(root.glob(each)) for each in alternatives(path.rstrip("/")) for root in roots)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_of_a_page_leads_to_a_heading_or_a_file(page: str) -> None:
+    broken = []
+    for target, heading in links(page):
+        there = (ROOT / page).parent / target if target else ROOT / page
+        if not there.exists() or (heading and heading not in headings(there)):
+            broken.append(f"{target}#{heading}")
+    assert not broken
 
 
 def test_no_script_hides_a_module_of_the_standard_library() -> None:
