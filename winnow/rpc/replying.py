@@ -1,4 +1,4 @@
-"""Waiting for the reply of a call, so that one that is given up leaves nothing behind.
+"""Waits for the reply of a call, so that a call that is given up leaves nothing behind.
 
 This file alone uses `_cython_call` of grpc.aio, which is not public. Tried with grpcio
 1.85; `tests/winnow/test_replying.py` fails by name when it moves.
@@ -6,7 +6,9 @@ This file alone uses `_cython_call` of grpc.aio, which is not public. Tried with
 
 import asyncio
 from collections.abc import Awaitable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
+
+import grpc
 
 Reply = TypeVar("Reply")
 _WHY = "nobody waits for it any more"
@@ -15,29 +17,24 @@ _WHY = "nobody waits for it any more"
 async def until_replied(call: Awaitable[Reply]) -> Reply:
     """The reply of a call with one reply; raises what the call raises.
 
-    If whoever waits is cancelled, so is the call. gRPC (up to 1.85, grpc #43360) keeps a kilobyte
-    for ever for each call whose waiting task is cancelled, so that one waits until the call has
-    ended underneath it.
+    If the waiting task is cancelled, so is the call. gRPC (up to 1.85, grpc #43360) keeps a
+    kilobyte for ever for each call that is awaited when its task is cancelled. So the call is
+    awaited only once it has ended.
     """
-    reply = asyncio.ensure_future(call)
+    ended = asyncio.Event()
+    cast("grpc.aio.Call", call).add_done_callback(lambda _: ended.set())
     try:
-        return await asyncio.shield(reply)
+        await ended.wait()
     except asyncio.CancelledError:
-        reply.add_done_callback(_forget)
         _end(call)
         raise
+    return await call
 
 
 def _end(call: Any) -> None:
-    """As `call.cancel()`, which would cancel the waiting task, too."""
+    """Cancels a call, but no task that awaits it, as `call.cancel()` would."""
     underneath = getattr(call, "_cython_call", None)
     if underneath is None:  # a call with interceptors has several
         call.cancel()
     elif not underneath.done():
         underneath.cancel(_WHY)
-
-
-def _forget(reply: "asyncio.Future[Any]") -> None:
-    """Takes note of an error that nobody waits for."""
-    if not reply.cancelled():
-        reply.exception()
