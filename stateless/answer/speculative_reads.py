@@ -60,10 +60,11 @@ class SpeculativeReads:
 
     def in_hand(self, shard: int, hits: Sequence[Hit]) -> list[Reading]:
         """The readings so far of a read that has failed, or was given up."""
-        own: tuple[list[Read], Collection[_Task | None]]
-        own = [], [self._take(shard, hit) for hit in hits]
-        sent, ahead = self._needed.pop(shard, own)
-        return [reading for part in (*sent, *_answered(ahead)) for reading in part.readings]
+        sent, ahead = self._needed.pop(shard, ([], ()))
+        tasks = [*ahead, *filter(None, (self._take(shard, hit) for hit in hits))]
+        for task in tasks:
+            task.cancel()
+        return [reading for part in (*sent, *_answered(tasks)) for reading in part.readings]
 
     @property
     def in_vain(self) -> int:
@@ -111,7 +112,7 @@ def _together(parts: Sequence[Read]) -> Read:
     )
 
 
-def _answered(tasks: Iterable[_Task | None]) -> list[Read]:
+def _answered(tasks: Iterable[_Task]) -> list[Read]:
     """The results of the tasks that have one."""
-    ended = [task for task in tasks if task and task.done() and not task.cancelled()]
+    ended = [task for task in tasks if task.done() and not task.cancelled()]
     return [task.result() for task in ended if task.exception() is None]

@@ -66,6 +66,16 @@ async def test_what_is_read_ahead_ends_with_the_question() -> None:
     assert not shard.go_on.is_set()
 
 
+async def test_a_read_that_is_given_up_before_it_began_ends_with_the_question() -> None:
+    shard = Shard()
+    with SpeculativeReads(shard.send, [(0, B)]) as ahead:
+        await ahead.read(0, [A])
+        await happens(lambda: "b" in shard.begun)
+        assert ahead.in_hand(0, [B]) == []
+    await shard.all_ended()
+    assert not shard.go_on.is_set()
+
+
 async def test_a_passage_that_could_not_be_read_ahead_in_time_is_read_again() -> None:
     shard = Shard()
     shard.go_on.set()
