@@ -16,7 +16,7 @@ from winnow.packaged import demo_corpus
 from winnow.security.metrics import CertificateMetrics
 from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.heads.metrics import HeadMetrics
-from winnow.stateless.http.metrics import HttpMetrics
+from winnow.stateless.http.connection_limiter import HttpMetrics
 from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from winnow.telemetry.endpoint import describe_process
 from winnow.telemetry.metrics import (

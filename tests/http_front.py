@@ -33,8 +33,7 @@ from winnow.stateless.composing.http import serve_http
 from winnow.stateless.early_rejection import EarlyRejection
 from winnow.stateless.encoding import TokenisedQuestion
 from winnow.stateless.http.answers import answer_calls
-from winnow.stateless.http.call import HttpOperation
-from winnow.stateless.http.endpoint import Gate
+from winnow.stateless.http.call import Gate, HttpOperation
 from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.stateless.settings import FrontSettings
 from winnow.telemetry.metrics import RpcMetrics

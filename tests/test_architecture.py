@@ -98,7 +98,6 @@ PURE = [
     "stateless/http/connection_limiter.py",
     "stateless/http/headers.py",
     "stateless/http/hosts.py",
-    "stateless/http/readiness.py",
     "stateless/showing/core.py",
     "stateless/showing/work.py",
     "encoder_node/admission.py",

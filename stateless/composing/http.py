@@ -7,15 +7,13 @@ from winnow.rpc.service import Listener
 from winnow.security.serving import http_context
 from winnow.stateless.composing.front import Front, Part
 from winnow.stateless.http.app import application
-from winnow.stateless.http.connection_limiter import ConnectionLimiter
+from winnow.stateless.http.connection_limiter import ConnectionLimiter, HttpMetrics
 from winnow.stateless.http.docs import docs
 from winnow.stateless.http.endpoint import Edge
 from winnow.stateless.http.hosts import names_of
 from winnow.stateless.http.json_text import JsonText
-from winnow.stateless.http.metrics import HttpMetrics
 from winnow.stateless.http.outside import Outside
-from winnow.stateless.http.probes import probes
-from winnow.stateless.http.readiness import Readiness
+from winnow.stateless.http.probes import Readiness, probes
 from winnow.stateless.http.server import HttpServer
 from winnow.stateless.page.routes import routes
 from winnow.telemetry.endpoint import describe_process
@@ -28,7 +26,13 @@ def serve_http(front: Front) -> Part:
     aside = FairThreads(1, "json")
     front.stack.callback(aside.close)
     boundary = front.boundary
-    edge = Edge(gate, boundary.finished, JsonText(aside), readiness, boundary.tracer)
+    edge = Edge(
+        gate=gate,
+        finished=boundary.finished,
+        json=JsonText(aside),
+        readiness=readiness,
+        tracer=boundary.tracer,
+    )
     further = probes(readiness, registry, gate)
     if settings.http_pages:
         further += [*docs(front.calls, running_version()), *routes()]
@@ -39,5 +43,7 @@ def serve_http(front: Front) -> Part:
     app = Outside(application(front.calls, edge, further), readiness, is_ours, metrics)
     certificates = front.access.secured.certificates
     tls = http_context(certificates) if certificates else None
-    server = HttpServer(app, readiness, ConnectionLimiter(settings.http_connections, metrics), tls)
+    server = HttpServer(
+        app, readiness, ConnectionLimiter(settings.http_connections, metrics), tls=tls
+    )
     return Part(servers=[Listener(server, settings.http_listen)])

@@ -1,4 +1,4 @@
-"""Connections as they come, before anything is known of them. Knows no TLS and no HTTP."""
+"""Accepts connections. Knows no TLS and no HTTP."""
 
 import asyncio
 import socket
@@ -19,7 +19,7 @@ class Acceptor:
     """Listens on a port."""
 
     def __init__(self, address: Address, came: Callable[[socket.socket], None]) -> None:
-        """`came` is given each connection. Raises OSError if the address cannot be bound."""
+        """Calls `came` with each connection. Raises OSError if the address cannot be bound."""
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
         both = address.host == "::" and socket.has_dualstack_ipv6()
         self._listening = socket.create_server(
@@ -32,11 +32,11 @@ class Acceptor:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port that it listens on."""
         return int(self._listening.getsockname()[1])
 
     def close(self) -> None:
-        """Takes no more; may be called again."""
+        """Accepts no more; may be called again."""
         if self._later is not None:
             self._later.cancel()
         if self._listening.fileno() >= 0:
@@ -47,7 +47,7 @@ class Acceptor:
         self._loop.add_reader(self._listening, self._accept)
 
     def _accept(self) -> None:
-        """Takes a few: others wait until what is under way had its turn."""
+        """Accepts a few: further ones wait until requests in hand had their turn."""
         for _ in range(_AT_ONCE):
             try:
                 opened, _ = self._listening.accept()

@@ -1,4 +1,4 @@
-"""`/v1/answer` and `/v1/answers`: convert, call, convert."""
+"""`/v1/answer` and `/v1/answers`: convert requests, call the answer core, convert answers."""
 
 import asyncio
 import time
@@ -14,65 +14,63 @@ from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
 from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.http.call import ESCAPED, HttpOperation, Refusal, Until
+from winnow.stateless.http.headers import in_time
 from winnow.stateless.http.packed_answers import PackedReply, SeveralReplies
-from winnow.stateless.http.patience import in_time
 from winnow.stateless.http.problems import problem_of
 from winnow.v1 import answer_pb2, http_pb2
 
 _log = structlog.get_logger("stateless.http")
 MOST_QUESTIONS = 100
-"""Of a request."""
+"""Most questions of a request."""
 _LARGEST = 16 * KIB * ESCAPED
 _LARGEST_OF_MANY = 256 * KIB * ESCAPED
 _AT_ONCE = 4
-"""Questions of a request that are asked at the same time: the others would be refused, or take the
-places of other callers."""
+"""Questions of a request that are asked at the same time. More would be refused, or take the places
+of other callers."""
 ONE_OF_MANY = "AnswerOfMany"
-"""What metrics call a question of `Answers`, which as a call is well if all its questions fail."""
+"""Name in metrics of a question of `Answers`, a call that succeeds even if all questions fail."""
 PartFinished = Callable[[str, str, float], None]
-"""Told of every question of several: what it is called, its gRPC status, its seconds."""
+"""Called after every question of several with its name, its gRPC status, and its seconds."""
 
 
 def answer_calls(
     core: AnswerCore, seconds: float, refusal: Refusal, finished: PartFinished
 ) -> list[HttpOperation]:
-    """The answer core behind HTTP.
+    """The operations of the answer core.
 
     Args:
-        core: answers.
+        core: answers questions.
         seconds: for a question whose caller sets no deadline.
-        refusal: says whom it refuses before a question is read.
-        finished: counts the questions of a request that has several.
+        refusal: says which client is refused before its question is read.
+        finished: is called after each question of a request that has several.
 
     """
     return [
         HttpOperation(
-            "Answer",
-            "POST",
-            "/v1/answer",
-            "Answers one question.",
-            "ask",
-            partial(_answer, core),
-            answer_pb2.AnswerRequest,
-            answer_pb2.AnswerResponse,
-            seconds,
-            _LARGEST,
-            refusal,
+            name="Answer",
+            path="/v1/answer",
+            about="Answers one question.",
+            scope="ask",
+            run=partial(_answer, core),
+            request=answer_pb2.AnswerRequest,
+            response=answer_pb2.AnswerResponse,
+            seconds=seconds,
+            largest=_LARGEST,
+            refusal=refusal,
         ),
         HttpOperation(
-            "Answers",
-            "POST",
-            "/v1/answers",
-            f"Answers up to {MOST_QUESTIONS} questions, {_AT_ONCE} at a time. One that fails has a "
-            "problem in the place of its answer; the others stay. The time that a caller allows is "
-            "for all of them together.",
-            "ask",
-            partial(_answers, core, finished),
-            http_pb2.AnswersRequest,
-            http_pb2.AnswersResponse,
-            seconds,
-            _LARGEST_OF_MANY,
-            refusal,
+            name="Answers",
+            path="/v1/answers",
+            about=f"Answers up to {MOST_QUESTIONS} questions, {_AT_ONCE} at a time. One that fails "
+            "has a problem in the place of its answer; the others stay. The time that a caller "
+            "allows is for all of them together.",
+            scope="ask",
+            run=partial(_answers, core, finished),
+            request=http_pb2.AnswersRequest,
+            response=http_pb2.AnswersResponse,
+            seconds=seconds,
+            largest=_LARGEST_OF_MANY,
+            refusal=refusal,
             calls=lambda message: len(message.requests),
         ),
     ]

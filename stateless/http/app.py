@@ -1,4 +1,4 @@
-"""The ASGI application of a front: its calls, and what every service has beside them."""
+"""The ASGI application of a front: its calls, and the errors of paths that it does not serve."""
 
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
@@ -13,29 +13,51 @@ from starlette.types import ASGIApp
 from winnow.errors import NotFoundError, WinnowError
 from winnow.quoting import quoted
 from winnow.rpc import request_id
-from winnow.stateless.http.absent import absent
 from winnow.stateless.http.call import HttpOperation
 from winnow.stateless.http.endpoint import Edge, Endpoint
 from winnow.stateless.http.problems import HttpRefusedError, response_of
+
+_FEED = "--feed-listen and --http-feed (or WINNOW_FRONT_HTTP_FEED=true)"
+_HEADS = "--heads or --head-servers"
+_PAGES = "HTTP pages, which --no-http-pages switches off"
+_NEEDS = {
+    "/v1/answer": "--shards",
+    "/v1/answers": "--shards",
+    "/v1/predict": _HEADS,
+    "/v1/heads": _HEADS,
+    "/v1/passages": _FEED,
+    "/v1/passages:delete": _FEED,
+    "/": _PAGES,
+    "/docs": _PAGES,
+    "/openapi.json": _PAGES,
+}
+"""What a front needs to serve each path."""
+
+
+def absent(path: str) -> str:
+    """The detail of a 404; names the setting that serves the path, if there is one."""
+    if needs := _NEEDS.get(path):
+        return f"this front does not serve {quoted(path)}: it needs {needs}"
+    return f"there is nothing at {quoted(path)} here: see /docs"
 
 
 def application(
     calls: Iterable[HttpOperation], edge: Edge, further: Sequence[BaseRoute]
 ) -> ASGIApp:
-    """Serves calls by their paths; `further` are routes of other kinds."""
+    """Serves operations by their paths; `further` are routes of other kinds."""
     routes = [
         Route(call.path, Endpoint(call, edge), methods=[call.verb], name=call.name)
         for call in calls
     ]
     handlers = {HTTPException: _of_routing, Exception: _of_mistake}
     app = Starlette(routes=[*routes, *further], exception_handlers=handlers)
-    # /livez/ is nothing: behind a proxy that ends TLS, a redirect would lead out of it, to http://
+    # /livez/ is not served: behind a proxy that ends TLS, a redirect would lead out of it, to http://
     app.router.redirect_slashes = False
     return app
 
 
 async def _of_routing(request: Request, error: Exception) -> Response:
-    """What is said of a path that is not there, or takes another method."""
+    """The error of a path that does not exist, or takes another method."""
     assert isinstance(error, HTTPException)
     status, path = HTTPStatus(error.status_code), quoted(request.url.path)
     told: WinnowError = HttpRefusedError(status, "request", error.detail)

@@ -1,4 +1,4 @@
-"""A call that a front takes by HTTP: the mirror of a gRPC call."""
+"""An operation of the HTTP interface: the mirror of a gRPC call."""
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -10,23 +10,30 @@ from winnow.deadline import Deadline
 from winnow.errors import WinnowError
 
 Until = Callable[[], Deadline]
-"""The deadline of what is begun now: of the whole request, if its caller set one."""
+"""The deadline of a call that begins now; that of the whole request, if its caller set one."""
 
 
 class LongReply(Protocol):
-    """A response of which only parts are messages."""
+    """A response whose answers are serialised already."""
 
     def text(self) -> bytes:
-        """Its JSON. May take long: to be called in a thread."""
+        """The response as JSON. Call it in a thread: it may take long."""
 
 
 Run = Callable[[Any, Until, str], Coroutine[Any, Any, Message | LongReply]]
-"""From a request message, its deadline and the key of its client to the response."""
+"""Serves a call: from a request message, its deadline and the client's key to the response."""
 Refusal = Callable[[str], WinnowError | None]
 """Why a client is refused now, by its key; None if it is not."""
 
+Gate = Callable[..., str]
+"""`gate(scope, headers, calls=1, begun=0)` gives a caller's key, for fair sharing.
+
+It raises a WinnowError if the caller lacks the scope, or may not make `calls` further calls beside
+the `begun` ones that were counted before.
+"""
+
 ESCAPED = 2
-"""Bytes that JSON takes for one of a protobuf message, at most: as escapes such as \\u00e4."""
+"""Most bytes of JSON for a byte of a protobuf message, as in escapes like \\u00e4."""
 
 
 def _open(_client: str) -> WinnowError | None:
@@ -37,29 +44,29 @@ def _one(_request: object) -> int:
     return 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HttpOperation:
-    """One path of the interface."""
+    """One path of the interface, with its method."""
 
     name: str
     """The gRPC call that it mirrors, as metrics and logs name it."""
-    verb: str
-    """GET takes its request from the query, POST from a body."""
     path: str
     about: str
-    """What it does, in a sentence or two."""
+    """Its description, in a sentence or two."""
     scope: str
-    """What its caller must be allowed to do: ask, predict, feed or admin."""
+    """The scope that a caller's key needs: ask, predict, feed or admin."""
     run: Run
     request: type[Message]
     response: type[Message]
     seconds: float
-    """That it may take if its caller does not say."""
+    """Longest time for a caller that sets no deadline."""
+    verb: str = "POST"
+    """GET takes its request from the query, POST from a body."""
     largest: int = 0
-    """Bytes of a body."""
+    """Most bytes of a body."""
     refusal: Refusal = _open
-    """Asked before the body is read."""
+    """Is called before the body is read."""
     early: bool = False
     """Whether it is of use before the front is ready."""
     calls: Callable[[Any], int] = _one
-    """For how many calls a request counts, where callers may only make so many."""
+    """Number of calls that a request counts as, for the rate limits of keys."""

@@ -21,8 +21,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from winnow.stateless.http.connection_limiter import ConnectionLimiter
-from winnow.stateless.http.malformed import malformed
-from winnow.stateless.http.parsing import RationedConnection
+from winnow.stateless.http.parsing import RationedConnection, malformed
 
 KEY = "connection"
 """Where the state of an ASGI scope has the connection."""
@@ -41,54 +40,56 @@ class Requests:
 
 
 class HttpConnection(H11Protocol):
-    """uvicorn bounds the time between two requests, but not that of a request's headers."""
+    """A connection that reports to a `ConnectionLimiter`.
+
+    uvicorn bounds the time between two requests, but not that of a request's headers.
+    """
 
     def __init__(
-        self, crowd: ConnectionLimiter, config: Config, requests: Requests, age: float
+        self, limiter: ConnectionLimiter, config: Config, requests: Requests, age: float
     ) -> None:
-        """Joins the `crowd` and the `requests` that all connections of the server share.
-
-        `age`: seconds after which the connection is to end.
+        """`limiter` and `requests` are shared by all connections of the server; `age`: seconds
+        after which the connection is to end.
         """
         super().__init__(config, requests.state, {KEY: self})
         self._old_at = self.loop.time() + age
-        self._crowd, self._idle = crowd, False
+        self._limiter, self._idle = limiter, False
         self._arriving: asyncio.Task[Any]
         self.conn = self._events = RationedConnection()
         self._further: asyncio.Handle | None = None
-        """Of events that are there already."""
+        """Handling of events that have arrived already."""
 
     def arrive(self, opened: socket.socket, tls: ssl.SSLContext | None) -> None:
-        """Takes its place: over TLS before the handshake, which may not come to its end."""
+        """Counts the connection; over TLS before the handshake, which may never end."""
         made = self.loop.connect_accepted_socket(lambda: self, opened, ssl=tls)
         self._arriving = self.loop.create_task(made)
         self._arriving.add_done_callback(partial(self._arrived, opened))
-        self._crowd.came(self)
+        self._limiter.came(self)
 
     def _arrived(self, opened: socket.socket, arriving: asyncio.Task[Any]) -> None:
         if not arriving.cancelled():
             arriving.exception()  # most often of a handshake: the other side's mistake
         if self._arrives():
             opened.close()
-            self._crowd.left(self)
+            self._limiter.left(self)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Its first request may come."""
-        # or the body of a reply waits up to 40 ms for the client to confirm the headers; asyncio
-        # does so by itself for sockets that it opens
+        """Expects the first request."""
+        # else the body of a reply waits up to 40 ms until the client confirms the headers; asyncio
+        # sets this by itself for sockets that it opens
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
-        self._crowd.spoke(self)
+        self._limiter.spoke(self)
 
     def data_received(self, data: bytes) -> None:
-        """The first bytes after a reply are the beginning of the next request."""
+        """Takes the first bytes after a reply as the beginning of the next request."""
         if self._idle:
             self._idle = False
-            self._crowd.spoke(self)
+            self._limiter.spoke(self)
         super().data_received(data)
 
     def handle_events(self) -> None:
-        """Handles some, and the others when everybody else had their turn."""
+        """Handles some events, and the others after those of other connections."""
         self._events.again()
         super().handle_events()
         if self._events.interrupted and self._further is None and not self.transport.is_closing():
@@ -104,7 +105,7 @@ class HttpConnection(H11Protocol):
             self.transport.resume_reading()
 
     def send_400_response(self, _msg: str) -> None:
-        """Refuses what is no HTTP, unless a reply was begun: it may be in the body of a request."""
+        """Refuses bytes that are no HTTP, unless a reply was begun: they may be in a body."""
         if self.cycle is not None:  # it has no caller any more
             self.cycle.disconnected = True
             self.cycle.message_event.set()
@@ -114,28 +115,28 @@ class HttpConnection(H11Protocol):
         self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Gives its place back."""
+        """Frees its place."""
         super().connection_lost(exc)
-        self._crowd.left(self)
+        self._limiter.left(self)
 
     def began(self) -> None:
-        """The headers of a request are here."""
-        self._crowd.began(self)
+        """Notes that the headers of a request are here."""
+        self._limiter.began(self)
 
     def ended(self) -> None:
-        """Its reply was handed over."""
+        """Notes that the reply was handed over."""
         self._idle = True
-        self._crowd.ended(self)
+        self._limiter.ended(self)
 
     @property
     def old(self) -> bool:
-        """Whether its client should make another one."""
+        """Whether the client should open a new connection."""
         return self.loop.time() >= self._old_at
 
     @property
     def unsent(self) -> int:
         """Bytes that wait for the other side to take them."""
-        # over TLS asyncio tells only of what was not encrypted yet, and has no name for the rest
+        # over TLS asyncio counts bytes that are not encrypted yet, and has no name for the rest
         below = getattr(getattr(self.transport, "_ssl_protocol", None), "_transport", None)
         encrypted: int = below.get_write_buffer_size() if below is not None else 0
         return self.transport.get_write_buffer_size() + encrypted
@@ -148,14 +149,14 @@ class HttpConnection(H11Protocol):
             self.transport.close()
 
     def abort(self) -> None:
-        """Closes it at once, whatever has not been sent."""
+        """Closes it at once, even if bytes wait to be sent."""
         if self._arrives():
             self._arriving.cancel()
         else:
             self.transport.abort()
 
     def _arrives(self) -> bool:
-        """Whether it is on its way: a handshake may be in hand."""
+        """Whether it is still being opened, for example in a TLS handshake."""
         return self.transport is None
 
 

@@ -1,23 +1,40 @@
-"""The open connections: how many there are, and how long one may keep the server waiting.
+"""Limits open connections: how many there are, and how long one may keep the server waiting.
 
-Knows no HTTP. Who connects and says nothing takes a place, and there are only so many: whoever has
-kept the server waiting for longest gives way.
+Knows no HTTP. A client that connects and sends nothing takes a place, and places are limited. If
+none is left, the connection that has kept the server waiting for longest is closed.
 """
 
 import asyncio
 import contextlib
 from typing import Protocol
 
-from winnow.stateless.http.metrics import HttpMetrics
+from prometheus_client import CollectorRegistry
+
+from winnow.telemetry.metrics import MetricFactory
+
+
+class HttpMetrics:
+    """Metrics of connections. Those of calls are `winnow_request_seconds`, as for gRPC."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        make = MetricFactory(registry)
+        self.connections = make.gauge("winnow_http_connections", "HTTP connections that are open")
+        self.ended = make.counter(
+            "winnow_http_connections_ended",
+            "HTTP connections that the server ended: slow (headers took too long), idle (no "
+            "request for a while), crowded (too many others), unread (nobody took the reply)",
+            "reason",
+        )
+
 
 HEAD_SECONDS = 10.0
-"""From the first byte of a request to the end of its headers; from connecting to the end of a TLS
-handshake, and from there to the end of the first headers."""
+"""Longest time from the first byte of a request to the end of its headers. It also bounds the time
+from connecting to the end of a TLS handshake, and from there to the end of the first headers."""
 IDLE_SECONDS = 75.0
-"""Between two requests; longer than a proxy keeps a connection that it does not use."""
+"""Longest time between two requests; a proxy keeps unused connections for less."""
 
 TAKING_SECONDS = 30.0
-"""That a caller may take to take its reply, or a part of a long one."""
+"""Longest time until a caller has received its reply, or a part of a long one."""
 
 
 class OpenConnection(Protocol):
@@ -31,27 +48,28 @@ class OpenConnection(Protocol):
         """Closes it once everything was sent."""
 
     def abort(self) -> None:
-        """Closes it at once, whatever has not been sent."""
+        """Closes it at once, even if bytes wait to be sent."""
 
 
 class ConnectionLimiter:
-    """Connections, and what each is waited for."""
+    """Open connections, each with a timer that ends it while the server waits for it."""
 
     def __init__(
         self,
         most: int,
         metrics: HttpMetrics,
+        *,
         head: float = HEAD_SECONDS,
         idle: float = IDLE_SECONDS,
         taking: float = TAKING_SECONDS,
     ) -> None:
-        """`most`: connections at once; `head`, `idle` and `taking`: seconds."""
+        """`most`: most connections at once; `head`, `idle` and `taking`: seconds."""
         self._most, self._metrics = most, metrics
         self._head, self._idle, self._taking = head, idle, taking
         self._waiting: dict[OpenConnection, asyncio.TimerHandle] = {}
-        """Those that the server waits for, with the timers that end that; the oldest first."""
+        """Connections that the server waits for, longest first, with the timers that end them."""
         self._busy: set[OpenConnection] = set()
-        """Those with a request in hand."""
+        """Connections with a request in hand."""
         self._leaving = False
         self._none = asyncio.Event()
         self._none.set()
@@ -60,7 +78,7 @@ class ConnectionLimiter:
         return len(self._waiting) + len(self._busy)
 
     def came(self, connection: OpenConnection) -> None:
-        """A connection was opened, for which another may have to go."""
+        """Counts a connection that was opened; another may be closed for it."""
         if self._leaving:
             connection.abort()
             return
@@ -73,13 +91,13 @@ class ConnectionLimiter:
         self._count()
 
     def began(self, connection: OpenConnection) -> None:
-        """A request has begun: its headers are here."""
+        """Notes that a request has begun: its headers are here."""
         if connection in self._waiting:
             self._forget(connection)
             self._busy.add(connection)
 
     def ended(self, connection: OpenConnection) -> None:
-        """Its reply was handed over."""
+        """Notes that the reply was handed over."""
         if connection in self._busy:
             unread = connection.unsent > 0
             seconds = self._taking if unread else self._idle
@@ -88,18 +106,18 @@ class ConnectionLimiter:
                 connection.close()
 
     def spoke(self, connection: OpenConnection) -> None:
-        """Something came from a connection that was idle: the beginning of a request."""
+        """Notes that an idle connection sent the beginning of a request."""
         if connection in self._waiting:
             self._wait(connection, self._head, "slow")
 
     def left(self, connection: OpenConnection) -> None:
-        """It was closed."""
+        """Forgets a connection that was closed."""
         self._forget(connection)
         self._count()
 
     async def leave(self, grace: float) -> None:
-        """Takes no more connections, gives those with a request in hand up to `grace` seconds, and
-        ends all that there are then.
+        """Takes no more connections, waits up to `grace` seconds for requests in hand, and ends all
+        connections that are left.
         """
         self._leaving = True
         for connection in tuple(self._waiting):

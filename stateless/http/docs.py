@@ -13,8 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from winnow.stateless.http.call import HttpOperation
-from winnow.stateless.http.openapi import ABOUT, openapi
-from winnow.stateless.http.schemas import Schema
+from winnow.stateless.http.openapi import ABOUT, Schema, openapi
 
 _POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 _STYLE = """

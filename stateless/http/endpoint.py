@@ -1,4 +1,4 @@
-"""What happens to every call by HTTP: who asks, how long it may take, its request and its reply.
+"""Serves a call by HTTP: checks its key and deadline, reads its request, writes its reply.
 
 The counterpart of `winnow.rpc.message_interceptor` and `winnow.rpc.interceptor`: request ids,
 traces, errors, metrics and log lines are the same.
@@ -20,30 +20,24 @@ from winnow.rpc.bounded_receive import BoundedReceive
 from winnow.rpc.interceptor import name_call
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
-from winnow.stateless.http.body import Body, GoneError, check_media_type
-from winnow.stateless.http.call import HttpOperation
-from winnow.stateless.http.headers import Headers, text_of
+from winnow.stateless.http.call import Gate, HttpOperation
+from winnow.stateless.http.headers import Headers, in_time, text_of, until_of
 from winnow.stateless.http.json_text import JsonText
-from winnow.stateless.http.patience import in_time, until_of
-from winnow.stateless.http.presence import while_there
+from winnow.stateless.http.probes import Readiness
 from winnow.stateless.http.problems import LateBodyError, response_of
-from winnow.stateless.http.readiness import Readiness
+from winnow.stateless.http.receiving import Body, GoneError, check_media_type, while_there
 from winnow.telemetry.tracing.span import NOTHING, Span
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
-Gate = Callable[..., str]
-"""`gate(scope, headers, calls=1, begun=0)`: from what a caller wants to do (`HttpOperation.scope`),
-its headers and the calls that it makes, beside those counted before, to its key, for fair sharing;
-raises a WinnowError if it may not."""
 Finished = Callable[[str, str, float, Exception | None], None]
-"""Told of every call: its name, its gRPC status, its seconds, and what went wrong."""
+"""Called after every call with its name, its gRPC status, its seconds, and its error."""
 _ARRIVING = 64 * KIB * KIB
-"""Bytes of the bodies of a call that are on their way."""
+"""Most bytes of bodies of one operation that are being received."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """What the endpoints of a server share."""
+    """The collaborators that all endpoints of a server share."""
 
     gate: Gate
     finished: Finished
@@ -53,14 +47,14 @@ class Edge:
 
 
 class Endpoint:
-    """A call as an ASGI application."""
+    """An operation as an ASGI application."""
 
     def __init__(self, call: HttpOperation, edge: Edge) -> None:
         self._call, self._edge = call, edge
         self._arrivals = BoundedReceive(_ARRIVING // max(call.largest, KIB))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Replies, unless the caller has gone."""
+        """Serves one call; sends nothing if the caller has gone."""
         with self._traced(scope):
             name_call(request_id.current())
             response = await self._response(scope, receive)
@@ -68,14 +62,14 @@ class Endpoint:
             await response(scope, receive, send)
 
     def _traced(self, scope: Scope) -> Span:
-        """The call as a part of its caller's trace, or of a new one; nothing if it only looks."""
+        """A span in its caller's trace, or in a new one; none for calls that are not traced."""
         call, tracer = self._call, self._edge.tracer
         if not tracer.traces(call.name):
             return NOTHING
         return tracer.begin(f"{call.verb} {call.path}", scope["headers"])
 
     async def _response(self, scope: Scope, receive: Receive) -> Response | None:
-        """What is replied; None if nobody is there to read it."""
+        """The response; None if the caller has gone."""
         started, code = time.perf_counter(), "CANCELLED"
         fault: Exception | None = None
         try:

@@ -1,8 +1,8 @@
-"""By which names a front may be called. Pure.
+"""The names by which a front may be called. Pure.
 
-A page of another site can have its own name lead to a front (DNS rebinding), and then read what the
-front serves, or feed it, with the browser's place in the network. So a front is called by an IP
-address, as localhost, or by names that it was told: an address cannot be made to lead elsewhere.
+A page of another site can have its own name lead to a front (DNS rebinding). Then it could read
+the front, or feed it, with the browser's place in the network. So a front is called by an IP
+address, as localhost, or by names that it was given: an address cannot be made to lead elsewhere.
 Where callers need keys, such a page has none.
 """
 
@@ -13,11 +13,11 @@ _LOCAL = "localhost"
 
 
 def names_of(listen_host: str, named: Sequence[str], keys: bool = False) -> Callable[[str], bool]:
-    """Whether a front that listens on `listen_host` may be called by what a Host header says.
+    """A check of Host headers, for a front that listens on `listen_host`.
 
-    `named`: the names that it was told; `keys`: whether callers need keys. Then a front that other
-    machines can reach and that was told no names may be called by any. A missing header is fine:
-    browsers always send one, and simple probes do not.
+    `named`: the names that it was given; `keys`: whether callers need keys. Then a front that other
+    machines can reach and that was given no names may be called by any. A missing header is
+    allowed: browsers always send one, and simple probes do not.
     """
     known = {name.lower() for name in named}
     if keys and not known and not _is_loopback(listen_host):

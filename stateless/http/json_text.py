@@ -1,8 +1,8 @@
 """JSON to messages and back, by the mapping that protobuf defines (https://protobuf.dev/programming-guides/json).
 
-Names of fields are lowerCamelCase; a request may also have those of the proto, and short names of
-enum values (`choices`). Fields that have their default are written, too, but for those that are
-optional and not set.
+Names of fields are lowerCamelCase. A request may also use the names of the proto, and short names
+of enum values (`json_fields`). Fields with their default are written, except optional ones that are
+not set.
 """
 
 import json
@@ -17,23 +17,22 @@ from google.protobuf.message import Message
 from winnow.errors import InvalidRequestError, OverloadedError, Violation
 from winnow.inference.fair_threads import FairThreads
 from winnow.quoting import quoted, shortened
-from winnow.stateless.http.booleans import misplaced_boolean
 from winnow.stateless.http.call import LongReply
-from winnow.stateless.http.choices import short_names, with_full_names
+from winnow.stateless.http.json_fields import misplaced_boolean, short_names, with_full_names
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 _ASIDE = 8 * 1024
-"""Bytes from which a text is read or written in a thread; as many take some 0.3 ms."""
+"""Bytes from which a text is read or written in a thread; that many take some 0.3 ms."""
 _PIECES = 64
-"""Parts from which it is, too, however short they are: one takes up to 7 microseconds."""
+"""Parts from which it is, too, even if they are short: one takes up to 7 microseconds."""
 _MOST_OBJECTS = 20_000
-"""Of a request, however nested: reading as many takes some 0.2 s, and those of a body of 2 MB would
-take ten."""
+"""Most objects of a request, nested or not. Reading that many takes some 0.2 s; the objects of a
+body of 2 MB could take 10 s."""
 _WAITING = 64 << 20
-"""Bytes of texts that wait to be read, or are."""
+"""Most bytes of texts that wait to be read, or are being read."""
 _SPACE = b" \t\r\n"
-# what the library says may be as long as the request and have words of it anywhere: each of these
-# looks at a place once, and not again from every place where words are repeated
+# an error of the library may be as long as the request and quote it anywhere: each pattern looks at
+# a place once, so that repeated words do not make it slow
 _OF_FIELD = re.compile(r"Failed to parse (\w+) field: ")
 _UNKNOWN = re.compile(r'[^"]*"[^"]*" has no field named "(.*)" at ', re.DOTALL)
 _PLACE = re.compile(r"\w+((?:\.\w+)*)")
@@ -49,12 +48,12 @@ _WORDS = (
     (r"repeated field \w+ must be in \[\] .*", "is no list: put it in [ ]"),
     (r"Expected true or false without quotes", "is neither true nor false"),
 )
-"""What the library says, in words for those who do not know Python."""
+"""Errors of the library, and their words for callers who do not know Python."""
 Result = TypeVar("Result")
 
 
 class JsonText:
-    """Reads and writes; what is long, in a thread, or questions would wait for it."""
+    """Reads and writes JSON; long texts in a thread, or questions would wait for them."""
 
     def __init__(self, aside: FairThreads) -> None:
         """`aside`: where long texts are read and written."""
@@ -62,11 +61,11 @@ class JsonText:
         self._waiting = 0
 
     async def message(self, kind: type[AnyMessage], data: bytes, client: str) -> AnyMessage:
-        """What a caller sent.
+        """The message that a caller sent.
 
         Raises:
-            InvalidRequestError: it is no such message.
-            OverloadedError: too many others wait to be read.
+            InvalidRequestError: the text is no such message.
+            OverloadedError: too many texts wait to be read.
 
         """
         if self._waiting + len(data) > _WAITING:
@@ -79,12 +78,12 @@ class JsonText:
             self._waiting -= len(data)
 
     async def text(self, message: Message, client: str) -> bytes:
-        """What a caller is sent."""
+        """The text of a reply."""
         pieces = sum(len(value) for field, value in message.ListFields() if field.is_repeated)
         return await self._run(message.ByteSize(), pieces, client, lambda: written(message))
 
     async def long_text(self, reply: LongReply, client: str) -> bytes:
-        """What a caller is sent, if it is long."""
+        """The text of a long reply."""
         return await self._aside.run(client, reply.text)
 
     async def _run(self, size: int, pieces: int, client: str, work: Callable[[], Result]) -> Result:
@@ -94,10 +93,10 @@ class JsonText:
 
 
 def read(kind: type[AnyMessage], data: bytes) -> AnyMessage:
-    """The message that a text says.
+    """The message that a text is the JSON of.
 
     Raises:
-        InvalidRequestError: it says none; names the field that is wrong.
+        InvalidRequestError: it is of none; names the field that is wrong.
 
     """
     if not data.lstrip(_SPACE).startswith(b"{"):
@@ -117,12 +116,12 @@ def written(message: Message) -> bytes:
 
 
 def text_of(value: object) -> bytes:
-    """The text of what `json` knows: without spaces, and with all characters as they are."""
+    """A value as JSON: without spaces, and with all characters as they are."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def object_of(message: Message) -> dict[str, Any]:
-    """A message as `json` has objects."""
+    """A message as an object for `json`."""
     return json_format.MessageToDict(message, always_print_fields_with_no_presence=True)
 
 
@@ -150,7 +149,7 @@ def _loaded(data: bytes) -> dict[str, Any]:
 
 
 def _violation(said: str) -> InvalidRequestError:
-    """Which field is wrong, out of what the library says."""
+    """The error of a request, from the library's text."""
     path, at = list[str](), 0
     while nested := _OF_FIELD.match(said, at):
         path.append(nested[1])

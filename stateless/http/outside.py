@@ -1,6 +1,7 @@
-"""What every request and every reply goes through, whatever its path.
+"""Wraps the ASGI application of a front, for requests of every path.
 
-Request ids, the headers that every reply has, hosts, and callers that do not take their reply.
+Checks the Host header, adds request ids and the headers of every reply, and gives up callers that
+do not take their reply.
 """
 
 import asyncio
@@ -16,18 +17,17 @@ from winnow import caller
 from winnow.quoting import quoted
 from winnow.rpc import request_id
 from winnow.stateless.http.connection import HttpConnection, connection_of
-from winnow.stateless.http.connection_limiter import TAKING_SECONDS
+from winnow.stateless.http.connection_limiter import TAKING_SECONDS, HttpMetrics
 from winnow.stateless.http.headers import ALWAYS, Headers, find, text_of
-from winnow.stateless.http.metrics import HttpMetrics
-from winnow.stateless.http.presence import until_gone
+from winnow.stateless.http.probes import Readiness
 from winnow.stateless.http.problems import HttpRefusedError, response_of
-from winnow.stateless.http.readiness import Readiness
+from winnow.stateless.http.receiving import until_gone
 
 _log = structlog.get_logger("stateless.http")
 _UNREAD = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-"""Of replies to requests that were not read to their end."""
+"""Statuses of replies to requests that were not read to their end."""
 IsOurs = Callable[[str], bool]
-"""Whether a front may be called by a name, that of the Host header."""
+"""Whether a front may be called by the name in a Host header."""
 
 
 class Outside:
@@ -39,14 +39,15 @@ class Outside:
         readiness: Readiness,
         is_ours: IsOurs,
         metrics: HttpMetrics,
+        *,
         taking: float = TAKING_SECONDS,
     ) -> None:
-        """`taking`: seconds that a caller may take to take a part of its reply."""
+        """`taking`: longest time, in seconds, until a caller has received a part of its reply."""
         self._app, self._readiness, self._is_ours = app, readiness, is_ours
         self._metrics, self._taking = metrics, taking
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Serves one request."""
         connection, headers = connection_of(scope), text_of(scope["headers"])
         structlog.contextvars.clear_contextvars()
         chosen = request_id.accept(headers)
@@ -64,7 +65,7 @@ class Outside:
 
         try:
             await self._serve(headers)(scope, receive, reply)
-        except Exception as error:  # noqa: BLE001 (a mistake in a page; what can be told was told)
+        except Exception as error:  # noqa: BLE001 (a mistake in a page)
             _log.error("request failed", error=str(error), exc_info=error)
         finally:
             connection.ended()

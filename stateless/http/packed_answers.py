@@ -1,6 +1,6 @@
 """Replies with packed answers, as JSON.
 
-The answers are written once, and their text is put into that of each reply.
+The answers are serialised once, and their text becomes a part of each reply.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ class PackedReply:
     """The reply to a question whose answers are packed."""
 
     rest: answer_pb2.AnswerResponse
-    """Without its answers."""
+    """The response without its answers."""
     packed: Packed
 
     def text(self) -> bytes:
-        """As an `AnswerResponse` is written."""
+        """The JSON of the whole `AnswerResponse`."""
         return _joined("answers", _answers(self.packed), self.rest)
 
 
@@ -34,7 +34,7 @@ class SeveralReplies:
     request_id: str
 
     def text(self) -> bytes:
-        """As an `AnswersResponse` is written."""
+        """The JSON of the whole `AnswersResponse`."""
         results = b"[" + b",".join(map(_result, self.results)) + b"]"
         return _joined("results", results, http_pb2.AnswersResponse(request_id=self.request_id))
 

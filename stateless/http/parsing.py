@@ -1,13 +1,21 @@
-"""HTTP as h11 reads it, a few events at a time, and more strictly.
+"""HTTP as h11 reads it, a few events at a time, and more strictly; the reply to what is no HTTP.
 
 uvicorn takes all events that the bytes of one read make. A body in chunks of one byte makes forty
-thousand of them, for which everybody else would wait half a second.
+thousand of them, for which all other connections would wait half a second.
 """
 
 import re
+from email.utils import formatdate
+from http import HTTPStatus
 from typing import Any
 
 import h11
+import structlog
+
+from winnow.rpc import request_id
+from winnow.stateless.http.headers import ALWAYS
+from winnow.stateless.http.json_text import written
+from winnow.stateless.http.problems import MEDIA_TYPE, HttpRefusedError, problem_of
 
 LONGEST_HEAD = 16 * 1024
 """Bytes of the headers of a request."""
@@ -18,25 +26,25 @@ _LENGTHS = {b"content-length", b"transfer-encoding"}
 
 
 class RationedConnection(h11.Connection):
-    """Says that it needs data, when it has given enough for now."""
+    """Gives a few events in a row, then reports that it needs data until `again` is called."""
 
     def __init__(self) -> None:
         super().__init__(h11.SERVER, LONGEST_HEAD)
         self._left = _AT_ONCE
         self.interrupted = False
-        """Whether it may have more events than it gave."""
+        """Whether there may be further events."""
 
     def again(self) -> None:
-        """It may give as many once more."""
+        """Allows as many events once more."""
         self._left, self.interrupted = _AT_ONCE, False
 
     def next_event(self) -> Any:
-        """As h11 has it; but refuses more of what is no HTTP.
+        """The next event of h11, which is stricter here.
 
         Raises:
             h11.RemoteProtocolError: it is no HTTP; or the headers of a request are too long,
-                whether they come at once or not; or two of them say how long its body is, and
-                what is before this server may believe the other one.
+                even if they come at once; or two headers give the length of its body, of which a
+                proxy may believe the other one.
 
         """
         if not self._left:
@@ -52,7 +60,7 @@ class RationedConnection(h11.Connection):
 
 
 def _check_head(held: bytes) -> None:
-    """h11 bounds only headers whose end is not here yet."""
+    """Bounds headers that came with their end; h11 bounds the others."""
     if len(held) > LONGEST_HEAD and not _BLANK_LINE.search(held, 0, LONGEST_HEAD):
         raise h11.RemoteProtocolError("headers are too long", error_status_hint=431)
 
@@ -60,3 +68,24 @@ def _check_head(held: bytes) -> None:
 def _check_length(request: h11.Request) -> None:
     if {name for name, _ in request.headers} >= _LENGTHS:
         raise h11.RemoteProtocolError("content-length beside transfer-encoding")
+
+
+_log = structlog.get_logger("stateless.http")
+_WRONG = HttpRefusedError(HTTPStatus.BAD_REQUEST, "request", "is no HTTP/1.1, or too long")
+
+
+def malformed() -> bytes:
+    """The whole reply to bytes that are no HTTP: there is no request for an ASGI application."""
+    chosen = request_id.accept(None)
+    _log.info("request refused", error=str(_WRONG))
+    body = written(problem_of(_WRONG, chosen))
+    headers = {
+        "content-type": MEDIA_TYPE,
+        "content-length": str(len(body)),
+        **ALWAYS,
+        "date": formatdate(usegmt=True),
+        request_id.KEY: chosen,
+        "connection": "close",
+    }
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"HTTP/1.1 400 Bad Request\r\n{lines}\r\n".encode() + body

@@ -1,8 +1,8 @@
-"""`/v1/passages`: convert, call, convert.
+"""`/v1/passages`: converts requests, calls the feed core, converts results.
 
-Passages are put by POST, several at once: PUT would mean that they become all that there is. They
-are deleted by POST, too, at `/v1/passages:delete`: a DELETE has no body that proxies have to hand
-on, and ids of passages may be anything.
+Passages are put by POST, several at once: PUT would replace all passages. They are deleted by POST,
+too, at `/v1/passages:delete`: proxies need not hand on the body of a DELETE, and an id may have any
+characters.
 """
 
 from functools import partial
@@ -12,50 +12,48 @@ from winnow.inference.fair_threads import FairThreads
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.servicer import LARGEST
 from winnow.stateless.http.call import ESCAPED, HttpOperation, Refusal, Until
-from winnow.stateless.http.patience import in_time
+from winnow.stateless.http.headers import in_time
 from winnow.v1 import feed_pb2
 
 
 def feed_calls(
     core: FeedCore, aside: FairThreads, seconds: float, refusal: Refusal
 ) -> list[HttpOperation]:
-    """The feed core behind HTTP.
+    """The operations of the feed core.
 
     Args:
-        core: stores and deletes.
-        aside: converts what was sent.
+        core: stores and deletes passages.
+        aside: threads that convert requests.
         seconds: for a call whose caller sets no deadline.
-        refusal: says whom it refuses before a body is read.
+        refusal: says which client is refused before a body is read.
 
     """
     return [
         HttpOperation(
-            "Put",
-            "POST",
-            "/v1/passages",
-            "Stores passages; replies when they are durable. One whose id is known replaces the "
-            "old one.",
-            "feed",
-            partial(_put, core, aside),
-            feed_pb2.PutRequest,
-            feed_pb2.PutResponse,
-            seconds,
-            LARGEST * ESCAPED,
-            refusal,
+            name="Put",
+            path="/v1/passages",
+            about="Stores passages; replies when they are durable. One whose id is known replaces "
+            "the old one.",
+            scope="feed",
+            run=partial(_put, core, aside),
+            request=feed_pb2.PutRequest,
+            response=feed_pb2.PutResponse,
+            seconds=seconds,
+            largest=LARGEST * ESCAPED,
+            refusal=refusal,
         ),
         HttpOperation(
-            "Delete",
-            "POST",
-            "/v1/passages:delete",
-            "Deletes passages by id; replies when that is durable. An id that is not there is no "
-            "error.",
-            "feed",
-            partial(_delete, core, aside),
-            feed_pb2.DeleteRequest,
-            feed_pb2.DeleteResponse,
-            seconds,
-            LARGEST * ESCAPED,
-            refusal,
+            name="Delete",
+            path="/v1/passages:delete",
+            about="Deletes passages by id; replies when that is durable. An id that is not there "
+            "is no error.",
+            scope="feed",
+            run=partial(_delete, core, aside),
+            request=feed_pb2.DeleteRequest,
+            response=feed_pb2.DeleteResponse,
+            seconds=seconds,
+            largest=LARGEST * ESCAPED,
+            refusal=refusal,
         ),
     ]
 

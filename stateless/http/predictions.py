@@ -1,4 +1,4 @@
-"""`/v1/predict` and `/v1/heads`: convert, call, convert."""
+"""`/v1/predict` and `/v1/heads`: convert requests, call the predict core, convert replies."""
 
 from functools import partial
 
@@ -7,35 +7,35 @@ from winnow.rpc import request_id
 from winnow.stateless.heads.core import PredictCore
 from winnow.stateless.heads.servicer import LARGEST
 from winnow.stateless.http.call import ESCAPED, HttpOperation, Until
-from winnow.stateless.http.patience import in_time
+from winnow.stateless.http.headers import in_time
 from winnow.v1 import head_pb2
 
 
 def predict_calls(core: PredictCore, seconds: float) -> list[HttpOperation]:
-    """The predict core behind HTTP; `seconds` for a call whose caller sets no deadline."""
+    """The operations of the predict core; `seconds` for a caller that sets no deadline."""
     return [
         HttpOperation(
-            "Predict",
-            "POST",
-            "/v1/predict",
-            "Predicts labels and entities: encodes each text once and applies every head to that.",
-            "predict",
-            partial(_predict, core),
-            head_pb2.PredictRequest,
-            head_pb2.PredictResponse,
-            seconds,
-            LARGEST * ESCAPED,
+            name="Predict",
+            path="/v1/predict",
+            about="Predicts labels and entities: encodes each text once and applies every head to "
+            "that.",
+            scope="predict",
+            run=partial(_predict, core),
+            request=head_pb2.PredictRequest,
+            response=head_pb2.PredictResponse,
+            seconds=seconds,
+            largest=LARGEST * ESCAPED,
         ),
         HttpOperation(
-            "ListHeads",
-            "GET",
-            "/v1/heads",
-            "Lists the encoder groups of this front, and the heads that are in memory.",
-            "predict",
-            partial(_list_heads, core),
-            head_pb2.ListHeadsRequest,
-            head_pb2.ListHeadsResponse,
-            seconds,
+            name="ListHeads",
+            verb="GET",
+            path="/v1/heads",
+            about="Lists the encoder groups of this front, and the heads that are in memory.",
+            scope="predict",
+            run=partial(_list_heads, core),
+            request=head_pb2.ListHeadsRequest,
+            response=head_pb2.ListHeadsResponse,
+            seconds=seconds,
         ),
     ]
 

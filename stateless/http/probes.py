@@ -1,4 +1,4 @@
-"""What machines look at: whether the front lives, whether it is ready, and its metrics."""
+"""What machines look at: whether the front is alive, whether it is ready, and its metrics."""
 
 import asyncio
 import json
@@ -10,15 +10,45 @@ from starlette.routing import Route
 
 from winnow.errors import WinnowError
 from winnow.rpc import request_id
-from winnow.stateless.http.endpoint import Gate
+from winnow.stateless.http.call import Gate
 from winnow.stateless.http.headers import find, text_of
 from winnow.stateless.http.problems import response_of
-from winnow.stateless.http.readiness import Readiness
 from winnow.telemetry.endpoint import exposition
 
 
+class Readiness:
+    """Whether a front is starting, ready, or leaving."""
+
+    def __init__(self) -> None:
+        self._ready = self._was_ready = self._closed = False
+
+    def say(self, ready: bool) -> None:
+        """Changes whether it is ready, unless it was closed."""
+        self._ready = ready and not self._closed
+        self._was_ready |= self._ready
+
+    def close(self) -> None:
+        """Not ready, for ever."""
+        self._ready, self._closed = False, True
+
+    @property
+    def ready(self) -> bool:
+        """Whether it should be sent requests."""
+        return self._ready
+
+    @property
+    def starting(self) -> bool:
+        """Whether it was never ready: models may not be warm, or shards not be found."""
+        return not self._was_ready
+
+    @property
+    def leaving(self) -> bool:
+        """Whether callers should go elsewhere, though it still answers."""
+        return self._closed or (self._was_ready and not self._ready)
+
+
 def probes(readiness: Readiness, registry: CollectorRegistry, gate: Gate) -> list[Route]:
-    """`/livez`, `/readyz` and `/metrics`; the last one is for who may `admin`."""
+    """`/livez`, `/readyz` and `/metrics`; the last one needs the scope `admin`."""
     one = asyncio.Lock()
 
     async def live(_request: Request) -> Response:

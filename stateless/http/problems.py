@@ -1,4 +1,4 @@
-"""Errors as HTTP tells them: the one table of statuses, and what a caller reads (RFC 9457)."""
+"""Errors over HTTP: the one table of statuses, and the problem that a caller reads (RFC 9457)."""
 
 import math
 from http import HTTPStatus
@@ -34,7 +34,7 @@ STATUSES = {
 }
 """As google/rpc/code.proto has them."""
 _LONGEST = 4_000
-"""Characters of a text."""
+"""Most characters of a text."""
 
 
 class HttpRefusedError(InvalidRequestError):
@@ -59,7 +59,7 @@ def status_of(error: WinnowError) -> HTTPStatus:
 
 
 def problem_of(error: WinnowError, request_id: str = "") -> http_pb2.Problem:
-    """What a caller is told of an error."""
+    """The problem that tells a caller of an error."""
     code, status = code_of(error), status_of(error)
     problem = http_pb2.Problem(
         type="about:blank",
@@ -92,5 +92,5 @@ def response_of(error: WinnowError, request_id: str) -> Response:
 
 
 def _sendable(text: str) -> str:
-    """A text as JSON can carry it: names of files need not be UTF-8."""
+    """A text that JSON can carry: names of files need not be UTF-8."""
     return text.encode(errors="backslashreplace").decode()[:_LONGEST]

@@ -1,4 +1,4 @@
-"""An HTTP server in the event loop that it is started in, which begins and ends as gRPC servers do.
+"""An HTTP server that runs in the current event loop, and starts and drains like a gRPC server.
 
 uvicorn reads and writes HTTP. Its own server is not used: it takes signals for itself, wakes up ten
 times a second, and waits for callers that do not take their replies.
@@ -17,10 +17,10 @@ from winnow.rpc.server import AGE
 from winnow.stateless.http.accepting import Acceptor
 from winnow.stateless.http.connection import HttpConnection, Requests
 from winnow.stateless.http.connection_limiter import ConnectionLimiter
-from winnow.stateless.http.readiness import Readiness
+from winnow.stateless.http.probes import Readiness
 
 _FOREVER = 86_400
-"""Seconds; `crowd` ends what is idle."""
+"""Seconds; the connection limiter ends idle connections."""
 
 
 class HttpServer:
@@ -30,17 +30,18 @@ class HttpServer:
         self,
         app: ASGIApp,
         readiness: Readiness,
-        crowd: ConnectionLimiter,
+        limiter: ConnectionLimiter,
+        *,
         tls: ssl.SSLContext | None = None,
         age: float = AGE,
     ) -> None:
         """Binds nothing yet.
 
-        `app` is told by `readiness` whether the server is ready; `tls`: None for plain text. `age`:
-        seconds that a connection over TLS may have.
+        `readiness` tells `app` whether the server is ready; `tls`: None for plain text; `age`:
+        seconds after which a connection over TLS ends.
         """
         self._age = math.inf if tls is None else age
-        self._readiness, self._crowd, self._tls = readiness, crowd, tls
+        self._readiness, self._limiter, self._tls = readiness, limiter, tls
         self._config = Config(
             app,
             loop="none",
@@ -49,7 +50,7 @@ class HttpServer:
             lifespan="off",
             interface="asgi3",
             log_config=None,
-            log_level="error",  # else a line for whatever is no HTTP
+            log_level="error",  # else a line for all bytes that are no HTTP
             access_log=False,
             proxy_headers=False,
             server_header=False,
@@ -74,21 +75,21 @@ class HttpServer:
         return self._acceptor.port
 
     async def serving(self, ready: bool) -> None:
-        """Changes what is said at /readyz."""
+        """Changes the reply of /readyz."""
         self._readiness.say(ready)
 
     async def drain(self, grace: float) -> None:
         """Not ready at once, no new connections, then up to `grace` seconds for requests in hand.
 
-        Whoever has no reply then is cut off, and what is done for it is cancelled.
+        Callers without a reply by then are cut off, and their work is cancelled.
         """
         self._readiness.close()
         if self._acceptor is None:
             return
         self._acceptor.close()
-        await self._crowd.leave(grace)
+        await self._limiter.leave(grace)
         await self._requests.end()
 
     def _came(self, opened: socket.socket) -> None:
-        connection = HttpConnection(self._crowd, self._config, self._requests, self._age)
+        connection = HttpConnection(self._limiter, self._config, self._requests, self._age)
         connection.arrive(opened, self._tls)

@@ -1,4 +1,4 @@
-"""`/v1/cluster`: call, convert."""
+"""`/v1/cluster`: calls the showing core and converts its reply."""
 
 from winnow.convert import cluster as convert
 from winnow.stateless.http.call import HttpOperation, Until
@@ -7,7 +7,7 @@ from winnow.v1 import cluster_pb2
 
 
 def showing_calls(core: ShowingCore, seconds: float) -> list[HttpOperation]:
-    """The showing core behind HTTP; `seconds`: that a look may take."""
+    """The operation of the showing core; `seconds`: longest time of a call."""
 
     async def show(
         _message: cluster_pb2.GetClusterRequest, _until: Until, _client: str
@@ -16,15 +16,15 @@ def showing_calls(core: ShowingCore, seconds: float) -> list[HttpOperation]:
 
     return [
         HttpOperation(
-            "GetCluster",
-            "GET",
-            "/v1/cluster",
-            "Shows the shards, their replicas, and what the front has in hand.",
-            "admin",
-            show,
-            cluster_pb2.GetClusterRequest,
-            cluster_pb2.GetClusterResponse,
-            seconds,
+            name="GetCluster",
+            verb="GET",
+            path="/v1/cluster",
+            about="Shows the shards, their replicas, and what the front has in hand.",
+            scope="admin",
+            run=show,
+            request=cluster_pb2.GetClusterRequest,
+            response=cluster_pb2.GetClusterResponse,
+            seconds=seconds,
             early=True,
         )
     ]

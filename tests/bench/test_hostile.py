@@ -15,7 +15,7 @@ from bench.hostile.criteria import LABEL, OUTCOME, none_named, outcomes, takes_n
 from bench.hostile.labels import KNOWN, strange
 from bench.scenarios.rows import Observed
 from winnow.content_node.metrics import NodeMetrics
-from winnow.stateless.http.metrics import HttpMetrics
+from winnow.stateless.http.connection_limiter import HttpMetrics
 from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from winnow.telemetry.metrics import BundleMetrics, RpcMetrics
 from winnow.v1 import answer_pb2

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from winnow.errors import InvalidRequestError
-from winnow.stateless.http.choices import short_names, with_full_names
+from winnow.stateless.http.json_fields import short_names, with_full_names
 from winnow.stateless.http.json_text import read
 from winnow.v1 import answer_pb2, cluster_pb2, encoder_pb2, feed_pb2, http_pb2
 

@@ -31,12 +31,12 @@ from winnow.rpc.status import _CODES
 from winnow.stateless.composing.access import open_gate
 from winnow.stateless.http.answers import answer_calls
 from winnow.stateless.http.endpoint import Edge, Endpoint
+from winnow.stateless.http.headers import in_time
 from winnow.stateless.http.hosts import names_of
 from winnow.stateless.http.json_text import JsonText, read, written
 from winnow.stateless.http.parsing import RationedConnection
-from winnow.stateless.http.patience import in_time
+from winnow.stateless.http.probes import Readiness
 from winnow.stateless.http.problems import HttpRefusedError, LateBodyError, problem_of, status_of
-from winnow.stateless.http.readiness import Readiness
 from winnow.v1 import answer_pb2, cluster_pb2, feed_pb2, head_pb2, http_pb2
 
 FIELDS = ("question", "answers", "maxLoss", "after", "requests", "passages", "metadata", "id")
@@ -244,7 +244,7 @@ def _asking_stuck(
 
     readiness = Readiness()
     readiness.say(True)
-    edge = Edge(open_gate, finished, JsonText(stuck), readiness)  # type: ignore[arg-type]
+    edge = Edge(gate=open_gate, finished=finished, json=JsonText(stuck), readiness=readiness)  # type: ignore[arg-type]
     endpoint = Endpoint(answer_calls(core, 60.0, lambda _client: None, lambda *_: None)[0], edge)
     kind = (b"content-type", b"application/json")
     scope = {"type": "http", "method": "POST", "headers": [kind, *headers], "query_string": b""}

@@ -26,10 +26,9 @@ from winnow.security.certificates import Certificates, TlsFiles
 from winnow.security.serving import http_context
 from winnow.stateless.http.accepting import Acceptor
 from winnow.stateless.http.app import application
-from winnow.stateless.http.connection_limiter import ConnectionLimiter
-from winnow.stateless.http.metrics import HttpMetrics
+from winnow.stateless.http.connection_limiter import ConnectionLimiter, HttpMetrics
 from winnow.stateless.http.outside import Outside
-from winnow.stateless.http.readiness import Readiness
+from winnow.stateless.http.probes import Readiness
 from winnow.stateless.http.server import HttpServer
 
 GET = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
@@ -51,9 +50,9 @@ class Site:
     ) -> None:
         self.registry = CollectorRegistry()
         metrics, readiness = HttpMetrics(self.registry), Readiness()
-        served = Outside(app or self._page, readiness, lambda _host: True, metrics, taking)
-        crowd = ConnectionLimiter(most, metrics, head, idle, taking)
-        self.server = HttpServer(served, readiness, crowd, tls, age)
+        served = Outside(app or self._page, readiness, lambda _host: True, metrics, taking=taking)
+        crowd = ConnectionLimiter(most, metrics, head=head, idle=idle, taking=taking)
+        self.server = HttpServer(served, readiness, crowd, tls=tls, age=age)
         self.page, self.parts, self.waits, self.asked = b"hello", 1, False, 0
         self.go_on = asyncio.Event()
         self.address = ""
@@ -116,7 +115,7 @@ async def test_the_next_request_of_a_connection_has_no_longer_than_the_first() -
         line.send(GET)
         assert await status(line) == b"200"
         await line.reader.readexactly(5)
-        crowd = site.server._crowd
+        crowd = site.server._limiter
         crowd._head = 0.05
         line.send("GET / HTTP")
         await line.closed()

@@ -1,6 +1,9 @@
-"""The body of a request, read as a whole."""
+"""Receives the body of a request, and notices when its caller closes the connection."""
 
+import asyncio
+from collections.abc import Coroutine
 from http import HTTPStatus
+from typing import Any, TypeVar
 
 from starlette.types import Receive
 
@@ -9,8 +12,8 @@ from winnow.stateless.http.headers import Headers, find
 from winnow.stateless.http.problems import HttpRefusedError
 
 _READ_ON = 1 << 20
-"""Bytes beyond the largest body that are read and dropped, so that its sender reads what is wrong,
-and not that the connection was reset."""
+"""Bytes beyond the largest body that are read and dropped. So the sender reads what is wrong, and
+not that the connection was reset."""
 
 
 class GoneError(Exception):
@@ -18,18 +21,18 @@ class GoneError(Exception):
 
 
 class Body:
-    """The body of one request, read by `winnow.rpc.bounded_receive` as messages of gRPC are."""
+    """The body of one request; `winnow.rpc.bounded_receive` reads it like a message of gRPC."""
 
     def __init__(self, receive: Receive, largest: int) -> None:
-        """`largest`: bytes that it may have."""
+        """`largest`: most bytes of the body."""
         self._receive, self._largest = receive, largest
 
     async def read(self) -> bytes:
-        """All of it.
+        """Reads the whole body.
 
         Raises:
-            HttpRefusedError: it is too large.
-            GoneError: the caller went away before its end.
+            HttpRefusedError: the body is too large.
+            GoneError: the caller closed the connection before the end.
 
         """
         parts: list[bytes] = []
@@ -53,8 +56,8 @@ class Body:
 def check_media_type(headers: Headers) -> None:
     """Raises HttpRefusedError if a body is no plain JSON.
 
-    Pages of other sites can send other types without being asked whether they may, and what is
-    compressed may be larger than it seems.
+    Pages of other sites can send other types without asking the browser's permission, and a
+    compressed body may be larger than it seems.
     """
     kind = find(headers, "content-type")
     if kind.partition(";")[0].strip().lower() != "application/json":
@@ -66,3 +69,30 @@ def check_media_type(headers: Headers) -> None:
 
 def _refuse(field: str, description: str) -> None:
     raise HttpRefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, field, description)
+
+
+Result = TypeVar("Result")
+
+
+async def until_gone(receive: Receive) -> None:
+    """Returns when the caller has closed its connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def while_there(work: Coroutine[Any, Any, Result], receive: Receive) -> Result:
+    """The result of work, which is cancelled if its caller goes.
+
+    `receive` is that of a request whose body was read. Raises GoneError if the caller has gone.
+    """
+    working = asyncio.create_task(work)
+    gone = asyncio.create_task(until_gone(receive))
+    try:
+        await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise GoneError
+        return working.result()
+    finally:
+        for task in (working, gone):
+            task.cancel()
+        await asyncio.wait((working, gone))
