@@ -32,7 +32,7 @@ async def _run(
         questions = QuestionEncoder(front.bundle, own.tokenizer, own.encoder)
         groups, predicting = await open_encoder_groups(front, encoders, own)
         predictor = serve_heads(front, groups)
-        parts = [Part(questions.warm_up), predicting]
+        parts = [Part(questions.warm_up, encoders.followed), predicting]
         cluster = None
         if settings.shards:
             heads = QuestionHeads(predictor, groups.default, questions) if groups.all() else None

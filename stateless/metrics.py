@@ -1,10 +1,11 @@
 """Metrics of a front node."""
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from prometheus_client import CollectorRegistry
 
+from winnow.replicas.observer import PoolObserver
 from winnow.telemetry.metrics import COUNTS, FAST, SHARES, MetricFactory, counted
 
 FRONT_STAGES = ("queue", "tokenise", "encode", "retrieve", "read", "merge")
@@ -142,29 +143,41 @@ class ReplicaMetrics:
             "replica",
         )
 
-    def known(self, shard: str, replicas: Iterable[str]) -> None:
-        """Counts from 0 what becomes of these replicas."""
-        counted(self.ejections, shard, last=replicas)
-
-    def calls(self, shard: int) -> "ShardCallMetrics":
-        """The metrics of the calls of one shard."""
-        return ShardCallMetrics(self, str(shard))
-
-    def forget(self, shard: str, replicas: Iterable[str]) -> None:
-        """Drops the series of replicas that are gone."""
-        for replica in replicas:
-            for metric in (self.ejections, self.outstanding, self.lag):
-                with contextlib.suppress(KeyError):
-                    metric.remove(shard, replica)
+    def shard(self, shard: int) -> "ShardPoolMetrics":
+        """The metrics of the replicas of one shard."""
+        return ShardPoolMetrics(self, str(shard))
 
 
-class ShardCallMetrics:
-    """Hedges and retries of one shard."""
+class ShardPoolMetrics(PoolObserver):
+    """Requests to the replicas of one shard."""
 
     def __init__(self, metrics: ReplicaMetrics, shard: str) -> None:
         self._metrics, self._shard = metrics, shard
         counted(metrics.hedges, shard, last=("sent", "won", "refused"))
         counted(metrics.retries, shard, last=("sent", "won"))
+
+    def known(self, addresses: Collection[str]) -> None:
+        """Counts ejections of these replicas from 0."""
+        counted(self._metrics.ejections, self._shard, last=addresses)
+
+    def gone(self, addresses: Collection[str]) -> None:
+        """Drops the series of these replicas."""
+        for address in addresses:
+            for metric in (self._metrics.ejections, self._metrics.outstanding, self._metrics.lag):
+                with contextlib.suppress(KeyError):
+                    metric.remove(self._shard, address)
+
+    def outstanding(self, address: str, requests: int) -> None:
+        """Sets how many requests a replica has in hand."""
+        self._metrics.outstanding.labels(self._shard, address).set(requests)
+
+    def ejected(self, address: str, first: bool, error: BaseException | None) -> None:
+        """Counts an ejection."""
+        self._metrics.ejections.labels(self._shard, address).inc()
+
+    def lag(self, address: str, writes: int) -> None:
+        """Sets how many writes of its shard a replica does not have yet."""
+        self._metrics.lag.labels(self._shard, address).set(writes)
 
     def hedged(self, result: str) -> None:
         """Counts a hedge: sent, won or refused."""

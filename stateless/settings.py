@@ -9,7 +9,9 @@ from winnow.domain.question import PartialResults, ReadScope, Retriever, WaitPol
 from winnow.policy.load import LoadSettings
 from winnow.replicas.policy.hedging import HedgeSettings
 from winnow.replicas.policy.outliers import OutlierSettings
+from winnow.replicas.policy.replicas import ReplicaSettings
 from winnow.replicas.policy.retrying import RetrySettings
+from winnow.replicas.routing import ReplicaPolicies
 from winnow.resolving import resolver
 from winnow.settings.common import ServiceSettings, cores
 from winnow.settings.securing import PeerSettings
@@ -17,8 +19,6 @@ from winnow.settings.values import ListenAddress, OptionalListenAddress
 from winnow.stateless.cluster.discovery import DiscoverySettings
 from winnow.stateless.heads.encoder_group_setting import EncoderGroupSetting, joined
 from winnow.stateless.heads.validation import MAX_TEXTS
-from winnow.stateless.policy.replicas import ReplicaSettings
-from winnow.stateless.replicas.replicated import ReplicaPolicies
 
 _MOST_AHEAD = 4
 

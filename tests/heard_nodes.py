@@ -9,13 +9,14 @@ from prometheus_client import CollectorRegistry
 
 from winnow.domain.shard import ShardInfo
 from winnow.errors import WinnowError
+from winnow.replicas.routing import ReplicaPolicies
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
 from winnow.stateless.cluster.membership import Encoding
 from winnow.stateless.cluster.node import Node
 from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
-from winnow.stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
+from winnow.stateless.replicas.replicated import ReplicatedSearcher
 
 LATELY = 1.0
 
@@ -39,9 +40,9 @@ class Nodes:
                 shard,
                 self.found.searcher,
                 ReplicaPolicies(),
-                self.clock,
-                random.Random(1),
-                metrics,
+                clock=self.clock,
+                chance=random.Random(1),
+                metrics=metrics,
             ),
             lambda _: None,
             ClusterMetrics(registry),

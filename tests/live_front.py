@@ -17,6 +17,7 @@ from winnow.domain.write import Position
 from winnow.errors import UnavailableError
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.replicas.policy.hedging import HedgeSettings
+from winnow.replicas.routing import ReplicaPolicies
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.answer_cache import AnswerCache
 from winnow.stateless.answer.answering import Answerer
@@ -31,7 +32,7 @@ from winnow.stateless.cluster.node import Node
 from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
-from winnow.stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
+from winnow.stateless.replicas.replicated import ReplicatedSearcher
 from winnow.stateless.words.served import ServedWords
 from winnow.stateless.words.source import WordSource
 from winnow.text.tokenizer import Tokenizer
@@ -70,9 +71,9 @@ class LiveFront:
                 shard,
                 self.nodes.searcher,
                 ReplicaPolicies(hedge=hedge),
-                self.clock,
-                random.Random(1),
-                metrics,
+                clock=self.clock,
+                chance=random.Random(1),
+                metrics=metrics,
             ),
             self._serve,
             ClusterMetrics(self.registry),

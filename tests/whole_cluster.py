@@ -33,6 +33,7 @@ from winnow.inference.local import LocalTextEncoder
 from winnow.policy.kept import MIB
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.policy.pace import Pace
+from winnow.replicas.routing import ReplicaPolicies
 from winnow.resolving import Static
 from winnow.rpc.channel import open_channel
 from winnow.rpc.interceptor import CallInterceptor
@@ -61,7 +62,7 @@ from winnow.stateless.heads.questions import QuestionHeads
 from winnow.stateless.heads.servicer import HeadServicer
 from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from winnow.stateless.replicas.remote import RemoteSearcher
-from winnow.stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
+from winnow.stateless.replicas.replicated import ReplicatedSearcher
 from winnow.telemetry.metrics import CacheMetrics, RpcMetrics
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 from winnow.text.cached import CachedTextEncoder
@@ -230,7 +231,12 @@ async def _front(
     formation = ClusterBuilder(
         Encoding(manifest.fingerprint, manifest.encoder.dimension, manifest.name),
         lambda shard: ReplicatedSearcher(
-            shard, known.searcher, policies, time.monotonic, random.Random(1), replicas
+            shard,
+            known.searcher,
+            policies,
+            clock=time.monotonic,
+            chance=random.Random(1),
+            metrics=replicas,
         ),
         serve,
         ClusterMetrics(registry),

@@ -18,8 +18,8 @@ from winnow.cli.ladder import zipf
 from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
 from winnow.deadline import Deadline
-from winnow.heads.finding import placed_heads
 from winnow.heads.heads import Heads
+from winnow.heads.remote import placed_heads
 from winnow.heads.store import open_store
 
 _SERVERS, _HEADS, _CALLERS = 3, 300, 8

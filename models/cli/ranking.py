@@ -44,7 +44,9 @@ from winnow.quoting import many
 def mine_ranking(
     index: Annotated[
         Path,
-        typer.Option(help="Index of Wikipedia and of the training paragraphs (python -m bench corpus)."),
+        typer.Option(
+            help="Index of Wikipedia and of the training paragraphs (python -m bench corpus)."
+        ),
     ],
     data: DataOption = DATA,
     bundle: BundleOption = TEACHER,

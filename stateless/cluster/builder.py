@@ -17,8 +17,7 @@ from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.membership import ClusterView, Encoding, form
 from winnow.stateless.cluster.node import Node, lost
 from winnow.stateless.metrics import ClusterMetrics
-from winnow.stateless.policy.replicas import Condition
-from winnow.stateless.replicas.replicated import ReplicatedSearcher
+from winnow.stateless.replicas.replicated import ReplicaCondition, ReplicatedSearcher
 
 _log = structlog.get_logger("stateless.cluster.formation")
 
@@ -94,7 +93,7 @@ class ClusterBuilder:
             self._update(infos, present, nodes)
             self.cluster.infos = infos
 
-    def conditions(self, shard: int) -> dict[str, Condition]:
+    def conditions(self, shard: int) -> dict[str, ReplicaCondition]:
         """How each replica of a shard does, by address; none while the shard is not served."""
         served = self._shards.get(shard)
         return served.conditions() if served is not None else {}

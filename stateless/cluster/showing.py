@@ -12,11 +12,11 @@ from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.discovery import Discovery
 from winnow.stateless.cluster.membership import IndexIdentity
 from winnow.stateless.cluster.node import Node
-from winnow.stateless.policy.replicas import Condition
+from winnow.stateless.replicas.replicated import ReplicaCondition
 
 _OUT = "it failed or was slow: it is tried again soon"
 _NEW = "it has just replied: it gets calls soon"
-_UNUSED = Condition(active=True)
+_UNUSED = ReplicaCondition(active=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Showing:
         if view.identity is None or infos is None:
             return ClusterState(strangers=[self._replica(node, told, {}) for _, node in nodes])
         shown: dict[int | None, list[ReplicaState]] = {}
-        conditions: dict[int | None, Mapping[str, Condition]] = {
+        conditions: dict[int | None, Mapping[str, ReplicaCondition]] = {
             shard: self._formation.conditions(shard) for shard in infos
         }
         for _, node in nodes:
@@ -55,7 +55,9 @@ class Showing:
         ]
         return ClusterState(view.identity.index_id, shards, shown.get(None, ()))
 
-    def _replica(self, node: Node, told: _Told, known: Mapping[str, Condition]) -> ReplicaState:
+    def _replica(
+        self, node: Node, told: _Told, known: Mapping[str, ReplicaCondition]
+    ) -> ReplicaState:
         condition = known.get(node.address, _UNUSED)
         state, reason = _state(node, told, condition)
         silence, info = self._nodes.silence(node.address), node.info
@@ -84,7 +86,7 @@ def _place(node: Node, served: IndexIdentity) -> int | None:
     return info.shard if info is not None and fits else None
 
 
-def _state(node: Node, told: _Told, condition: Condition) -> tuple[NodeState, str]:
+def _state(node: Node, told: _Told, condition: ReplicaCondition) -> tuple[NodeState, str]:
     """Whether a node gets calls, and why not."""
     if node.address in told.refused:
         return NodeState.REFUSED, told.refused[node.address]

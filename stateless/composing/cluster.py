@@ -52,9 +52,9 @@ def open_cluster(front: Front, serve: Callable[[Cluster], None]) -> OpenCluster:
             shard,
             nodes.searcher,
             settings.replica_policies,
-            time.monotonic,
-            random.Random(),
-            replicas,
+            clock=time.monotonic,
+            chance=random.Random(),
+            metrics=replicas,
         )
 
     def counting(shard: int) -> list[WordSource]:

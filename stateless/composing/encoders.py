@@ -1,19 +1,23 @@
 """Opens the encoders of a front: in this process, or at an address."""
 
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 from winnow.bundle import Bundle
 from winnow.domain.encoder import StatesFormat
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.policy.kept import MIB
-from winnow.rpc.channel import open_balanced
+from winnow.replicas.server_pool import follow
+from winnow.resolving import resolver
 from winnow.stateless.composing.front import Front
 from winnow.telemetry.metrics import CacheMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.encoder import TextEncoder
-from winnow.text.remote import SERVICE, RemoteTextEncoder
+from winnow.text.remote import routed_encoder
 from winnow.text.tokenizer import Tokenizer
 
 
@@ -35,6 +39,8 @@ class Encoders:
         self._front = front
         self._watch = CacheMetrics(front.registry, "winnow_front_encoding_cache", "encoded texts")
         self._runtimes = RuntimeMetrics(front.registry)
+        self.followed: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {}
+        """What looks up the addresses of encoders as long as the front serves."""
 
     def open(self, bundle: Bundle, address: str = "") -> OpenEncoder:
         """The encoder of a bundle; the one at an address need not be there yet."""
@@ -57,7 +63,12 @@ class Encoders:
         return LocalTextEncoder(model, settings.encoder_threads), width
 
     def _remote(self, bundle: Bundle, address: str) -> TextEncoder:
-        channel = open_balanced(address, SERVICE, peers=self._front.access.peers)
-        self._front.stack.push_async_callback(channel.close)
-        wanted = StatesFormat.FLOAT16 if self._front.settings.serves_heads else StatesFormat.NONE
-        return RemoteTextEncoder(channel, address, bundle.manifest.states_fingerprint, wanted)
+        front, settings = self._front, self._front.settings
+        wanted = StatesFormat.FLOAT16 if settings.serves_heads else StatesFormat.NONE
+        fingerprint = bundle.manifest.states_fingerprint
+        encoder = routed_encoder(fingerprint, wanted, front.access.peers)
+        front.stack.push_async_callback(encoder.close_nodes)
+        self.followed["encoders"] = partial(
+            follow, "encoder", [resolver(address)], encoder.update, settings.resolve_every
+        )
+        return encoder

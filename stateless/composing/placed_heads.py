@@ -2,8 +2,9 @@
 
 from collections.abc import Collection
 
-from winnow.heads.finding import follow, placed_heads
 from winnow.heads.placed import PlacedHeads
+from winnow.heads.remote import placed_heads
+from winnow.replicas.server_pool import follow
 from winnow.resolving import resolver
 from winnow.stateless.composing.encoders import OpenEncoder
 from winnow.stateless.composing.front import Front
@@ -27,7 +28,7 @@ class PlacedHeadsOpener:
     async def follow(self) -> None:
         """Looks where the servers are, for ever."""
         resolvers = [resolver(target) for target in self._settings.head_servers]
-        await follow(resolvers, self._update, self._settings.resolve_every)
+        await follow("head server", resolvers, self._update, self._settings.resolve_every)
 
     def _update(self, addresses: Collection[str]) -> None:
         for heads in self._placed:

@@ -1,14 +1,16 @@
-"""How far a replica has got in the log of its shard, now and a while ago.
+"""How far the replicas of a shard have got in its log, and which of them a request needs.
 
-Knows the numbers of writes and a clock; knows neither replicas nor logs. Replicas are looked at one
+Knows the numbers of writes and a clock; does not know what logs hold. Replicas are looked at one
 after the other while writes go on, so at any moment one is known to be a little further than
 another. It lags only if it does not have what another had a while ago.
 """
 
 from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 
 from winnow.deadline import Clock
 from winnow.policy.logs import same_log
+from winnow.replicas.policy.replicas import Replica
 
 SETTLED = 2.0
 """Seconds after which every replica should know of a write, and its front of that: two looks and
@@ -65,3 +67,66 @@ class ReplicaProgress:
             self._known.pop()
             now = last
         self._known.append((now, sequence))
+
+
+class NeededWrite:
+    """The preference of a request that needs a write: replicas that have it and do not lag."""
+
+    def __init__(self, progress: "ShardProgress", sequence: int) -> None:
+        self._progress, self._sequence = progress, sequence
+
+    def among(self, replicas: Sequence[Replica]) -> Sequence[Replica]:
+        """The replicas that have the write and do not lag, as far as there are any."""
+        sequence = self._progress.sequence
+        having = [r for r in replicas if sequence(r) >= self._sequence] or replicas
+        current = [r for r in having if not self._progress.lags(r)]
+        most = max(map(sequence, having), default=0)
+        return current or [r for r in having if sequence(r) == most]
+
+    def waits(self, replica: Replica) -> bool:
+        """Whether the replica is not known to have the write yet."""
+        return self._sequence > self._progress.sequence(replica)
+
+
+class ShardProgress:
+    """How far the replicas of one shard have got in its log."""
+
+    def __init__(self, clock: Clock, replicas: Callable[[], Mapping[str, Replica]]) -> None:
+        """`replicas` returns the present ones, by address."""
+        self._clock, self._replicas = clock, replicas
+        self._known: dict[Replica, ReplicaProgress] = {}
+
+    def of(self, replica: Replica) -> ReplicaProgress:
+        """The progress of one replica."""
+        found = self._known.get(replica)
+        if found is None:
+            found = self._known[replica] = ReplicaProgress(self._clock)
+        return found
+
+    def sequence(self, replica: Replica) -> int:
+        """The last write that a replica is known to have."""
+        return self.of(replica).sequence
+
+    def told(self, sequences: Mapping[str, int], log_id: str = "") -> None:
+        """Replicas, by address, said what their last writes are, in the log of the shard."""
+        present = self._replicas()
+        kept = {*present.values(), *(r for r in self._known if r.outstanding)}
+        self._known = {r: progress for r, progress in self._known.items() if r in kept}
+        for address, sequence in sequences.items():
+            if address in present:
+                self.of(present[address]).told(sequence, log_id)
+
+    def behind(self) -> dict[str, int]:
+        """How many writes each replica is behind the one that has most, as far as is known."""
+        known = {address: self.sequence(r) for address, r in self._replicas().items()}
+        most = max(known.values(), default=0)
+        return {address: most - sequence for address, sequence in known.items()}
+
+    def lags(self, replica: Replica) -> bool:
+        """Whether a replica does not have what another one had a while ago."""
+        sequence = self.sequence(replica)
+        return any(self.of(other).settled > sequence for other in self._replicas().values())
+
+    def lagging(self) -> set[str]:
+        """The addresses of the replicas that lag."""
+        return {address for address, r in self._replicas().items() if self.lags(r)}

@@ -5,35 +5,42 @@ are found on another by the writes that put them.
 """
 
 import random
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import structlog
 
 from winnow.deadline import Clock, Deadline
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError, WinnowError
-from winnow.replicas.policy.hedging import HedgeBudget, HedgeDelays, HedgeSettings
-from winnow.replicas.policy.retrying import RetrySettings
+from winnow.replicas.call import PoolRequest
+from winnow.replicas.policy.replicas import Replica
+from winnow.replicas.pool import ReplicaPool
+from winnow.replicas.routing import ReplicaPolicies, ReplicaRouter
 from winnow.searcher import Read, Retrieved, Searcher
 from winnow.stateless.metrics import ReplicaMetrics
-from winnow.stateless.policy.hedge_schedule import HedgeSchedule
-from winnow.stateless.policy.replicas import Condition, ReplicaSettings
-from winnow.stateless.replicas.call import HedgedCall
-from winnow.stateless.replicas.pool import ReplicaPool, Send
+from winnow.stateless.policy.progress import NeededWrite, ShardProgress
 from winnow.telemetry.tracing.span import span
 
-Result = TypeVar("Result")
+_log = structlog.get_logger("stateless.replicas")
+Result = TypeVar("Result", ShardInfo, Retrieved, Read)
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicaPolicies:
-    """How a replica is chosen, and when a second one is asked."""
+class ReplicaCondition:
+    """How a replica does, for people who look after it."""
 
-    replicas: ReplicaSettings = field(default_factory=ReplicaSettings)
-    hedge: HedgeSettings = field(default_factory=HedgeSettings)
-    retry: RetrySettings = field(default_factory=RetrySettings)
+    active: bool
+    """Whether it gets requests; if not, it was ejected."""
+    calls: int = 0
+    """Requests that it has in hand."""
+    sequence: int = 0
+    """The last write that it is known to have."""
+    behind: int = 0
+    """Writes that another replica has and it does not."""
 
 
 class ReplicatedSearcher:
@@ -44,18 +51,22 @@ class ReplicatedSearcher:
         shard: int,
         reach: Callable[[str], Searcher],
         policies: ReplicaPolicies,
+        *,
         clock: Clock,
         chance: random.Random,
         metrics: ReplicaMetrics,
     ) -> None:
         """`reach` gives the searcher at an address; raises UnavailableError if it is gone."""
-        self._policies, self._metrics = policies, metrics.calls(shard)
-        self._shard = shard
-        self._pool = ReplicaPool(shard, reach, policies.replicas, clock, chance, metrics)
-        # each shard has its own budget, so that a slow shard does not use up that of the others
-        self._budget = HedgeBudget(policies.hedge)
-        self._delays = HedgeDelays(policies.hedge, clock)
+        self._shard, self._metrics = shard, metrics.shard(shard)
+        self._pool = ReplicaPool(
+            reach, policies.replicas, clock=clock, chance=chance, observer=self._metrics
+        )
+        self._router = ReplicaRouter(self._pool, policies, clock, self._metrics)
+        self._progress = ShardProgress(clock, lambda: self._pool.replicas)
         self._absence: WinnowError = UnavailableError(f"no replica of shard {shard} was found yet")
+        self._retired = False
+        self._lagging: set[str] = set()
+        """The replicas that were logged as lagging."""
 
     def update(
         self,
@@ -71,15 +82,24 @@ class ReplicatedSearcher:
         `sequences` are the last writes that replicas have, by address, in the log called `log_id`.
         """
         self._absence = absence or self._absence
-        self._pool.update(addresses, lost, sequences, log_id)
+        self._pool.update(addresses, lost)
+        self._progress.told(sequences or {}, log_id)
+        self._tell_lag()
 
     def retire(self) -> None:
         """From now on it keeps no metrics; questions that began with it may still ask it."""
+        self._retired = True
         self._pool.retire()
 
-    def conditions(self) -> dict[str, Condition]:
+    def conditions(self) -> dict[str, ReplicaCondition]:
         """How each replica does, by address."""
-        return self._pool.conditions()
+        behind = self._progress.behind()
+        return {
+            address: ReplicaCondition(
+                r.active, r.outstanding, self._progress.sequence(r), behind[address]
+            )
+            for address, r in self._pool.replicas.items()
+        }
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         """Which shard this is."""
@@ -110,9 +130,8 @@ class ReplicatedSearcher:
             len(hits),
             lambda one: one.read(question, hits, max_answer_tokens, deadline),
             deadline,
-            _unread,
-            # whoever has these writes holds the passages, or knows that they are gone
-            max((hit.sequence for hit in hits), default=0),
+            # a replica that has these writes holds the passages, or knows that they are gone
+            after=max((hit.sequence for hit in hits), default=0),
         )
 
     async def search(
@@ -128,42 +147,53 @@ class ReplicatedSearcher:
             depth.passages,
             lambda one: one.search(question, depth, max_answer_tokens, deadline),
             deadline,
-            _unread,
-            depth.after,
+            after=depth.after,
         )
 
     async def _call(
         self,
         kind: str,
         passages: int,
-        send: Send[Result],
+        ask: Callable[[Searcher], Coroutine[Any, Any, Result]],
         deadline: Deadline,
-        lacks: Callable[[Result], int] = lambda _: 0,
         after: int = 0,
     ) -> Result:
-        # a read of ten passages is not late by the measure of reads of one
-        usual = self._delays.usual(kind, passages)
-        silence = self._policies.replicas.outliers.silence
-        race = HedgeSchedule(self._policies.retry, usual, silence, deadline)
-        delay = self._delays.of(kind, passages)
-        call = HedgedCall(
-            send,
-            race,
-            self._pool,
-            delay,
-            self._budget,
-            self._metrics,
-            lacks,
+        if self._progress.lagging() != self._lagging:
+            self._tell_lag()
+        request = PoolRequest(
+            kind=kind,
+            work=passages,
+            send=ask,
+            deadline=deadline,
             brief=not passages,
-            after=after,
+            preference=NeededWrite(self._progress, after),
+            missing=_unread,
+            answered=self._reached,
         )
         with span(f"shard {kind}", {"winnow.shard": self._shard}):
-            answer = await call.run()
+            answer = await self._router.call(request)
         if answer is None:
             # an exception that is raised again keeps the stack of every earlier raise
             raise self._absence.with_traceback(None)
         return answer
 
+    def _reached(self, replica: Replica, result: ShardInfo | Retrieved | Read) -> None:
+        if not isinstance(result, ShardInfo):
+            self._progress.of(replica).reached(result.sequence, result.log_id)
 
-def _unread(read: Read) -> int:
-    return read.unread
+    def _tell_lag(self) -> None:
+        """Logs which replicas lag, by how many writes, and which do not any more."""
+        behind, lagging = self._progress.behind(), self._progress.lagging()
+        if self._retired:
+            return
+        for address, writes in behind.items():
+            self._metrics.lag(address, writes)
+        for address in sorted(lagging - self._lagging):
+            _log.warning("replica lags", shard=self._shard, address=address, writes=behind[address])
+        for address in sorted(self._lagging & behind.keys() - lagging):
+            _log.info("replica lags no more", shard=self._shard, address=address)
+        self._lagging = lagging
+
+
+def _unread(result: ShardInfo | Retrieved | Read) -> int:
+    return result.unread if isinstance(result, Read) else 0

@@ -23,6 +23,7 @@ from winnow.bundle import Bundle
 from winnow.convert import answer as convert
 from winnow.convert import head as convert_head
 from winnow.deadline import Deadline
+from winnow.domain.encoder import StatesFormat
 from winnow.domain.prediction import HeadPrediction
 from winnow.domain.question import PartialResults
 from winnow.domain.write import FedPassage, Write
@@ -34,7 +35,7 @@ from winnow.stateless.feed.remote import RemoteShardWriter
 from winnow.stateless.feed.targets import target
 from winnow.stateless.http.problems import problem_of
 from winnow.stateless.replicas.remote import RemoteSearcher
-from winnow.text.remote import RemoteTextEncoder
+from winnow.text.remote import RemoteEncoder
 
 DIGEST = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 SAID = f"/data/index/shard-00000-of-00002/passages.sqlite has {DIGEST}; see 10.7.3.9:9001"
@@ -180,12 +181,12 @@ def test_a_feeder_is_not_told_which_replicas_share_no_log() -> None:
 @ALL_FAULTS
 async def test_nobody_is_told_what_an_encoder_or_a_head_server_says(fault: Fault) -> None:
     async with failing(fault) as channel:
-        encoder = RemoteTextEncoder(channel, ADDRESS, DIGEST)
-        error = await raised(encoder.encode([1, 2]))
+        encoder = RemoteEncoder(channel, ADDRESS, DIGEST, StatesFormat.FLOAT16)
+        error = await raised(encoder.encode([1, 2], "", Deadline.after(30)))
         states = np.zeros((2, 2), np.float16)
         heads = RemoteHeads(channel, ADDRESS, DIGEST)
-        (applied,) = await heads.apply(states, ["intent"], Deadline.after(30))
-    prediction = HeadPrediction("intent", failure=applied.failure)
+        failure = await raised(heads.call(states, ["intent"], Deadline.after(30)))
+    prediction = HeadPrediction("intent", failure=failure)
     for scopes in STRANGERS:
         with called_by(*scopes):
             assert not SECRET.search(told(error))

@@ -23,10 +23,9 @@ from winnow.deadline import Deadline
 from winnow.domain.encoder import StatesFormat
 from winnow.domain.prediction import Applied
 from winnow.errors import IdentityError
-from winnow.heads.finding import placed_heads
+from winnow.heads.remote import placed_heads
 from winnow.heads.store import open_store
-from winnow.rpc.channel import open_balanced
-from winnow.text.remote import SERVICE, RemoteTextEncoder
+from winnow.text.remote import routed_encoder
 
 pytestmark = pytest.mark.timeout(300)
 LONG = 60.0
@@ -90,13 +89,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_encoder_encodes_until_a_signal_ends_it(bundle: Bundle, sent: signal.Signals) -> None:
     async def encode(address: str) -> None:
         fingerprint = bundle.manifest.states_fingerprint
-        async with open_balanced(address, SERVICE) as channel:
-            encoder = RemoteTextEncoder(channel, address, fingerprint, StatesFormat.INT8)
-            await encoder.warm_up(254)
-            made = await encoder.encode([2040, 2180])
-            assert made.states is not None
-            assert made.states.shape == (4, 384)
-            assert abs(float(np.linalg.norm(made.vector)) - 1) < 1e-3
+        encoder = routed_encoder(fingerprint, StatesFormat.INT8)
+        encoder.update([address])
+        await encoder.warm_up(254)
+        made = await encoder.encode([2040, 2180])
+        await encoder.close_nodes()
+        assert made.states is not None
+        assert made.states.shape == (4, 384)
+        assert abs(float(np.linalg.norm(made.vector)) - 1) < 1e-3
 
     with serving(["encoder", "--bundle", str(bundle.directory)]) as (encoder,):
         asyncio.run(encode(encoder.address))

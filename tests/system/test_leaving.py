@@ -16,6 +16,7 @@ from tenacious import happens
 from winnow.content_node.servicer import SERVICE, ShardServicer
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.replicas.routing import ReplicaPolicies
 from winnow.rpc.channel import open_channel
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
@@ -26,7 +27,7 @@ from winnow.stateless.cluster.membership import Encoding
 from winnow.stateless.cluster.node import Node
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
 from winnow.stateless.replicas.remote import RemoteSearcher
-from winnow.stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
+from winnow.stateless.replicas.replicated import ReplicatedSearcher
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import shard_pb2_grpc
 
@@ -81,9 +82,9 @@ class Front:
                 shard,
                 self.nodes.searcher,
                 ReplicaPolicies(),
-                time.monotonic,
-                random.Random(1),
-                metrics,
+                clock=time.monotonic,
+                chance=random.Random(1),
+                metrics=metrics,
             ),
             self.served.append,
             ClusterMetrics(self.registry),

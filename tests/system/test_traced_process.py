@@ -18,8 +18,7 @@ from collector import Collector, collecting
 
 from winnow.bundle import Bundle
 from winnow.domain.encoder import StatesFormat
-from winnow.rpc.channel import open_balanced
-from winnow.text.remote import SERVICE, RemoteTextEncoder
+from winnow.text.remote import routed_encoder
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.bundle]
 LONG = 120.0
@@ -40,14 +39,13 @@ def encoder_node(collector: Collector) -> Iterator[tuple[str, "subprocess.Popen[
 async def encode_once(address: str, bundle: Bundle) -> Traced:
     """Encodes a text for a call that is traced here; its spans."""
     traced = Traced()
-    async with open_balanced(address, SERVICE) as channel:
-        fingerprint = bundle.manifest.states_fingerprint
-        encoder = RemoteTextEncoder(
-            channel, address, fingerprint, StatesFormat.NONE, timeout=LONG, patience=LONG
-        )
-        await encoder.warm_up(1)
-        with traced.begin():
-            await encoder.encode((1_000, 1_001))
+    fingerprint = bundle.manifest.states_fingerprint
+    encoder = routed_encoder(fingerprint, StatesFormat.NONE, seconds=LONG, patience=LONG)
+    encoder.update([address])
+    await encoder.warm_up(1)
+    with traced.begin():
+        await encoder.encode((1_000, 1_001))
+    await encoder.close_nodes()
     return traced
 
 

@@ -22,9 +22,9 @@ from winnow.errors import UnavailableError
 from winnow.packaged import default_heads
 from winnow.replicas.policy.hedging import HedgeSettings
 from winnow.replicas.policy.outliers import OutlierSettings
+from winnow.replicas.policy.replicas import ReplicaSettings
+from winnow.replicas.routing import ReplicaPolicies
 from winnow.stateless.cluster.discovery import DiscoverySettings
-from winnow.stateless.policy.replicas import ReplicaSettings
-from winnow.stateless.replicas.replicated import ReplicaPolicies
 from winnow.telemetry.endpoint import exposition
 from winnow.telemetry.tracing.recorded import GIVEN_UP, RecordedSpan
 from winnow.telemetry.tracing.span import SpanKind

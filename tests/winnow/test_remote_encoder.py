@@ -20,9 +20,9 @@ from winnow.errors import (
 )
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
-from winnow.rpc.channel import open_balanced
 from winnow.text.encoder import TextEncoding, Then
-from winnow.text.remote import SERVICE, RemoteTextEncoder
+from winnow.text.remote import routed_encoder
+from winnow.text.routed import RoutedTextEncoder
 from winnow.text.tokenizer import Tokenizer
 
 LONG = 60.0
@@ -68,11 +68,12 @@ async def remote(
     fingerprint: str = INFO.fingerprint,
     timeout: float = LONG,
     patience: float = LONG,
-) -> AsyncIterator[RemoteTextEncoder]:
-    async with open_balanced(target, SERVICE) as channel:
-        made = RemoteTextEncoder(channel, target, fingerprint, states, timeout, patience)
-        yield made
-        made.close()
+) -> AsyncIterator[RoutedTextEncoder]:
+    made = routed_encoder(fingerprint, states, seconds=timeout, patience=patience)
+    made.update(target.split(","))
+    yield made
+    made.close()
+    await made.close_nodes()
 
 
 async def test_vector_and_states_come_back_and_the_client_goes_along() -> None:
@@ -199,7 +200,7 @@ async def test_of_several_servers_one_that_leaves_costs_no_text() -> None:
     fakes = [Fake(), Fake()]
     async with contextlib.AsyncExitStack() as stack:
         leaves, stays = [await stack.enter_async_context(serving(fake)) for fake in fakes]
-        encoder = await stack.enter_async_context(remote(f"ipv4:{leaves.address},{stays.address}"))
+        encoder = await stack.enter_async_context(remote(f"{leaves.address},{stays.address}"))
 
         async def both_asked() -> None:
             while not all(fake.clients for fake in fakes):
@@ -215,7 +216,7 @@ async def test_of_several_servers_one_that_leaves_costs_no_text() -> None:
         assert len(fakes[1].clients) == before + 10
 
 
-async def _many(encoder: RemoteTextEncoder, texts: int) -> None:
+async def _many(encoder: RoutedTextEncoder, texts: int) -> None:
     for _ in range(texts):
         await encoder.encode([5])
 

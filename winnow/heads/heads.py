@@ -1,7 +1,7 @@
 """The one interface of the heads of an encoder group: in this process, on a server, or on several.
 
-Implementations: `winnow.heads.local` (loaded here on first use, under a memory budget),
-`winnow.heads.remote` (one head server) and `winnow.heads.placed` (several).
+Implementations: `winnow.heads.local` (loaded here on first use, under a memory budget) and
+`winnow.heads.placed` (on head servers, each called by `winnow.heads.remote`).
 """
 
 from collections.abc import Sequence

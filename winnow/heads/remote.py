@@ -1,4 +1,4 @@
-"""The heads of one head server, over `winnow.v1.HeadNodeService`."""
+"""Heads on head servers, over `winnow.v1.HeadNodeService`."""
 
 from collections.abc import Sequence
 
@@ -7,13 +7,15 @@ import grpc
 from winnow.convert import head_node as convert
 from winnow.deadline import Deadline
 from winnow.domain.prediction import Applied
-from winnow.errors import UnavailableError, WinnowError
+from winnow.errors import UnavailableError
 from winnow.heads.heads import States
+from winnow.heads.placed import PlacedHeads
 from winnow.rpc import handing_on
+from winnow.rpc.channel import open_balanced
 from winnow.rpc.deadline import timeout
 from winnow.rpc.replying import until_replied
 from winnow.rpc.status import error_of_node
-from winnow.telemetry.tracing.span import SpanKind, span
+from winnow.security.peers import PLAIN, Peers
 from winnow.v1 import head_node_pb2_grpc
 
 SERVICE = "winnow.v1.HeadNodeService"
@@ -30,18 +32,17 @@ class RemoteHeads:
     async def call(
         self, states: States, head_ids: Sequence[str], deadline: Deadline, client: str = ""
     ) -> list[Applied]:
-        """Applies the heads, as `Heads.apply` does; but raises if the call itself fails.
+        """Applies the heads, as `Heads.apply` does, but raises if the call as a whole fails.
 
         Raises:
             WinnowError: the server cannot be reached, refuses, or answers something else.
 
         """
         request = convert.request_to_message(states, head_ids, self._fingerprint)
+        metadata = handing_on.outgoing(client)
         try:
-            with span("ask heads", {"server.address": self.address}, SpanKind.CLIENT):
-                metadata = handing_on.outgoing(client)
-                call = self._stub.Apply(request, timeout=timeout(deadline), metadata=metadata)
-                reply = await until_replied(call)
+            call = self._stub.Apply(request, timeout=timeout(deadline), metadata=metadata)
+            reply = await until_replied(call)
         except grpc.aio.AioRpcError as error:
             raise error_of_node(error, f"the head server {self.address}") from error
         found = [convert.applied_of_message(each) for each in reply.heads]
@@ -50,15 +51,23 @@ class RemoteHeads:
             raise wrong.with_public("a head server answered for other heads")
         return found
 
-    async def apply(
-        self, states: States, head_ids: Sequence[str], deadline: Deadline, client: str = ""
-    ) -> list[Applied]:
-        """Applies each head; if the call fails, so does each of them."""
-        try:
-            return await self.call(states, head_ids, deadline, client)
-        except WinnowError as error:
-            return [Applied(each, 0, failure=error) for each in head_ids]
-
     async def close(self) -> None:
         """Closes the channel; calls in hand are cancelled."""
         await self._channel.close()
+
+
+def placed_heads(fingerprint: str, peers: Peers = PLAIN) -> PlacedHeads:
+    """Heads on head servers, none of which is known yet.
+
+    Args:
+        fingerprint: of the encoder that makes the states (`Manifest.states_fingerprint`).
+        peers: how head servers are called.
+
+    """
+
+    def open_server(address: str) -> RemoteHeads:
+        # a server that says NOT_SERVING gets no calls; the pool decides where else to try
+        channel = open_balanced(address, SERVICE, peers=peers)
+        return RemoteHeads(channel, address, fingerprint)
+
+    return PlacedHeads(open_server)

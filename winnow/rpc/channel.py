@@ -29,20 +29,16 @@ def open_apart(address: str, peers: Peers = PLAIN) -> grpc.aio.Channel:
     return peers.channel(address, options)
 
 
-def open_balanced(
-    target: str, service: str, tries: int = 2, peers: Peers = PLAIN
-) -> grpc.aio.Channel:
+def open_balanced(target: str, service: str, peers: Peers = PLAIN) -> grpc.aio.Channel:
     """A channel to all servers behind `target` that say they serve `service`, one after the other.
 
-    A server that says NOT_SERVING, or is gone, gets no calls; a call that finds one gone is sent
-    to another one, `tries` times in all. Calls fail at once while there is none, unless they wait
-    for one to be ready.
+    A server that says NOT_SERVING, or is gone, gets no calls. Calls fail at once while there is
+    none, unless they wait for one to be ready. The caller sends failed calls again.
 
     Args:
-        target: HOST:PORT or dns:///HOST:PORT, all addresses of which are used. gRPC looks names up
-            when it connects, and again when a connection is lost.
+        target: HOST:PORT, all addresses of which are used. gRPC looks names up when it connects,
+            and again when a connection is lost.
         service: full name, such as `winnow.v1.EncoderService`.
-        tries: 1 where it is the caller who tries elsewhere.
         peers: how other nodes are called.
 
     """
@@ -50,14 +46,5 @@ def open_balanced(
         "loadBalancingConfig": [{"round_robin": {}}],
         "healthCheckConfig": {"serviceName": service},
     }
-    retries = {
-        "maxAttempts": tries,
-        "initialBackoff": "0.005s",
-        "maxBackoff": "0.02s",
-        "backoffMultiplier": 2,
-        "retryableStatusCodes": ["UNAVAILABLE"],
-    }
-    if tries > 1:
-        config["methodConfig"] = [{"name": [{"service": service}], "retryPolicy": retries}]
     options = (("grpc.service_config", json.dumps(config)), *_OPTIONS)
     return peers.channel(target, options)

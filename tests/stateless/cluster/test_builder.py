@@ -17,12 +17,13 @@ from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
 from winnow.errors import DeadlineExceededError, NotLoadedError, UnavailableError, WinnowError
+from winnow.replicas.routing import ReplicaPolicies
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.membership import Encoding
 from winnow.stateless.cluster.node import Node
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
-from winnow.stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
+from winnow.stateless.replicas.replicated import ReplicatedSearcher
 
 ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
 PATIENCE = 60.0
@@ -46,9 +47,9 @@ class Front:
                 shard,
                 lambda address: self.nodes[address].searcher,
                 ReplicaPolicies(),
-                ManualClock(),
-                random.Random(1),
-                metrics,
+                clock=ManualClock(),
+                chance=random.Random(1),
+                metrics=metrics,
             ),
             self.served.append,
             ClusterMetrics(self.registry),
@@ -312,9 +313,9 @@ async def test_a_write_to_a_shard_is_told_to_no_other_one(front: Front) -> None:
         shard,
         lambda address: front.nodes[address].searcher,
         ReplicaPolicies(),
-        ManualClock(),
-        random.Random(1),
-        metrics,
+        clock=ManualClock(),
+        chance=random.Random(1),
+        metrics=metrics,
     )
     fed(front, 5)
     assert told == [0, 1, 2, 3, 4]

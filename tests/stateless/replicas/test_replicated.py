@@ -30,12 +30,13 @@ from winnow.errors import (
 from winnow.replicas.policy.hedging import HedgeSettings
 from winnow.replicas.policy.outcomes import ReplicaOutcome
 from winnow.replicas.policy.outliers import OutlierSettings, Standing
+from winnow.replicas.policy.replicas import Replica, ReplicaSettings
 from winnow.replicas.policy.retrying import RetrySettings
+from winnow.replicas.routing import ReplicaPolicies
 from winnow.searcher import Read
 from winnow.stateless.metrics import ReplicaMetrics
 from winnow.stateless.policy.progress import SETTLED
-from winnow.stateless.policy.replicas import Replica, ReplicaSettings
-from winnow.stateless.replicas.replicated import ReplicaPolicies, ReplicatedSearcher
+from winnow.stateless.replicas.replicated import ReplicatedSearcher
 
 ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
 HEDGING = HedgeSettings(least_samples=1, shortest_delay=0.0, budget=1.0, reserve=0)
@@ -60,9 +61,9 @@ class Shard:
             0,
             self.fakes.__getitem__,
             policies,
-            self.clock,
-            random.Random(1),
-            ReplicaMetrics(self.registry),
+            clock=self.clock,
+            chance=random.Random(1),
+            metrics=ReplicaMetrics(self.registry),
         )
         self.searcher.update(names)
 
@@ -487,7 +488,7 @@ async def test_how_long_a_write_was_waited_for_is_no_measure_of_a_replica() -> N
     shard["a"].go_on.set()
     assert await asyncio.wait_for(asked, 5) == "a"
     assert shard.known["a"].latency.samples == 0
-    assert shard.searcher._delays.of("retrieve", 0).usual() is None
+    assert shard.searcher._router.delays.of("retrieve", 0).usual() is None
 
 
 async def test_a_replica_that_has_got_so_far_is_asked_for_a_write_and_others_for_anything() -> None:

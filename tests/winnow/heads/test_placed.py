@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from manual_clock import ManualClock
 from structlog.testing import capture_logs
 from tenacious import happens
 
@@ -23,7 +24,6 @@ from winnow.errors import (
 )
 from winnow.heads.heads import States
 from winnow.heads.placed import PlacedHeads
-from winnow.policy.head_servers import HeadServers
 from winnow.replicas.policy.placement import Placement
 
 LONG = 60.0
@@ -81,11 +81,23 @@ class FakeServer:
 class Scene:
     def __init__(self, *servers: str) -> None:
         self.servers: dict[str, FakeServer] = {}
-        self.policy = HeadServers(asyncio.get_running_loop().time)
-        self.heads = PlacedHeads(self._reach, self.policy)
+        self.clock = ManualClock()
+        self.heads = PlacedHeads(self._open, self.clock)
         self.heads.update(servers)
 
-    def _reach(self, address: str) -> FakeServer:
+    @property
+    def ejected(self) -> set[str]:
+        replicas = self.heads._servers.pool.replicas
+        return {address for address, replica in replicas.items() if not replica.active}
+
+    async def fail(self, server: str, times: int) -> None:
+        """A server fails so often, and is well again."""
+        self.servers[server].fails = UnavailableError("x")
+        for _ in range(times):
+            await self.apply([head for head in HEADS if choice(0)[head] == server])
+        self.servers[server].fails = None
+
+    def _open(self, address: str) -> FakeServer:
         self.servers[address] = FakeServer(address)
         return self.servers[address]
 
@@ -144,7 +156,7 @@ async def test_a_head_that_a_server_has_no_room_for_is_applied_by_the_second(sce
     for refusal in (OverloadedError("the budget is full"), UnavailableError("no store")):
         scene.servers["a:1"].head_fails = refusal
         assert await scene.apply() == without("a:1")
-    assert scene.policy.left_out == 0
+    assert not scene.ejected
 
 
 @pytest.mark.parametrize(
@@ -208,32 +220,98 @@ async def test_a_caller_that_gives_up_ends_every_call(scene: Scene) -> None:
     await asyncio.wait([applying])
     assert applying.cancelled()
     await happens(lambda: all(server.given_up == 1 for server in scene.servers.values()))
-    assert not scene.heads._in_hand
+    assert not any(r.outstanding for r in scene.heads._servers.pool.replicas.values())
 
 
-async def test_a_server_that_fails_is_left_out_until_a_probe_succeeds() -> None:
-    now = 0.0
-    scene = Scene()
-    scene.policy = HeadServers(lambda: now)
-    scene.heads = PlacedHeads(scene._reach, scene.policy)
-    scene.heads.update(SERVERS)
+async def test_a_server_that_fails_is_ejected_until_a_probe_succeeds(scene: Scene) -> None:
     down = scene.servers["a:1"]
     down.fails = UnavailableError("x")
     with capture_logs() as logged:
         for _ in range(3):
             assert await scene.apply() == without("a:1")
-    assert [(line["event"], line["server"]) for line in logged] == [
-        ("a head server is left out for a while", "a:1")
-    ]
+    assert [(line["event"], line["server"]) for line in logged] == [("head server ejected", "a:1")]
     asked = len(down.asked)
     assert await scene.apply() == without("a:1")
-    assert len(down.asked) == asked, "it is left out"
+    assert len(down.asked) == asked, "it is ejected"
     down.fails = None
-    now = 1.0
+    scene.clock.advance(1.0)
     with capture_logs() as logged:
         assert await scene.apply() == choice(0)
-    assert [line["event"] for line in logged] == ["a head server is back"]
-    assert scene.policy.left_out == 0
+    assert [line["event"] for line in logged] == ["head server readmitted"]
+    assert not scene.ejected
+
+
+async def test_a_server_that_is_tried_again_gets_one_call_at_a_time(scene: Scene) -> None:
+    await scene.fail("a:1", 3)
+    scene.clock.advance(1.0)
+    probed = scene.servers["a:1"]
+    probed.go_on.clear()
+    first = asyncio.create_task(scene.apply())
+    await happens(lambda: probed.hanging == 1)
+    assert await scene.apply() == without("a:1")
+    probed.go_on.set()
+    assert await first == choice(0)
+    assert not scene.ejected
+
+
+async def test_a_second_attempt_probes_no_server(scene: Scene) -> None:
+    await scene.fail("a:1", 3)
+    scene.clock.advance(1.0)
+    mine = [head for head in HEADS if Placement(SERVERS).order(head)[:2] == ["b:1", "a:1"]]
+    scene.servers["b:1"].fails = UnavailableError("x")
+    scene.servers["a:1"].asked.clear()
+    assert set((await scene.apply(mine)).values()) == {"c:1"}
+    assert not scene.servers["a:1"].asked
+
+
+async def test_if_all_are_ejected_each_head_is_asked_for_at_its_first_choice(scene: Scene) -> None:
+    for server in scene.servers.values():
+        server.fails = UnavailableError("x")
+    for _ in range(3):
+        await scene.apply()
+    assert scene.ejected == set(SERVERS)
+    for server in scene.servers.values():
+        server.fails = None
+    assert await scene.apply() == choice(0)
+
+
+async def test_a_refusal_is_a_sign_of_life(scene: Scene) -> None:
+    for server in scene.servers.values():
+        server.fails = OverloadedError("full")
+    for _ in range(9):
+        await scene.apply()
+    assert not scene.ejected
+
+
+async def test_a_server_with_another_encoder_is_ejected_at_once(scene: Scene) -> None:
+    scene.servers["a:1"].fails = IdentityError("other")
+    await scene.apply()
+    assert scene.ejected == {"a:1"}
+
+
+@pytest.mark.parametrize(("waited", "ejected"), [(0.05, set()), (0.15, set(SERVERS))])
+async def test_silence_counts_once_it_is_longer_than_any_server_is_silent(
+    scene: Scene, waited: float, ejected: set[str]
+) -> None:
+    for server in scene.servers.values():
+        server.go_on.clear()
+    for _ in range(3):
+        applying = asyncio.create_task(scene.apply())
+        await happens(lambda: all(server.hanging for server in scene.servers.values()))
+        scene.clock.advance(waited)
+        applying.cancel()
+        await asyncio.wait([applying])
+        await happens(lambda: not any(server.hanging for server in scene.servers.values()))
+    assert scene.ejected == ejected
+
+
+async def test_servers_come_and_go_and_keep_their_records(scene: Scene) -> None:
+    await scene.fail("a:1", 3)
+    scene.heads.update(("a:1", "d:1"))
+    assert scene.ejected == {"a:1"}
+    assert set((await scene.apply()).values()) == {"d:1"}
+    scene.heads.update(())
+    assert set((await scene.apply()).values()) == {"UnavailableError"}
 
 
 async def test_without_servers_each_head_says_so() -> None:

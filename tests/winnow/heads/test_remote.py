@@ -15,17 +15,15 @@ from tenacious import happens
 from winnow.deadline import Deadline
 from winnow.domain.prediction import Applied
 from winnow.errors import IdentityError, NotFoundError, UnavailableError
-from winnow.heads.finding import placed_heads
 from winnow.heads.heads import Heads, States
 from winnow.heads.local import LocalHeads
 from winnow.heads.manifest import EncoderEntry
 from winnow.heads.metrics import HeadCacheMetrics
 from winnow.heads.placed import PlacedHeads
-from winnow.heads.remote import SERVICE, RemoteHeads
+from winnow.heads.remote import placed_heads
 from winnow.heads.store import HeadStore, open_store
 from winnow.inference.fair_threads import FairThreads
 from winnow.replicas.policy.placement import Placement
-from winnow.rpc.channel import open_balanced
 
 LONG = 60.0
 ENCODER = EncoderEntry(name="small", fingerprint=FINGERPRINT, width=WIDTH)
@@ -125,7 +123,8 @@ async def test_one_of_three_servers_killed_under_load_fails_nothing(store: HeadS
             await happens(lambda: len(done) > 100, LONG)
             await there.servers[0].server.grpc.stop(None)
             await asyncio.gather(*asking)
-            assert there.heads._policy.left_out <= 1
+            replicas = there.heads._servers.pool.replicas.values()
+            assert sum(not replica.active for replica in replicas) <= 1
         failed = [each for applied in done for each in applied if each.failure is not None]
         assert failed == []
         for heads in warm:
@@ -219,9 +218,10 @@ async def test_servers_of_another_encoder_are_refused(store: HeadStore) -> None:
         warm.close()
 
 
-async def test_one_server_by_itself_is_heads_too() -> None:
-    async with open_balanced("127.0.0.1:1", SERVICE, tries=1) as channel:
-        remote = RemoteHeads(channel, "127.0.0.1:1", FINGERPRINT)
-        found = await remote.apply(some_states(), ["a", "b"], Deadline.after(LONG))
+async def test_a_server_that_is_not_there_fails_every_head() -> None:
+    heads = placed_heads(FINGERPRINT)
+    heads.update(["127.0.0.1:1"])
+    found = await heads.apply(some_states(), ["a", "b"], Deadline.after(LONG))
+    await heads.close()
     assert [each.head for each in found] == ["a", "b"]
     assert all(isinstance(each.failure, UnavailableError) for each in found)

@@ -122,14 +122,14 @@ class HedgeDelays:
             lambda: HedgeDelay(settings, clock)
         )
 
-    def of(self, kind: str, passages: int) -> HedgeDelay:
-        """The delay of this kind and about this many passages to read, 0 for none."""
-        return self._known[kind, passages.bit_length()]
+    def of(self, kind: str, work: int) -> HedgeDelay:
+        """The delay of this kind, and of about this much work."""
+        return self._known[kind, work.bit_length()]
 
-    def usual(self, kind: str, passages: int) -> Usual | None:
+    def usual(self, kind: str, work: int) -> Usual | None:
         """How long that takes; while too few answers are known, twice as long as half the work."""
-        own = self.of(kind, passages).usual()
-        if own or passages <= 1:
+        own = self.of(kind, work).usual()
+        if own or work <= 1:
             return own
-        half = self.of(kind, passages // 2).usual()
+        half = self.of(kind, work // 2).usual()
         return half and half.twice()

@@ -8,6 +8,7 @@ from enum import Enum
 from winnow.errors import (
     DeadlineExceededError,
     GenerationGoneError,
+    IdentityError,
     InvalidRequestError,
     OverloadedError,
     WinnowError,
@@ -27,6 +28,8 @@ class ReplicaOutcome(Enum):
     """With a refusal: it is overloaded, or has moved on to other rows. A sign of life."""
     FAILED = "failed"
     """Unreachable, broken, or silent for longer than any request should take."""
+    MISMATCHED = "mismatched"
+    """With an `IdentityError`: it has another model than the caller expects."""
     BEATEN = "beaten"
     """Cancelled because the same request, sent elsewhere later, was answered first."""
     ABANDONED = "abandoned"
@@ -47,4 +50,6 @@ def outcome_of(error: WinnowError | None, waited: float, silence: float) -> Repl
         return ReplicaOutcome.REFUSED
     if error is None or isinstance(error, DeadlineExceededError):
         return ReplicaOutcome.FAILED if waited >= silence else ReplicaOutcome.ABANDONED
+    if isinstance(error, IdentityError):
+        return ReplicaOutcome.MISMATCHED
     return ReplicaOutcome.FAILED

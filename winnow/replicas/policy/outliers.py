@@ -44,8 +44,10 @@ class OutlierSettings:
     """Seconds that a replica may be silent while it is not known how long answers take."""
     brief_probes: float = 1.0
     """Seconds after an ejection in which only brief requests probe: being late costs them least."""
-    largest_share: float = 0.5
-    """Share of the replicas that may be out at once: one at least, and never all."""
+    largest_share: float | None = 0.5
+    """Share of the replicas that may be ejected at once: one at least, and never all. None: all."""
+    mismatch_ejects: bool = False
+    """Whether an `IdentityError` ejects at once: the replica will not change while others wait."""
 
 
 class ReplicaRecord:
@@ -97,7 +99,9 @@ class ReplicaRecord:
         if standing is not Standing.ACTIVE:
             return standing is Standing.HALF_OPEN
         self._strikes += 1
-        return outcome is ReplicaOutcome.OUTLIER or self._strikes >= self._settings.strikes
+        mismatch = outcome is ReplicaOutcome.MISMATCHED and self._settings.mismatch_ejects
+        at_once = mismatch or outcome is ReplicaOutcome.OUTLIER
+        return at_once or self._strikes >= self._settings.strikes
 
     def eject(self) -> None:
         """Ejects it from now on, for longer than the last time."""

@@ -19,7 +19,9 @@ class RetrySettings:
     most: int = 1
     """Retries of one request, at most; 0 for none."""
     least_left: float = 0.005
-    """Seconds below which another try is not worth it."""
+    """Seconds below which another attempt is not worth it."""
+    repeat: bool = False
+    """Whether a retry may go to the same replica if there is no other."""
 
 
 def should_retry(
@@ -38,3 +40,11 @@ def should_retry(
     """
     enough = left >= max(settings.least_left, typical)
     return isinstance(error, _RETRYABLE) and retried < settings.most and enough
+
+
+def may_repeat(settings: RetrySettings, error: WinnowError) -> bool:
+    """Whether the same replica may be asked again after `error`, if there is no other.
+
+    Only if it was unavailable: behind its address may be another server by now.
+    """
+    return settings.repeat and isinstance(error, UnavailableError)

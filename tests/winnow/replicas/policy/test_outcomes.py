@@ -20,7 +20,7 @@ from winnow.replicas.policy.outcomes import ReplicaOutcome, outcome_of
     ("error", "outcome"),
     [
         (UnavailableError("connection refused"), ReplicaOutcome.FAILED),
-        (IdentityError("another bundle"), ReplicaOutcome.FAILED),
+        (IdentityError("another bundle"), ReplicaOutcome.MISMATCHED),
         (ArtefactError("damaged"), ReplicaOutcome.FAILED),
         (WinnowError("a bug"), ReplicaOutcome.FAILED),
         (OverloadedError("full"), ReplicaOutcome.REFUSED),

@@ -10,7 +10,7 @@ from manual_clock import ManualClock
 
 from winnow.replicas.policy.outcomes import ReplicaOutcome
 from winnow.replicas.policy.outliers import OutlierSettings, Standing
-from winnow.stateless.policy.replicas import Attempt, Replicas, ReplicaSettings
+from winnow.replicas.policy.replicas import Attempt, Replicas, ReplicaSettings
 
 OUTLIERS = OutlierSettings(
     strikes=3, base_ejection=2.0, latency_factor=5.0, least_samples=4, largest_share=0.5

@@ -1,4 +1,4 @@
-"""Head servers behind names."""
+"""Servers behind names that are looked up."""
 
 import asyncio
 from collections.abc import Collection
@@ -6,7 +6,7 @@ from collections.abc import Collection
 from tenacious import happens
 
 from winnow.errors import UnavailableError
-from winnow.heads.finding import follow
+from winnow.replicas.server_pool import follow
 
 
 class Listed:
@@ -27,7 +27,7 @@ class Listed:
 async def test_addresses_are_followed_and_those_of_a_name_that_is_gone_stay() -> None:
     one, other = Listed("dns:///one:1", "a:1", "b:1"), Listed("c:1", "c:1")
     told: list[Collection[str]] = []
-    following = asyncio.create_task(follow([one, other], told.append, every=0.0))
+    following = asyncio.create_task(follow("server", [one, other], told.append, every=0.0))
     await happens(lambda: bool(told))
     assert told[0] == {"a:1", "b:1", "c:1"}
     one.now = frozenset({"a:1", "d:1"})
@@ -41,7 +41,7 @@ async def test_addresses_are_followed_and_those_of_a_name_that_is_gone_stay() ->
 
 async def test_before_any_name_is_known_there_are_no_servers() -> None:
     told: list[Collection[str]] = []
-    following = asyncio.create_task(follow([Listed("x")], told.append, every=0.0))
+    following = asyncio.create_task(follow("server", [Listed("x")], told.append, every=0.0))
     await happens(lambda: bool(told))
     assert told[0] == frozenset()
     following.cancel()

@@ -1,4 +1,4 @@
-"""The course of one request to a shard: sent, sent again where it is late or failed, and its end.
+"""The course of one request to a pool: sent, sent again where it is late or failed, and its end.
 
 Knows to which replicas it was sent and when, a deadline and what is usual; does not know how
 requests are sent. It is sent at most three times: first, once as a hedge, and once as a retry.
@@ -8,8 +8,8 @@ from winnow.deadline import Deadline
 from winnow.errors import WinnowError
 from winnow.replicas.policy.hedging import Usual
 from winnow.replicas.policy.outcomes import ReplicaOutcome, outcome_of
-from winnow.replicas.policy.retrying import RetrySettings, should_retry
-from winnow.stateless.policy.replicas import Attempt
+from winnow.replicas.policy.replicas import Attempt
+from winnow.replicas.policy.retrying import RetrySettings, may_repeat, should_retry
 
 
 class HedgeSchedule:
@@ -70,6 +70,10 @@ class HedgeSchedule:
         )
         self._retried += again
         return again
+
+    def may_repeat(self, error: WinnowError) -> bool:
+        """Whether to send it again to a replica that was tried, if there is no other."""
+        return may_repeat(self._retry, error)
 
     def waited(self, attempt: Attempt) -> float:
         """Seconds since an attempt was sent."""

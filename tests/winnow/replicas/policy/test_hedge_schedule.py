@@ -13,11 +13,11 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
+from winnow.replicas.policy.hedge_schedule import HedgeSchedule
 from winnow.replicas.policy.hedging import HedgeDelay, HedgeSettings
 from winnow.replicas.policy.outcomes import ReplicaOutcome
+from winnow.replicas.policy.replicas import Attempt, Replicas, ReplicaSettings
 from winnow.replicas.policy.retrying import RetrySettings
-from winnow.stateless.policy.hedge_schedule import HedgeSchedule
-from winnow.stateless.policy.replicas import Attempt, Replicas, ReplicaSettings
 
 GONE = UnavailableError("gone")
 LATE = DeadlineExceededError("late")
