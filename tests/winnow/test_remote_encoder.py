@@ -70,7 +70,7 @@ async def remote(
     patience: float = LONG,
 ) -> AsyncIterator[RoutedTextEncoder]:
     made = routed_encoder(fingerprint, states, seconds=timeout, patience=patience)
-    made.update(target.split(","))
+    made.update(target.split(",") if target else [])
     yield made
     made.close()
     await made.close_nodes()
@@ -214,6 +214,36 @@ async def test_of_several_servers_one_that_leaves_costs_no_text() -> None:
         before = len(fakes[1].clients)
         await _many(encoder, 10)
         assert len(fakes[1].clients) == before + 10
+
+
+async def test_nodes_that_are_not_there_cost_no_text() -> None:
+    """Two of three addresses have no server: one more attempt would not be enough."""
+    async with serving(Fake()) as server, remote(f"127.0.0.1:1,127.0.0.1:2,{server.address}") as it:
+        await it.warm_up(8)
+        await _many(it, 30)
+
+
+async def test_a_text_is_hedged_where_its_node_hangs() -> None:
+    hangs, answers = Fake(), Fake()
+    hangs.go_on.clear()
+    async with contextlib.AsyncExitStack() as stack:
+        servers = [await stack.enter_async_context(serving(fake)) for fake in (hangs, answers)]
+        target = ",".join(server.address for server in servers)
+        encoder = await stack.enter_async_context(remote(target))
+        await encoder.warm_up(8)
+        while not hangs.begun.is_set():
+            await encoder.encode([5])
+        await asyncio.wait_for(hangs.given_up.wait(), LONG)
+
+
+async def test_before_any_node_is_known_texts_are_refused_and_warming_up_waits() -> None:
+    async with serving(Fake()) as server, remote("") as encoder:
+        with pytest.raises(UnavailableError, match="no encoder is known"):
+            await encoder.encode([5])
+        warming = asyncio.create_task(encoder.warm_up(8))
+        await asyncio.sleep(0)
+        encoder.update([server.address])
+        await asyncio.wait_for(warming, LONG)
 
 
 async def _many(encoder: RoutedTextEncoder, texts: int) -> None:

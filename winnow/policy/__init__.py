@@ -1,1 +1,4 @@
-"""Pure policies that both services use: settings and numbers in, a decision out. No I/O."""
+"""Policies that several parts share: pure decisions, without clock, I/O or asyncio.
+
+A policy that only one part uses lies in the folder `policy` of that part.
+"""

@@ -10,8 +10,8 @@ import contextlib
 import re
 import socket
 import threading
+from importlib import metadata
 
-import grpc
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
@@ -117,4 +117,4 @@ def describe_process(registry: CollectorRegistry) -> None:
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
     build = Info("winnow_build", "The versions that run; always 1", registry=registry)
-    build.info({"version": running_version(), "grpc": grpc.__version__})
+    build.info({"version": running_version(), "grpc": metadata.version("grpcio")})
