@@ -60,7 +60,7 @@ SMALL_FILES: dict[str, str] = {}
 """Files below 30 lines that only one other file imports, and why they stay."""
 LONG_CONSTRUCTORS: dict[str, str] = {}
 """Classes with more than four positional parameters, and why."""
-REMAINING_NAMES, REMAINING_FILES, REMAINING_CONSTRUCTORS, REMAINING_RIDDLES = 6, 19, 161, 370
+REMAINING_NAMES, REMAINING_FILES, REMAINING_CONSTRUCTORS, REMAINING_RIDDLES = 4, 13, 131, 303
 """How many exceptions are still unnamed; a number only ever falls."""
 RIDDLES = re.compile(
     r"\b(?:whoever|whatever|anew|so many|as it may|it is said that|such as are|also those"
@@ -72,7 +72,7 @@ PROTOS = sorted((ROOT / "proto").rglob("*.proto"))
 PAGES = sorted(
     {
         *ROOT.glob("*.md"),
-        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
         *(ROOT / "deploy").rglob("*.md"),
         *(ROOT / "deploy").rglob("*.y*ml"),
         *(ROOT / "deploy").rglob("NOTES.txt"),
