@@ -1,7 +1,7 @@
-"""Where the command `winnow` begins: what a signal does before there is anything to clean up.
+"""The start of the command `winnow`: a signal ends it at once until there is anything to clean up.
 
-Knows no command. Imports nothing large: that takes up to a second on a busy machine, in which
-Ctrl-C showed a stack, and in which the first process of a container did not hear SIGTERM at all.
+This module imports nothing large. Imports take up to a second on a busy machine; in this time
+Ctrl-C would show a stack, and the first process of a container would ignore SIGTERM.
 """
 
 import os

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.content_node.measuring.made_up import Text, Vectors, write_shard
-from winnow.content_node.measuring.timing import milliseconds, spread
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.shard.nearest import GraphIndex, NearestIndex, build_graph
 from winnow.content_node.shard.retrieving import retrieve
@@ -22,6 +21,7 @@ from winnow.content_node.shard.view import view_of
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import shard_name
 from winnow.heap import trimming
+from winnow.sizing.timing import milliseconds, spread
 from winnow.sizing.units import GraphCost, ShardCost
 
 M, EF_CONSTRUCTION, EF = 16, 200, 256

@@ -5,7 +5,6 @@ from functools import partial
 from statistics import median
 
 from winnow.bundle import Bundle
-from winnow.content_node.measuring.timing import milliseconds, spread, together
 from winnow.content_node.reader import open_reader
 from winnow.content_node.reader.lower import Lower, open_lower
 from winnow.content_node.reader.reader import Reader
@@ -13,6 +12,7 @@ from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.states.states import packed_size
 from winnow.domain.passage import Hit, Passage
 from winnow.inference.runtime import InferenceOptions
+from winnow.sizing.timing import milliseconds, spread, together
 from winnow.sizing.units import LengthCost, StatesUnits
 from winnow.text.tokenizer import SpecialTokens, Tokenizer, Tokens
 

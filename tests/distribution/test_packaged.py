@@ -8,7 +8,7 @@ import pytest
 
 from winnow import packaged
 from winnow.bundle import read_manifest
-from winnow.cli.local.demo_cli import kept_index
+from winnow.cli.local.demo import kept_index
 from winnow.errors import ArtefactError
 
 ROOT = Path(__file__).parents[2]

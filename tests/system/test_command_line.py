@@ -23,7 +23,7 @@ from whole_bundle import WHOLE
 
 from winnow.address import Address
 from winnow.bundle import default_bundle
-from winnow.cli.local.faults import not_loaded
+from winnow.cli.local.cluster import not_loaded
 from winnow.cli.local.ports import expect_free
 from winnow.client.messages import AnswerClient
 from winnow.errors import WinnowError
@@ -322,7 +322,7 @@ async def test_a_damaged_shard_is_named_and_the_rest_is_served(
         }
         assert "Tour de France" not in said, "the index is not the demo's"
         assert "passages.sqlite is damaged" in said
-        assert "it is started again" in said
+        assert "the node is restarted" in said
     finally:
         up.process.kill()
         up.process.communicate()

@@ -71,9 +71,9 @@ def test_nothing_acknowledged_is_lost_when_a_node_is_killed_and_writes_go_on(
     thread = threading.Thread(target=feed)
     thread.start()
     until(lambda: len(stored) > 20, 60)
-    os.kill(cluster.pid("node 0"), signal.SIGKILL)
+    os.kill(cluster.processes.pid("node 0"), signal.SIGKILL)
     until(lambda: "node 0" in cluster.ended(), 60)
-    cluster.again("node 0")
+    cluster.processes.again("node 0")
     thread.join(100)
     assert not thread.is_alive()
     assert not errors

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from winnow.bundle import Bundle, load_bundle
 from winnow.bundle.publishing import pull_bundle, push_bundle
-from winnow.cli.bundle.cli import app
+from winnow.cli.bundle import app
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
 from winnow.files.vouching import vouched
 from winnow.storage.partial import open_partial

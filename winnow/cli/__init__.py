@@ -1,4 +1,1 @@
-"""Tools for people at a keyboard: a local cluster, a load test, an evaluation, a Pareto front.
-
-Nothing outside this folder imports them.
-"""
+"""The commands for people at a keyboard. The serving packages do not import them."""

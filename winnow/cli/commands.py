@@ -1,7 +1,7 @@
 """Every command of `winnow`, put together.
 
-The only place in `winnow` that knows the services; they are imported when their command runs, so
-that `winnow --help` is quick and serving never needs the training libraries.
+The only place in `winnow` that knows the services. A command is imported only when it runs, so that
+`winnow --help` is quick and serving never needs the training libraries.
 """
 
 import importlib
@@ -30,68 +30,46 @@ Start here:
 Every option of a command that serves can also be an environment variable or stand in a TOML file.
 """
 
-_MODELS = "models.cli:app"
-_COMMANDS = {
-    "ask": (
-        "winnow.cli.ask.cli:ask",
-        "Ask a running cluster; see the answer in its passage.",
-    ),
-    "predict": (
-        "winnow.cli.predict.cli:predict",
-        "Predict labels and entities of texts.",
-    ),
-    "up": (
-        "winnow.cli.local.cli:up",
-        "Run a whole cluster on this machine, one process per node.",
-    ),
+_Commands = Mapping[str, tuple[str, str]]
+"""Where a command is, and its help, by name."""
+_SNAPSHOTS = "winnow.content_node.snapshots.cli"
+_COMMANDS: _Commands = {
+    "ask": ("winnow.cli.ask.cli:ask", "Ask a running cluster; see the answer in its passage."),
+    "predict": ("winnow.cli.predict.cli:predict", "Predict labels and entities of texts."),
+    "up": ("winnow.cli.local.cli:up", "Run a whole cluster on this machine, one process per node."),
     "front": ("winnow.stateless.cli:front", "Run a front node: take questions, merge answers."),
     "node": ("winnow.content_node.cli:node", "Run a content node: serve one shard."),
     "encoder": (
         "winnow.encoder_node.cli:encoder",
         "Run an encoder node: encode texts for front nodes.",
     ),
-    "feed": (
-        "winnow.cli.feed.cli:feed",
-        "Put passages into a running index, or take them out.",
+    "feed": ("winnow.cli.feed.cli:feed", "Put passages into a running index, or take them out."),
+    "top": ("winnow.cli.top.cli:top", "Show the state of a running cluster, again and again."),
+    "evaluate": (
+        "winnow.cli.evaluation.cli:evaluate",
+        "Measure how right the answers of a running system are.",
     ),
-    "top": ("winnow.cli.top.cli:top", "Show a running cluster, again and again."),
-    "evaluate": ("winnow.cli.evaluation.cli:evaluate", "Measure how right a running system is."),
     "bench": ("winnow.cli.loadtest.cli:bench", "Measure how fast a running system is."),
-    "plan": ("winnow.cli.plan.cli:plan", "Say which machines an index needs, and why."),
-    "demo": (
-        "winnow.cli.local.demo_cli:demo",
-        "Build an index, start a cluster, ask, and serve.",
-    ),
+    "plan": ("winnow.cli.plan.cli:plan", "Plan the machines that an index needs."),
+    "demo": ("winnow.cli.local.demo:demo", "Build an index, start a cluster, ask, and serve."),
 }
-_GROUPS = {
+_GROUPS: _Commands = {
     "index": (
         "winnow.content_node.indexing.cli:app",
         "Build, inspect, verify, copy and restore indexes.",
     ),
-    "bundle": ("winnow.cli.bundle.cli:app", "Publish and pull bundles of models."),
+    "bundle": ("winnow.cli.bundle:app", "Publish and pull bundles of models."),
     "heads": ("winnow.cli.heads.cli:app", "Publish, pin, verify and serve heads of a store."),
     "keys": ("winnow.cli.keys.cli:app", "Make, list and remove keys of a front node."),
     "pareto": ("winnow.cli.pareto.cli:app", "Draw accuracy against latency, and choose."),
-    "models": (_MODELS, "Train, export, quantise and verify models."),
+    "models": ("models.cli:app", "Train, export, quantise and verify models."),
 }
-_WITHIN = {
+_WITHIN: Mapping[str, _Commands] = {
     "index": {
-        "snapshot": (
-            "winnow.content_node.snapshots.cli:snapshot",
-            "Copy an index to a directory or URL.",
-        ),
-        "snapshots": (
-            "winnow.content_node.snapshots.cli:snapshots",
-            "List the snapshots at a directory or URL.",
-        ),
-        "restore": (
-            "winnow.content_node.snapshots.cli:restore",
-            "Copy a snapshot into a new directory.",
-        ),
-        "pull": (
-            "winnow.content_node.snapshots.cli:pull",
-            "Restore a shard unless it is there already.",
-        ),
+        "snapshot": (f"{_SNAPSHOTS}:snapshot", "Copy an index to a directory or URL."),
+        "snapshots": (f"{_SNAPSHOTS}:snapshots", "List the snapshots at a directory or URL."),
+        "restore": (f"{_SNAPSHOTS}:restore", "Copy a snapshot into a new directory."),
+        "pull": (f"{_SNAPSHOTS}:pull", "Restore a shard unless it is there already."),
         "measure": (
             "winnow.content_node.measuring.cli:measure",
             "Measure what a content node costs on this machine.",
@@ -99,15 +77,15 @@ _WITHIN = {
     },
     "heads": {
         "serve": ("winnow.head_node.cli:serve", "Run a head node: apply heads for front nodes."),
-        "refit": ("models.cli.heads:refit", "Train the heads of a store anew for another encoder."),
+        "refit": ("models.cli.heads:refit", "Train the heads of a store for another encoder."),
     },
 }
-"""Commands of services and of training, in groups that are not theirs."""
-_BELOW: dict[tuple[str, ...], str] = {
+"""Commands of services and of training, in groups of other modules."""
+_BELOW: Mapping[tuple[str, ...], str] = {
     ("bench", "ladder"): "winnow.cli.ladder.cli:ladder",
     ("bench", "units"): "winnow.cli.units.cli:units",
 }
-"""Commands that stand below another command, which works without them, too."""
+"""Commands below a command that also works without them."""
 
 
 def app(arguments: list[str]) -> typer.Typer:
@@ -119,19 +97,24 @@ def app(arguments: list[str]) -> typer.Typer:
         context_settings={"max_content_width": 100, "help_option_names": ["-h", "--help"]},
     )
     root.callback(invoke_without_command=True)(_root)
-    wanted = _wanted(arguments)
+    words = _words(arguments)
+    wanted = next(iter(words), None)
     below = _BELOW.get(tuple(arguments[:2]))
     others = {name: each for name, each in _COMMANDS.items() if not (below and name == wanted)}
-    _add_commands(root, others, _words(arguments)[:1])
-    if below and wanted:
-        root.add_typer(_group(arguments[1], _load(below)), name=wanted)
+    _add_commands(root, others, words[:1])
+    if below:
+        group = typer.Typer()
+        group.callback()(_placeholder)
+        group.command(arguments[1])(_load(below))
+        root.add_typer(group, name=wanted)
     for name, (place, text) in _GROUPS.items():
-        if place == _MODELS and name != wanted and not _can_make_models():
+        if name == "models" and name != wanted and not _can_make_models():
             continue
-        group = _load(place) if name == wanted else typer.Typer()
         if name == wanted:
-            _add_commands(group, _WITHIN.get(name, {}), _words(arguments)[1:2])
+            group = _load(place)
+            _add_commands(group, _WITHIN.get(name, {}), words[1:2])
         else:
+            group = typer.Typer()
             group.callback()(_placeholder)
         root.add_typer(group, name=name, help=text)
     return root
@@ -142,44 +125,29 @@ def main(arguments: list[str] | None = None) -> None:
     die_with_parent()
     given = sys.argv[1:] if arguments is None else arguments
     words = given or _to_complete()
-    command = " ".join(filter(None, ["winnow", _wanted(words)]))
+    command = " ".join(["winnow", *_words(words)[:1]])
 
     def run() -> object:
         wanted = with_flowing_help(app(words))
-        end_on_signals()  # now that all is imported: native modules take an interrupt for a fault
+        end_on_signals()  # only now: native modules that are being imported mistake an interrupt
         return wanted(args=given, prog_name="winnow", standalone_mode=False)
 
     sys.exit(exit_code(run, command))
-
-
-def _group(name: str, command: Any) -> typer.Typer:
-    """A group of one command."""
-    group = typer.Typer()
-    group.callback()(_placeholder)
-    group.command(name)(command)
-    return group
-
-
-def _wanted(words: list[str]) -> str | None:
-    """The command among the words of a command line."""
-    return next(iter(_words(words)), None)
 
 
 def _words(given: list[str]) -> list[str]:
     return [word for word in given if not word.startswith("-")]
 
 
-def _add_commands(
-    group: typer.Typer, commands: Mapping[str, tuple[str, str]], wanted: list[str]
-) -> None:
-    """Lists all commands, and imports the one that is wanted."""
+def _add_commands(group: typer.Typer, commands: _Commands, wanted: list[str]) -> None:
+    """Lists all commands, and imports the wanted one."""
     for name, (place, text) in commands.items():
         command = _load(place) if name in wanted else _placeholder
         group.command(name, help=None if name in wanted else text)(command)
 
 
 def _to_complete() -> list[str]:
-    """The words so far where a shell asks how a command line may go on; typer's protocol."""
+    """The words so far, where a shell asks for completions of a command line; typer's protocol."""
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
     return line.split()[1:] if "_WINNOW_COMPLETE" in os.environ else []
 
@@ -210,4 +178,4 @@ def _load(place: str) -> Any:
 
 
 def _placeholder() -> None:
-    """Stands for commands that are listed but not asked for."""
+    """Stands for a command that is listed and not wanted."""

@@ -29,11 +29,8 @@ def check_drawable(path: Path | None) -> None:
 def figure(path: Path, *places: int, **options: Any) -> Iterator[Any]:
     """Gives the axes of a new figure, and saves the figure to `path` afterwards.
 
-    The arguments are those of matplotlib's `subplots`. Call `check_drawable` before.
-
-    Raises:
-        WinnowError: the file cannot be written.
-
+    The arguments are those of matplotlib's `subplots`. Call `check_drawable` before. Raises
+    WinnowError if the file cannot be written.
     """
     import matplotlib as mpl  # noqa: PLC0415 (an extra)
 

@@ -1,4 +1,4 @@
-"""How a command ends: what is said on stderr when something is wrong, and the exit code."""
+"""The end of a command: its error on stderr, and its exit code."""
 
 import errno
 import os
@@ -18,21 +18,21 @@ from winnow.telemetry.logline import before_every_line
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
-# typer has had them from click, and then as its own
+# typer took these classes from click, and later made its own
 _UsageError, _Shown = cast("list[type[Exception]]", typer.BadParameter.__mro__[1:3])
 
 
 def complain(message: object) -> None:
-    """Says that something is wrong, on stderr, as every command does."""
+    """Prints an error on stderr."""
     _say(f"error: {_words(message)}", style="bold")
 
 
 def exit_code(run: Callable[[], object], command: str) -> int:
-    """Runs a command to its exit code: 0, 1 for an error, 2 for wrong usage, 130 for Ctrl-C.
+    """Runs a command; returns 0, 1 for an error, 2 for wrong usage, or 130 for Ctrl-C.
 
     Args:
         run: returns an exit code, or None for 0.
-        command: as it was called, for the hint after wrong usage.
+        command: words of the command, for the hint after wrong usage.
 
     """
     try:
@@ -57,13 +57,13 @@ def exit_code(run: Callable[[], object], command: str) -> int:
 
 
 def _unwritten(error: OSError) -> int:
-    """`winnow … | head` that has seen enough, or `winnow … > file` on a disk without room."""
-    seen_enough = isinstance(error, BrokenPipeError)
-    if not seen_enough and (error.filename is not None or error.errno not in _FULL):
-        raise error  # files have names
-    # what is left of the output would be written, and fail, when the interpreter ends
+    """Handles `winnow … | head` that closes the pipe, and `winnow … > file` on a full disk."""
+    closed = isinstance(error, BrokenPipeError)
+    if not closed and (error.filename is not None or error.errno not in _FULL):
+        raise error  # the error is about a file, and not about the output
+    # the interpreter would write the rest of the output when it ends, and fail
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    if not seen_enough:
+    if not closed:
         complain(f"cannot write the output: {error.strerror}")
     return FAILED
 
@@ -78,8 +78,8 @@ def _wrong_usage(error: Exception, command: str) -> int:
 
 
 def _words(error: object) -> str:
-    """In Winnow's style: lower case, no full stop."""
-    if isinstance(error, UnauthenticatedError):  # its words are for programs
+    """The message in Winnow's style: lower case, no full stop."""
+    if isinstance(error, UnauthenticatedError):  # its message is for programs
         return f"{error}; --token-file or WINNOW_TOKEN gives one"
     if isinstance(error, _Shown):
         shown = str(error.format_message()).replace(": Value error, ", ": ")  # type: ignore[attr-defined]
@@ -89,7 +89,7 @@ def _words(error: object) -> str:
 
 
 def _value(cause: BaseException | None) -> str:
-    """The value that an option cannot have, which typer leaves out."""
+    """The refused value of an option, which typer leaves out."""
     if not isinstance(cause, ValidationError) or len(cause.errors()) != 1:
         return ""
     (fault,) = cause.errors()

@@ -1,4 +1,4 @@
-"""Help texts that fit every terminal. Pure, but for the command that gets them."""
+"""Help texts that the terminal wraps."""
 
 import inspect
 from typing import Any
@@ -7,14 +7,14 @@ import typer
 
 
 def with_flowing_help(app: typer.Typer) -> Any:
-    """The command of `app`; its help is wrapped by the terminal, not where the source was."""
+    """The command of `app`, with help that is wrapped by the terminal and not by the source."""
     command = typer.main.get_command(app)
     _flow(command)
     return command
 
 
 def flowing(text: str) -> str:
-    """Each paragraph as one line; one with indented lines is a list, and stays as it is."""
+    """Joins the lines of each paragraph. A paragraph with indented lines is a list, and stays."""
     paragraphs = inspect.cleandoc(text).split("\n\n")
     return "\n\n".join(each if "\n " in each else each.replace("\n", " ") for each in paragraphs)
 
@@ -27,7 +27,7 @@ def _flow(command: Any) -> None:
     if command.help:
         command.help = flowing(command.help)
     if any(_names_variable(each) for each in command.params):
-        # names of flags and variables are long: in columns they would be cut at 80
+        # names of flags and variables are long: columns would cut them at 80
         command.rich_markup_mode = None
     for each in getattr(command, "commands", {}).values():
         _flow(each)

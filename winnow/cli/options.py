@@ -89,9 +89,7 @@ def separated(option: str) -> list[str]:
 def positions(option: str) -> list[Position]:
     """The positions in an option that has each as SHARD:SEQUENCE, separated by commas.
 
-    Raises:
-        typer.BadParameter: one of them is no position.
-
+    Raises typer.BadParameter if one of them is no position.
     """
     found = []
     for text in separated(option):

@@ -15,10 +15,7 @@ from winnow.quoting import many
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """A question, the answers that count as right, and the passage that holds them, if known.
-
-    A blank answer is none.
-    """
+    """A question, the answers that count as right, and the passage that holds them, if known."""
 
     question: str
     answers: tuple[str, ...]
@@ -28,9 +25,7 @@ class AskedQuestion:
 def read_questions(path: Path, limit: int | None = None) -> list[AskedQuestion]:
     """The first `limit` questions of `path`, or all.
 
-    Raises:
-        ArtefactError: the file cannot be read, or a line is not a question; it is named.
-
+    Raises ArtefactError, which names the line, if the file cannot be read or a line is no question.
     """
     found: list[AskedQuestion] = []
     with open_bytes(path) as stream:

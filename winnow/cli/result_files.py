@@ -12,11 +12,7 @@ def reserved(*paths: Path | None) -> Iterator[None]:
     """Opens every path for writing before the work begins; None is left out.
 
     A file keeps its content until it is written. If the work fails, a file that was made here and
-    is still empty is removed.
-
-    Raises:
-        WinnowError: a path cannot be written.
-
+    is still empty is removed. Raises WinnowError if a path cannot be written.
     """
     made: list[Path] = []
     try:
@@ -34,9 +30,7 @@ def reserved(*paths: Path | None) -> Iterator[None]:
 def directory(path: Path) -> Iterator[Path]:
     """Makes a directory; removes it if the work fails and leaves it empty.
 
-    Raises:
-        WinnowError: it cannot be made.
-
+    Raises WinnowError if it cannot be made.
     """
     missing = not path.exists()
     with writing(path):

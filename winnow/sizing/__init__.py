@@ -1,1 +1,1 @@
-"""What the parts of a cluster cost on some hardware: the units that sizing reckons with."""
+"""The unit costs of a cluster's parts on some hardware, which sizing is based on."""

@@ -1,11 +1,10 @@
-"""Questions and passages to measure with, made of the demo passages.
+"""Questions and passages for measurements, made from the demo passages.
 
-Nobody looks at the answers. Lengths and words are those of questions and of passages of 100 words,
-which is what costs.
+The answers do not matter. The costs depend on lengths and words, which are those of real questions
+and of passages of 100 words.
 """
 
 from dataclasses import replace
-from pathlib import Path
 
 from winnow.packaged import demo_corpus
 from winnow.passages.rows import Row, read_rows
@@ -20,11 +19,11 @@ _FORMS = (
 
 
 _WORDS = 100
-"""Of a passage, as the builder cuts documents."""
+"""Words of a passage, as the builder cuts documents."""
 
 
 def made_up_passages() -> list[Row]:
-    """As many as there are demo passages, each with those that follow it, up to 100 words."""
+    """One passage of 100 words for each demo passage, from it and the passages that follow."""
     rows = _demo_rows()
     texts = [row.passage.text.split() for row in rows]
     found = []
@@ -36,14 +35,10 @@ def made_up_passages() -> list[Row]:
 
 
 def made_up_questions() -> list[str]:
-    """Different questions, always the same."""
+    """Distinct questions, the same in every run."""
     titles = dict.fromkeys(row.passage.title for row in _demo_rows())
     return [form.format(title) for form in _FORMS for title in titles]
 
 
 def _demo_rows() -> list[Row]:
-    return [row for row in read_rows(_demo_passages()) if isinstance(row, Row)]
-
-
-def _demo_passages() -> Path:
-    return demo_corpus() / "passages.jsonl"
+    return [row for row in read_rows(demo_corpus() / "passages.jsonl") if isinstance(row, Row)]

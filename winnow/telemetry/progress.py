@@ -1,6 +1,6 @@
-"""Long work shows itself on standard error: a bar on a terminal, a line now and then in a log.
+"""Progress of long work on standard error: a bar on a terminal, else a line every few seconds.
 
-Colours are rich's: none where NO_COLOR is set or the output is no terminal.
+Rich omits colours if NO_COLOR is set or the output is no terminal.
 """
 
 import time
@@ -38,7 +38,7 @@ class StageProgress:
         self._task = TaskID(0)
 
     def start(self, stage: str, total: int | None, done: int = 0) -> None:
-        """A stage begins, with so many steps, some of them done in an earlier run."""
+        """Begins a stage of `total` steps, of which `done` were done in an earlier run."""
         self._end_stage()
         self._stage = StageClock(stage, total, done, self._clock)
         if self._bars is not None:
@@ -47,7 +47,7 @@ class StageProgress:
             self.say(self._stage.opening())
 
     def advance(self, steps: int = 1) -> None:
-        """Steps of the present stage are done."""
+        """Counts steps of the current stage as done."""
         if self._stage is None:
             return
         self._stage.advance(steps)
@@ -76,11 +76,11 @@ class StageProgress:
             self._bars.stop()
 
     def _end_stage(self, done: bool = True) -> None:
-        """`done`: whether the stage has come to its end, and was not interrupted."""
+        """`done`: whether the stage was completed, and not interrupted."""
         if self._stage is None:
             return
         if self._bars is not None and done:
-            # a bar without an end would go on moving
+            # a bar without a total would keep moving
             self._bars.update(self._task, total=self._bars.tasks[self._task].completed or 1)
         elif self._bars is None:
             self.say(self._stage.summary())

@@ -11,9 +11,9 @@ from winnow.cli.commands import app
 from winnow.content_node.measuring import reading
 from winnow.content_node.measuring.finding import measure_graph, measure_shard
 from winnow.content_node.measuring.made_up import Text, Vectors
-from winnow.content_node.measuring.timing import milliseconds, spread, together
 from winnow.domain.passage import Passage
 from winnow.passages.rows import Row
+from winnow.sizing.timing import milliseconds, spread, together
 from winnow.sizing.units import SHARES
 from winnow.text.tokenizer import Tokens
 

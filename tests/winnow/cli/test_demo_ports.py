@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from held_ports import free_ports
 
-from winnow.cli.local.demo_cli import _served_on
+from winnow.cli.local.demo import _served_on
 from winnow.errors import UnavailableError
 from winnow.settings.source import SettingsError
 

@@ -1,19 +1,19 @@
-"""Which processes a plan starts, and with which flags."""
+"""The processes that a plan starts, their flags, and their threads."""
 
 from pathlib import Path
 
-from winnow.cli.local.plan import LocalPlan, commands
+import pytest
+
+from winnow.cli.local.plan import LocalPlan, commands, threads_each
 
 SHARDS = [Path("index/0"), Path("index/1")]
+PLAN = LocalPlan(Path("index"), Path("b"), "127.0.0.1:8080")
 NODES = ["127.0.0.1:9001", "127.0.0.1:9002"]
 
 
 def planned(plan: LocalPlan, metrics: tuple[str, ...] = ()) -> dict[str, str]:
-    fronts = [plan.listen, *plan.more_fronts]
-    return {
-        name: " ".join(flags)
-        for name, flags in commands(plan, SHARDS, fronts, NODES, metrics).items()
-    }
+    found = commands(plan, SHARDS, NODES, metrics)
+    return {name: " ".join(flags) for name, flags in found.items()}
 
 
 def test_every_node_serves_its_shard_and_the_front_asks_them_all() -> None:
@@ -51,19 +51,28 @@ def test_the_front_may_find_a_node_elsewhere() -> None:
 
 
 def test_a_cluster_that_is_fed_has_one_front_that_takes_passages() -> None:
-    plan = LocalPlan(Path("index"), Path("b"), "127.0.0.1:8080")
-    fronts = ["127.0.0.1:8080", "127.0.0.1:8081"]
-    found = commands(plan, SHARDS, fronts, NODES, (), feed="127.0.0.1:8090")
+    plan = LocalPlan(
+        Path("index"),
+        Path("b"),
+        "127.0.0.1:8080",
+        more_fronts=("127.0.0.1:8081",),
+        feed_listen="127.0.0.1:8090",
+    )
+    found = commands(plan, SHARDS, NODES)
     flags = {name: "--feed-listen 127.0.0.1:8090" in " ".join(own) for name, own in found.items()}
     assert flags == {"node 0": False, "node 1": False, "front": True, "front 1": False}
     assert [name for name, own in found.items() if "--feed" in own] == ["node 0", "node 1"]
 
 
 def test_one_front_serves_http() -> None:
-    plan = LocalPlan(Path("index"), Path("b"), "127.0.0.1:8080")
-    fronts = ["127.0.0.1:8080", "127.0.0.1:8081"]
-    found = commands(plan, SHARDS, fronts, NODES, (), http="127.0.0.1:8088")
-    told = [name for name, own in found.items() if "--http-listen 127.0.0.1:8088" in " ".join(own)]
+    plan = LocalPlan(
+        Path("index"),
+        Path("b"),
+        "127.0.0.1:8080",
+        more_fronts=("127.0.0.1:8081",),
+        http_listen="127.0.0.1:8088",
+    )
+    told = [name for name, own in planned(plan).items() if "--http-listen 127.0.0.1:8088" in own]
     assert told == ["front"]
 
 
@@ -74,3 +83,38 @@ def test_the_first_front_tells_its_health_where_it_is_told_to() -> None:
     found = planned(plan)
     assert "--health-listen 127.0.0.1:7" in found["front"]
     assert not any("--health-listen" in found[name] for name in ("front 1", "node 0", "node 1"))
+
+
+@pytest.mark.parametrize(
+    ("cores", "nodes", "each"), [(2, 3, 1), (2, 1, 2), (8, 3, 3), (64, 4, 16), (1, 100, 1)]
+)
+def test_the_nodes_of_one_machine_share_its_cores(cores: int, nodes: int, each: int) -> None:
+    assert threads_each(PLAN, nodes, {}, cores) == each
+
+
+@pytest.mark.parametrize("field", ["threads", "reader_threads"])
+def test_what_a_variable_or_a_file_says_is_left_alone(field: str, tmp_path: Path) -> None:
+    variable = f"WINNOW_NODE_{field.upper()}"
+    assert threads_each(PLAN, 3, {variable: "2"}, 8) is None
+    file = tmp_path / "winnow.toml"
+    file.write_text(f"[node]\n{field} = 2\n")
+    plan = LocalPlan(Path("index"), Path("b"), "127.0.0.1:8080", config=file)
+    assert threads_each(plan, 3, {}, 8) is None
+    assert threads_each(PLAN, 3, {"WINNOW_CONFIG": str(file)}, 8) is None
+
+
+@pytest.mark.parametrize("flags", [("--threads", "2"), ("--reader-threads=2",)])
+def test_what_the_flags_of_the_nodes_say_is_left_alone(flags: tuple[str, ...]) -> None:
+    plan = LocalPlan(Path("index"), Path("b"), "127.0.0.1:8080", node=flags)
+    assert threads_each(plan, 3, {}, 8) is None
+
+
+def test_what_the_plan_says_is_left_alone() -> None:
+    plan = LocalPlan(Path("index"), Path("b"), "127.0.0.1:8080", reader_threads=2)
+    assert threads_each(plan, 3, {}, 8) is None
+
+
+def test_every_node_is_told_its_threads() -> None:
+    found = commands(PLAN, [Path("0")], ["127.0.0.1:9001"], threads=3)
+    assert "--threads 3 --reader-threads 3" in " ".join(found["node 0"])
+    assert "threads" not in " ".join(found["front"])

@@ -14,8 +14,8 @@ from winnow.parent import PARENT_VARIABLE
 
 @dataclass
 class Stubborn:
-    """A child that does not end by itself; whoever waits for it gets a second Ctrl-C, or whoever
-    tells it to end, or a third one after it was killed.
+    """A child that does not end by itself. A second Ctrl-C interrupts waiting for it, or (`told`)
+    sending a signal to it; or (`late`) a third one interrupts waiting after it was killed.
     """
 
     killed: bool = False

@@ -31,7 +31,7 @@ def test_a_file_without_units_is_refused_by_the_field_that_is_wrong(tmp_path: Pa
     content = json.loads(units().model_dump_json())
     content["node"]["together"] = -1
     path.write_text(json.dumps(content))
-    with pytest.raises(ArtefactError, match=r"units\.json holds no unit costs: node\.together"):
+    with pytest.raises(ArtefactError, match=r"units\.json has no unit costs: node\.together"):
         read_units(path)
     path.write_text("{")
     with pytest.raises(ArtefactError, match="the file"):

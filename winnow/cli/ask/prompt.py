@@ -60,9 +60,7 @@ class History:
     def __init__(self, path: Path) -> None:
         """Reads the file; makes it, and its directory, if it is missing.
 
-        Raises:
-            OSError: the file cannot be made or read.
-
+        Raises OSError if the file cannot be made or read.
         """
         self._path = path
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -75,9 +73,7 @@ class History:
     def keep(self) -> None:
         """Appends the last line to the file at once: other prompts may be open.
 
-        Raises:
-            OSError: the file cannot be written.
-
+        Raises OSError if the file cannot be written.
         """
         if readline is not None:
             readline.append_history_file(1, self._path)

@@ -42,9 +42,7 @@ class AskSession:
     def answer_lines(self, lines: Iterable[str]) -> bool:
         """Answers every line that is not blank, even after a failure; returns whether none failed.
 
-        Raises:
-            typer.BadParameter: all lines are blank.
-
+        Raises typer.BadParameter if all lines are blank.
         """
         replied = [self._answer_line(line.strip()) for line in lines if line.strip()]
         if not replied:

@@ -15,9 +15,7 @@ from winnow.v1 import answer_pb2
 def write_replies(outcomes: Iterable[QuestionOutcome], path: Path) -> None:
     """Writes one line per question, with its accepted answers and the answers found, best first.
 
-    Raises:
-        WinnowError: the file cannot be written.
-
+    Raises WinnowError if the file cannot be written.
     """
     with writing(path), path.open("w", encoding="utf-8") as file:
         for outcome in outcomes:
@@ -27,9 +25,7 @@ def write_replies(outcomes: Iterable[QuestionOutcome], path: Path) -> None:
 def read_complete_replies(path: Path) -> list[dict[str, Any]]:
     """The lines of a file that `write_replies` wrote with every passage read.
 
-    Raises:
-        WinnowError: reading may have stopped early, so that passages may be missing.
-
+    Raises WinnowError if reading may have stopped early, so that passages may be missing.
     """
     with path.open(encoding="utf-8") as file:
         rows: list[dict[str, Any]] = [json.loads(line) for line in file]

@@ -1,1 +1,1 @@
-"""`winnow heads`: a store of heads, looked after by people."""
+"""`winnow heads`: publishes, lists and verifies the heads of a store."""

@@ -1,16 +1,14 @@
 """`winnow heads`: list, publish, pin, unpin, rollback, verify."""
 
-import json
 import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from winnow.cli.heads.listing import as_json as listing_as_json
-from winnow.cli.heads.listing import listed, table
-from winnow.cli.heads.verifying import verified
+from winnow.cli.heads.inspecting import ListedHead, list_heads, verify_heads
+from winnow.cli.options import AsJson
+from winnow.cli.output import console, print_json, table
 from winnow.errors import ArtefactError
 from winnow.heads.artefact import load_head
 from winnow.heads.manifest import FILE
@@ -39,21 +37,21 @@ _Store = Annotated[
     ),
 ]
 _Head = Annotated[str, typer.Argument(metavar="HEAD", help="Id of the head.")]
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+_ACCURACIES = ("entity_f1", "accuracy", "f1")
+"""Figures on test data, in percent, the most telling one first."""
 
 
 @app.command("list")
-def list_(place: _Place, as_json: _Json = False) -> None:
+def list_(place: _Place, as_json: AsJson = False) -> None:
     """Show the heads of a store: versions, labels, size and accuracy."""
     store = open_store(place)
-    heads = listed(store)
+    heads, encoder = list_heads(store), store.encoder()
     if as_json:
-        typer.echo(json.dumps(listing_as_json(store, heads), indent=2))
+        print_json({"store": store.name, "encoder": encoder, "heads": heads})
         return
-    encoder = store.encoder()
     if encoder is None and (Path(place) / FILE).is_file():
         raise ArtefactError(
-            f"{place} is a head and no store of heads: name the store that it was published into, "
+            f"{place} is a head and no store of heads: name the store that has it, "
             f"or publish it with `winnow heads publish {place} --store STORE`"
         )
     if encoder is None and (Path(place) / CURRENT).is_file():
@@ -61,9 +59,28 @@ def list_(place: _Place, as_json: _Json = False) -> None:
     if encoder is None:
         typer.echo(f"{store.name} holds no heads yet: winnow heads publish DIR --store {place}")
         return
-    console = Console(highlight=False)
-    console.print(f"{many(len(heads), 'head')} of encoder {encoder.name} ({encoder.fingerprint})")
-    console.print(table(heads))
+    typer.echo(f"{many(len(heads), 'head')} of encoder {encoder.name} ({encoder.fingerprint})")
+    columns = ("head", "version", "versions", "kind", "labels", "kB", "measured", "notes")
+    words = ("versions", "kind", "measured", "notes")
+    console().print(table(columns, map(_row, heads), words=words))
+
+
+def _row(head: ListedHead) -> tuple[str, ...]:
+    measured = next((name for name in _ACCURACIES if name in head.accuracy), "")
+    measured = measured or next(iter(head.accuracy), "")
+    notes = [head.fault] if head.fault else []
+    notes += ["pinned"] if head.pinned else []
+    notes += [f"moved to encoder group {head.moved_to}"] if head.moved_to else []
+    return (
+        head.id,
+        str(head.version or "-"),
+        " ".join(map(str, head.versions)),
+        head.kind,
+        f"{head.labels:,}",
+        f"{head.bytes / 1e3:,.0f}",
+        f"{measured} {head.accuracy[measured]:.1f}" if measured else "",
+        "; ".join(notes),
+    )
 
 
 @app.command()
@@ -71,13 +88,14 @@ def publish(
     directory: Annotated[Path, typer.Argument(help="Directory of the head: head.json, head.onnx.")],
     store: _Store,
     later: Annotated[
-        bool, typer.Option("--later", help="Only store this version; serve it by rollback later.")
+        bool,
+        typer.Option("--later", help="Store this version, and do not serve it until a rollback."),
     ] = False,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Try out a head, copy it into a store, and serve it from now on.
+    """Check a head, copy it into a store, and serve it from now on.
 
-    Running servers switch to it within seconds. The version before stays in the store.
+    Running servers switch to it within seconds. The previous version stays in the store.
     """
     opened = open_store(store)
     current = opened.publish(directory, activate=not later)
@@ -89,14 +107,14 @@ def publish(
 
 
 @app.command()
-def pin(head: _Head, store: _Store, as_json: _Json = False) -> None:
+def pin(head: _Head, store: _Store, as_json: AsJson = False) -> None:
     """Keep a head in memory on every server that has loaded it."""
     opened = open_store(store)
     _say(opened, head, opened.pin(head, True), as_json)
 
 
 @app.command()
-def unpin(head: _Head, store: _Store, as_json: _Json = False) -> None:
+def unpin(head: _Head, store: _Store, as_json: AsJson = False) -> None:
     """Let a head leave memory again when others need the room."""
     opened = open_store(store)
     _say(opened, head, opened.pin(head, False), as_json)
@@ -110,9 +128,9 @@ def rollback(
         int | None,
         typer.Option(min=1, help="Version to serve.", show_default="the one served before"),
     ] = None,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Serve another version of a head that is in the store already."""
+    """Serve another version of a head in the store."""
     opened = open_store(store)
     _say(opened, head, opened.rollback(head, version), as_json)
 
@@ -124,18 +142,15 @@ def verify(
         str | None,
         typer.Argument(metavar="[HEAD]", help="Id of a head.", show_default="all heads"),
     ] = None,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Open and run every version of every head; exit 1 if one does not work."""
-    with tempfile.TemporaryDirectory() as cache:  # what is in the store counts, not what was
+    with tempfile.TemporaryDirectory() as cache:  # an empty cache, so that the store is read
         opened = open_store(store, Path(cache))
-        tried = list(verified(opened, [head] if head else opened.ids()))
+        tried = list(verify_heads(opened, [head] if head else opened.ids()))
     bad = [each for each in tried if each.fault]
     if as_json:
-        rows = [
-            {"id": e.id, "version": e.version, "served": e.served, "fault": e.fault} for e in tried
-        ]
-        typer.echo(json.dumps({"ok": not bad, "versions": rows}, indent=2))
+        print_json({"ok": not bad, "versions": tried})
     else:
         for each in bad:
             typer.echo(f"head {each.id} version {each.version or 'unknown'}: {each.fault}")
@@ -146,9 +161,9 @@ def verify(
 
 def _say(store: HeadStore, head: str, current: Current, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({"id": head, **current.model_dump()}, indent=2))
+        print_json({"id": head, **current.model_dump(mode="json")})
         return
     before = f", before it version {current.previous}" if current.previous else ""
     pinned = "; it is pinned" if current.pinned else ""
-    moved = f"; ring {current.moved_to} serves this head now" if current.moved_to else ""
+    moved = f"; encoder group {current.moved_to} serves this head now" if current.moved_to else ""
     typer.echo(f"{head}: version {current.version} of {store.name}{before}{pinned}{moved}")

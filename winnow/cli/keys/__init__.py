@@ -1,1 +1,1 @@
-"""`winnow keys`: the file of keys of front nodes."""
+"""`winnow keys`: makes, lists and removes the keys of front nodes."""

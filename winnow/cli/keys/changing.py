@@ -1,4 +1,4 @@
-"""Changes of a file of keys, one after the other however many processes make them."""
+"""Changes of a file of keys; a lock serialises the changes of several processes."""
 
 import contextlib
 import datetime
@@ -24,9 +24,9 @@ def add(
     Args:
         path: the file of keys.
         name: whose key it is.
-        scopes: what it is for.
-        rate: calls that it may make; None for any number.
-        out: file to make for the token.
+        scopes: what the key allows.
+        rate: limit of its calls; None for no limit.
+        out: new file for the token.
 
     Raises:
         WinnowError: there is a key of that name, `out` exists, or a file cannot be written. Then
@@ -38,20 +38,20 @@ def add(
         key = Key(name, digest_of(token), frozenset(scopes), rate, today)
     except ValueError as error:
         raise WinnowError(str(error)) from error
-    with _alone(path):
+    with _locked(path):
         keys = read_keys(path) if path.exists() else ()
         if any(each.name == name for each in keys):
             raise WinnowError(
                 f"there is a key {name} in {path} already: remove it first, or choose another name"
             )
-        with _kept(token, out):
+        with _token_file(token, out):
             write_keys(path, (*keys, key))
     return token
 
 
 def remove(path: Path, name: str) -> None:
     """Takes a key out of a file; raises WinnowError if it is not there, or as `add` does."""
-    with _alone(path):
+    with _locked(path):
         keys = read_keys(path)
         kept = [key for key in keys if key.name != name]
         if len(kept) == len(keys):
@@ -60,8 +60,8 @@ def remove(path: Path, name: str) -> None:
 
 
 @contextlib.contextmanager
-def _kept(token: str, out: Path | None) -> Iterator[None]:
-    """Writes the token first: it cannot be shown again. Removes it if its key is not kept."""
+def _token_file(token: str, out: Path | None) -> Iterator[None]:
+    """Writes the token before its key: it cannot be shown again. Removes it if the block fails."""
     if out is None:
         yield
         return
@@ -81,8 +81,8 @@ def _kept(token: str, out: Path | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Locks the directory: the file itself is replaced."""
+def _locked(path: Path) -> Iterator[None]:
+    """Locks the directory: the file itself is replaced by each change."""
     try:
         directory = os.open(path.parent, os.O_RDONLY)
     except OSError as error:

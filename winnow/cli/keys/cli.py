@@ -1,24 +1,21 @@
 """`winnow keys new`, `list`, `remove`."""
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from winnow.cli.keys.changing import add
 from winnow.cli.keys.changing import remove as take_out
+from winnow.cli.options import AsJson
+from winnow.cli.output import console, print_json, table
 from winnow.keys.file import read_keys
-from winnow.keys.key import Key, Scope
+from winnow.keys.key import Scope
 from winnow.policy.rates import Rate
 
 app = typer.Typer(no_args_is_help=True)
 
-KeyFile = Annotated[
-    Path, typer.Option("--file", help="File of keys: what a front node has as --keys.")
-]
+KeyFile = Annotated[Path, typer.Option("--file", help="File of keys, the --keys of a front node.")]
 DEFAULT_FILE = Path("keys.json")
 
 
@@ -33,8 +30,8 @@ def new(
     scope: Annotated[
         list[Scope],
         typer.Option(
-            help="What the key is for: ask, predict, feed, or admin (see the cluster). Give it "
-            "once for each."
+            help="What the key allows: ask, predict, feed, or admin (see the cluster). May be "
+            "repeated."
         ),
     ],
     file: KeyFile = DEFAULT_FILE,
@@ -45,13 +42,13 @@ def new(
     burst: Annotated[
         float | None,
         typer.Option(
-            min=1, help="Calls at once, after a quiet time.", show_default="those of a second"
+            min=1, help="Calls at once, after a quiet time.", show_default="the calls of a second"
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="File to make for the token, which only you can read. One that exists is never "
+            help="New file for the token, which only you can read. An existing file is never "
             "overwritten.",
             show_default="print the token",
         ),
@@ -81,18 +78,32 @@ def new(
 @app.command("list")
 def listed(
     file: KeyFile = DEFAULT_FILE,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """List the keys of a file: names, scopes and rates, and never a token."""
+    """List the keys of a file, without their tokens."""
+    keys = [
+        {
+            "name": key.name,
+            "id": key.id,
+            "scopes": sorted(each.value for each in key.scopes),
+            "rate": key.rate.per_second if key.rate else None,
+            "burst": key.rate.burst if key.rate else None,
+            "created": key.created,
+        }
+        for key in read_keys(file)
+    ]
     if as_json:
-        typer.echo(json.dumps([_fields(key) for key in read_keys(file)], indent=2))
+        print_json(keys)
         return
-    table = Table("name", "id", "scopes", "rate", "burst", "created")
-    for key in read_keys(file):
-        rate = ("", "") if key.rate is None else (f"{key.rate.per_second:g}", f"{key.rate.burst:g}")
-        scopes = ", ".join(sorted(each.value for each in key.scopes))
-        table.add_row(key.name, key.id, scopes, *rate, key.created)
-    Console(highlight=False).print(table)
+    columns = ("name", "id", "scopes", "rate", "burst", "created")
+    rows = [[_cell(key[name]) for name in columns] for key in keys]
+    console().print(table(columns, rows, words={"id", "scopes", "created"}))
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(value)
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 @app.command()
@@ -101,14 +112,3 @@ def remove(
 ) -> None:
     """Take a key back. Front nodes notice within two seconds, and end the streams that use it."""
     take_out(file, name)
-
-
-def _fields(key: Key) -> dict[str, Any]:
-    return {
-        "name": key.name,
-        "id": key.id,
-        "scopes": sorted(each.value for each in key.scopes),
-        "rate": key.rate.per_second if key.rate else None,
-        "burst": key.rate.burst if key.rate else None,
-        "created": key.created,
-    }

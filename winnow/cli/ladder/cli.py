@@ -114,9 +114,7 @@ def _show(found: Sequence[Rung], plan: LadderPlan) -> None:
 def plot(rungs: Sequence[Rung], path: Path) -> None:
     """Draws predictions a second, with the spread of the rounds, into `path` (.png or .svg).
 
-    Raises:
-        WinnowError: the file cannot be written.
-
+    Raises WinnowError if the file cannot be written.
     """
     with figure(path, figsize=(8, 4.5), layout="constrained") as axes:
         places = range(len(rungs))[::-1]

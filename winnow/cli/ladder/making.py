@@ -37,10 +37,8 @@ def head_file(place: Path, shape: EncoderShape) -> Path:
 def make_missing(place: Path, steps: Iterable[LadderStep], say: Callable[[str], None]) -> None:
     """Makes the missing models of all steps.
 
-    Raises:
-        UnavailableError: models are missing, and so is the package that makes them.
-        WinnowError: a file cannot be written.
-
+    Raises UnavailableError if models are missing, and so is the package that makes them, and
+    WinnowError if a file cannot be written.
     """
     with writing(place):
         place.mkdir(parents=True, exist_ok=True)

@@ -33,9 +33,7 @@ class LadderPlan:
 def measure(plan: LadderPlan, place: Path, progress: StageProgress) -> list[Rung]:
     """Measures every step with the models at `place`.
 
-    Raises:
-        WinnowError: a worker ended, or a model cannot be loaded.
-
+    Raises WinnowError if a worker ended, or a model cannot be loaded.
     """
     workload = _Workload(plan)
     rounds: list[list[list[WorkerResult]]] = []

@@ -38,9 +38,7 @@ def made_up(number: int, chance: Random) -> list[Ids]:
 def read_texts(path: Path) -> list[Ids]:
     """The texts of a file, tokenised: JSON lines with `text`, or CSV with a column `text`.
 
-    Raises:
-        ArtefactError: the file cannot be read, or has no texts.
-
+    Raises ArtefactError if the file cannot be read, or has no texts.
     """
     tokenizer = Tokenizer(load_bundle(default_bundle()).tokenizer)
     with open_bytes(path) as stream:

@@ -60,10 +60,7 @@ class WorkerPool:
     def run(self, jobs: Sequence[WorkerJob]) -> list[WorkerResult]:
         """Gives each worker a job; they begin once all are ready.
 
-        Raises:
-            UnavailableError: a worker ended.
-            WinnowError: a model cannot be loaded.
-
+        Raises UnavailableError if a worker ended, and WinnowError if a model cannot be loaded.
         """
         for connection, job in zip(self._connections, jobs, strict=True):
             connection.send(job)

@@ -37,9 +37,7 @@ class LoadRunner:
     ) -> list[LoadResult]:
         """Warms up, then measures each closed loop (`clients`) and each open one (`rates`).
 
-        Raises:
-            UnavailableError: no system serves at the address.
-
+        Raises UnavailableError if no system serves at the address.
         """
         loads = []
         async with AnswerClient(self._address, credentials=self._credentials) as client:

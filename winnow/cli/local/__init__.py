@@ -1,1 +1,1 @@
-"""A whole cluster on this machine: one process per node, for trying things out."""
+"""`winnow up` and `winnow demo`: a whole cluster on this machine, one process per node."""

@@ -4,46 +4,47 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from winnow import signals
 from winnow.address import Address
 from winnow.bundle import read_manifest
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
-from winnow.cli.local.keeping import Keeping
+from winnow.cli.local.hints import FrontDemands, ask_lines, feed_line, http_line, predict_line
 from winnow.cli.local.ports import expect_free, free_ports
-from winnow.cli.local.restarts import Restarts
-from winnow.cli.local.saying import saying
 from winnow.cli.local.settings import UpSettings
-from winnow.cli.local.trying import Door, feed_line, http_line, predict_line, try_line
+from winnow.cli.local.supervision import ClusterSupervisor, RestartLimit
 from winnow.heads.store import open_store
 from winnow.settings import settings_command
 from winnow.settings.common import LogFormat
 from winnow.settings.names import variable
 from winnow.settings.source import SettingsError, given
+from winnow.telemetry import stderr
+from winnow.telemetry.logqueue import LogQueue
 
-_LOOK_SECONDS = 0.5
+_CHECK_SECONDS = 0.5
+_MOST_WAITING = 100
+_PATIENCE = 1.0
+"""Seconds to write the last messages."""
 _OFF = {"false", "off", "no", "f", "n", "0"}
-"""How a variable says no; as pydantic reads it."""
+"""Values of a variable that pydantic reads as false."""
 
 
 def run(settings: UpSettings) -> None:
     """Starts the cluster and serves until Ctrl-C or SIGTERM."""
-    read_manifest(settings.bundle)  # else every process would say that there is none
+    read_manifest(settings.bundle)  # else every process would report that the bundle is missing
     if settings.heads:
-        open_store(settings.heads).encoder()  # else a slip in its name shows at the first request
+        open_store(settings.heads).encoder()  # else a wrong name would show at the first request
     at_terminal = sys.stderr is not None and sys.stderr.isatty()
+    heads = ("--heads", settings.heads) if settings.heads else ()
     plan = LocalPlan(
         settings.index,
         settings.bundle,
         settings.listen,
         settings.metrics_listen,
         replicas=settings.replicas,
-        front=(
-            *log_flags("front", settings.file, at_terminal),
-            *(("--heads", settings.heads) if settings.heads else ()),
-        ),
+        front=(*log_flags("front", settings.file, at_terminal), *heads),
         node=log_flags("node", settings.file, at_terminal),
         feed_listen=settings.feed_listen,
         http_listen=settings.http,
@@ -52,25 +53,38 @@ def run(settings: UpSettings) -> None:
         config=settings.file,
         show_logs=True,
     )
-    with saying() as say:
+    with _messages() as say:
         # Ctrl-C is how a cluster is ended, ready or not
         with contextlib.suppress(KeyboardInterrupt), LocalCluster(plan) as cluster:
             _expect_free(settings)
             cluster.start()
-            keeping = Keeping(cluster, Restarts(time.monotonic), say)
-            signals.run(cluster.wait_ready(keep=keeping.look_at_start))
+            supervisor = ClusterSupervisor(cluster, RestartLimit(time.monotonic), say)
+            signals.run(cluster.wait_ready(supervisor.check_at_start))
             for number, address in enumerate(cluster.node_metrics):
                 say(f"metrics of node {number} on {address}")
-            entered = door(settings.file)
-            say(f"ready on {cluster.address}; try:\n{try_line(cluster.address, entered)}")
+            demands = front_demands(settings.file)
+            say(f"ready on {cluster.address}; try:\n{ask_lines(cluster.address, demands)}")
             if settings.heads:
-                say(predict_line(cluster.address, entered))
+                say(predict_line(cluster.address, demands))
             if cluster.http:
-                say(http_line(cluster.http, entered))
+                say(http_line(cluster.http, demands))
             if cluster.feed:
-                say(feed_line(cluster.feed, entered))
-            serve_until_stopped(keeping)
+                say(feed_line(cluster.feed, demands))
+            serve_until_stopped(supervisor)
         say("stopped")
+
+
+@contextlib.contextmanager
+def _messages() -> Iterator[Callable[[str], None]]:
+    """Gives a function that writes a message to standard error, and neither waits nor fails.
+
+    Standard error may be full, closed, or read by nobody. The cluster goes on all the same.
+    """
+    messages = LogQueue(stderr.writer(), _MOST_WAITING)
+    try:
+        yield messages.put
+    finally:
+        messages.close(_PATIENCE)
 
 
 def log_flags(
@@ -79,7 +93,7 @@ def log_flags(
     at_terminal: bool,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
-    """Whoever reads logs at a terminal is no program; unless the user says how they are to look."""
+    """Flags for text logs at a terminal, unless the user has set the format."""
     chosen = given(table, "log_format", file, environment)
     return ("--log-format", LogFormat.TEXT.value) if at_terminal and chosen is None else ()
 
@@ -97,7 +111,10 @@ def _expect_free(settings: UpSettings) -> None:
 
 
 def _node_metrics(settings: UpSettings) -> str:
-    """Where the first node's metrics are to be; the same address for all would be one too few."""
+    """The address of the first node's metrics, from the nodes' settings.
+
+    The other nodes get the next ports: the setting is one address, and each needs its own.
+    """
     listen = given("node", "metrics_listen", settings.file)
     try:
         return str(Address.parse(str(listen))) if listen else ""
@@ -107,45 +124,43 @@ def _node_metrics(settings: UpSettings) -> str:
 
 
 def health(file: Path | None) -> str:
-    """Where a front that serves over TLS is asked for its health in plain text; empty for others:
-    they are asked where they answer.
+    """The address for health checks in plain text of a front node that serves over TLS.
+
+    Empty without TLS: health is then served where the front node answers.
     """
     if not given("front", "tls_cert", file):
         return ""
     return str(given("front", "health_listen", file) or f"127.0.0.1:{free_ports(1)[0]}")
 
 
-def door(file: Path | None, environment: Mapping[str, str] | None = None) -> Door:
-    """What the front asks of those who call it."""
+def front_demands(file: Path | None, environment: Mapping[str, str] | None = None) -> FrontDemands:
+    """What the front node demands of its callers, from its settings."""
 
-    def says(name: str) -> str:
-        return str(given("front", name, file, environment) or "")
+    def is_set(name: str) -> bool:
+        return bool(given("front", name, file, environment))
 
     pages = given("front", "http_pages", file, environment)
-    return Door(
-        tls=bool(says("tls_cert")),
-        certificates=bool(says("tls_client_ca")),
-        keys=bool(says("keys")),
+    return FrontDemands(
+        tls=is_set("tls_cert"),
+        certificates=is_set("tls_client_ca"),
+        keys=is_set("keys"),
         pages=pages is None or str(pages).lower() not in _OFF,
     )
 
 
-def serve_until_stopped(keeping: Keeping) -> None:
-    """Waits for Ctrl-C or SIGTERM. What ends by itself is started again: until then, and where that
-    does not help, the others answer from what is left.
+def serve_until_stopped(supervisor: ClusterSupervisor) -> None:
+    """Restarts processes that end, until Ctrl-C or SIGTERM. The others answer meanwhile.
 
-    Raises:
-        UnavailableError: the front, or every node, ended again and again.
-
+    Raises UnavailableError if the front node, or every content node, was given up.
     """
+
+    async def watch() -> None:
+        while True:
+            supervisor.check()
+            await asyncio.sleep(_CHECK_SECONDS)
+
     with contextlib.suppress(KeyboardInterrupt):
-        signals.run(_watch(keeping))
-
-
-async def _watch(keeping: Keeping) -> None:
-    while True:
-        keeping.look()
-        await asyncio.sleep(_LOOK_SECONDS)
+        signals.run(watch())
 
 
 up = settings_command(UpSettings, run)

@@ -6,26 +6,31 @@ import shlex
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+import grpc
+
 from winnow.address import Address
-from winnow.cli.local.cores import threads_each
-from winnow.cli.local.faults import not_loaded
-from winnow.cli.local.plan import LocalPlan, commands
+from winnow.cli.local.plan import LocalPlan, commands, threads_each
 from winnow.cli.local.ports import chosen, consecutive, expect_free, free_ports
 from winnow.cli.local.processes import Processes
 from winnow.client.messages import AnswerClient
 from winnow.domain.shard import INDEX_FILE, MOST_SHARDS, shard_name
-from winnow.errors import ArtefactError, UnavailableError
+from winnow.errors import ArtefactError, NotLoadedError, UnavailableError
 from winnow.files.vouching import FIELD, is_vouched, open_object, read_object
+from winnow.rpc.channel import open_channel
+from winnow.rpc.status import error_of
 from winnow.settings.names import NAME_VARIABLE
+from winnow.v1 import shard_pb2, shard_pb2_grpc
 
-__all__ = ["LocalCluster", "LocalPlan", "shard_directories"]
+__all__ = ["LocalCluster", "LocalPlan", "not_loaded", "shard_directories"]
 
 _READY_SECONDS = 120.0
-_LOOK_SECONDS = 0.1
+_POLL_SECONDS = 0.1
+_INFO_TIMEOUT = 1.0
 _LAST_LINES = 6
 _LAST_BYTES = 1 << 16
 
@@ -34,20 +39,23 @@ class LocalCluster:
     """A running cluster; a context manager that leaves no process behind."""
 
     def __init__(self, plan: LocalPlan) -> None:
-        """Raises ArtefactError if there is no index, ValueError if an address is none."""
-        self._plan = plan
+        """Raises ArtefactError if there is no index, ValueError if an address is invalid."""
+        self._plan = replace(
+            plan,
+            listen=_with_port(plan.listen),
+            more_fronts=tuple(map(_with_port, plan.more_fronts)),
+            feed_listen=_with_port(plan.feed_listen),
+            http_listen=_with_port(plan.http_listen),
+        )
         self._shards = [s for s in shard_directories(plan.index) for _ in range(plan.replicas)]
         self.processes = Processes()
         self._logs: dict[str, IO[bytes]] = {}
         self._commands: dict[str, list[str]] = {}
-        self._fronts = [chosen(Address.parse(each)) for each in (plan.listen, *plan.more_fronts)]
-        self.fronts = [str(address.reachable) for address in self._fronts]
+        self.fronts = list(map(_reachable, (self._plan.listen, *self._plan.more_fronts)))
         """HOST:PORT of the front nodes, as clients reach them."""
-        self._feed = chosen(Address.parse(plan.feed_listen)) if plan.feed_listen else None
-        self.feed = str(self._feed.reachable) if self._feed else ""
+        self.feed = _reachable(self._plan.feed_listen)
         """HOST:PORT where passages can be fed; empty if nowhere."""
-        self._http = chosen(Address.parse(plan.http_listen)) if plan.http_listen else None
-        self.http = str(self._http.reachable) if self._http else ""
+        self.http = _reachable(self._plan.http_listen)
         """HOST:PORT where HTTP is served; empty if nowhere."""
         self.nodes: list[str] = []
         """HOST:PORT of the content nodes: the replicas of shard 0, then those of shard 1."""
@@ -57,10 +65,8 @@ class LocalCluster:
     def start(self) -> None:
         """Starts every process; does not wait until they serve.
 
-        Raises:
-            UnavailableError: an address that was asked for is in use.
-            SettingsError: the settings file cannot be read.
-
+        Raises UnavailableError if an address that was asked for is in use, and SettingsError if the
+        settings file cannot be read.
         """
         plan, count = self._plan, len(self._shards)
         ports = free_ports(2 * count)
@@ -69,80 +75,68 @@ class LocalCluster:
         if plan.node_metrics_from:
             metrics = consecutive(Address.parse(plan.node_metrics_from), count)
         self.node_metrics = [str(address.reachable) for address in metrics]
-        measured = [Address.parse(plan.metrics_listen)] if plan.metrics_listen else []
-        others = [each for each in (self._feed, self._http) if each]
-        expect_free([*self._fronts, *others, *measured, *metrics])
-        fronts = list(map(str, self._fronts))
-        addresses = list(map(str, metrics))
-        threads = threads_each(plan, count)
-        feed, http = str(self._feed or ""), str(self._http or "")
-        started = commands(plan, self._shards, fronts, self.nodes, addresses, threads, feed, http)
-        self._commands = started
-        for name, arguments in started.items():
+        listened = (plan.listen, *plan.more_fronts, plan.feed_listen, plan.http_listen)
+        fixed = [Address.parse(each) for each in (*listened, plan.metrics_listen) if each]
+        expect_free([*fixed, *metrics])
+        self._commands = commands(
+            plan, self._shards, self.nodes, list(map(str, metrics)), threads_each(plan, count)
+        )
+        for name, arguments in self._commands.items():
             self._start(name, arguments)
 
     @property
     def address(self) -> str:
-        """What a client is given: the front node, or all of them."""
+        """The address for clients: of the front node, or of all front nodes."""
         return self.fronts[0] if len(self.fronts) == 1 else f"ipv4:{','.join(self.fronts)}"
 
-    async def wait_ready(
-        self,
-        look: Callable[[], None] = lambda: None,
-        keep: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
-        """Waits until every front node serves; `look` is called now and then.
+    async def wait_ready(self, keep: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Waits until every front node serves.
 
-        So is `keep`, which decides what to do about processes that end and shards that cannot be
-        loaded. Without it each is an error.
+        Args:
+            keep: called while waiting; decides about processes that end and shards that cannot be
+                loaded. By default each of them is an error.
 
         Raises:
-            UnavailableError: a process ended, a shard cannot be loaded, or it takes too long; says
-                the last log lines.
+            UnavailableError: a process ended, a shard cannot be loaded, or it takes too long. The
+                error has the last log lines.
 
         """
         started = time.monotonic()
         keep = keep or self._expect_all
-        told = [self._plan.health_listen or self.fronts[0], *self.fronts[1:]]
-        for address in told:
+        for address in (self._plan.health_listen or self.fronts[0], *self.fronts[1:]):
             async with AnswerClient(address, credentials=self._plan.credentials) as client:
                 while not await client.serving():
-                    look()
                     await keep()
                     if time.monotonic() - started > _READY_SECONDS:
                         raise UnavailableError(
                             f"not ready after {_READY_SECONDS:g} s{self.last_words()}"
                         )
-                    await asyncio.sleep(_LOOK_SECONDS)
-        # the port may have been somebody else's all along
+                    await asyncio.sleep(_POLL_SECONDS)
+        # another process may have been serving on the port
         await keep()
 
     def ended(self) -> dict[str, int]:
         """Exit codes of the processes that have ended, by their names."""
         return self.processes.ended()
 
-    def again(self, name: str) -> None:
-        """Starts a process that has ended once more."""
-        self.processes.again(name)
-
-    def pid(self, name: str) -> int:
-        """The id of a process."""
-        return self.processes.pid(name)
-
-    def by_hand(self, name: str) -> str:
+    def command(self, name: str) -> str:
         """The command that starts a process from a shell."""
         return shlex.join(["winnow", *self._commands[name]])
 
     def last_words(self, name: str | None = None) -> str:
-        """The last lines of a process' log, or of every process'; empty where logs are shown."""
-        lines = []
-        for each, log in self._logs.items():
-            if name in (None, each):
-                lines += [f"  {each}: {line}" for line in _last_lines(log)]
-        return "".join(f"\n{line}" for line in lines)
+        """The last lines of a process' log, or of all logs, each after a line feed.
+
+        Empty where logs are shown.
+        """
+        return "".join(
+            f"\n  {each}: {line}"
+            for each, log in self._logs.items()
+            if name in (None, each)
+            for line in _last_lines(log)
+        )
 
     async def not_loaded(self) -> dict[str, str]:
-        """What nodes that run without their shards say of that, by their names."""
+        """Why nodes run without their shards, by the names of the nodes."""
         faults = await asyncio.gather(*map(not_loaded, self.nodes))
         return {f"node {number}": fault for number, fault in enumerate(faults) if fault}
 
@@ -169,25 +163,42 @@ class LocalCluster:
     def _start(self, name: str, arguments: list[str]) -> None:
         if not self._plan.show_logs:
             self._logs[name] = tempfile.TemporaryFile()  # noqa: SIM115 (closed on exit)
-        # where logs are shown, all processes write to one terminal; of kept ones we know whose
+        # where logs are shown, all processes write to one terminal, and each names itself
         names = {NAME_VARIABLE: name} if self._plan.show_logs else {}
         self.processes.start(name, arguments, names, log=self._logs.get(name))
 
 
+def _with_port(listen: str) -> str:
+    """The address, with a free port if it has port 0; empty stays empty."""
+    return str(chosen(Address.parse(listen))) if listen else ""
+
+
+def _reachable(listen: str) -> str:
+    return str(Address.parse(listen).reachable) if listen else ""
+
+
 def _last_lines(log: IO[bytes]) -> list[str]:
-    """Read without moving the position, which is also where the child writes next."""
+    """Reads without moving the file's position, which is where the child writes next."""
     size = os.fstat(log.fileno()).st_size
     last = os.pread(log.fileno(), _LAST_BYTES, max(size - _LAST_BYTES, 0))
     return last.decode(errors="replace").splitlines()[-_LAST_LINES:]
 
 
+async def not_loaded(address: str) -> str:
+    """Why the node at HOST:PORT could not load its shard; empty if it could, or does not reply."""
+    async with open_channel(address) as channel:
+        stub = shard_pb2_grpc.ShardServiceStub(channel)
+        try:
+            await stub.GetShardInfo(shard_pb2.GetShardInfoRequest(), timeout=_INFO_TIMEOUT)
+        except grpc.aio.AioRpcError as error:
+            details = error.details() or ""
+            fault = error_of(error.code(), details, error.trailing_metadata())
+            return details if isinstance(fault, NotLoadedError) else ""
+    return ""
+
+
 def shard_directories(index: Path) -> list[Path]:
-    """The shards of an index, in order.
-
-    Raises:
-        ArtefactError: `index` is no index.
-
-    """
+    """The shards of an index, in order. Raises ArtefactError if `index` is no index."""
     path = index / INDEX_FILE
     if not path.is_file() and index.is_dir() and (index.parent / INDEX_FILE).is_file():
         raise ArtefactError(f"{index} is a part of an index: name {index.parent}")
@@ -198,7 +209,7 @@ def shard_directories(index: Path) -> list[Path]:
         )
     text, manifest = read_object(open_object(path, "an index"))
     if FIELD in manifest and not is_vouched(text, manifest):
-        raise ArtefactError(f"{path} is damaged: it is not as it was written; copy it again")
+        raise ArtefactError(f"{path} is damaged: its content has changed; copy it again")
     shards = manifest.get("shards")
     if type(shards) is not int or not 1 <= shards <= MOST_SHARDS:
         raise ArtefactError(

@@ -1,56 +1,212 @@
-"""Asking the demo questions and showing what came back."""
+"""`winnow demo`."""
 
+import hashlib
+import shutil
+import subprocess
+import sys
 import time
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated
 
-from rich.table import Table
+import typer
+from rich.console import Console
+from rich.live import Live
 
-from winnow.cli.questions import AskedQuestion
-from winnow.client.messages import AnswerClient
-from winnow.text.scores import exact_match
-from winnow.v1 import answer_pb2
+from winnow import signals
+from winnow.address import Address
+from winnow.bundle import default_bundle, read_manifest
+from winnow.cli import output
+from winnow.cli.local.cli import serve_until_stopped
+from winnow.cli.local.cluster import LocalCluster, LocalPlan
+from winnow.cli.local.demo_texts import (
+    DemoText,
+    ask_questions,
+    predict_texts,
+    predictions_table,
+    questions_table,
+    read_texts,
+)
+from winnow.cli.local.hints import FrontDemands, activation, ask_lines, http_line, predict_line
+from winnow.cli.local.ports import chosen, expect_free, or_any
+from winnow.cli.local.supervision import ClusterSupervisor, RestartLimit
+from winnow.cli.questions import AskedQuestion, read_questions
+from winnow.client import AsyncClient
+from winnow.errors import ArtefactError
+from winnow.files.opened import sha256
+from winnow.packaged import default_heads, demo_corpus, made_files
+from winnow.quoting import many
+from winnow.settings.source import SettingsError
 
-_TIMEOUT = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class DemoReply:
-    """A demo question and the reply to it."""
-
-    question: str
-    answer: str
-    title: str
-    score: float
-    milliseconds: float
-    right: bool
-
-
-async def ask_questions(
-    client: AnswerClient, questions: Sequence[AskedQuestion]
-) -> AsyncIterator[DemoReply]:
-    """Asks one question after the other; raises a WinnowError if one cannot be answered."""
-    for each in questions:
-        started = time.perf_counter()
-        reply = await client.ask(answer_pb2.AnswerRequest(question=each.question), _TIMEOUT)
-        spent = (time.perf_counter() - started) * 1e3
-        best = reply.answers[0] if reply.answers else answer_pb2.Answer()
-        right = exact_match(best.text, each.answers)
-        yield DemoReply(each.question, best.text, best.passage.title, best.score, spent, right)
-
-
-def empty_table() -> Table:
-    """The table that rows are added to."""
-    table = Table("", "question", "answer", "passage", show_lines=False)
-    table.add_column("score", justify="right")
-    table.add_column("ms", justify="right")
-    return table
+_CORPUS = demo_corpus()
+_LISTEN, _HTTP = "127.0.0.1:8080", "127.0.0.1:8088"
+_QUESTION = "Who won the Tour de France in 2015?"
+_TEXT = "book me a flight to Oslo"
 
 
-def add(table: Table, asked: DemoReply) -> None:
-    """Adds a row; wrong answers stand out."""
-    mark = "[green]✓[/]" if asked.right else "[red]✗[/]"
-    table.add_row(
-        mark, asked.question, asked.answer, asked.title,
-        f"{asked.score:.2f}", f"{asked.milliseconds:.0f}",
-    )  # fmt: skip
+def demo(
+    passages: Annotated[
+        Path, typer.Option(help="Passages to index.", show_default="the demo's")
+    ] = _CORPUS / "passages.jsonl",
+    questions: Annotated[
+        Path, typer.Option(help="Questions with expected answers.", show_default="the demo's")
+    ] = _CORPUS / "questions.jsonl",
+    index: Annotated[
+        Path | None,
+        typer.Option(
+            help="Directory of the index.",
+            show_default="in var/ of a checkout, else in the user's cache",
+        ),
+    ] = None,
+    shards: Annotated[int, typer.Option(min=1, help="Number of shards, one node each.")] = 3,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            help="HOST:PORT of the front node; port 0 for any free one.",
+            show_default=f"{_LISTEN}, or any free port",
+        ),
+    ] = None,
+    http_listen: Annotated[
+        str | None,
+        typer.Option(
+            help="HOST:PORT to serve HTTP on; port 0 for any free one, empty for none.",
+            show_default=f"{_HTTP}, or any free port",
+        ),
+    ] = None,
+    once: Annotated[
+        bool,
+        typer.Option("--once", help="Exit after asking, with code 0 if all answers are right."),
+    ] = False,
+) -> None:
+    """Build a small index, start one front and several content nodes, ask, and serve.
+
+    Ctrl-C ends every process.
+    """
+    console = output.console()
+    say = partial(console.print, markup=False, soft_wrap=True)
+    address = _served_on("--listen", listen, _LISTEN, say)
+    http = "" if http_listen == "" else _served_on("--http-listen", http_listen, _HTTP, say)
+    asked = read_questions(questions)
+    bundle = default_bundle()
+    if index is None:
+        index = kept_index(passages, bundle, shards)
+        _prepare(passages, index, shards)
+    elif not index.exists():
+        _build(passages, index, shards)
+    heads = default_heads()
+    texts = read_texts(_CORPUS / "texts.jsonl") if heads.is_dir() else []
+    plan = LocalPlan(
+        index,
+        bundle,
+        address,
+        front=("--heads", str(heads)) if texts else (),
+        http_listen=http,
+    )
+    with LocalCluster(plan) as cluster:
+        cluster.start()
+        with console.status(
+            f"starting {many(len(cluster.nodes), 'content node')} and a front node"
+        ):
+            signals.run(cluster.wait_ready())
+        mistaken = signals.run(_predict(cluster, texts, console)) if texts else 0
+        wrong = signals.run(_ask(cluster, asked, console))
+        console.print(f"{len(asked) - wrong} of {many(len(asked), 'answer')} as expected")
+        if once:
+            raise typer.Exit(1 if wrong or mistaken else 0)
+        say("")
+        for line in _to_try(cluster, bool(texts)):
+            say(line)
+        say("\nserving until Ctrl-C")
+        serve_until_stopped(ClusterSupervisor(cluster, RestartLimit(time.monotonic), say))
+
+
+def _to_try(cluster: LocalCluster, heads: bool) -> Iterator[str]:
+    demands = FrontDemands()
+    if cluster.http:
+        yield http_line(cluster.http, demands)
+    yield f"{'or ' if cluster.http else ''}ask {cluster.address} from another terminal:"
+    if found := activation(on_path=shutil.which("winnow") is not None):
+        yield found
+    yield ask_lines(cluster.address, demands, _QUESTION)
+    if heads:
+        yield predict_line(cluster.address, demands, _TEXT, "intent,entities")
+
+
+def kept_index(passages: Path, bundle: Path, shards: int) -> Path:
+    """The directory of the index; it depends on the passages, the models and the shards.
+
+    Raises ArtefactError if the passages or the bundle cannot be read.
+    """
+    try:
+        manifest = read_manifest(bundle)
+        models = (manifest.encoding_fingerprint, manifest.lower_fingerprint)
+        parts = [*models, sha256(passages), str(shards)]
+    except OSError as error:
+        raise ArtefactError(f"cannot read {passages}: {error.strerror}") from error
+    name = hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
+    return made_files() / f"demo-index-{name}"
+
+
+def _prepare(passages: Path, index: Path, shards: int) -> None:
+    """Builds the index, or only the states that an interrupted build lacks."""
+    if not index.exists():
+        _build(passages, index, shards)
+    elif len(list(index.glob("*/states.json"))) < shards:
+        _run(["states", str(index)])
+
+
+def _build(passages: Path, index: Path, shards: int) -> None:
+    try:
+        index.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = f"cannot make {index.parent}: {error.strerror}"
+        raise ArtefactError(f"{problem}; name another place with --index") from error
+    options = ["--out", str(index), "--shards", str(shards), "--states"]
+    _run(["build", "--passages", str(passages), *options])
+
+
+def _run(arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "winnow", "index", *arguments]
+    if code := subprocess.run(command, check=False).returncode:
+        raise typer.Exit(code)
+
+
+def _served_on(flag: str, wanted: str | None, usual: str, say: Callable[[str], object]) -> str:
+    """The address to listen on; by default `usual`, or any free port if that is in use.
+
+    Raises SettingsError if what was chosen is no address, and UnavailableError if it is in use.
+    Nothing has been built yet.
+    """
+    if wanted is None:
+        found = str(or_any(Address.parse(usual)))
+        if found != usual:
+            say(f"{usual} is in use: this demo listens on {found} instead ({flag} chooses)")
+        return found
+    try:
+        address = chosen(Address.parse(wanted))
+    except ValueError as error:
+        raise SettingsError(f"{flag}: {error}") from error
+    expect_free([address], flag)
+    return str(address)
+
+
+async def _ask(cluster: LocalCluster, questions: Sequence[AskedQuestion], console: Console) -> int:
+    """Shows the answers to the demo questions; returns how many are wrong."""
+    shown = questions_table()
+    async with AsyncClient(cluster.address) as client:
+        with Live(shown, console=console, vertical_overflow="visible"):
+            wrong = await ask_questions(client, questions, shown)
+    if not console.is_terminal:
+        console.line()  # `Live` ends its last line only on a terminal
+    return wrong
+
+
+async def _predict(cluster: LocalCluster, texts: Sequence[DemoText], console: Console) -> int:
+    """Shows the predictions for the demo texts; returns how many are wrong."""
+    async with AsyncClient(cluster.address) as client:
+        found = [each async for each in predict_texts(client, texts)]
+    wrong = sum(not each.right for each in found)
+    console.print(predictions_table(found))
+    console.print(f"{len(found) - wrong} of {many(len(found), 'prediction')} as expected")
+    return wrong

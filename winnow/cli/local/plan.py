@@ -1,23 +1,30 @@
-"""What a cluster on this machine is made of, and the command line of each process. Pure."""
+"""The processes of a cluster on this machine, and the command line of each."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
 from winnow.client.credentials import Credentials
+from winnow.settings.common import cores
+from winnow.settings.source import given
+
+_THREAD_SETTINGS = ("threads", "reader_threads")
+_THREAD_FLAGS = tuple(f"--{each.replace('_', '-')}" for each in _THREAD_SETTINGS)
 
 
 @dataclass(frozen=True, slots=True)
 class LocalPlan:
-    """What to start. Ports of content nodes are chosen freely."""
+    """What to start. Content nodes listen on any free ports."""
 
     index: Path
     bundle: Path
     listen: str
     """HOST:PORT of the front node; port 0 for any free one."""
     metrics_listen: str = ""
+    _: KW_ONLY
     reader_threads: int | None = None
-    """Most threads that one request may use; with None the nodes share the cores (`cores`)."""
+    """Most threads of one request; with None the nodes share the cores (`threads_each`)."""
     replicas: int = 1
     """Content nodes per shard."""
     front: tuple[str, ...] = ()
@@ -27,14 +34,16 @@ class LocalPlan:
     more_fronts: tuple[str, ...] = ()
     """HOST:PORT of further front nodes."""
     seen_as: Mapping[int, str] = field(default_factory=dict)
-    """HOST:PORT under which the front finds a node, by its number, where that is not its own."""
+    """HOST:PORT by which the front node calls a content node, by the number of the content node,
+    where it is not the node's own address.
+    """
     node_metrics: bool = False
-    """Whether content nodes serve metrics, on ports chosen freely."""
+    """Whether content nodes serve metrics, on any free ports."""
     node_metrics_from: str = ""
-    """HOST:PORT of the metrics of the first content node; of the next one it is the next port."""
+    """HOST:PORT of the metrics of the first content node; each further one has the next port."""
     linger: float = 0.0
-    """Seconds that a process serves on after SIGTERM. Where all end together there is nobody to
-    notice that one leaves.
+    """Seconds that a process still serves after SIGTERM. 0 fits a cluster whose processes end
+    together: no client is left that would have to notice.
     """
     feed_listen: str = ""
     """HOST:PORT where the first front node takes passages; port 0 for any free one, empty for
@@ -43,60 +52,87 @@ class LocalPlan:
     http_listen: str = ""
     """HOST:PORT where the first front node serves HTTP; port 0 for any free one, empty for none."""
     health_listen: str = ""
-    """HOST:PORT where the first front node tells its health in plain text; empty for where it
-    answers.
+    """HOST:PORT where the first front node tells its health in plain text; empty for the address
+    where it answers.
     """
     credentials: Credentials | None = None
-    """By which it is seen whether fronts serve."""
+    """Credentials for asking front nodes whether they serve."""
     config: Path | None = None
-    """TOML file with further settings of front and nodes; what the plan says goes first."""
+    """TOML file with further settings of front and nodes; the plan takes precedence."""
     show_logs: bool = False
 
 
 def commands(
     plan: LocalPlan,
     shards: Sequence[Path],
-    fronts: Sequence[str],
     nodes: Sequence[str],
-    metrics: Sequence[str],
-    threads_each: int | None = None,
-    feed: str = "",
-    http: str = "",
+    metrics: Sequence[str] = (),
+    threads: int | None = None,
 ) -> dict[str, list[str]]:
     """The arguments of every process, by its name, nodes first.
 
     Args:
-        plan: what to start.
+        plan: what to start; its addresses name their ports.
         shards: directory of the shard that each node serves.
-        fronts: HOST:PORT of each front.
         nodes: HOST:PORT of each node.
-        metrics: HOST:PORT of each node's metrics, or nothing at all.
-        threads_each: threads of each node, if that is not left to the nodes.
-        feed: HOST:PORT where the first front takes passages; empty for none.
-        http: HOST:PORT where the first front serves HTTP; empty for none.
+        metrics: HOST:PORT of each node's metrics; empty for none.
+        threads: threads of each node; None leaves them to the nodes.
 
     """
     common = ["--bundle", str(plan.bundle), "--drain-linger", str(plan.linger)]
-    if plan.config is not None:
-        common += ["--config", str(plan.config)]
-    threads = ["--reader-threads", str(plan.reader_threads)] if plan.reader_threads else []
-    if threads_each is not None:
-        threads = ["--threads", str(threads_each), "--reader-threads", str(threads_each)]
+    common += _flag("--config", plan.config)
+    per_request = plan.reader_threads if threads is None else threads
+    limits = [*_flag("--threads", threads), *_flag("--reader-threads", per_request)]
+    fed = ["--feed"] if plan.feed_listen else []
     found = {}
     for number, (shard, address) in enumerate(zip(shards, nodes, strict=True)):
         measured = ["--metrics-listen", metrics[number]] if metrics else []
-        serving = ["node", "--shard", str(shard), "--listen", address, *["--feed"] * bool(feed)]
-        found[f"node {number}"] = [*serving, *threads, *measured, *plan.node, *common]
-    seen = [plan.seen_as.get(number, address) for number, address in enumerate(nodes)]
-    asking = [flag for address in seen for flag in ("--shards", address)]
-    for number, address in enumerate(fronts):
-        # further fronts have none: they would need addresses of their own
-        measured = ["--metrics-listen", plan.metrics_listen] if not number else []
-        serving = ["front", "--listen", address, *asking]
-        name = f"front {number}" if number else "front"
-        measured = measured if plan.metrics_listen else []
-        fed = ["--feed-listen", feed] if feed and not number else []
-        told = ["--health-listen", plan.health_listen] if plan.health_listen and not number else []
-        faced = ["--http-listen", http] if http and not number else []
-        found[name] = [*serving, *measured, *fed, *told, *faced, *plan.front, *common]
+        serving = ["node", "--shard", str(shard), "--listen", address, *fed]
+        found[f"node {number}"] = [*serving, *limits, *measured, *plan.node, *common]
+    asking = [
+        flag
+        for number, address in enumerate(nodes)
+        for flag in ("--shards", plan.seen_as.get(number, address))
+    ]
+    # only the first front has these: others would need addresses of their own
+    first = [
+        *_flag("--metrics-listen", plan.metrics_listen),
+        *_flag("--feed-listen", plan.feed_listen),
+        *_flag("--health-listen", plan.health_listen),
+        *_flag("--http-listen", plan.http_listen),
+    ]
+    for number, address in enumerate((plan.listen, *plan.more_fronts)):
+        serving = ["front", "--listen", address, *asking, *([] if number else first)]
+        found[f"front {number}" if number else "front"] = [*serving, *plan.front, *common]
     return found
+
+
+def _flag(name: str, value: object) -> list[str]:
+    return [name, str(value)] if value else []
+
+
+def threads_each(
+    plan: LocalPlan,
+    nodes: int,
+    environment: Mapping[str, str] | None = None,
+    available: int | None = None,
+) -> int | None:
+    """A node's part of the cores, rounded up; None if a flag, variable or file sets the threads.
+
+    With a thread for every core in every node, each read would take longer by a factor of the
+    number of nodes, and a client would wait for reads of others that began long ago.
+
+    Args:
+        plan: may set threads by its flags, or name a settings file that does.
+        nodes: content nodes on this machine.
+        environment: variables; those of this process by default.
+        available: cores; those of this process by default.
+
+    Raises:
+        SettingsError: the settings file cannot be read.
+
+    """
+    by_flag = plan.reader_threads or any(flag.startswith(_THREAD_FLAGS) for flag in plan.node)
+    if by_flag or any(given("node", each, plan.config, environment) for each in _THREAD_SETTINGS):
+        return None
+    return math.ceil((cores() if available is None else available) / nodes)

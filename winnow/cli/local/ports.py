@@ -1,4 +1,4 @@
-"""Ports of this machine: which are free, and which are to be used."""
+"""Ports of this machine: finding free ones, and checking that addresses are free."""
 
 import contextlib
 import errno
@@ -12,17 +12,15 @@ from winnow.quoting import many
 
 _LAST_PORT = (1 << 16) - 1
 _PORTS = range(20_000, 32_000)
-"""Below those that Linux, macOS and Windows give to connections that go out: one of those would be
-taken by the next connection of any process before its server binds it.
+"""Ports below those that Linux, macOS and Windows give to outgoing connections. Any process could
+take one of those before its server binds it.
 """
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Ports that nothing listens on now, chosen at random so that others hardly choose them, too.
+    """Ports that no process listens on now; a random choice, so that others hardly choose the same.
 
-    Raises:
-        UnavailableError: there are not so many.
-
+    Raises UnavailableError if the machine has fewer free ports.
     """
     found: list[int] = []
     with contextlib.ExitStack() as held:
@@ -43,9 +41,7 @@ def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
 def chosen(address: Address) -> Address:
     """The address, with a free port of its host if it names none (0).
 
-    Raises:
-        UnavailableError: its host is not one of this machine.
-
+    Raises UnavailableError if its host is not one of this machine.
     """
     if address.port:
         return address
@@ -65,16 +61,13 @@ def or_any(wanted: Address) -> Address:
 
 
 def consecutive(first: Address, count: int) -> list[Address]:
-    """As many addresses from the first one on; all of port 0 if that is the first one's.
+    """`count` addresses with consecutive ports; all have port 0 if the first one has.
 
-    Raises:
-        UnavailableError: there are no such ports.
-
+    Raises UnavailableError if the ports would exceed the highest one.
     """
     if first.port + count - 1 > _LAST_PORT:
         raise UnavailableError(
-            f"{many(count, 'port')} from {first} on: there is none beyond {_LAST_PORT}; choose a "
-            "lower one"
+            f"{many(count, 'port')} from {first} on: ports end at {_LAST_PORT}; choose a lower one"
         )
     return [first.at(first.port + number if first.port else 0) for number in range(count)]
 
@@ -84,7 +77,7 @@ def expect_free(addresses: Sequence[Address], flag: str = "") -> None:
 
     Args:
         addresses: to listen on.
-        flag: by which a user chooses another one, for the error; empty if there are several.
+        flag: the flag that sets the address, for the error; empty if there are several.
 
     """
     with contextlib.ExitStack() as held:
@@ -104,7 +97,7 @@ def _refused(address: Address, error: OSError, flag: str = "") -> UnavailableErr
         return UnavailableError(
             f"{address} is in use: stop what listens there, or choose another port{by} (0 for any)"
         )
-    # `socket.create_server` names the address once more
+    # `socket.create_server` repeats the address
     reason = str(error.strerror or error).partition(" (while attempting to bind")[0]
     return UnavailableError(
         f"cannot listen on {address}: {reason}{f'; choose another address{by}' * bool(by)}"

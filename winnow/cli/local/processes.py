@@ -1,7 +1,7 @@
 """Child processes that never outlive their parent.
 
-They are told to end with SIGTERM, then killed. If the parent is itself killed, the kernel ends
-them (Linux); see `winnow.parent`.
+They are ended by SIGTERM, then killed. If the parent is killed, the kernel ends them (Linux); see
+`winnow.parent`.
 """
 
 import contextlib
@@ -40,23 +40,23 @@ class Processes:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            # Ctrl-C goes to the parent alone, which then ends its children in order. Not a session
-            # of their own: Linux shares the processors among sessions first (autogroup), so that
-            # whoever waits for a reply would queue behind another node's reads
+            # Ctrl-C goes to the parent alone, which then ends its children in order. They stay in
+            # its session: Linux shares the processors among sessions first (autogroup), so that a
+            # process that waits for a reply would queue behind another node's reads
             process_group=0,
         )
         self._children[name] = self._again[name]()
 
     def wait(self, name: str) -> int:
-        """Waits until a child has ended; its exit code."""
+        """Waits until a child has ended; returns its exit code."""
         return self._children[name].wait()
 
     def again(self, name: str) -> None:
-        """Starts a child that has ended once more, as it was started."""
+        """Restarts a child that has ended, with the same arguments."""
         self._children[name] = self._again[name]()
 
     def ended(self) -> dict[str, int]:
-        """Exit codes of those that have ended."""
+        """Exit codes of the children that have ended."""
         codes = {name: child.poll() for name, child in self._children.items()}
         return {name: code for name, code in codes.items() if code is not None}
 
@@ -73,8 +73,9 @@ class Processes:
         self._children[name].send_signal(number)
 
     def stop(self) -> None:
-        """Ends all, the last started first; kills what has not ended after the grace, or at once if
-        interrupted.
+        """Ends all children, the last started first. Kills those that do not end in time.
+
+        If interrupted, kills all at once.
         """
         try:
             for child in reversed(self._children.values()):
@@ -84,7 +85,7 @@ class Processes:
             for child in self._children.values():
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     child.wait(max(deadline - time.monotonic(), 0.1))
-        finally:  # after a second Ctrl-C, too; all are killed before a third may come
+        finally:  # also after a second Ctrl-C; all are killed before a third one can interrupt
             for child in self._children.values():
                 child.kill()
             for child in self._children.values():

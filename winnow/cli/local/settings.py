@@ -19,9 +19,9 @@ class UpSettings(Settings):
 
     The front node and the content nodes also read their own settings: the variables WINNOW_FRONT_…
     and WINNOW_NODE_…, and the tables 'front' and 'node' of the --config file. The options below
-    come first. Content nodes listen on free ports of this machine, and share its cores unless
-    'threads' or 'reader_threads' is set for them. At a terminal logs are text, unless log_format
-    says otherwise.
+    take precedence. Content nodes listen on free ports of this machine. They share its cores unless
+    'threads' or 'reader_threads' is set for them. At a terminal, logs are text unless log_format is
+    set.
     """
 
     table: ClassVar[str] = "up"
@@ -34,12 +34,12 @@ class UpSettings(Settings):
     feed_listen: OptionalListenAddress = Field(
         "",
         description="HOST:PORT to take passages and deletions on, while questions are answered; "
-        "empty to take none. Whoever can reach it can change the index.",
+        "empty to take none. All who can reach it can change the index.",
     )
     http_listen: OptionalListenAddress = Field(
         "127.0.0.1:8088",
-        description="HOST:PORT to serve HTTP on; port 0 for any free one, empty for none. Unless "
-        "you choose it, any free port serves if this one is in use.",
+        description="HOST:PORT to serve HTTP on; port 0 for any free one, empty for none. If the "
+        "default is in use, a free port is chosen.",
     )
     heads: str = Field(
         "",
@@ -52,7 +52,7 @@ class UpSettings(Settings):
 
     @property
     def http(self) -> str:
-        """Where HTTP is served: where that was chosen, and else where there is room."""
+        """The address for HTTP: as set, else the default or, if that is in use, any free port."""
         if "http_listen" in self.model_fields_set or not self.http_listen:
             return self.http_listen
         return str(or_any(Address.parse(self.http_listen)))

@@ -75,12 +75,7 @@ def load(path: Path) -> list[JudgedReply]:
 
 
 def append(path: Path, outcomes: Iterable[JudgedReply]) -> None:
-    """Adds outcomes to a file.
-
-    Raises:
-        WinnowError: it cannot be written.
-
-    """
+    """Adds outcomes to a file. Raises WinnowError if it cannot be written."""
     lines = "".join(json.dumps(asdict(outcome)) + "\n" for outcome in outcomes)
     with writing(path), path.open("ab") as file:
         if file.tell() and not _ends_a_line(path):

@@ -83,9 +83,7 @@ def _deployments(bundles: Sequence[Path], runtimes: Sequence[str]) -> Iterable[D
 def untuned(bundle: Path) -> Deployment:
     """What a plain service does: one thread for a question on each node, every input padded.
 
-    Raises:
-        WinnowError: the bundle's reader cannot be given padding.
-
+    Raises WinnowError if the bundle's reader cannot be given padding.
     """
     if read_manifest(bundle).reader.apart is not None:
         raise WinnowError(

@@ -36,9 +36,7 @@ published study of DPR (https://blog.vespa.ai/from-research-to-production-scalin
 def write(found: Sequence[PointFigures], directory: Path) -> None:
     """Writes `points.json` and `points.csv`.
 
-    Raises:
-        WinnowError: one of them cannot be written.
-
+    Raises WinnowError if one of them cannot be written.
     """
     text = json.dumps(output.as_plain(found), indent=2)
     with writing(directory / JSON):
@@ -117,11 +115,8 @@ def reasons(found: Sequence[PointFigures]) -> Iterator[str]:
 def plot(found: Sequence[PointFigures], path: Path) -> None:
     """Draws accuracy against latency, with the front and Vespa's table (.png, .svg).
 
-    A point without an accuracy is a line. Points that answered less than half are left out.
-
-    Raises:
-        WinnowError: the file cannot be written.
-
+    A point without an accuracy is a line. Points that answered less than half are left out. Raises
+    WinnowError if the file cannot be written.
     """
     with figure(path, 1, 2, figsize=(13, 5), width_ratios=(2, 1), layout="tight") as (own, theirs):
         from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter  # noqa: PLC0415

@@ -66,9 +66,7 @@ def measure(
 ) -> list[PointFigures]:
     """Asks every point the questions of every file, and writes the figures into `out`.
 
-    Raises:
-        WinnowError: there is nothing to compare, or something cannot be written or started.
-
+    Raises WinnowError if there is nothing to compare, or something cannot be written or started.
     """
     points = list(dict.fromkeys(points))
     sets = [Questions(path.name.split(".")[0], _spread(path, limit)) for path in files]
@@ -110,11 +108,8 @@ async def run(
 ) -> list[JudgedReply]:
     """The outcome of every question at every point; successful outcomes of earlier runs are kept.
 
-    Only deployments with questions left are started.
-
-    Raises:
-        WinnowError: there is no index, a deployment cannot start, or results cannot be written.
-
+    Only deployments with questions left are started. Raises WinnowError if there is no index, a
+    deployment cannot start, or results cannot be written.
     """
     known = _circumstances(points, index)
     work = [

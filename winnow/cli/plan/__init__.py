@@ -1,0 +1,1 @@
+"""`winnow plan`: the machines that an index needs."""

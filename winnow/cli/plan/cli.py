@@ -1,19 +1,21 @@
 """`winnow plan`."""
 
-import json
-from dataclasses import asdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from winnow.cli.plan.planning import ClusterPlan, driver, soonest
+from winnow.cli.options import AsJson
+from winnow.cli.output import as_plain, print_json
+from winnow.cli.plan.planning import ALL_READ, ClusterPlan, PlanRequest, driver, soonest
 from winnow.cli.plan.planning import plan as planned
-from winnow.cli.plan.report import lines
-from winnow.cli.plan.wanted import ALL_READ, Wanted
 from winnow.cli.quantities import count, milliseconds, size
 from winnow.errors import WinnowError
+from winnow.quoting import many
 from winnow.sizing.units import Units, read_units, shipped
+
+_GIB = 2**30
 
 
 def plan(
@@ -38,8 +40,8 @@ def plan(
         typer.Option(
             min=1,
             max=100,
-            help="Passages read for a question, on average: all that may be read, or the mean of "
-            "a front that stops early (--max-loss), as by default.",
+            help="Mean of the passages read for a question. It is smaller where a front node stops "
+            "early (--max-loss), as by default.",
         ),
     ] = ALL_READ,
     tokens: Annotated[
@@ -64,30 +66,30 @@ def plan(
         bool,
         typer.Option(
             "--states",
-            help="The index has states (`winnow index build --states`): less to read, more disk.",
+            help="The index has precomputed states (`winnow index build --states`).",
         ),
     ] = False,
     fed: Annotated[
-        bool, typer.Option("--fed", help="Passages come and go: merging takes memory, too.")
+        bool, typer.Option("--fed", help="Passages are fed and deleted: merging takes memory, too.")
     ] = False,
     units: Annotated[
         Path | None,
         typer.Option(
             help="Unit costs of your hardware, written by `winnow bench units --out`.",
-            show_default="those that were measured for docs/sizing.md",
+            show_default="those of docs/sizing.md",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Say which machines an index needs: nodes, memory, cores and disk, and what drives the cost.
+    """Plan the machines that an index needs: nodes, memory, cores and disk, and what drives them.
 
     Example: winnow plan --passages 21e6 --dimension 768 --qps 100 --p99 300ms
 
-    Reckoned from unit costs; docs/sizing.md has the formulae. Exit code 1 if no number of nodes
-    answers in time.
+    The plan is an estimate from unit costs; docs/sizing.md has the formulae. Exit code 1 if no
+    number of nodes answers in time.
     """
     costs = shipped() if units is None else read_units(units)
-    wanted = Wanted(
+    wanted = PlanRequest(
         passages=count("--passages", passages),
         dimension=dimension,
         qps=qps,
@@ -104,13 +106,13 @@ def plan(
     )
     made = _planned(costs, wanted)
     if as_json:
-        typer.echo(json.dumps({**asdict(made), "nodes": made.nodes}, indent=2))
+        print_json({**as_plain(made), "nodes": made.nodes})
         return
-    for line in lines(costs, wanted, made, driver(made, wanted)):
+    for line in _lines(costs, wanted, made):
         typer.echo(line)
 
 
-def _planned(units: Units, wanted: Wanted) -> ClusterPlan:
+def _planned(units: Units, wanted: PlanRequest) -> ClusterPlan:
     try:
         if made := planned(units, wanted):
             return made
@@ -121,3 +123,38 @@ def _planned(units: Units, wanted: Wanted) -> ClusterPlan:
         f"no number of nodes answers in {wanted.p99_ms:g} ms: {best.nodes} would take "
         f"{best.p99_ms:.0f} ms; read fewer passages, or give each node more cores"
     )
+
+
+def _lines(units: Units, wanted: PlanRequest, made: ClusterPlan) -> Iterator[str]:
+    """The plan in words: needs, latency, the reason for the number of nodes, and its basis."""
+    served = made.served
+    yield (
+        f"content nodes  {made.nodes}: {many(made.shards, 'shard')} x {made.replicas}, each with "
+        f"{many(wanted.node_cores, 'core')}, {made.memory_bytes / _GIB:.1f} GiB of memory in use "
+        f"and {made.disk_bytes / _GIB:.0f} GiB of disk, half of it for merges"
+    )
+    front_gib = units.process.front_bytes * 2 / _GIB
+    yield f"front nodes    {made.fronts}, each with 2 cores and {front_gib:.1f} GiB"
+    yield f"latency        p50 {made.p50_ms:.0f} ms without load, p99 {made.p99_ms:.0f} ms"
+    yield f"load           cores of content nodes are busy for {made.busy:.0%} of the time"
+    yield f"driven by      {driver(made, wanted)}"
+    yield (
+        f"a question     {made.node_ms:.0f} ms of the nodes' cores: "
+        f"{served.passages * served.read:.0f} to read {many(served.passages, 'passage')}, "
+        f"{served.shards * served.retrieve:.0f} to retrieve; {served.front:.1f} ms of a front's "
+        "event loop"
+    )
+    if wanted.passages_to_read == ALL_READ:
+        yield (
+            "stopping       not included: by default a front stops early and reads 3 to 5 of 10; "
+            "--passages-to-read takes the mean"
+        )
+    if units.node.states is not None and not wanted.states:
+        yield "states         none: --states reads faster, and takes more disk"
+    yield (
+        f"building       {made.build_hours:,.1f} hours on one such node; a node loads its shard in "
+        f"{made.load_minutes:.1f} minutes"
+    )
+    if made.replicas == 1:
+        yield "spare          none: a lost node is a lost shard; --replicas 2 has one"
+    yield f"estimated from {units.processor}, bundle {units.bundle}; yours: winnow bench units"

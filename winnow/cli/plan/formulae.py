@@ -1,6 +1,6 @@
-"""What an index needs, from unit costs: the formulae of docs/sizing.md. Pure.
+"""The formulae of docs/sizing.md: what an index needs, from unit costs. Pure.
 
-Milliseconds are of a core, bytes of one node, unless a name says otherwise.
+Milliseconds are core time, and bytes are of one node, unless a name says otherwise.
 """
 
 import math
@@ -14,9 +14,7 @@ QUESTION = 12
 
 
 def by_length(costs: Sequence[LengthCost], tokens: float) -> float:
-    """Milliseconds of a run over so many tokens: straight lines between measured lengths, and on
-    beyond the last.
-    """
+    """Milliseconds of a run over `tokens` tokens, by linear inter- and extrapolation."""
     known = sorted(costs, key=lambda cost: cost.tokens)
     after = next((place for place, cost in enumerate(known) if cost.tokens >= tokens), len(known))
     low, high = known[max(min(after, len(known) - 1) - 1, 0) :][:2]
@@ -25,8 +23,8 @@ def by_length(costs: Sequence[LengthCost], tokens: float) -> float:
 
 
 def search_ms(units: Units, passages: float, dimension: int) -> float:
-    """To walk the graph of a shard: it grows with the logarithm of the passages (Malkov and
-    Yashunin 2016, section 4.2.2), and with the dimension as was measured.
+    """Time to search the graph of a shard. It grows with the logarithm of the passages (Malkov and
+    Yashunin 2016, section 4.2.2), and with the dimension as measured.
     """
     usual = units.node.shards[0].dimension
     known = sorted((g.passages, g.search_ms) for g in units.node.graphs if g.dimension == usual)
@@ -37,16 +35,14 @@ def search_ms(units: Units, passages: float, dimension: int) -> float:
 
 
 def retrieve_ms(units: Units, passages: float, dimension: int) -> float:
-    """To retrieve from a shard by encodings and words: the walk, and what a whole retrieval takes
-    beside it, which does not grow.
-    """
+    """Time to retrieve from a shard by vectors and words: the graph search, and a constant rest."""
     shard = _largest(units)
     beside = shard.hybrid_ms - search_ms(units, shard.passages, shard.dimension)
     return search_ms(units, passages, dimension) + max(beside, 0.0)
 
 
 def _by_dimension(units: Units, usual: int, dimension: int) -> float:
-    """How much longer a walk takes over other vectors, by those measured at one size."""
+    """The factor of a graph search over vectors of another dimension, as measured at one size."""
     if dimension == usual:
         return 1.0
     sizes = [g for g in units.node.graphs if g.dimension != usual]
@@ -59,35 +55,35 @@ def _by_dimension(units: Units, usual: int, dimension: int) -> float:
 
 
 def node_bytes_each(units: Units, dimension: int) -> float:
-    """Memory of a passage: its vector, its links, and what else a node keeps of it."""
+    """Memory of a passage: its vector, its links, and the rest that a node holds of it."""
     return _graph_bytes_each(units, dimension) + _largest(units).memory_bytes_each
 
 
 def disk_bytes_each(units: Units, dimension: int) -> float:
-    """Disk of a passage: its graph, and a database with its text and its vector once more."""
+    """Disk of a passage: its part of the graph, and a row with its text and its vector."""
     shard = _largest(units)
     more = (dimension - shard.dimension) * FLOAT_BYTES
     return _graph_bytes_each(units, dimension) + shard.disk_bytes_each + more
 
 
 def states_bytes_each(units: Units, tokens: float) -> float:
-    """Disk of a passage's states; `tokens` are of it and of a question."""
+    """Disk of a passage's precomputed states; `tokens` counts passage and question."""
     return _states(units).bytes_a_token * (tokens - QUESTION)
 
 
 def build_ms_each(units: Units) -> float:
-    """Of a core, to encode a passage and to write it into a shard."""
+    """Core time to encode a passage and to write it into a shard."""
     return units.encode.passage.ms + _largest(units).write_ms_each
 
 
 def states_ms_each(units: Units, tokens: float) -> float:
-    """Of a core, to compute a passage's states."""
+    """Core time to precompute a passage's states."""
     compute = _states(units).compute
     return compute.ms * (tokens - QUESTION) / compute.tokens
 
 
 def load_ms_each(units: Units) -> float:
-    """Of a node that starts, for each passage of its shard."""
+    """Time of a node that starts, for each passage of its shard."""
     return _largest(units).load_ms_each
 
 
@@ -101,13 +97,14 @@ def _largest(units: Units) -> ShardCost:
 
 
 def distinct(passages: int, shards: int) -> float:
-    """Shards that read something, on average, if each passage lies on any of them."""
+    """Mean number of shards that read, if each passage is on a random shard."""
     return shards * (1 - (1 - 1 / shards) ** passages)
 
 
 def busiest(passages: int, shards: int, share: float) -> int:
-    """Passages that no shard exceeds for `share` of the questions: the least for which the shards
-    that read more are fewer than `1 - share`, on average.
+    """Passages that no shard exceeds for `share` of the questions.
+
+    It is the least number for which fewer than `1 - share` shards read more, on average.
     """
     part, beyond = 1 / shards, 1.0
     for most in range(passages + 1):
@@ -118,56 +115,58 @@ def busiest(passages: int, shards: int, share: float) -> int:
 
 
 def read_ms(units: Units, tokens: float, *, states: bool = False) -> float:
-    """To read a passage, while the other cores read, too; with states half of it is done."""
+    """Time to read a passage while all cores read, with or without precomputed states."""
     costs = _states(units) if states else units.node
     return by_length(costs.read, tokens) / costs.together
 
 
 def half_ms(units: Units) -> float:
-    """A question's own half, for each shard that reads; nothing for a whole reader."""
+    """Time for the lower layers of a question, on each shard that reads; 0 for a full
+    cross-encoder.
+    """
     return units.node.states.question.ms if units.node.states else 0.0
 
 
 def _states(units: Units) -> StatesUnits:
     if units.node.states is None:
         raise ValueError(
-            "these unit costs know no states: leave out --states, or measure them again with "
+            "these unit costs have no states: leave out --states, or measure them again with "
             "`winnow bench units --out FILE`"
         )
     return units.node.states
 
 
 def front_ms(units: Units, shards: int, passages: int) -> float:
-    """Of a front's event loop for a question; encoding is done in other threads."""
+    """Time of a front node's event loop for a question; encoding runs in other threads."""
     front = units.front
     asking = front.shard_ms * shards + front.pair_us / 1e3 * shards**2
     return front.question_ms + asking + front.read_ms * distinct(passages, shards)
 
 
 def node_ms(units: Units, shards: int, retrieve: float, read: float, passages: int) -> float:
-    """Of the cores of all shards, for a question."""
+    """Core time of all shards for a question."""
     reading = distinct(passages, shards)
     calls = (shards + reading) * units.process.call_ms
     return shards * retrieve + passages * read + reading * half_ms(units) + calls
 
 
 def slow(spread: Sequence[float]) -> float:
-    """How many times as long as usual a run takes that one in a hundred is slower than."""
+    """The 99th percentile of a spread, relative to the median."""
     return spread[SHARES.index(0.99)]
 
 
 def waiting_ms(service_ms: float, servers: int, busy: float, share: float) -> float:
-    """What all but `share` wait at most for one of some servers: M/M/c (Erlang 1917).
+    """The waiting time for a server that only `share` of the customers exceed: M/M/c (Erlang 1917).
 
     Args:
-        service_ms: what each takes on average.
-        servers: that do one after the other.
+        service_ms: mean time of service.
+        servers: number of servers.
         busy: share of the time that a server works, below 1.
-        share: such as 0.01 for the 99th percentile.
+        share: for example 0.01 for the 99th percentile.
 
     """
     offered, lost = servers * busy, 1.0
-    for number in range(1, servers + 1):  # the sums themselves are beyond floating point
+    for number in range(1, servers + 1):  # a recursion: the sums would exceed floating point
         lost *= offered / (number + offered * lost)
     waits = lost / (1 - busy * (1 - lost))
     return service_ms / (servers * (1 - busy)) * math.log(max(waits / share, 1.0))

@@ -1,7 +1,7 @@
-"""How long questions take, by unit costs and load. Pure.
+"""Estimates how long questions take, from unit costs and load. Pure.
 
-The slowest of a hundred meets several things at once, but seldom the worst of each: what they add
-to the median is squared, added and drawn the root of.
+A slow question is delayed by several causes at once, but seldom by the worst of each. The delays
+beyond the median are therefore added as the root of their squares.
 """
 
 import math
@@ -12,35 +12,35 @@ from winnow.sizing.units import Units
 
 _TAIL = 0.01
 _FULL = 0.99
-"""Share of the time beyond which a server never comes to an end."""
+"""Highest load of a server in the formulae: at a load of 1 its queue grows without limit."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionPath:
-    """A question's way through a cluster; milliseconds."""
+    """The costs of a question in a cluster. Times in milliseconds."""
 
     shards: int
     passages: int
-    """That are read."""
+    """Passages that are read."""
     cores: int
-    """Of a node."""
+    """Cores of a content node."""
     front: float
-    """Of a front's event loop."""
+    """Time of a front node's event loop."""
     retrieve: float
-    """Of a shard."""
+    """Time to retrieve from a shard."""
     read: float
-    """Of a passage."""
+    """Time to read a passage."""
 
 
 def usual(units: Units, served: QuestionPath) -> float:
-    """The median without other load."""
+    """The median latency without other load."""
     rounds = math.ceil(formulae.busiest(served.passages, served.shards, 0.5) / served.cores)
     return _before_reading(units, served) + rounds * served.read
 
 
 def slowest(units: Units, served: QuestionPath, nodes_busy: float, front_busy: float) -> float:
-    """The 99th percentile, with cores of nodes and event loops of fronts busy for such shares of
-    the time.
+    """The 99th percentile, for shares of the time that cores of content nodes and event loops of
+    front nodes are busy.
     """
     front_busy, nodes_busy = min(front_busy, _FULL), min(nodes_busy, _FULL)
     rounds = math.ceil(formulae.busiest(served.passages, served.shards, 0.5) / served.cores)
@@ -61,8 +61,10 @@ def slowest(units: Units, served: QuestionPath, nodes_busy: float, front_busy: f
 
 
 def _queue(served: QuestionPath, busy: float) -> float:
-    """What reads wait for other questions' reads. A question brings a shard several at a time, so
-    that fewer of them are served at once than there are cores.
+    """Time that reads wait for other questions' reads.
+
+    A question has several reads on a shard at once. So a shard serves fewer questions at once than
+    it has cores.
     """
     together = math.ceil(served.passages / formulae.distinct(served.passages, served.shards))
     servers = max(served.cores // together, 1)

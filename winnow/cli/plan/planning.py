@@ -1,4 +1,4 @@
-"""Which machines an index needs: the fewest that hold it, carry its load and are in time. Pure."""
+"""Plans the fewest machines that hold an index, carry its load and answer in time. Pure."""
 
 import math
 from collections.abc import Iterator
@@ -6,43 +6,73 @@ from dataclasses import dataclass
 
 from winnow.cli.plan import formulae
 from winnow.cli.plan.latency import QuestionPath, slowest, usual
-from winnow.cli.plan.wanted import Wanted
 from winnow.domain.shard import MOST_SHARDS
 from winnow.sizing.units import Units
 
+ALL_READ = 10
+"""Passages that a front node reads for a question by default, unless it stops early."""
 _USABLE = 0.9
-"""Of a machine's memory: the rest is the system's."""
+"""Share of a machine's memory for Winnow; the system has the rest."""
 _STEPS, _MOST_TIMES, _LEAST = 8, 4, 64
-"""Numbers of shards that are tried: from the fewest to so many times as many, or so many."""
+"""Numbers of shards to try: from the fewest to `_MOST_TIMES` as many, or to `_LEAST`, in steps of
+the fewest divided by `_STEPS`.
+"""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRequest:
+    """An index, its load, and the machines that it may have."""
+
+    passages: float
+    dimension: int
+    qps: float
+    """Questions a second at the busiest time."""
+    p99_ms: float
+    passages_to_read: int = ALL_READ
+    """Mean of the passages that are read for a question."""
+    tokens: int = 170
+    """Tokens of question, title and text together; a passage has 100 words."""
+    node_cores: int = 4
+    node_bytes: float = 16 * 2**30
+    replicas: int = 1
+    """Least number of replicas of each shard."""
+    fronts: int = 1
+    """Least number of front nodes."""
+    busy: float = 0.5
+    """Share of the time that cores may be busy, 0 to 1; the rest is for peaks and lost machines."""
+    states: bool = False
+    """Whether the index has precomputed states."""
+    fed: bool = False
+    """Whether passages are fed and deleted: a node then holds two generations while it merges."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPlan:
-    """Machines, and what they do."""
+    """Machines, and their load."""
 
     shards: int
     replicas: int
     fronts: int
     served: QuestionPath
-    """What a question takes where."""
+    """The costs of a question in each place."""
     node_ms: float
-    """Of the cores of all shards, for a question."""
+    """Core time of all shards for a question."""
     busy: float
     """Share of the time that the cores of nodes are busy."""
     p50_ms: float
     p99_ms: float
     memory_bytes: float
-    """Of a content node."""
+    """Memory in use of a content node."""
     disk_bytes: float
-    """Of a content node, with room for the next generation."""
+    """Disk of a content node, with room for the next generation."""
     for_memory: int
     """Content nodes that hold the index once."""
     for_load: int
     """Content nodes whose cores carry the load."""
     build_hours: float
-    """To encode and write the index on one node."""
+    """Hours to encode and write the index on one node."""
     load_minutes: float
-    """Of a node, until it serves."""
+    """Minutes until a node that starts serves."""
 
     @property
     def nodes(self) -> int:
@@ -50,33 +80,32 @@ class ClusterPlan:
         return self.shards * self.replicas
 
 
-def plan(units: Units, wanted: Wanted) -> ClusterPlan | None:
-    """The fewest nodes that are in time; None if none would be.
+def plan(units: Units, wanted: PlanRequest) -> ClusterPlan | None:
+    """The plan with the fewest nodes that answers in time; None if there is none.
 
-    Raises:
-        ValueError: no index of so many shards can be, or a node holds nothing.
-
+    Raises ValueError if the index needs more shards than an index can have, or a node holds
+    nothing.
     """
     in_time = (made for made in _candidates(units, wanted) if made.p99_ms <= wanted.p99_ms)
     return min(in_time, key=lambda made: (made.nodes, made.fronts, made.shards), default=None)
 
 
-def soonest(units: Units, wanted: Wanted) -> ClusterPlan:
-    """The plan with the smallest p99, whatever it takes; raises ValueError as `plan`."""
+def soonest(units: Units, wanted: PlanRequest) -> ClusterPlan:
+    """The plan with the smallest p99, at any cost; raises ValueError as `plan` does."""
     return min(_candidates(units, wanted), key=lambda made: (made.p99_ms, made.nodes))
 
 
-def driver(made: ClusterPlan, wanted: Wanted) -> str:
-    """What the number of nodes is for."""
+def driver(made: ClusterPlan, wanted: PlanRequest) -> str:
+    """The reason for the number of nodes."""
     least = max(made.for_memory * wanted.replicas, made.for_load)
     if made.nodes > least * 1.2:
-        return "latency: fewer nodes would hold the index and carry the load, but not be in time"
+        return "latency: fewer nodes would hold the index and carry the load, but be too slow"
     if made.for_load > made.for_memory * wanted.replicas:
         return "load: the nodes have the cores that reading and retrieving take"
     return "memory: the nodes hold the index, and have cores to spare"
 
 
-def _candidates(units: Units, wanted: Wanted) -> Iterator[ClusterPlan]:
+def _candidates(units: Units, wanted: PlanRequest) -> Iterator[ClusterPlan]:
     fewest = _fewest_shards(units, wanted)
     most = min(max(_MOST_TIMES * fewest, _LEAST), MOST_SHARDS)
     for shards in range(fewest, most + 1, max(fewest // _STEPS, 1)):
@@ -87,10 +116,10 @@ def _candidates(units: Units, wanted: Wanted) -> Iterator[ClusterPlan]:
             yield _plan(units, wanted, served, replicas, fewest)
 
 
-def _fewest_shards(units: Units, wanted: Wanted) -> int:
-    """That fit into the nodes' memory."""
+def _fewest_shards(units: Units, wanted: PlanRequest) -> int:
+    """The fewest shards that fit into the memory of the nodes."""
     room = wanted.node_bytes * _USABLE - units.process.node_bytes
-    # a node that is fed holds two generations while it goes from one to the next
+    # a node that is fed holds two generations while it merges
     each = formulae.node_bytes_each(units, wanted.dimension) * (2 if wanted.fed else 1)
     shards = wanted.passages * each / room if room > 0 else math.inf
     if shards > MOST_SHARDS:
@@ -101,14 +130,14 @@ def _fewest_shards(units: Units, wanted: Wanted) -> int:
     return math.ceil(shards)
 
 
-def _served(units: Units, wanted: Wanted, shards: int) -> QuestionPath:
+def _served(units: Units, wanted: PlanRequest, shards: int) -> QuestionPath:
     return QuestionPath(
-        shards,
-        wanted.passages_to_read,
-        wanted.node_cores,
-        formulae.front_ms(units, shards, wanted.passages_to_read),
-        formulae.retrieve_ms(units, wanted.passages / shards, wanted.dimension),
-        formulae.read_ms(units, wanted.tokens, states=wanted.states),
+        shards=shards,
+        passages=wanted.passages_to_read,
+        cores=wanted.node_cores,
+        front=formulae.front_ms(units, shards, wanted.passages_to_read),
+        retrieve=formulae.retrieve_ms(units, wanted.passages / shards, wanted.dimension),
+        read=formulae.read_ms(units, wanted.tokens, states=wanted.states),
     )
 
 
@@ -116,18 +145,18 @@ def _node_ms(units: Units, served: QuestionPath) -> float:
     return formulae.node_ms(units, served.shards, served.retrieve, served.read, served.passages)
 
 
-def _disk_bytes_each(units: Units, wanted: Wanted) -> float:
+def _disk_bytes_each(units: Units, wanted: PlanRequest) -> float:
     states = formulae.states_bytes_each(units, wanted.tokens) if wanted.states else 0.0
     return formulae.disk_bytes_each(units, wanted.dimension) + states
 
 
-def _build_ms_each(units: Units, wanted: Wanted) -> float:
+def _build_ms_each(units: Units, wanted: PlanRequest) -> float:
     states = formulae.states_ms_each(units, wanted.tokens) if wanted.states else 0.0
     return formulae.build_ms_each(units) + states
 
 
 def _plan(
-    units: Units, wanted: Wanted, served: QuestionPath, replicas: int, fewest: int
+    units: Units, wanted: PlanRequest, served: QuestionPath, replicas: int, fewest: int
 ) -> ClusterPlan:
     held = wanted.passages / served.shards
     node_ms = _node_ms(units, served)

@@ -1,1 +1,1 @@
-"""`winnow top`: a cluster as it is now, on a terminal."""
+"""`winnow top`: the state of a cluster on a terminal, polled again and again."""

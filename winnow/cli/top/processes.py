@@ -1,22 +1,22 @@
-"""What the metrics of one process tell. Pure."""
+"""The figures of one process, from its metrics. Pure."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from winnow.cli.top.page import Page
+from winnow.cli.top.metrics_page import MetricsPage
 
 CALLS = "winnow_request_seconds"
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """What is known of processes of a kind."""
+class _Part(NamedTuple):
+    """The names of the metrics of a kind of process."""
 
     ready: str
-    """Only these have it."""
+    """Gauge that only this kind has."""
     methods: tuple[str, ...]
-    """That they are called for."""
+    """Methods whose calls are shown."""
     queue: str
-    """Time of each stage, of which one is called queue."""
+    """Histogram of the times of stages, with a stage named queue."""
 
 
 _PARTS = {
@@ -27,58 +27,62 @@ _PARTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A process by its metrics; None is what they do not tell."""
+    """A process by its metrics; None is unknown."""
 
     address: str
-    """Of its metrics."""
+    """HOST:PORT of its metrics."""
     part: str = ""
     """front, node, encoder or heads."""
     shards: list[str] = field(default_factory=list)
     ready: bool | None = None
     calls: float | None = None
-    """A second, of what it is there for."""
+    """Calls a second of the methods of its part."""
     queue_p95: float | None = None
     """Seconds of waiting."""
     call_p95: float | None = None
     """Seconds of a call."""
     busy: float | None = None
-    """Share of its reader threads that are at work at this moment."""
+    """Share of its reader threads that are busy at this moment."""
     cores: float | None = None
-    """At work, on average."""
+    """Mean cores in use."""
     memory: float | None = None
     """Bytes."""
     fault: str = ""
-    """Why nothing is known of it."""
+    """Why its metrics are unknown."""
 
 
-def part_of(page: Page) -> str:
-    """The kind of process; empty if it is none of Winnow's."""
+def part_of(page: MetricsPage) -> str:
+    """The kind of process; empty if it is not of Winnow."""
     return next((name for name, part in _PARTS.items() if page.total(part.ready) is not None), "")
 
 
-def process(address: str, now: Page | str, grown: Page | None, seconds: float) -> Process:
-    """A process as it is now, and what it did in the last `seconds`, if that is known."""
+def process(
+    address: str, now: MetricsPage | str, since: MetricsPage | None, seconds: float
+) -> Process:
+    """The figures of a process, from its metrics now and from `since`: those of the last `seconds`,
+    None if they are unknown.
+    """
     if isinstance(now, str):
-        return Process(address, fault=now)
+        return Process(address=address, fault=now)
     name = part_of(now)
     if not name:
-        return Process(address, fault="these are not metrics of Winnow")
+        return Process(address=address, fault="these are not metrics of Winnow")
     part, threads = _PARTS[name], now.total("winnow_node_reader_threads")
     busy = now.total("winnow_node_reader_threads_busy")
-    since = grown or Page({})
+    since = since or MetricsPage({})
     return Process(
-        address,
-        name,
-        now.values("winnow_node_index_passages", "shard"),
-        bool(now.total(part.ready)),
-        _rate(since.total(f"{CALLS}_count", method=part.methods), seconds),
-        since.quantile(0.95, part.queue, stage="queue"),
-        since.quantile(0.95, CALLS, method=part.methods),
-        busy / threads if threads and busy is not None else None,
-        _rate(since.total("process_cpu_seconds_total"), seconds),
-        now.total("process_resident_memory_bytes"),
+        address=address,
+        part=name,
+        shards=now.values("winnow_node_index_passages", "shard"),
+        ready=bool(now.total(part.ready)),
+        calls=_rate(since.total(f"{CALLS}_count", method=part.methods), seconds),
+        queue_p95=since.quantile(0.95, part.queue, stage="queue"),
+        call_p95=since.quantile(0.95, CALLS, method=part.methods),
+        busy=busy / threads if threads and busy is not None else None,
+        cores=_rate(since.total("process_cpu_seconds_total"), seconds),
+        memory=now.total("process_resident_memory_bytes"),
     )
 
 

@@ -1,30 +1,23 @@
-"""A cluster as a terminal, or a pipe, shows it. Pure: values in, something printable out."""
+"""A cluster as a terminal or a pipe shows it. Pure: it turns values into printable parts."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from winnow.cli import output
 from winnow.cli.output import harmless
 from winnow.cli.top.figures import IntervalFigures, StageTimes
+from winnow.cli.top.formats import NONE, memory, milliseconds, percent, rate, state
 from winnow.cli.top.processes import Process
-from winnow.cli.top.words import (
-    NONE,
-    lasting,
-    memory,
-    milliseconds,
-    percent,
-    rate,
-    state,
-)
 from winnow.quoting import many
+from winnow.telemetry.stage import duration
 from winnow.v1.cluster_pb2 import GetClusterResponse, ReplicaState, ShardState
 
 _HINT = "latencies of stages, coverage, queues and memory: give --metrics HOST:PORT of each process"
 _OTHER_ROWS = 14
-"""Lines of the screen that are no replicas or processes."""
+"""Lines of the screen besides replicas and processes."""
 _FEWEST = 4
 
 Row = tuple[ShardState | None, ReplicaState]
@@ -33,9 +26,9 @@ Row = tuple[ShardState | None, ReplicaState]
 def screen(
     cluster: GetClusterResponse, found: IntervalFigures, rows: int | None = None, fault: str = ""
 ) -> Group:
-    """All that is shown; at most so many `rows` of replicas and processes, troubles first.
+    """All parts of the screen, in `rows` lines. Replicas and processes in trouble come first.
 
-    `fault`: why there is nothing newer.
+    `fault`: why there is no newer sample.
     """
     room = None if rows is None else max(rows - _OTHER_ROWS, _FEWEST)
     parts: list[RenderableType] = [*_head(cluster, found)]
@@ -57,7 +50,7 @@ def _head(cluster: GetClusterResponse, found: IntervalFigures) -> Iterator[Text]
     shards = f"{many(len(cluster.shards), 'shard')}, {many(passages, 'passage')}"
     yield Text.assemble(
         ("winnow ", "bold"),
-        f"{front.version}, bundle {harmless(front.bundle_name)}, up {lasting(front.up_seconds)}",
+        f"{front.version}, bundle {harmless(front.bundle_name)}, up {duration(front.up_seconds)}",
         f", {shards}" if cluster.index_id else "",
     )
     if not front.answers:
@@ -79,25 +72,26 @@ def _head(cluster: GetClusterResponse, found: IntervalFigures) -> Iterator[Text]
 
 
 def _stages(stages: Sequence[StageTimes]) -> Table:
-    shown = _table("ms", *(stage.name for stage in stages))
-    for name in ("p50", "p95", "p99"):
-        shown.add_row(name, *(milliseconds(getattr(stage, name)) for stage in stages))
-    return shown
+    rows = [
+        (name, *(milliseconds(getattr(stage, name)) for stage in stages))
+        for name in ("p50", "p95", "p99")
+    ]
+    return output.table(("ms", *(stage.name for stage in stages)), rows, ruled=False)
 
 
 def _replicas(cluster: GetClusterResponse, room: int | None) -> Iterator[RenderableType]:
     rows: list[Row] = [(shard, each) for shard in cluster.shards for each in shard.replicas]
     rows += [(None, each) for each in cluster.strangers]
-    rows.sort(key=lambda row: row[1].state == ReplicaState.STATE_SERVING)  # keeps their order
+    rows.sort(key=lambda row: row[1].state == ReplicaState.STATE_SERVING)  # troubles first
     missing = [str(shard.shard) for shard in cluster.shards if not _serves(shard)]
     if missing:
         yield Text(f"no replica serves shard {', '.join(missing)}", style="bold red")
-    shown = _table(
-        "shard", "passages", "replica", "state", "calls", "reads", "ms/read", "write", "lag"
+    yield output.table(
+        ("shard", "passages", "replica", "state", "calls", "reads", "ms/read", "write", "lag"),
+        (tuple(_cells(*row)) for row in rows[:room]),
+        words={"replica", "state"},
+        ruled=False,
     )
-    for row in rows[:room]:
-        shown.add_row(*_cells(*row))
-    yield shown
     yield from _left_out(len(rows), room, "replicas")
     for _, replica in rows[:room]:
         if replica.reason:
@@ -105,7 +99,7 @@ def _replicas(cluster: GetClusterResponse, room: int | None) -> Iterator[Rendera
 
 
 def _cells(shard: ShardState | None, replica: ReplicaState) -> Iterator[str | Text]:
-    """Nothing is known of one that has never replied."""
+    """The cells of a replica; most are unknown if it has never replied."""
     heard = replica.HasField("heard_seconds")
     name, style = state(replica)
     yield NONE if shard is None else str(shard.shard)
@@ -124,12 +118,9 @@ def _serves(shard: ShardState) -> bool:
 
 
 def _processes(processes: Sequence[Process], room: int | None) -> Iterator[RenderableType]:
-    shown = _table(
-        "process", "part", "calls/s", "wait p95", "call p95", "readers", "cores", "memory"
-    )
     ordered = sorted(processes, key=lambda each: each.ready is True)
-    for each in ordered[:room]:
-        shown.add_row(
+    rows = [
+        (
             each.address,
             _part(each),
             rate(each.calls),
@@ -139,7 +130,10 @@ def _processes(processes: Sequence[Process], room: int | None) -> Iterator[Rende
             NONE if each.cores is None else f"{each.cores:.2f}",
             memory(each.memory),
         )
-    yield shown
+        for each in ordered[:room]
+    ]
+    columns = ("process", "part", "calls/s", "wait p95", "call p95", "readers", "cores", "memory")
+    yield output.table(columns, rows, words={"part"}, ruled=False)
     yield from _left_out(len(ordered), room, "processes")
     for each in ordered[:room]:
         if each.fault:
@@ -156,13 +150,3 @@ def _part(process: Process) -> Text:
 def _left_out(count: int, room: int | None, what: str) -> Iterator[Text]:
     if room is not None and count > room:
         yield Text(f"… and {count - room:,} more {what}", style="dim")
-
-
-def _table(first: str, *others: str) -> Table:
-    """Without lines; what is a number stands at the right."""
-    words = {"replica", "state", "part"}
-    shown = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    for name in chain((first,), others):
-        left = name == first or name in words
-        shown.add_column(name, justify="left" if left else "right", no_wrap=name != "state")
-    return shown

@@ -1,1 +1,1 @@
-"""What the parts of a cluster cost on this machine."""
+"""`winnow bench units`: measures what the parts of a cluster cost on this machine."""

@@ -1,26 +1,29 @@
-"""Asking a running front, one question after the other, and what processes spend on it."""
+"""Asks a running front node, question by question, and reads what processes spend (Linux)."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from winnow.cli.units.spent import seconds_of
 from winnow.client.messages import AnswerClient
 from winnow.v1 import answer_pb2
 
 _TIMEOUT = 30.0
 WARM_UP = 20
 """Questions that are not counted."""
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True)
 class MeanTimes:
-    """What questions took, each on average, in milliseconds."""
+    """Mean times of a question, in milliseconds."""
 
     spent: tuple[float, ...]
     """Processor time of each process."""
     encode: float
     node: float
-    """Of content nodes, to retrieve and to read."""
+    """Time of content nodes, to retrieve and to read."""
 
 
 async def ask(
@@ -28,19 +31,17 @@ async def ask(
 ) -> MeanTimes:
     """Asks every question once, after some that warm up.
 
-    Raises:
-        WinnowError: a question was not answered.
-
+    Raises WinnowError if a question was not answered.
     """
     for question in questions[:WARM_UP]:
         await _answer(client, question, passages)
-    before = [seconds_of(pid) for pid in pids]
+    before = [_seconds_of(pid) for pid in pids]
     encode = node = 0.0
     for question in questions:
         timings = (await _answer(client, question, passages)).timings
         encode += timings.encode_ms
         node += sum(own.retrieve_ms + own.read_ms for own in timings.shards)
-    spent = [1e3 * (seconds_of(pid) - was) for pid, was in zip(pids, before, strict=True)]
+    spent = [1e3 * (_seconds_of(pid) - was) for pid, was in zip(pids, before, strict=True)]
     count = len(questions)
     return MeanTimes(tuple(each / count for each in spent), encode / count, node / count)
 
@@ -50,3 +51,14 @@ async def _answer(client: AnswerClient, question: str, passages: int) -> answer_
         question=question, passages_to_read=passages, answers=passages, max_loss=0, fresh=True
     )
     return await client.ask(request, _TIMEOUT)
+
+
+def _seconds_of(pid: int) -> float:
+    """Processor time of a process so far, of all its threads; in steps of 10 ms."""
+    parts = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(parts[11]) + int(parts[12])) / _TICKS
+
+
+def memory_of(pid: int) -> int:
+    """Bytes of a process in memory."""
+    return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * _PAGE

@@ -1,7 +1,7 @@
-"""Shards that say again what one real shard said: any number of them, in one process.
+"""Shards that repeat the replies of one real shard: any number of them, in one process.
 
-A front cannot tell them from content nodes, so that it can be measured what it costs a front to ask
-a hundred shards, on a machine that could not run as many.
+To a front node they look like content nodes. So the cost of asking a hundred shards can be measured
+on a machine that could not run as many nodes.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ import grpc
 from winnow.errors import UnavailableError
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
-_PATIENCE = 60.0
-"""Seconds for the process to begin."""
+_START_TIMEOUT = 60.0
+"""Seconds for the process to start."""
 
 
 @dataclass(frozen=True, slots=True)
 class CannedReplies:
-    """What a shard said, as bytes: of itself, and to a question."""
+    """The replies of a shard, as bytes."""
 
     info: bytes
     retrieved: bytes
@@ -32,13 +32,15 @@ class CannedReplies:
 
 
 class CannedShard(shard_pb2_grpc.ShardServiceServicer):
-    """One of many shards of an index that is not there."""
+    """One of many shards of an index that does not exist."""
 
-    def __init__(self, said: CannedReplies, shard: int, shards: int, chance: random.Random) -> None:
-        self._info = shard_pb2.GetShardInfoResponse.FromString(said.info)
+    def __init__(
+        self, replies: CannedReplies, shard: int, shards: int, chance: random.Random
+    ) -> None:
+        self._info = shard_pb2.GetShardInfoResponse.FromString(replies.info)
         self._info.shard, self._info.shards = shard, shards
         self._info.index_passages = self._info.passages * shards
-        self._said, self._chance = said, chance
+        self._replies, self._chance = replies, chance
 
     async def GetShardInfo(  # noqa: N802
         self, request: shard_pb2.GetShardInfoRequest, context: Any
@@ -48,8 +50,8 @@ class CannedShard(shard_pb2_grpc.ShardServiceServicer):
     async def Retrieve(  # noqa: N802
         self, request: shard_pb2.RetrieveRequest, context: Any
     ) -> shard_pb2.RetrieveResponse:
-        """The same passages, a little nearer or farther every time, as on other shards."""
-        found = shard_pb2.RetrieveResponse.FromString(self._said.retrieved)
+        """The same passages, with distances that vary as on different shards."""
+        found = shard_pb2.RetrieveResponse.FromString(self._replies.retrieved)
         moved = self._chance.uniform(-0.1, 0.1)
         for hit in found.hits:
             hit.distance += moved
@@ -61,13 +63,13 @@ class CannedShard(shard_pb2_grpc.ShardServiceServicer):
     async def Search(  # noqa: N802
         self, request: shard_pb2.SearchRequest, context: Any
     ) -> shard_pb2.SearchResponse:
-        """What it read, whatever was asked."""
-        return shard_pb2.SearchResponse.FromString(self._said.read)
+        """The same readings for every question."""
+        return shard_pb2.SearchResponse.FromString(self._replies.read)
 
     async def Read(  # noqa: N802
         self, request: shard_pb2.ReadRequest, context: Any
     ) -> shard_pb2.ReadResponse:
-        found = shard_pb2.ReadResponse.FromString(self._said.read)
+        found = shard_pb2.ReadResponse.FromString(self._replies.read)
         first = found.readings[0]
         del found.readings[:]
         found.readings.extend([first] * len(request.hits))
@@ -75,18 +77,16 @@ class CannedShard(shard_pb2_grpc.ShardServiceServicer):
 
 
 @contextmanager
-def canned_shards(said: CannedReplies, shards: int) -> Iterator[list[str]]:
-    """Serves as long as this lasts; gives their addresses, on free ports of this machine.
+def canned_shards(replies: CannedReplies, shards: int) -> Iterator[list[str]]:
+    """Serves canned shards on free ports of this machine; gives their addresses.
 
-    Raises:
-        UnavailableError: the process ended, or did not begin in time.
-
+    Raises UnavailableError if the process ended, or did not start in time.
     """
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(said, shards, theirs), daemon=True)
+    process = context.Process(target=_serve, args=(replies, shards, theirs), daemon=True)
     process.start()
-    theirs.close()  # or nobody would notice that the process ends
+    theirs.close()  # so that reading fails if the process ends
     try:
         yield _ports(ours, shards)
     finally:
@@ -96,22 +96,22 @@ def canned_shards(said: CannedReplies, shards: int) -> Iterator[list[str]]:
 
 def _ports(connection: Connection, shards: int) -> list[str]:
     try:
-        if connection.poll(_PATIENCE):
+        if connection.poll(_START_TIMEOUT):
             return [f"127.0.0.1:{port}" for port in connection.recv()]
     except (EOFError, ConnectionError):
         pass
-    raise UnavailableError(f"the process of {shards} canned shards did not begin")
+    raise UnavailableError(f"the process of {shards} canned shards did not start")
 
 
-def _serve(said: CannedReplies, shards: int, connection: Connection) -> None:
-    asyncio.run(_serving(said, shards, connection))
+def _serve(replies: CannedReplies, shards: int, connection: Connection) -> None:
+    asyncio.run(_serving(replies, shards, connection))
 
 
-async def _serving(said: CannedReplies, shards: int, connection: Connection) -> None:
+async def _serving(replies: CannedReplies, shards: int, connection: Connection) -> None:
     servers, ports = [], []
     for shard in range(shards):
         server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
-        servicer = CannedShard(said, shard, shards, random.Random(shard))
+        servicer = CannedShard(replies, shard, shards, random.Random(shard))
         shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server)
         ports.append(server.add_insecure_port("127.0.0.1:0"))
         await server.start()

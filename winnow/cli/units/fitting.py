@@ -1,4 +1,4 @@
-"""What of a front's time is for the question, for its shards and for its reads. Pure."""
+"""Fits the costs of a front node: for a question, for its shards and for its reads. Pure."""
 
 from collections.abc import Mapping
 
@@ -8,12 +8,12 @@ from winnow.sizing.units import FrontUnits
 
 
 def fitted(one_read: Mapping[int, float], read_ms: float) -> FrontUnits:
-    """The costs of a front.
+    """The costs of a front node.
 
     Args:
-        one_read: milliseconds of its event loop for a question of which one passage is read, by
-            shards; of three numbers of shards at least.
-        read_ms: for each shard that reads.
+        one_read: milliseconds of its event loop for a question that reads one passage, by number of
+            shards; at least three numbers.
+        read_ms: cost of each shard that reads.
 
     """
     shards = np.array(sorted(one_read), np.float64)
@@ -29,7 +29,7 @@ def fitted(one_read: Mapping[int, float], read_ms: float) -> FrontUnits:
 
 
 def _least_squares(columns: list[np.ndarray], spent: np.ndarray) -> list[float]:
-    """None below zero; relative errors count, so that few shards matter as much as many."""
+    """Non-negative least squares of relative errors, so that few shards matter as much as many."""
     used = list(range(len(columns)))
     while True:
         matrix = np.stack([columns[place] / spent for place in used], axis=1)

@@ -1,7 +1,7 @@
-"""What the event loops of a front and of a node cost, measured on running ones.
+"""Measures what the event loops of running front nodes and content nodes cost.
 
-One real shard is asked through a front. Then fronts ask up to a hundred shards that say again what
-that one said (`canned`).
+First a front node asks one real shard. Then front nodes ask up to a hundred shards that repeat the
+replies of the real one (`canned`).
 """
 
 import asyncio
@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from winnow import signals
@@ -19,10 +18,9 @@ from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
 from winnow.cli.plan.formulae import distinct
-from winnow.cli.units.asking import MeanTimes, ask
+from winnow.cli.units.asking import MeanTimes, ask, memory_of
 from winnow.cli.units.canned import CannedReplies, canned_shards
 from winnow.cli.units.fitting import fitted
-from winnow.cli.units.spent import memory_of
 from winnow.client.messages import AnswerClient
 from winnow.convert import shard as convert
 from winnow.domain.question import EncodedQuestion
@@ -37,26 +35,12 @@ from winnow.v1 import shard_pb2, shard_pb2_grpc
 
 SHARDS = (1, 8, 32, 128)
 _SPREAD_OVER = 32
-"""Shards of the measurement in which many of them read."""
+"""Number of shards at which reads of many shards are measured."""
 _MANY = 10
 _READY = 60.0
-_LOOK = 0.1
+_POLL_SECONDS = 0.1
 _PLAIN = ("--cache-mb", "0", "--answer-cache-mb", "0")
-"""Flags of a front that encodes and reads for every question."""
-
-
-@dataclass(frozen=True, slots=True)
-class Loops:
-    """What event loops cost."""
-
-    front: FrontUnits
-    process: ProcessUnits
-
-
-@dataclass(frozen=True, slots=True)
-class _Real:
-    process: ProcessUnits
-    said: CannedReplies
+"""Flags of a front node without caches."""
 
 
 def measure(
@@ -65,58 +49,58 @@ def measure(
     questions: Sequence[str],
     progress: StageProgress,
     shards: Sequence[int] = SHARDS,
-) -> Loops:
-    """Asks a cluster of one shard at `index`, then fronts of canned shards.
+) -> tuple[FrontUnits, ProcessUnits]:
+    """Asks a cluster of one shard at `index`, then front nodes of canned shards.
 
-    Raises:
-        WinnowError: a process ended or did not become ready, or a question was not answered.
-
+    Raises WinnowError if a process ended or did not become ready, or a question was not answered.
     """
     progress.start("asking one shard", 1)
-    real = _real(index, bundle, questions)
+    process, replies = _measure_real(index, bundle, questions)
     progress.advance()
-    progress.start("asking shards that are not there", len(shards))
+    progress.start("asking canned shards", len(shards))
     one_read, several = {}, 0.0
     for number in shards:
-        with canned_shards(real.said, number) as addresses, _front(addresses) as (pid, address):
+        with canned_shards(replies, number) as addresses, _front(addresses) as (pid, address):
             one_read[number] = signals.run(_loop_ms(address, pid, questions, 1))
             if number == _SPREAD_OVER:
                 several = signals.run(_loop_ms(address, pid, questions, _MANY))
         progress.advance()
     more = several - one_read.get(_SPREAD_OVER, several)
     read_ms = max(more / (distinct(_MANY, _SPREAD_OVER) - 1), 0.0)
-    return Loops(fitted(one_read, read_ms), real.process)
+    return fitted(one_read, read_ms), process
 
 
 def write_passages(path: Path) -> None:
-    """Writes passages to make an index of."""
+    """Writes made-up passages for an index."""
     rows = (each.passage for each in made_up_passages())
     lines = (json.dumps({"id": p.id, "title": p.title, "text": p.text}) for p in rows)
     path.write_text("\n".join(lines), encoding="utf-8")
 
 
-def _real(index: Path, bundle: Bundle, questions: Sequence[str]) -> _Real:
+def _measure_real(
+    index: Path, bundle: Bundle, questions: Sequence[str]
+) -> tuple[ProcessUnits, CannedReplies]:
     plan = LocalPlan(index, bundle.directory, f"127.0.0.1:{free_ports(1)[0]}", front=_PLAIN)
     with LocalCluster(plan) as cluster:
         cluster.start()
         signals.run(cluster.wait_ready())
-        node, front = cluster.pid("node 0"), cluster.pid("front")
-        asked, client_ms = signals.run(_asked_by_us(cluster.address, [node], questions))
-        said = signals.run(_said(cluster.nodes[0], bundle, questions[0]))
+        node, front = cluster.processes.pid("node 0"), cluster.processes.pid("front")
+        asked, client_ms = signals.run(_ask_from_here(cluster.address, [node], questions))
+        replies = signals.run(_replies(cluster.nodes[0], bundle, questions[0]))
         process = ProcessUnits(
-            # two calls, and what retrieving and reading take beside the loop
+            # a question has two calls; retrieving and reading are not of the event loop
             call_ms=round(max(asked.spent[0] - asked.node, 0.0) / 2, 4),
             client_ms=round(client_ms, 4),
             node_bytes=memory_of(node),
             front_bytes=memory_of(front),
         )
-    return _Real(process, said)
+    return process, replies
 
 
-async def _asked_by_us(
+async def _ask_from_here(
     address: str, pids: Sequence[int], questions: Sequence[str]
 ) -> tuple[MeanTimes, float]:
-    """What was spent there, and processor time of this process for a question."""
+    """The mean times there, and the processor time of this process for a question."""
     async with AnswerClient(address) as client:
         await ask(client, questions[:1], 1, pids)
         before = time.process_time()
@@ -124,7 +108,7 @@ async def _asked_by_us(
         return asked, 1e3 * (time.process_time() - before) / len(questions)
 
 
-async def _said(address: str, bundle: Bundle, question: str) -> CannedReplies:
+async def _replies(address: str, bundle: Bundle, question: str) -> CannedReplies:
     tokenizer = Tokenizer(bundle.tokenizer)
     encoder = open_question_encoder(bundle, tokenizer.special)
     ids = tokenizer.tokenise(question).ids
@@ -148,7 +132,7 @@ async def _said(address: str, bundle: Bundle, question: str) -> CannedReplies:
 
 @contextmanager
 def _front(addresses: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """A front node that asks shards there; its process and its address."""
+    """Runs a front node of the shards at `addresses`; gives its process id and its address."""
     listen = f"127.0.0.1:{free_ports(1)[0]}"
     asking = [flag for address in addresses for flag in ("--shards", address)]
     flags = ["--listen", listen, "--drain-linger", "0", "--log-level", "error", *_PLAIN]
@@ -163,12 +147,12 @@ async def _wait_ready(address: str, processes: Processes) -> None:
     async with AnswerClient(address) as client:
         while not await client.serving():
             if processes.ended() or time.monotonic() > until:
-                raise UnavailableError("a front to measure did not become ready")
-            await asyncio.sleep(_LOOK)
+                raise UnavailableError("the front node to be measured did not become ready")
+            await asyncio.sleep(_POLL_SECONDS)
 
 
 async def _loop_ms(address: str, pid: int, questions: Sequence[str], passages: int) -> float:
-    """Milliseconds of a front for a question, without encoding."""
+    """Milliseconds of a front node's event loop for a question, without encoding."""
     async with AnswerClient(address) as client:
         asked = await ask(client, questions, passages, [pid])
     return max(asked.spent[0] - asked.encode, 0.01)

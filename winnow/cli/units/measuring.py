@@ -1,5 +1,6 @@
-"""All unit costs of this machine, one part after the other."""
+"""Measures all unit costs of this machine, one part after the other."""
 
+import platform
 import subprocess
 import sys
 import tempfile
@@ -9,7 +10,6 @@ from pathlib import Path
 
 from winnow.bundle import default_bundle, load_bundle
 from winnow.cli.units import encoding, fronts
-from winnow.cli.units.processor import processor
 from winnow.errors import UnavailableError
 from winnow.settings.common import cores
 from winnow.sizing.asked import made_up_questions
@@ -18,26 +18,24 @@ from winnow.telemetry.progress import StageProgress
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class MeasuringPlan:
     """How much is measured."""
 
     passages: tuple[int, ...] = ()
-    """Sizes of made-up shards; the usual ones if there are none."""
+    """Sizes of made-up shards; empty for the default ones."""
     questions: int = 150
-    """For each measurement of a front."""
+    """Questions for each measurement of a front node."""
     shards: tuple[int, ...] = fronts.SHARDS
-    """Of fronts."""
+    """Numbers of shards of a front node."""
 
 
-def measure(extent: Extent, progress: StageProgress) -> Units:
-    """Measures everything; nothing else should run on the machine.
+def measure(plan: MeasuringPlan, progress: StageProgress) -> Units:
+    """Measures everything; the machine should have no other work.
 
-    Raises:
-        WinnowError: a process that is measured ended.
-
+    Raises WinnowError if a measured process ended.
     """
     bundle, threads = load_bundle(default_bundle()), cores()
-    node = _node(extent.passages)
+    node = _node(plan.passages)
     progress.start("encoding", 1)
     encode = encoding.measure(bundle, threads)
     progress.advance()
@@ -45,30 +43,43 @@ def measure(extent: Extent, progress: StageProgress) -> Units:
         passages, index = Path(place) / "passages.jsonl", Path(place) / "index"
         fronts.write_passages(passages)
         _run(["index", "build", "--passages", str(passages), "--out", str(index)])
-        asked = made_up_questions()[: extent.questions]
-        loops = fronts.measure(index, bundle, asked, progress, extent.shards)
+        asked = made_up_questions()[: plan.questions]
+        front, process = fronts.measure(index, bundle, asked, progress, plan.shards)
     return Units(
         processor=processor(),
         cores=threads,
         bundle=f"{bundle.manifest.name} {bundle.manifest.version}",
         encode=encode,
         node=node,
-        front=loops.front,
-        process=loops.process,
+        front=front,
+        process=process,
     )
 
 
 def _node(passages: Sequence[int]) -> NodeUnits:
-    """In a process of its own, whose memory tells what shards take."""
+    """Measures a content node in a separate process, whose memory shows that of shards."""
     sizes = [flag for size in passages for flag in ("--passages", str(size))]
     return NodeUnits.model_validate_json(_run(["index", "measure", *sizes]))
 
 
 def _run(arguments: Sequence[str]) -> bytes:
-    """What a command of this program prints; raises UnavailableError if it fails."""
+    """The output of a command of Winnow; raises UnavailableError if it fails."""
     command = [sys.executable, "-m", "winnow", *arguments]
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE)
     if done.returncode:
         said = " ".join(arguments[:2])
         raise UnavailableError(f"`winnow {said}` failed with exit code {done.returncode}")
     return done.stdout
+
+
+def processor(source: Path = Path("/proc/cpuinfo")) -> str:
+    """The processor's name and its instructions for int8, from Linux; else Python's name for it."""
+    try:
+        lines = source.read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    known = dict(line.partition(":")[::2] for line in reversed(lines))
+    fields = {name.strip(): value.strip() for name, value in known.items()}
+    flags = fields.get("flags", "").split()
+    able = [name for name in ("amx_int8", "avx512_vnni", "avx_vnni") if name in flags]
+    return ", ".join([fields.get("model name", platform.machine()), *able[:1]])

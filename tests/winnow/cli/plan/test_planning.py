@@ -9,11 +9,10 @@ from typer.testing import CliRunner, Result
 from units_made import units
 
 from winnow.cli.commands import app
-from winnow.cli.plan.planning import driver, plan, soonest
-from winnow.cli.plan.wanted import Wanted
+from winnow.cli.plan.planning import PlanRequest, driver, plan, soonest
 from winnow.errors import WinnowError
 
-LARGE = Wanted(passages=21e6, dimension=768, qps=1, p99_ms=2_000)
+LARGE = PlanRequest(passages=21e6, dimension=768, qps=1, p99_ms=2_000)
 
 
 def test_a_quiet_index_has_as_many_nodes_as_its_memory_takes() -> None:

@@ -8,16 +8,16 @@ from rich.console import Console
 from shown_cluster import SERVING, cluster, front_metrics, node_metrics, replica
 
 from winnow.cli.top.figures import IntervalFigures, figures
-from winnow.cli.top.look import Look
-from winnow.cli.top.page import Page
+from winnow.cli.top.formats import memory, milliseconds, percent, rate
+from winnow.cli.top.metrics_page import MetricsPage
+from winnow.cli.top.polling import ClusterSample
 from winnow.cli.top.processes import Process
 from winnow.cli.top.render import screen
-from winnow.cli.top.words import memory, milliseconds, percent, rate
 from winnow.v1.cluster_pb2 import GetClusterResponse, ShardState
 
 
-def page(registry: CollectorRegistry) -> Page:
-    return Page.parsed(generate_latest(registry).decode())
+def page(registry: CollectorRegistry) -> MetricsPage:
+    return MetricsPage.parsed(generate_latest(registry).decode())
 
 
 def shown(
@@ -29,8 +29,12 @@ def shown(
 
 
 def test_rates_and_quantiles_are_those_between_two_looks() -> None:
-    before = Look(100.0, cluster(5), {"f": page(front_metrics(1)), "n": page(node_metrics())})
-    now = Look(102.0, cluster(25, up=62), {"f": page(front_metrics(21)), "n": page(node_metrics())})
+    before = ClusterSample(
+        100.0, cluster(5), {"f": page(front_metrics(1)), "n": page(node_metrics())}
+    )
+    now = ClusterSample(
+        102.0, cluster(25, up=62), {"f": page(front_metrics(21)), "n": page(node_metrics())}
+    )
     found = figures(before, now)
     assert (found.questions, found.refused, found.coverage, found.dimmed) == (10, 0, 0.5, 0)
     answer, *stages = found.stages
@@ -43,17 +47,17 @@ def test_rates_and_quantiles_are_those_between_two_looks() -> None:
 
 
 def test_the_first_look_tells_no_rates_and_neither_does_one_after_a_restart() -> None:
-    look = Look(100.0, cluster(5), {"f": page(front_metrics(1))})
+    look = ClusterSample(100.0, cluster(5), {"f": page(front_metrics(1))})
     assert figures(None, look).questions is None
     assert figures(None, look).stages == []
-    again = figures(look, Look(101.0, cluster(2, up=1.0), {"f": page(front_metrics(3))}))
+    again = figures(look, ClusterSample(101.0, cluster(2, up=1.0), {"f": page(front_metrics(3))}))
     assert again.questions is None
     assert again.coverage == 0.5
 
 
 def test_a_page_that_cannot_be_had_or_is_another_program_s_is_said() -> None:
     other = page(CollectorRegistry())
-    look = Look(1.0, cluster(), {"a": "connection refused", "b": other})
+    look = ClusterSample(1.0, cluster(), {"a": "connection refused", "b": other})
     assert [each.fault for each in figures(look, look).processes] == [
         "connection refused",
         "these are not metrics of Winnow",
@@ -79,7 +83,7 @@ def test_replicas_that_do_not_serve_come_first_and_say_why() -> None:
 
 def test_what_servers_say_cannot_move_the_cursor() -> None:
     assert "\x1b" not in shown(
-        cluster(), IntervalFigures(processes=[Process("x", fault="\x1b[2J")])
+        cluster(), IntervalFigures(processes=[Process(address="x", fault="\x1b[2J")])
     )
 
 

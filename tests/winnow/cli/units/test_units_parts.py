@@ -13,7 +13,7 @@ from winnow.cli.plan.formulae import distinct
 from winnow.cli.units.canned import CannedReplies, canned_shards
 from winnow.cli.units.fitting import fitted
 from winnow.cli.units.fronts import write_passages
-from winnow.cli.units.processor import processor
+from winnow.cli.units.measuring import processor
 from winnow.cli.units.report import tables
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 

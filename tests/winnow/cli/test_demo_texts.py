@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from winnow.cli.local.demo_heads import DemoText, predict_texts, read_texts
+from winnow.cli.local.demo_texts import DemoText, predict_texts, read_texts
 from winnow.client import AsyncClient, Entity, HeadPrediction, LabelScore
 from winnow.errors import ArtefactError
 from winnow.packaged import demo_corpus

@@ -2,27 +2,34 @@
 
 from pathlib import Path
 
-from winnow.cli.local.cli import door
-from winnow.cli.local.trying import Door, activation, feed_line, http_line, predict_line, try_line
+from winnow.cli.local.cli import front_demands
+from winnow.cli.local.hints import (
+    FrontDemands,
+    activation,
+    ask_lines,
+    feed_line,
+    http_line,
+    predict_line,
+)
 
 ADDRESS = "127.0.0.1:8080"
 
 
 def test_the_page_is_named_as_something_to_open() -> None:
-    said = http_line("127.0.0.1:8088", Door())
+    said = http_line("127.0.0.1:8088", FrontDemands())
     assert said.startswith("open http://127.0.0.1:8088 in a browser")
     assert "http://127.0.0.1:8088/docs" in said
 
 
 def test_without_pages_none_is_named() -> None:
-    said = http_line("127.0.0.1:8088", Door(pages=False))
+    said = http_line("127.0.0.1:8088", FrontDemands(pages=False))
     assert "browser" not in said
     assert "/docs" not in said
 
 
 def test_a_front_with_tls_is_not_called_in_plain_text() -> None:
-    locked = Door(tls=True, certificates=True, keys=True)
-    said = try_line(ADDRESS, locked)
+    locked = FrontDemands(tls=True, certificates=True, keys=True)
+    said = ask_lines(ADDRESS, locked)
     assert "--ca FILE --cert FILE --key FILE --token-file FILE" in said
     assert "-plaintext" not in said
     assert "-cacert FILE -cert FILE -key FILE -H 'authorization: Bearer TOKEN'" in said
@@ -32,26 +39,26 @@ def test_a_front_with_tls_is_not_called_in_plain_text() -> None:
 
 
 def test_an_open_front_needs_nothing() -> None:
-    said = try_line(ADDRESS, Door())
+    said = ask_lines(ADDRESS, FrontDemands())
     assert said.splitlines()[0].endswith(f"--address {ADDRESS}")
     assert "grpcurl -plaintext -d" in said
 
 
 def test_nothing_is_suggested_that_only_the_demo_can_answer() -> None:
-    said = try_line(ADDRESS, Door()) + predict_line(ADDRESS, Door())
+    said = ask_lines(ADDRESS, FrontDemands()) + predict_line(ADDRESS, FrontDemands())
     assert 'winnow ask "QUESTION"' in said
     assert 'winnow predict "TEXT" --heads HEAD' in said
-    assert '{"question": "Who?"}' in try_line(ADDRESS, Door(), "Who?")
+    assert '{"question": "Who?"}' in ask_lines(ADDRESS, FrontDemands(), "Who?")
 
 
 def test_what_a_front_asks_is_read_from_its_settings(tmp_path: Path) -> None:
     config = tmp_path / "w.toml"
     config.write_text('[front]\ntls_cert = "c"\ntls_key = "k"\nkeys = "k.json"\n')
-    assert door(config, {}) == Door(tls=True, keys=True)
-    assert door(None, {}) == Door()
-    assert door(None, {"WINNOW_FRONT_HTTP_PAGES": "false"}) == Door(pages=False)
+    assert front_demands(config, {}) == FrontDemands(tls=True, keys=True)
+    assert front_demands(None, {}) == FrontDemands()
+    assert front_demands(None, {"WINNOW_FRONT_HTTP_PAGES": "false"}) == FrontDemands(pages=False)
     config.write_text("[front]\nhttp_pages = false\n")
-    assert door(config, {}) == Door(pages=False)
+    assert front_demands(config, {}) == FrontDemands(pages=False)
 
 
 def test_a_new_terminal_is_told_how_to_find_the_command(tmp_path: Path) -> None:

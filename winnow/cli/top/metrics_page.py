@@ -1,4 +1,4 @@
-"""A page of metrics, as Prometheus fetches it. Pure: text in, numbers out."""
+"""A page of metrics in Prometheus' text format. Pure."""
 
 import itertools
 import math
@@ -13,9 +13,10 @@ Series = dict[str, dict[Labels, float]]
 _BOUND = "le"
 
 
-class Page:
-    """Series of metrics. What is asked for is added up over all that match: a label has to have the
-    value that is given, or one of several.
+class MetricsPage:
+    """Series of metrics. A figure is the sum over all series whose labels match.
+
+    A label matches if it has the given value, or one of several given values.
     """
 
     def __init__(self, series: Series) -> None:
@@ -23,7 +24,7 @@ class Page:
 
     @classmethod
     def parsed(cls, text: str) -> Self:
-        """Raises ValueError if it is no page of metrics."""
+        """Parses a page; raises ValueError if the text is none."""
         series: Series = {}
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
@@ -33,7 +34,7 @@ class Page:
 
     @classmethod
     def together(cls, pages: Iterable[Self]) -> Self:
-        """The pages of several processes as if they were one."""
+        """The sum of the pages of several processes."""
         series: Series = {}
         for page in pages:
             for name, labels, value in page:
@@ -46,8 +47,8 @@ class Page:
             for labels, value in each.items():
                 yield name, labels, value
 
-    def grown(self, before: Self) -> Self:
-        """What was counted since `before`: all of it where a process began anew."""
+    def since(self, before: Self) -> Self:
+        """What was counted since `before`; all of it for a process that has restarted since."""
         series: Series = {}
         for name, labels, value in self:
             old = before._series.get(name, {}).get(labels, 0.0)
@@ -55,27 +56,28 @@ class Page:
         return type(self)(series)
 
     def total(self, name: str, **labels: str | tuple[str, ...]) -> float | None:
-        """The sum; None if there is no such series."""
+        """The sum of the series that match; None if there is none."""
         found = [value for _, value in self._matching(name, labels)]
         return sum(found) if found else None
 
     def values(self, name: str, label: str) -> list[str]:
-        """The values of a label."""
+        """The values of a label of a series."""
         return sorted({dict(labels).get(label, "") for labels in self._series.get(name, {})})
 
     def share(self, name: str, **labels: str | tuple[str, ...]) -> float | None:
-        """Those that match, of all; None if there are none."""
+        """The share of the matching series in the sum of all; None if that is zero or unknown."""
         whole = self.total(name)
         return (self.total(name, **labels) or 0.0) / whole if whole else None
 
     def mean(self, histogram: str) -> float | None:
-        """Of what was observed; None if nothing was."""
+        """The mean of a histogram; None if nothing was observed."""
         count = self.total(f"{histogram}_count")
         return (self.total(f"{histogram}_sum") or 0.0) / count if count else None
 
     def quantile(self, at: float, histogram: str, **labels: str | tuple[str, ...]) -> float | None:
-        """As Prometheus has it, between two bounds by a straight line; None if nothing was
-        observed.
+        """A quantile as Prometheus computes it, by linear interpolation between two bounds.
+
+        None if nothing was observed.
         """
         buckets: dict[float, float] = {}
         for found, count in self._matching(f"{histogram}_bucket", labels):
@@ -94,9 +96,8 @@ class Page:
     ) -> Iterator[tuple[dict[str, str], float]]:
         for labels, value in self._series.get(name, {}).items():
             found = dict(labels)
-            if all(found.get(label) in _several(values) for label, values in wanted.items()):
+            if all(
+                found.get(label) in ((values,) if isinstance(values, str) else values)
+                for label, values in wanted.items()
+            ):
                 yield found, value
-
-
-def _several(values: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (values,) if isinstance(values, str) else values

@@ -1,6 +1,5 @@
-"""Figures as people read them. Pure."""
+"""Figures and states of `winnow top` as texts; `-` for an unknown figure. Pure."""
 
-from winnow.telemetry.stage import duration
 from winnow.v1.cluster_pb2 import ReplicaState
 
 NONE = "-"
@@ -15,11 +14,11 @@ STATES = {
     ReplicaState.STATE_NOT_LOADED: ("not loaded", "bold red"),
     ReplicaState.STATE_REFUSED: ("refused", "bold red"),
 }
-"""What each state is called, and its style."""
+"""The name of each state, and its style."""
 
 
 def milliseconds(seconds: float | None) -> str:
-    """0.4, 12.3, 1,204; nothing is known of None."""
+    """Milliseconds: 0.4, 12.3, 1,204."""
     if seconds is None:
         return NONE
     value = seconds * 1e3
@@ -27,14 +26,14 @@ def milliseconds(seconds: float | None) -> str:
 
 
 def rate(a_second: float | None) -> str:
-    """0.4, 12, 1,204."""
+    """A rate: 0.4, 12, 1,204."""
     if a_second is None:
         return NONE
     return f"{a_second:.1f}" if a_second < _CLOSE else f"{a_second:,.0f}"
 
 
 def percent(share: float | None) -> str:
-    """Never 100 where a little is missing, nor 0 where there is some."""
+    """A percentage; only an exact 0 or 1 is shown as 0 % or 100 %."""
     if share is None:
         return NONE
     shown = f"{100 * share:.1f}"
@@ -44,17 +43,12 @@ def percent(share: float | None) -> str:
 
 
 def memory(size: float | None) -> str:
-    """140 MB, 2.1 GB."""
+    """Bytes: 140 MB, 2.1 GB."""
     if size is None:
         return NONE
     return f"{size / _GB:,.1f} GB" if size >= _GB else f"{size / _MB:,.0f} MB"
 
 
-def lasting(seconds: float) -> str:
-    """3.2 s, 52 min, 3 h 12 min."""
-    return duration(seconds)
-
-
 def state(replica: ReplicaState) -> tuple[str, str]:
-    """What the state of a replica is called, and its style."""
+    """The name of the state of a replica, and its style."""
     return STATES.get(replica.state, ("unknown", "yellow"))

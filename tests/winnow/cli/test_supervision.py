@@ -1,19 +1,20 @@
-"""What ends is started again or given up, and a cluster goes on as long as there is some of it."""
+"""Processes that end are restarted or given up, and the rest of a cluster serves on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 import pytest
 from manual_clock import ManualClock
 
-from winnow.cli.local.keeping import Keeping
-from winnow.cli.local.restarts import MOST, WINDOW, Restarts
+from winnow.cli.local.cluster import LocalCluster
+from winnow.cli.local.supervision import MOST, WINDOW, ClusterSupervisor, RestartLimit
 from winnow.errors import UnavailableError
 
 
 @dataclass
-class Scripted:
-    """A cluster that is as a test says."""
+class ScriptedCluster:
+    """A cluster, and its processes, in the state that a test sets."""
 
     nodes: list[str] = field(default_factory=lambda: ["a:1", "a:2"])
     gone: dict[str, int] = field(default_factory=dict)
@@ -21,6 +22,10 @@ class Scripted:
     started: list[str] = field(default_factory=list)
     full: bool = False
     """Whether the machine has no process to spare."""
+
+    @property
+    def processes(self) -> "ScriptedCluster":
+        return self
 
     def ended(self) -> Mapping[str, int]:
         return dict(self.gone)
@@ -33,7 +38,7 @@ class Scripted:
     def pid(self, name: str) -> int:
         return 17
 
-    def by_hand(self, name: str) -> str:
+    def command(self, name: str) -> str:
         return f"winnow {name}"
 
     def last_words(self, name: str) -> str:
@@ -49,8 +54,8 @@ def said() -> list[str]:
 
 
 @pytest.fixture
-def cluster() -> Scripted:
-    return Scripted()
+def cluster() -> ScriptedCluster:
+    return ScriptedCluster()
 
 
 @pytest.fixture
@@ -59,36 +64,36 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def keeping(cluster: Scripted, said: list[str], clock: ManualClock) -> Keeping:
-    return Keeping(cluster, Restarts(clock), said.append)
+def supervisor(cluster: ScriptedCluster, said: list[str], clock: ManualClock) -> ClusterSupervisor:
+    return ClusterSupervisor(cast("LocalCluster", cluster), RestartLimit(clock), said.append)
 
 
 def test_what_the_machine_has_no_process_for_is_tried_until_it_has(
-    keeping: Keeping, cluster: Scripted, said: list[str]
+    supervisor: ClusterSupervisor, cluster: ScriptedCluster, said: list[str]
 ) -> None:
     cluster.gone = {"front": 1, "node 1": -9}
     cluster.full = True
     for _ in range(2 * MOST):
-        keeping.look()
+        supervisor.check()
     assert cluster.started == []
     cluster.full = False
-    keeping.look()
+    supervisor.check()
     assert cluster.started == ["front", "node 1"]
     assert said[:2] == [
         "front ended with exit code 1: starting it again",
-        "front cannot be started now, it is tried until it can: [Errno 11] not now",
+        "front cannot be started now, retrying until it can: [Errno 11] not now",
     ]
     assert len(said) == 4
 
 
 def test_a_node_that_ends_again_and_again_is_given_up_once_and_the_others_are_kept(
-    keeping: Keeping, cluster: Scripted, said: list[str], clock: ManualClock
+    supervisor: ClusterSupervisor, cluster: ScriptedCluster, said: list[str], clock: ManualClock
 ) -> None:
     cluster.gone["node 1"] = 1
     for _ in range(MOST + 3):
-        keeping.look()
+        supervisor.check()
     clock.advance(WINDOW)
-    keeping.look()
+    supervisor.check()
     assert cluster.started == ["node 1"] * MOST
     (given_up,) = said[MOST:]
     assert given_up == (
@@ -96,74 +101,98 @@ def test_a_node_that_ends_again_and_again_is_given_up_once_and_the_others_are_ke
         "the others serve without it; to bring it back: winnow node 1"
     )
     cluster.gone["node 0"] = -9
-    keeping.look()
+    supervisor.check()
     assert cluster.started[MOST:] == ["node 0"]
 
 
-def test_a_front_that_is_given_up_ends_the_cluster(keeping: Keeping, cluster: Scripted) -> None:
+def test_a_front_that_is_given_up_ends_the_cluster(
+    supervisor: ClusterSupervisor, cluster: ScriptedCluster
+) -> None:
     cluster.gone["front"] = 1
     for _ in range(MOST):
-        keeping.look()
+        supervisor.check()
     with pytest.raises(UnavailableError, match="front ended with exit code 1\n  front: ouch"):
-        keeping.look()
+        supervisor.check()
 
 
-def test_a_cluster_without_nodes_ends(keeping: Keeping, cluster: Scripted) -> None:
+def test_a_cluster_without_nodes_ends(
+    supervisor: ClusterSupervisor, cluster: ScriptedCluster
+) -> None:
     cluster.gone.update({"node 0": 1, "node 1": 1})
     for _ in range(MOST):
-        keeping.look()
+        supervisor.check()
     with pytest.raises(UnavailableError, match="no node is left"):
-        keeping.look()
+        supervisor.check()
 
 
 async def test_a_front_that_cannot_start_ends_the_cluster_at_once(
-    keeping: Keeping, cluster: Scripted
+    supervisor: ClusterSupervisor, cluster: ScriptedCluster
 ) -> None:
     cluster.gone.update({"node 0": 1, "front": 1})
     with pytest.raises(UnavailableError, match="front ended with exit code 1"):
-        await keeping.look_at_start()
+        await supervisor.check_at_start()
     assert not cluster.started
 
 
 async def test_a_node_with_wrong_settings_ends_the_cluster_at_once(
-    keeping: Keeping, cluster: Scripted
+    supervisor: ClusterSupervisor, cluster: ScriptedCluster
 ) -> None:
-    """They are those of every node, and the same the next time."""
+    """Every node has the same settings, and would end again."""
     cluster.gone["node 0"] = 2
     with pytest.raises(UnavailableError, match="node 0 ended with exit code 2"):
-        await keeping.look_at_start()
+        await supervisor.check_at_start()
     assert not cluster.started
 
 
 async def test_a_node_without_its_shard_is_said_once_and_the_others_are_waited_for(
-    keeping: Keeping, cluster: Scripted, said: list[str]
+    supervisor: ClusterSupervisor, cluster: ScriptedCluster, said: list[str]
 ) -> None:
     cluster.faults["node 1"] = "graph.hnsw is damaged"
-    await keeping.look_at_start()
-    await keeping.look_at_start()
+    await supervisor.check_at_start()
+    await supervisor.check_at_start()
     (once,) = said
     assert once == (
         "node 1 could not load its shard: graph.hnsw is damaged\nthe others will serve without it; "
-        "put that right, then `kill 17`: it is started again"
+        "repair the shard, then `kill 17`: the node is restarted"
     )
 
 
 async def test_where_no_node_has_a_shard_all_reasons_are_told(
-    keeping: Keeping, cluster: Scripted
+    supervisor: ClusterSupervisor, cluster: ScriptedCluster
 ) -> None:
     cluster.faults.update({"node 0": "this", "node 1": "that"})
     with pytest.raises(UnavailableError, match=r"(?s)shard: this.*shard: that"):
-        await keeping.look_at_start()
+        await supervisor.check_at_start()
 
 
 async def test_a_node_that_was_started_again_may_have_its_shard(
-    keeping: Keeping, cluster: Scripted
+    supervisor: ClusterSupervisor, cluster: ScriptedCluster
 ) -> None:
     cluster.faults["node 0"] = "this"
-    await keeping.look_at_start()
+    await supervisor.check_at_start()
     cluster.gone["node 0"] = 0
-    keeping.look()
+    supervisor.check()
     cluster.faults = {"node 1": "that"}
     cluster.gone.clear()
-    await keeping.look_at_start()
+    await supervisor.check_at_start()
     assert cluster.started == ["node 0"]
+
+
+def test_a_process_is_started_again_a_few_times_in_a_while() -> None:
+    clock = ManualClock()
+    restarts = RestartLimit(clock)
+    assert [restarts.allow("node 0") for _ in range(MOST + 1)] == [True] * MOST + [False]
+    assert restarts.allow("node 1")
+    clock.advance(WINDOW)
+    assert restarts.allow("node 0")
+
+
+def test_what_was_refused_is_not_counted() -> None:
+    clock = ManualClock()
+    restarts = RestartLimit(clock)
+    for _ in range(MOST):
+        restarts.allow("front")
+        clock.advance(WINDOW / 4)
+    assert not restarts.allow("front")
+    clock.advance(WINDOW / 4)
+    assert restarts.allow("front")

@@ -33,7 +33,7 @@ def push(
 
     A published bundle never changes: another one needs another URL.
     """
-    typer.echo(f"{shown(url)}: {_said(push_bundle(directory, url))}")
+    typer.echo(f"{shown(url)}: {_described(push_bundle(directory, url))}")
 
 
 @app.command()
@@ -43,18 +43,17 @@ def pull(
 ) -> None:
     """Copy a published bundle to this machine, unless it is in the directory already.
 
-    Every checksum is verified. The directory appears once it is whole.
+    Every checksum is verified. The directory appears once all files are there.
     """
     pulled = pull_bundle(url, directory)
-    what = _said(pulled.bundle)
-    if pulled.copied:
-        typer.echo(f"{directory}: {what}")
-    elif pulled.unreachable:
-        typer.echo(f"{directory}: {what} is there, and was not compared: {pulled.unreachable}")
-    else:
-        typer.echo(f"{directory}: {what} is there already")
+    line = f"{directory}: {_described(pulled.bundle)}"
+    if pulled.unreachable:
+        line += f" is there, and was not compared: {pulled.unreachable}"
+    elif not pulled.copied:
+        line += " is there already"
+    typer.echo(line)
 
 
-def _said(bundle: Bundle) -> str:
+def _described(bundle: Bundle) -> str:
     manifest = bundle.manifest
     return f"bundle {manifest.name} {manifest.version}, {manifest.fingerprint}"

@@ -1,17 +1,17 @@
-"""Looking at a cluster: one call to its front, and one to each endpoint of metrics."""
+"""Polls a cluster: one call to its front node, and one to each metrics endpoint."""
 
 import http.client
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
 import grpc
 
 from winnow.address import Address
-from winnow.cli.top.look import Look
-from winnow.cli.top.page import Page
+from winnow.cli.top.metrics_page import MetricsPage
 from winnow.client.access import Access
 from winnow.client.calls import failure, identified
 from winnow.client.channels import open_channel
@@ -19,12 +19,23 @@ from winnow.client.credentials import Credentials
 from winnow.v1 import cluster_pb2, cluster_pb2_grpc
 
 _LARGEST = 16 << 20
-"""Bytes of a page: that of a front with a thousand shards has about 10 MB."""
+"""Bytes of a page; a front node with a thousand shards has about 10 MB."""
 _AT_ONCE = 8
 
 
+@dataclass(frozen=True, slots=True)
+class ClusterSample:
+    """The state of a cluster, and the metrics of processes, at one moment."""
+
+    at: float
+    """Seconds on a monotonic clock."""
+    cluster: cluster_pb2.GetClusterResponse
+    pages: dict[str, MetricsPage | str] = field(default_factory=dict)
+    """Pages by address; a text instead says why there is none."""
+
+
 class FrontPoller:
-    """Looks at one front, and at metrics of any processes; a context manager."""
+    """Polls one front node, and the metrics of any processes; a context manager."""
 
     def __init__(
         self,
@@ -33,24 +44,19 @@ class FrontPoller:
         timeout: float,
         credentials: Credentials | None = None,
     ) -> None:
-        """`timeout`: seconds that each call may take; `credentials`: for the front."""
+        """`timeout`: seconds that each call may take; `credentials`: for the front node."""
         self._address, self._metrics, self._timeout = address, metrics, timeout
         self._access = Access(address, credentials)
         self._edition = self._access.edition
         self._channel = open_channel(address, self._access)
         self._threads = ThreadPoolExecutor(_AT_ONCE, "metrics")
 
-    def look(self) -> Look:
-        """What is there now.
-
-        Raises:
-            WinnowError: the front does not say.
-
-        """
-        pages = [self._threads.submit(page, each, self._timeout) for each in self._metrics]
+    def poll(self) -> ClusterSample:
+        """Takes a sample. Raises WinnowError if the front node does not reply."""
+        pages = [self._threads.submit(_page, each, self._timeout) for each in self._metrics]
         cluster, at = self._cluster(), time.monotonic()
         found = [each.result() for each in pages]
-        return Look(at, cluster, dict(zip(self._metrics, found, strict=True)))
+        return ClusterSample(at, cluster, dict(zip(self._metrics, found, strict=True)))
 
     def _cluster(self) -> cluster_pb2.GetClusterResponse:
         if (newest := self._access.edition) != self._edition:  # certificates have changed
@@ -83,8 +89,8 @@ class FrontPoller:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def page(address: str, timeout: float) -> Page | str:
-    """The metrics at an address, or why they cannot be had."""
+def _page(address: str, timeout: float) -> MetricsPage | str:
+    """The metrics at an address, or why there are none."""
     at = Address.parse(address)
     connection = http.client.HTTPConnection(at.host, at.port, timeout=timeout)
     try:
@@ -92,7 +98,7 @@ def page(address: str, timeout: float) -> Page | str:
         reply = connection.getresponse()
         if reply.status != http.client.OK:
             return f"it replies {reply.status} {reply.reason}"
-        return Page.parsed(reply.read(_LARGEST).decode(errors="replace"))
+        return MetricsPage.parsed(reply.read(_LARGEST).decode(errors="replace"))
     except (OSError, http.client.HTTPException) as error:
         return str(error) or type(error).__name__
     except ValueError:

@@ -3,17 +3,17 @@
 import pytest
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 
-from winnow.cli.top.page import Page
+from winnow.cli.top.metrics_page import MetricsPage
 
 
-def page(*seconds: float, calls: int = 0) -> Page:
+def page(*seconds: float, calls: int = 0) -> MetricsPage:
     registry = CollectorRegistry()
     took = Histogram("took", "A time", ("stage",), buckets=(1, 2, 4), registry=registry)
     took.labels("idle")
     for each in seconds:
         took.labels("read").observe(each)
     Counter("calls", "Calls", ("method",), registry=registry).labels("Read").inc(calls)
-    return Page.parsed(generate_latest(registry).decode())
+    return MetricsPage.parsed(generate_latest(registry).decode())
 
 
 def test_series_that_match_are_added_up() -> None:
@@ -45,15 +45,15 @@ def test_a_quantile_lies_between_two_bounds_as_prometheus_has_it(
 
 
 def test_growth_is_what_was_counted_since_and_all_of_it_where_a_process_began_anew() -> None:
-    assert page(1, 1, 3).grown(page(1, 1)).quantile(0.5, "took") == 3
-    assert page(calls=7).grown(page(calls=5)).total("calls_total") == 2
-    assert page(calls=2).grown(page(calls=5)).total("calls_total") == 2
+    assert page(1, 1, 3).since(page(1, 1)).quantile(0.5, "took") == 3
+    assert page(calls=7).since(page(calls=5)).total("calls_total") == 2
+    assert page(calls=2).since(page(calls=5)).total("calls_total") == 2
 
 
 def test_pages_of_several_processes_are_one_together() -> None:
-    assert Page.together([page(calls=2), page(calls=3)]).total("calls_total") == 5
+    assert MetricsPage.together([page(calls=2), page(calls=3)]).total("calls_total") == 5
 
 
 def test_what_is_no_page_is_refused() -> None:
     with pytest.raises(ValueError, match="convert"):
-        Page.parsed("nonsense {")
+        MetricsPage.parsed("nonsense {")

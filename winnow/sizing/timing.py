@@ -1,4 +1,4 @@
-"""How long a piece of work takes, and how its repetitions differ."""
+"""Times of a piece of work, and the spread of its repetitions."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from winnow.sizing.units import SHARES
 
 
 def milliseconds(work: Callable[[], object], repetitions: int) -> list[float]:
-    """Of each repetition, one after the other; the first one, which warms up, is left out."""
+    """The times of `repetitions` runs in a row, after one run that warms up."""
     work()
     found = []
     for _ in range(repetitions):
@@ -22,13 +22,13 @@ def milliseconds(work: Callable[[], object], repetitions: int) -> list[float]:
 
 
 def spread(groups: Sequence[Sequence[float]]) -> tuple[float, ...]:
-    """Quantiles of times, at `SHARES`, each by the median of its group."""
+    """Quantiles, at `SHARES`, of times relative to the median of their group."""
     relative = np.concatenate([np.array(group) / median(group) for group in groups])
     return tuple(np.quantile(relative, SHARES).round(4).tolist())
 
 
 def together(work: Callable[[], object], threads: int, repetitions: int) -> float:
-    """Milliseconds of a repetition of one thread, while as many threads do the same."""
+    """Milliseconds of a run in one of `threads` threads that all do the same."""
     work()
     with ThreadPoolExecutor(threads) as pool:
         started = time.perf_counter()

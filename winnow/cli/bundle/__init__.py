@@ -1,1 +1,0 @@
-"""Publishing and pulling bundles of models."""

@@ -1,0 +1,106 @@
+"""Inspects a store of heads: lists its heads, and runs every version once."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from winnow.errors import ArtefactError, IdentityError, NotFoundError
+from winnow.heads.head import open_head
+from winnow.heads.store import Current, HeadStore
+
+_READERS = 8
+"""Heads that are read at the same time: a remote store replies slowly."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedHead:
+    """A head in a store."""
+
+    id: str
+    version: int = 0
+    """The served version; 0 if none is served."""
+    versions: list[int] = field(default_factory=list)
+    kind: str = ""
+    labels: int = 0
+    pinned: bool = False
+    moved_to: str = ""
+    bytes: int = 0
+    """Size of the model."""
+    accuracy: dict[str, float] = field(default_factory=dict)
+    fault: str = ""
+    """Why the head cannot be served; empty if it can."""
+
+
+def list_heads(store: HeadStore) -> list[ListedHead]:
+    """All heads of a store, by id. A damaged head is listed with its fault."""
+    with ThreadPoolExecutor(_READERS) as pool:
+        return list(pool.map(lambda head: _listed(store, head), store.ids()))
+
+
+def _listed(store: HeadStore, head: str) -> ListedHead:
+    versions = store.versions(head)
+    try:
+        current = _current(store, head)
+        manifest = store.manifest(head, current.version or max(versions, default=0))
+    except (ArtefactError, NotFoundError) as error:
+        return ListedHead(id=head, versions=versions, fault=str(error))
+    return ListedHead(
+        id=manifest.id,
+        version=current.version,
+        versions=versions,
+        kind=manifest.kind.value,
+        labels=len(manifest.labels),
+        pinned=current.pinned,
+        moved_to=current.moved_to,
+        bytes=manifest.model.bytes,
+        accuracy=manifest.accuracy,
+    )
+
+
+def _current(store: HeadStore, head: str) -> Current:
+    try:
+        return store.current(head)
+    except NotFoundError:
+        return Current(version=0)
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedHead:
+    """A version of a head that was opened and run."""
+
+    id: str
+    version: int
+    """0 if the served version is unknown."""
+    served: bool
+    fault: str = ""
+    """Why the version does not work; empty if it does."""
+
+
+def verify_heads(store: HeadStore, heads: Sequence[str]) -> Iterator[VerifiedHead]:
+    """Opens and runs every version of each head, one after the other."""
+    for head in heads:
+        served = 0
+        try:
+            served = store.current(head).version
+        except NotFoundError as error:
+            if not store.versions(head):
+                yield VerifiedHead(head, 0, False, str(error))
+        except ArtefactError as error:
+            yield VerifiedHead(head, 0, False, str(error))
+        for version in sorted({*store.versions(head), served} - {0}):
+            yield VerifiedHead(head, version, version == served, _fault(store, head, version))
+
+
+def _fault(store: HeadStore, head: str, version: int) -> str:
+    try:
+        artefact = store.fetch(head, version)
+        encoder = store.encoder()
+        if encoder is not None and artefact.manifest.encoder.fingerprint != encoder.fingerprint:
+            raise IdentityError(
+                f"it was trained on encoder {artefact.manifest.encoder.fingerprint}, and the store "
+                f"is of {encoder.fingerprint}"
+            )
+        open_head(artefact)
+    except (ArtefactError, IdentityError, NotFoundError) as error:
+        return str(error)
+    return ""
