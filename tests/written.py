@@ -52,10 +52,9 @@ _INDENT = "    "
 _SPAN = re.compile(r"`((?:winnow|python|make) [^`\n]+)`(?!\s+at\s+commit\s+`)")
 
 
-_PATH = re.compile(
-    r"`((?:winnow|stateless|content_node|encoder_node|head_node|models|bench|deploy|tests|proto|bundles"
-    r"|docs|client)/[\w./*{},-]*)`(?!\s+at\s+commit\s+`)"
-)
+_FOLDERS = "winnow|stateless|content_node|encoder_node|head_node|models|bench|deploy|tests|proto|client|docs"
+_NAME = re.compile(rf"((?:{_FOLDERS})/[\w./*-]*)|\b(\w+\.(?:py|md|yml))\b|`(\w+)`")
+_PATH = re.compile(rf"`((?:{_FOLDERS}|bundles|docs)/[\w./*{{}},-]*)`(?!\s+at\s+commit\s+`)")
 _LINK = re.compile(r"\]\(([^)#\s:]*)(?:#([\w-]+))?\)")
 _HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
 
@@ -175,6 +174,20 @@ def spans(page: str) -> Iterator[Command]:
 def named_paths(page: str) -> list[str]:
     """Paths of the repository that the sentences of a page name; none of old commits."""
     return _PATH.findall((ROOT / page).read_text(encoding="utf-8"))
+
+
+def named_by_architecture() -> list[str]:
+    """Paths that a line of ARCHITECTURE.md names: in full, or as a file beside the last one in full."""
+    found = []
+    for line in (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines():
+        folder = ""
+        for path, file, module in _NAME.findall(line):
+            if path:
+                folder = path.rpartition("/")[0]
+                found.append(path)
+            elif folder:
+                found.append(f"{folder}/{file or module + '.py'}")
+    return found
 
 
 def alternatives(path: str) -> list[str]:

@@ -17,6 +17,7 @@ from written import (
     commands,
     headings,
     links,
+    named_by_architecture,
     named_paths,
     spans,
     written,
@@ -75,6 +76,10 @@ def test_every_command_of_ours_can_be_parsed(command: Command) -> None:
 def test_every_file_that_a_page_names_exists(page: str) -> None:
     missing = [path for path in named_paths(page) if not exists(path)]
     assert not missing, "correct the path, or name the commit that has it"
+
+
+def test_every_file_that_the_architecture_names_exists() -> None:
+    assert [path for path in named_by_architecture() if not exists(path)] == []
 
 
 def exists(path: str) -> bool:
