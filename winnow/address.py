@@ -22,11 +22,8 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Reads HOST:PORT, an IPv6 address in brackets.
-
-        Raises:
-            ValueError: it is something else; says what.
-
+        """Reads HOST:PORT, an IPv6 address in brackets. Raises ValueError if it is something else;
+        says what.
         """
         host, colon, port = text.rpartition(":")
         if not colon or (text.startswith("[") and text.endswith("]")):

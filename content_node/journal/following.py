@@ -59,10 +59,8 @@ class JournalFollower(Protocol):
 
         Its own log is called `log_id` if it has to be made.
 
-        Raises:
-            InvalidRequestError: a write is not for this shard.
-            OverloadedError: there is no room now.
-
+        Raises InvalidRequestError if a write is not for this shard. Raises OverloadedError if there
+        is no room now.
         """
 
 
@@ -88,11 +86,8 @@ class Follower:
         self._told, self._metrics, self._sleep = told, metrics, sleep
 
     async def run(self) -> None:
-        """Follows until it is cancelled.
-
-        Raises:
-            IdentityError: the journal is not the one that was followed, or lacks what comes next.
-
+        """Follows until it is cancelled. Raises IdentityError if the journal is not the one that
+        was followed, or lacks what comes next.
         """
         failures = 0
         while True:

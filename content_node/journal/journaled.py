@@ -53,15 +53,12 @@ class JournaledShard:
         self._unheard = ""
 
     async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
-        """Returns when the journal has the writes, and this replica, too.
-
-        Raises:
-            InvalidRequestError: one of them is not for this shard; nothing was published.
-            OverloadedError: this replica has too much to merge.
-            UnavailableError: this replica cannot read its journal or store its entries, or the
-                writes expired before the journal stored them; another replica may take them.
-            DeadlineExceededError: the journal has them or not; this replica has them later, if so.
-
+        """Returns when the journal has the writes, and this replica, too. Raises
+        InvalidRequestError if one of them is not for this shard; nothing was published. Raises
+        OverloadedError if this replica has too much to merge. Raises UnavailableError if this
+        replica cannot read its journal or store its entries, or the writes expired before the
+        journal stored them; another replica may take them. Raises DeadlineExceededError if the
+        journal has them or not; this replica has them later, if so.
         """
         self._expect_not_ended()
         await self._shard.admit(writes)  # what it says of a merge comes before what was heard

@@ -23,11 +23,8 @@ class JournalMessages:
     encoding_fingerprint: str
 
     def encoded(self, writes: Sequence[Write], most_bytes: int) -> Iterator[bytes]:
-        """Writes in their order as entries.
-
-        Raises:
-            InvalidRequestError: a write is larger than an entry may be.
-
+        """Writes in their order as entries. Raises InvalidRequestError if a write is larger than an
+        entry may be.
         """
         request = self._empty()
         room = most_bytes - request.ByteSize()
@@ -53,11 +50,8 @@ class JournalMessages:
         return self._empty().SerializeToString()
 
     def decoded(self, content: bytes) -> list[Write]:
-        """The writes of an entry.
-
-        Raises:
-            InvalidRequestError: it is no such message, or holds those of another shard or encoder.
-
+        """The writes of an entry. Raises InvalidRequestError if it is no such message, or holds
+        those of another shard or encoder.
         """
         try:
             request = WriteRequest.FromString(content)

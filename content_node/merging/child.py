@@ -42,11 +42,8 @@ class MergeChild:
         self._process: subprocess.Popen[str] | None = None
 
     def run(self) -> Merged:
-        """Waits for its end.
-
-        Raises:
-            WinnowError: it failed or was ended, for the reason that the error gives.
-
+        """Waits for its end. Raises WinnowError if it failed or was ended, for the reason that the
+        error gives.
         """
         heard = Heard()
         try:

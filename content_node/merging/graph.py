@@ -27,9 +27,7 @@ def grown_graph(
     `rows` is how many there are then, with those that hold nothing: each is in the graph. A row
     that was dead before is dead in the file, too.
 
-    Raises:
-        ArtefactError: it cannot be loaded, or has no such row.
-
+    Raises ArtefactError if it cannot be loaded, or has no such row.
     """
     index = hnswlib.Index(space=SPACE, dim=dimension)
     try:

@@ -35,9 +35,7 @@ def merge(base: Path, shard: Path, upto: int, tell: Tell, carry: Carry | None = 
     `tell` is called with the name of each stage; `carry` comes before the generation is put in
     place. A generation that is there already is taken if it is good.
 
-    Raises:
-        WinnowError: it cannot be made; nothing is left of it.
-
+    Raises WinnowError if it cannot be made; nothing is left of it.
     """
     generation = generation_path(shard, upto)
     with _named(generation), merge_lock(shard):

@@ -120,11 +120,8 @@ class Merger(Generic[Base]):
         return False
 
     async def merge(self, reason: MergeReason) -> None:
-        """Makes the next generation and serves it.
-
-        Raises:
-            WinnowError: that was not possible; what was served still is.
-
+        """Makes the next generation and serves it. Raises WinnowError if that was not possible;
+        what was served still is.
         """
         started, upto = self._clock(), self._shard.sequence
         _log.info("merging", upto=upto, reason=reason.value)

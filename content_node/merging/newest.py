@@ -31,10 +31,8 @@ def open_newest(
     `trimmed` is the last write that the log has not any more. Only with `feeding` is anything
     changed on the disk. To be called while nothing can be merged.
 
-    Raises:
-        ArtefactError: it is damaged beyond repair.
-        IdentityError: there is one of another shard.
-
+    Raises ArtefactError if it is damaged beyond repair. Raises IdentityError if there is one of
+    another shard.
     """
     names = names_in(shard)
     if feeding:
@@ -63,10 +61,7 @@ def open_newest(
 
 def newest_name(shard: Path) -> str:
     """The name of the newest generation in `live`; empty if there is none but what was built.
-
-    Raises:
-        ArtefactError: the directory cannot be read.
-
+    Raises ArtefactError if the directory cannot be read.
     """
     return next(iter(newest_first(names_in(shard))), "")
 

@@ -32,10 +32,8 @@ def repair(directory: Path, others: Sequence[Path]) -> list[str]:
     What was counted over the whole index is in no database: it is copied from one of the `others`,
     generations of the same shard, if one has the same.
 
-    Raises:
-        BeyondRepairError: its manifest, its database or what was counted is damaged.
-        ArtefactError: it cannot be written to.
-
+    Raises BeyondRepairError if its manifest, its database or what was counted is damaged. Raises
+    ArtefactError if it cannot be written to.
     """
     manifest = whole_manifest(directory)
     damaged = _damaged(directory, manifest)

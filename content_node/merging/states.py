@@ -23,11 +23,8 @@ def carry_states(bundle: Path, shard: Path, base: Path, made: Path) -> str:
 
     Returns why passages are left without states; empty if none is.
 
-    Raises:
-        ArtefactError: they are not of the bundle's reader; a passage, or the bundle, cannot be
-            read.
-        OSError: there is no room for anything.
-
+    Raises ArtefactError if they are not of the bundle's reader; a passage, or the bundle, cannot be
+    read. Raises OSError if there is no room for anything.
     """
     sources = [each for each in dict.fromkeys((base, shard)) if (each / STATES_FILE).exists()]
     if not sources:

@@ -53,9 +53,7 @@ def tidy(shard: Path, served: int) -> None:
     The states of what was built go, too, once those of the generation are whole: nobody reads that
     base again, as the log does not reach back to it.
 
-    Raises:
-        OSError: something cannot be removed.
-
+    Raises OSError if something cannot be removed.
     """
     _remove(shard, outlived(names_in(shard), served))
     generation = generation_path(shard, served)
@@ -68,11 +66,8 @@ def tidy(shard: Path, served: int) -> None:
 
 
 def remove_partial(shard: Path) -> None:
-    """Removes what interrupted merges left; to be called by who holds the lock of merges.
-
-    Raises:
-        OSError: something cannot be removed.
-
+    """Removes what interrupted merges left; to be called by who holds the lock of merges. Raises
+    OSError if something cannot be removed.
     """
     _remove(shard, unfinished(names_in(shard)))
 

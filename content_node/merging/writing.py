@@ -52,11 +52,8 @@ class _Base:
 
 def write_generation(base: Path, shard: Path, partial: Path, upto: int, tell: Tell) -> None:
     """Writes what `base` and the log of `shard` up to a write make, to the directory `partial`.
-
-    Raises:
-        ArtefactError: what is merged is damaged, or does not belong together.
-        OSError: it cannot be written; `sqlite3.Error` as well.
-
+    Raises ArtefactError if what is merged is damaged, or does not belong together. Raises OSError
+    if it cannot be written; `sqlite3.Error` as well.
     """
     before = _verified_base(base)
     manifest = before.manifest
@@ -154,10 +151,7 @@ def copy_words(
 
     The counts of the whole index as it was built are copied; `before` says how many tokens it had.
 
-    Raises:
-        ArtefactError: what is to be read is damaged.
-        OSError: they cannot be written.
-
+    Raises ArtefactError if what is to be read is damaged. Raises OSError if they cannot be written.
     """
     built = integers(counts).astype(np.uint32)
     passages = PassageStore(OpenFile(store))

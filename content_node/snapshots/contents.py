@@ -50,10 +50,7 @@ class Item:
 
 def opened_base(directory: Path) -> tuple[ShardManifest, list[Item]]:
     """A directory that was built or merged: it never changes, and its manifest vouches for it.
-
-    Raises:
-        ArtefactError: a file is missing, or there is no good manifest.
-
+    Raises ArtefactError if a file is missing, or there is no good manifest.
     """
     manifest, named = open_shard_manifest(directory)
     items = [
@@ -112,10 +109,8 @@ def copy_log(shard: Path, room: Path) -> LogCopy | None:
 
     Every write that was acknowledged before is in it. Nobody who writes has to wait.
 
-    Raises:
-        ArtefactError: the log is damaged, or missing while other files of it are there.
-        UnavailableError: it cannot be read from here, or there is no room for the copy.
-
+    Raises ArtefactError if the log is damaged, or missing while other files of it are there. Raises
+    UnavailableError if it cannot be read from here, or there is no room for the copy.
     """
     source = log_path(shard)
     told = acknowledged.read(source.with_name(ACKNOWLEDGED))
@@ -152,12 +147,9 @@ class Contents:
 
 @contextlib.contextmanager
 def open_contents(directory: Path) -> Iterator[Contents]:
-    """The files of the shard in `directory`, which may be served and written to meanwhile.
-
-    Raises:
-        ArtefactError: one is missing, or damaged.
-        UnavailableError: the log cannot be copied.
-
+    """The files of the shard in `directory`, which may be served and written to meanwhile. Raises
+    ArtefactError if one is missing, or damaged. Raises UnavailableError if the log cannot be
+    copied.
     """
     built, base = opened_base(directory)
     with tempfile.TemporaryDirectory(prefix="winnow-snapshot-") as room:

@@ -54,12 +54,8 @@ def split(url: str) -> tuple[str, str]:
 
 def find(url: str, name: str = "") -> FoundSnapshot:
     """What `url` names, a place of snapshots or a shard in it; the newest if `name` is empty.
-
-    Raises:
-        NotFoundError: there is no such snapshot.
-        ArtefactError: it, or a newer one, is damaged.
-        UnavailableError: the place cannot be reached.
-
+    Raises NotFoundError if there is no such snapshot. Raises ArtefactError if it, or a newer one,
+    is damaged. Raises UnavailableError if the place cannot be reached.
     """
     root, shard = split(url)
     place = snapshot_place(root)
@@ -81,12 +77,7 @@ def names(place: Place) -> list[str]:
 
 
 def snapshots(place: Place) -> Iterator[Snapshot]:
-    """All of a place, the newest first.
-
-    Raises:
-        ArtefactError: one is damaged.
-
-    """
+    """All of a place, the newest first. Raises ArtefactError if one is damaged."""
     for name in names(place):
         if (snapshot := _read(place, name)) is not None:
             yield snapshot
@@ -102,12 +93,8 @@ def named(place: Place, name: str) -> Snapshot:
 
 
 def newest(place: Place, shard: str) -> Snapshot:
-    """The newest that has this shard; of the whole index if `shard` is empty.
-
-    Raises:
-        NotFoundError: there is none.
-        ArtefactError: a newer one is damaged.
-
+    """The newest that has this shard; of the whole index if `shard` is empty. Raises NotFoundError
+    if there is none. Raises ArtefactError if a newer one is damaged.
     """
     nearly: Snapshot | None = None
     for snapshot in snapshots(place):

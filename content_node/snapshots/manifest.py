@@ -107,11 +107,8 @@ class Snapshot(_Part):
 
 
 def parsed_snapshot(data: bytes, place: str) -> Snapshot:
-    """The manifest in a file that `place` names.
-
-    Raises:
-        ArtefactError: it is not as it was written, or of another format.
-
+    """The manifest in a file that `place` names. Raises ArtefactError if it is not as it was
+    written, or of another format.
     """
     content = vouched_object(data, place)
     fields = {name: value for name, value in content.items() if name != FIELD}

@@ -45,10 +45,9 @@ def restore(url: str, target: Path, progress: CopyProgress, name: str = "") -> F
         progress: is told how it goes.
         name: of the snapshot; empty for the newest.
 
-    Raises:
-        NotFoundError: there is no such snapshot.
-        ArtefactError: a file of it is damaged, or `target` exists or cannot be written.
-        UnavailableError: the place cannot be reached, or another process restores `target`.
+    Raises NotFoundError if there is no such snapshot. Raises ArtefactError if a file of it is
+    damaged, or `target` exists or cannot be written. Raises UnavailableError if the place cannot be
+    reached, or another process restores `target`.
 
     """
     found = find(url, name)
@@ -81,12 +80,8 @@ def _pulled(found: FoundSnapshot) -> dict[str, PulledFile]:
 
 
 def rename_logs(directory: Path) -> None:
-    """Renames the logs in a directory that was restored, an index or a shard.
-
-    Raises:
-        ArtefactError: a manifest is damaged.
-        OSError: it cannot be written; `sqlite3.Error` as well.
-
+    """Renames the logs in a directory that was restored, an index or a shard. Raises ArtefactError
+    if a manifest is damaged. Raises OSError if it cannot be written; `sqlite3.Error` as well.
     """
     for shard in (directory, *directory.iterdir()):
         if log_path(shard).exists():
@@ -139,11 +134,9 @@ def pull(url: str, target: Path, progress: CopyProgress, name: str = "") -> Pull
     Writes that the shard has taken since are never lost: what is there is not replaced, also by a
     newer snapshot. `name` is that of the snapshot; empty for the newest.
 
-    Raises:
-        NotFoundError, ArtefactError, UnavailableError: as `restore`; NotFoundError also if `url`
-            names no shard, ArtefactError if another one, or another build of it, is in `target`.
-            Where a shard is in `target`, it needs neither the place nor a good snapshot there.
-
+    Raises NotFoundError or ArtefactError or UnavailableError as `restore`; NotFoundError also if
+    `url` names no shard, ArtefactError if another one, or another build of it, is in `target`.
+    Where a shard is in `target`, it needs neither the place nor a good snapshot there.
     """
     place, shard = split(url)
     if not shard:

@@ -40,12 +40,8 @@ class SnapshotUpload:
         self._there = place.sizes(FILES)
 
     def upload(self, stage: str, items: Iterable[Item]) -> None:
-        """Copies those of `items` that are not there.
-
-        Raises:
-            ArtefactError: one is not what its manifest says, or was written to.
-            UnavailableError: the place cannot be written.
-
+        """Copies those of `items` that are not there. Raises ArtefactError if one is not what its
+        manifest says, or was written to. Raises UnavailableError if the place cannot be written.
         """
         items = list(items)
         missing = [item for item in items if not self._has(item)]
@@ -78,11 +74,9 @@ def take_snapshot(
     exists once its manifest is written, last of all: if this is interrupted there is none, and the
     next one uses what was copied.
 
-    Raises:
-        ArtefactError: the source is damaged, or is neither an index nor a shard; or `url` is the
-            directory of an index or shard.
-        UnavailableError: the place cannot be reached or written.
-
+    Raises ArtefactError if the source is damaged, or is neither an index nor a shard; or `url` is
+    the directory of an index or shard. Raises UnavailableError if the place cannot be reached or
+    written.
     """
     place = snapshot_place(url)
     if any((Path(place.name) / name).exists() for name in (INDEX_FILE, SHARD_FILE)):

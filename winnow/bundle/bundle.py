@@ -35,11 +35,8 @@ class Bundle:
 
 
 def load_bundle(directory: Path) -> Bundle:
-    """Reads the manifest and verifies every file it names.
-
-    Raises:
-        ArtefactError: the manifest or a file is missing or not what it should be.
-
+    """Reads the manifest and verifies every file it names. Raises ArtefactError if the manifest or
+    a file is missing or not what it should be.
     """
     manifest = read_manifest(directory)
     for name, entry in manifest.files.items():

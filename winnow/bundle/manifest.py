@@ -219,10 +219,7 @@ class Manifest(_Part):
 
 def read_manifest(directory: Path) -> Manifest:
     """Reads `bundle.json`. Where it has no checksum of itself, as older ones, that is not checked.
-
-    Raises:
-        ArtefactError: it is missing, not JSON, altered, of another format, or breaks a rule.
-
+    Raises ArtefactError if it is missing, not JSON, altered, of another format, or breaks a rule.
     """
     path = directory / FILE
     text, content = read_object(open_object(path, "a bundle"))

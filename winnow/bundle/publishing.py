@@ -30,12 +30,9 @@ class PulledBundle:
 
 def push_bundle(directory: Path, url: str) -> Bundle:
     """Copies a verified bundle to `url`; its manifest goes last, so that it is whole or not there.
-
-    Raises:
-        ArtefactError: the bundle is damaged; another one is at `url`, where what machines have
-            pulled never changes; or other files are.
-        UnavailableError: `url` cannot be reached or written.
-
+    Raises ArtefactError if the bundle is damaged; another one is at `url`, where what machines have
+    pulled never changes; or other files are. Raises UnavailableError if `url` cannot be reached or
+    written.
     """
     bundle = load_bundle(directory)
     place = open_place(url, BUNDLES)
@@ -61,11 +58,9 @@ def pull_bundle(url: str, target: Path) -> PulledBundle:
 
     `target` appears once all is there and verified. What an interrupted pull has copied is used.
 
-    Raises:
-        NotFoundError: there is no bundle at `url`.
-        ArtefactError: it is damaged, `target` holds another one, or cannot be written.
-        UnavailableError: `url` cannot be reached, or another process pulls into `target`.
-
+    Raises NotFoundError if there is no bundle at `url`. Raises ArtefactError if it is damaged,
+    `target` holds another one, or cannot be written. Raises UnavailableError if `url` cannot be
+    reached, or another process pulls into `target`.
     """
     if target.exists():
         return _kept(url, target)

@@ -24,11 +24,8 @@ class Access:
     """What a channel is made with, and what calls carry. Threads may share it."""
 
     def __init__(self, address: str, credentials: Credentials | None = None) -> None:
-        """Reads the files.
-
-        Raises:
-            InvalidRequestError: a file cannot be used, or a token would be sent in plain text.
-
+        """Reads the files. Raises InvalidRequestError if a file cannot be used, or a token would be
+        sent in plain text.
         """
         self._credentials = credentials = credentials or Credentials()
         credentials.check(address)

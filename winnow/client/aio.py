@@ -124,11 +124,8 @@ class AsyncClient:
         return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
 
     async def wait_ready(self, timeout: float = 60.0) -> None:
-        """Waits until a front node serves.
-
-        Raises:
-            UnavailableError: none did within `timeout` seconds.
-
+        """Waits until a front node serves. Raises UnavailableError if none did within `timeout`
+        seconds.
         """
         deadline = Deadline.after(timeout)
         while not await self.available():

@@ -52,11 +52,8 @@ class Failed(Protocol):
 
 
 def seconds(timeout: float) -> float:
-    """What gRPC is given as the timeout of a call: an hour at most, as servers have it.
-
-    Raises:
-        InvalidRequestError: it is NaN.
-
+    """What gRPC is given as the timeout of a call: an hour at most, as servers have it. Raises
+    InvalidRequestError if it is NaN.
     """
     if math.isnan(timeout):
         raise InvalidRequestError(Violation("timeout", "nan is no number of seconds"))
@@ -64,11 +61,8 @@ def seconds(timeout: float) -> float:
 
 
 def caller(name: str) -> Metadata:
-    """Metadata that tells a front node whose question it is, so that it shares fairly.
-
-    Raises:
-        InvalidRequestError: front nodes would not take the name.
-
+    """Metadata that tells a front node whose question it is, so that it shares fairly. Raises
+    InvalidRequestError if front nodes would not take the name.
     """
     sent = ((client_key.KEY, name),) if name else ()
     if client_key.of_metadata(sent) != name:
@@ -79,11 +73,8 @@ def caller(name: str) -> Metadata:
 
 
 def identified(given: str | None) -> Metadata:
-    """Metadata with the request id, a new one if none is given.
-
-    Raises:
-        InvalidRequestError: front nodes would not take the id.
-
+    """Metadata with the request id, a new one if none is given. Raises InvalidRequestError if front
+    nodes would not take the id.
     """
     chosen = uuid.uuid4().hex[:16] if given is None else given
     if not _ID.fullmatch(chosen):

@@ -64,9 +64,8 @@ class Client:
                 Where they ask for keys, it is the key that names it.
             credentials: certificates and a token, for front nodes that ask for them.
 
-        Raises:
-            InvalidRequestError: the address is none, the name is not 1 to 64 letters, digits
-                or ._:@-, or the credentials cannot be used.
+        Raises InvalidRequestError if the address is none, the name is not 1 to 64 letters, digits
+        or ._:@-, or the credentials cannot be used.
 
         """
         self.address = address
@@ -91,12 +90,11 @@ class Client:
             request_id: what logs call the question; a new one if None.
             options: see `winnow.client.Options`.
 
-        Raises:
-            InvalidRequestError: `violations` names every field that breaks a rule.
-            OverloadedError: the cluster is full; `retry_after` says in how many seconds to try.
-            DeadlineExceededError: there was no reply in time.
-            UnavailableError: no front node or no shard can be reached.
-            WinnowError: anything else that the front node says.
+        Raises InvalidRequestError if `violations` names every field that breaks a rule. Raises
+        OverloadedError if the cluster is full; `retry_after` says in how many seconds to try.
+        Raises DeadlineExceededError if there was no reply in time. Raises UnavailableError if no
+        front node or no shard can be reached. Raises WinnowError if anything else that the front
+        node says.
 
         """
         request, metadata = request_message(question, options), identified(request_id)
@@ -122,13 +120,12 @@ class Client:
             timeout: seconds until the texts are given up.
             request_id: what logs call the request; a new one if None.
 
-        Raises:
-            InvalidRequestError: `violations` names every field that breaks a rule.
-            NotFoundError: there is no such ring, or no such head in it.
-            OverloadedError: the front node is full; `retry_after` says in how many seconds to try.
-            DeadlineExceededError: no head was applied in time.
-            UnavailableError: no front node can be reached, or it serves no heads.
-            WinnowError: anything else that the front node says.
+        Raises InvalidRequestError if `violations` names every field that breaks a rule. Raises
+        NotFoundError if there is no such ring, or no such head in it. Raises OverloadedError if the
+        front node is full; `retry_after` says in how many seconds to try. Raises
+        DeadlineExceededError if no head was applied in time. Raises UnavailableError if no front
+        node can be reached, or it serves no heads. Raises WinnowError if anything else that the
+        front node says.
 
         """
         request, metadata = predict_message(text, heads, ring), identified(request_id)
@@ -153,14 +150,12 @@ class Client:
             timeout: seconds until the call is given up.
             request_id: what logs call the request; a new one if None.
 
-        Raises:
-            InvalidRequestError: `violations` names every field that breaks a rule; nothing was
-                stored.
-            OverloadedError: too much is in hand; `retry_after` says in how many seconds to try.
-            NotWritableError: the index takes no writes as it is set up; says what to change.
-            DeadlineExceededError: it was not stored in time.
-            UnavailableError: no front node or a shard cannot be reached.
-            WinnowError: anything else that the front node says.
+        Raises InvalidRequestError if `violations` names every field that breaks a rule; nothing was
+        stored. Raises OverloadedError if too much is in hand; `retry_after` says in how many
+        seconds to try. Raises NotWritableError if the index takes no writes as it is set up; says
+        what to change. Raises DeadlineExceededError if it was not stored in time. Raises
+        UnavailableError if no front node or a shard cannot be reached. Raises WinnowError if
+        anything else that the front node says.
 
         """
         request, metadata = put_message(passages), identified(request_id)
@@ -199,11 +194,8 @@ class Client:
         return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
 
     def wait_ready(self, timeout: float = 60.0) -> None:
-        """Waits until a front node serves.
-
-        Raises:
-            UnavailableError: none did within `timeout` seconds.
-
+        """Waits until a front node serves. Raises UnavailableError if none did within `timeout`
+        seconds.
         """
         deadline = Deadline.after(timeout)
         while not self.available():

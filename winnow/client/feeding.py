@@ -30,11 +30,8 @@ class PassageFields(TypedDict, total=False):
 
 
 def put_message(passages: PassageFields | Sequence[PassageFields]) -> feed_pb2.PutRequest:
-    """The message that stores passages.
-
-    Raises:
-        InvalidRequestError: a value has the wrong type; limits are checked by the front node.
-
+    """The message that stores passages. Raises InvalidRequestError if a value has the wrong type;
+    limits are checked by the front node.
     """
     given = [passages] if isinstance(passages, Mapping) else passages
     message, violations = feed_pb2.PutRequest(), []

@@ -67,13 +67,9 @@ _NAMES = {"where": "filter"}
 
 
 def request_message(question: str, options: Options) -> answer_pb2.AnswerRequest:
-    """The message of a question.
-
-    Raises:
-        InvalidRequestError: a value has the wrong type, or is one that no message can hold; limits
-            are checked by the front node.
-        TypeError: there is no such option.
-
+    """The message of a question. Raises InvalidRequestError if a value has the wrong type, or is
+    one that no message can hold; limits are checked by the front node. Raises TypeError if there is
+    no such option.
     """
     message = answer_pb2.AnswerRequest()
     violations = []

@@ -12,11 +12,8 @@ from winnow.v1 import head_pb2
 def predict_message(
     text: str | Sequence[str], heads: str | Sequence[str], ring: str = ""
 ) -> head_pb2.PredictRequest:
-    """The message that asks for predictions.
-
-    Raises:
-        InvalidRequestError: a value has the wrong type; limits are checked by the front node.
-
+    """The message that asks for predictions. Raises InvalidRequestError if a value has the wrong
+    type; limits are checked by the front node.
     """
     given = {
         "text" if isinstance(text, str) else "texts": text,

@@ -56,11 +56,8 @@ _OUTCOMES = {
 
 
 def request_of_message(message: answer_pb2.AnswerRequest) -> AnswerRequest:
-    """The request as its caller meant it; what the message does not have is None.
-
-    Raises:
-        InvalidRequestError: naming every field with an unknown value.
-
+    """The request as its caller meant it; what the message does not have is None. Raises
+    InvalidRequestError if naming every field with an unknown value.
     """
     violations: list[Violation] = []
     request = AnswerRequest(

@@ -50,12 +50,8 @@ def states_to_message(states: States, kind: StatesFormat) -> encoder_pb2.TokenSt
 
 
 def states_of_message(message: encoder_pb2.TokenStates) -> States:
-    """States as they arrived, float16 [tokens, width].
-
-    Raises:
-        InvalidRequestError: they are of no known format, not as many as they should be, or one
-            of them is not finite.
-
+    """States as they arrived, float16 [tokens, width]. Raises InvalidRequestError if they are of no
+    known format, not as many as they should be, or one of them is not finite.
     """
     kind = format_of_message(message.format, "states.format")
     if kind is StatesFormat.NONE:
@@ -142,11 +138,8 @@ def encoding_to_message(encoding: TextEncoding, kind: StatesFormat) -> encoder_p
 
 
 def encoding_of_message(message: encoder_pb2.EncodeResponse) -> TextEncoding:
-    """An encoding as it arrived.
-
-    Raises:
-        InvalidRequestError: vector or states are none; it names the field.
-
+    """An encoding as it arrived. Raises InvalidRequestError if vector or states are none; it names
+    the field.
     """
     if len(message.vector) % 4:
         raise InvalidRequestError(

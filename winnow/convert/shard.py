@@ -38,11 +38,8 @@ def question_to_message(question: EncodedQuestion) -> shard_pb2.EncodedQuestion:
 
 
 def question_of_message(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
-    """The question as it arrived.
-
-    Raises:
-        InvalidRequestError: the vector is not a whole number of float32, or not finite.
-
+    """The question as it arrived. Raises InvalidRequestError if the vector is not a whole number of
+    float32, or not finite.
     """
     if len(message.vector) % 4:
         raise InvalidRequestError(

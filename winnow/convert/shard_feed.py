@@ -47,11 +47,8 @@ def writes_to_messages(writes: Iterable[Write]) -> list[shard_feed_pb2.EncodedWr
 
 
 def writes_of_messages(messages: Iterable[shard_feed_pb2.EncodedWrite]) -> list[Write]:
-    """Writes as they arrived.
-
-    Raises:
-        InvalidRequestError: one of them cannot have been made of a passage.
-
+    """Writes as they arrived. Raises InvalidRequestError if one of them cannot have been made of a
+    passage.
     """
     return [_write(message, f"writes[{n}]") for n, message in enumerate(messages)]
 
@@ -64,11 +61,8 @@ def written_to_message(written: Sequence[Written]) -> shard_feed_pb2.WriteRespon
 
 
 def written_of_message(message: shard_feed_pb2.WriteResponse, expected: int) -> list[Written]:
-    """What became of the `expected` writes of a call.
-
-    Raises:
-        UnavailableError: the shard says something else, as one of another version may.
-
+    """What became of the `expected` writes of a call. Raises UnavailableError if the shard says
+    something else, as one of another version may.
     """
     outcomes = [_OF_MESSAGE.get(each.outcome) for each in message.written]
     if len(outcomes) != expected or None in outcomes:
@@ -114,10 +108,7 @@ def unchanged_of_message(
     message: shard_feed_pb2.FindUnchangedResponse, expected: int
 ) -> list[Written | None]:
     """What becomes of the `expected` puts of a call; one of an unknown outcome has to be written.
-
-    Raises:
-        UnavailableError: the shard tells of another number of puts.
-
+    Raises UnavailableError if the shard tells of another number of puts.
     """
     if len(message.results) != expected:
         raise UnavailableError(

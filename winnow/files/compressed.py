@@ -21,11 +21,8 @@ _BYTES = 16 * 1024
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """The content of `path`, unpacked if its name ends in `.gz` or `.zst`.
-
-    Raises:
-        ArtefactError: it cannot be opened, or, while it is read, is damaged or cut off.
-
+    """The content of `path`, unpacked if its name ends in `.gz` or `.zst`. Raises ArtefactError if
+    it cannot be opened, or, while it is read, is damaged or cut off.
     """
     try:
         with path.open("rb") as raw, _unpacked(raw, path.suffix) as stream:

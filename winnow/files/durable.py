@@ -6,11 +6,8 @@ from pathlib import Path
 
 
 def write_durably(path: Path, content: bytes) -> None:
-    """Replaces `path` at once: readers see the old content or the new one, and never a part.
-
-    Raises:
-        OSError: it cannot be written; what was there before still is.
-
+    """Replaces `path` at once: readers see the old content or the new one, and never a part. Raises
+    OSError if it cannot be written; what was there before still is.
     """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     aside = Path(name)
@@ -28,12 +25,9 @@ def write_durably(path: Path, content: bytes) -> None:
 
 
 def create_private(path: Path, content: bytes) -> None:
-    """Makes a file that only its owner reads. It appears whole or not at all.
-
-    Raises:
-        FileExistsError: something is there already; it stays as it is.
-        OSError: it cannot be written.
-
+    """Makes a file that only its owner reads. It appears whole or not at all. Raises
+    FileExistsError if something is there already; it stays as it is. Raises OSError if it cannot be
+    written.
     """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

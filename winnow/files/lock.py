@@ -11,12 +11,9 @@ from winnow.errors import UnavailableError
 
 @contextlib.contextmanager
 def locked(path: Path, busy: str) -> Iterator[None]:
-    """Holds the lock of the file `path`, which the kernel releases when the process ends.
-
-    Raises:
-        UnavailableError: another process holds the lock; `busy` is the message.
-        OSError: the file cannot be created.
-
+    """Holds the lock of the file `path`, which the kernel releases when the process ends. Raises
+    UnavailableError if another process holds the lock; `busy` is the message. Raises OSError if the
+    file cannot be created.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:

@@ -50,11 +50,8 @@ class OpenFile:
         return reader
 
     def read(self, count: int, start: int) -> bytes:
-        """`count` bytes from `start` on.
-
-        Raises:
-            ArtefactError: they are not there any more, or cannot be read.
-
+        """`count` bytes from `start` on. Raises ArtefactError if they are not there any more, or
+        cannot be read.
         """
         try:
             data = os.pread(self._descriptor, count, start)
@@ -66,10 +63,7 @@ class OpenFile:
 
     def verify(self, expected: str, size: int, mend: str = ", copy it again") -> None:
         """Checks the bytes against what a manifest says; `mend` is what to do if they differ.
-
-        Raises:
-            ArtefactError: they have another size or checksum, or cannot be read.
-
+        Raises ArtefactError if they have another size or checksum, or cannot be read.
         """
         if self.size != size:
             raise self._damaged(f"it has {self.size} bytes, its manifest says {size}", mend)
@@ -121,10 +115,7 @@ def sha256(path: Path) -> str:
 
 
 def verify(path: Path, expected: str, size: int) -> None:
-    """Checks a file against what a manifest says.
-
-    Raises:
-        ArtefactError: it is missing, cannot be read, or has another size or checksum.
-
+    """Checks a file against what a manifest says. Raises ArtefactError if it is missing, cannot be
+    read, or has another size or checksum.
     """
     OpenFile(path).verify(expected, size)

@@ -47,11 +47,8 @@ class StoredArray:
 
 
 def integers(file: OpenFile) -> NDArray[np.int64]:
-    """All of an array of integers, in memory.
-
-    Raises:
-        ArtefactError: the file cannot be read, or holds something else.
-
+    """All of an array of integers, in memory. Raises ArtefactError if the file cannot be read, or
+    holds something else.
     """
     try:
         with file.reader() as reader:

@@ -38,11 +38,8 @@ def is_vouched(text: str, content: Mapping[str, Any]) -> bool:
 
 
 def open_object(path: Path, what: str) -> OpenFile:
-    """Opens a JSON file; `what` its directory should be.
-
-    Raises:
-        ArtefactError: it cannot be opened.
-
+    """Opens a JSON file; `what` its directory should be. Raises ArtefactError if it cannot be
+    opened.
     """
     try:
         return OpenFile(path)
@@ -51,21 +48,15 @@ def open_object(path: Path, what: str) -> OpenFile:
 
 
 def read_object(file: OpenFile) -> tuple[str, dict[str, Any]]:
-    """The text of a JSON file and the object in it.
-
-    Raises:
-        ArtefactError: it cannot be read, or holds something else.
-
+    """The text of a JSON file and the object in it. Raises ArtefactError if it cannot be read, or
+    holds something else.
     """
     return parsed_object(file.read(file.size, 0), file.path)
 
 
 def parsed_object(data: bytes, place: object) -> tuple[str, dict[str, Any]]:
-    """The text of a JSON file and the object in it; `place` names the file.
-
-    Raises:
-        ArtefactError: it holds something else.
-
+    """The text of a JSON file and the object in it; `place` names the file. Raises ArtefactError if
+    it holds something else.
     """
     try:
         text = data.decode()
@@ -81,11 +72,8 @@ def parsed_object(data: bytes, place: object) -> tuple[str, dict[str, Any]]:
 
 
 def vouched_object(data: bytes, place: object, mend: str = "") -> dict[str, Any]:
-    """The object in a JSON file that vouches for itself; `place` names the file.
-
-    Raises:
-        ArtefactError: it holds something else, or is altered; the message ends in `mend`.
-
+    """The object in a JSON file that vouches for itself; `place` names the file. Raises
+    ArtefactError if it holds something else, or is altered; the message ends in `mend`.
     """
     text, content = parsed_object(data, place)
     if not is_vouched(text, content):

@@ -44,8 +44,7 @@ class WatchedFiles(Generic[Content]):
             read: reads them; raises a WinnowError if they cannot be used.
             failed: told why the files cannot be read again, once for each reason in a row.
 
-        Raises:
-            WinnowError: the files cannot be used.
+        Raises WinnowError if the files cannot be used.
 
         """
         self._paths, self._read, self._failed = tuple(paths), read, failed

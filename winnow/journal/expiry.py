@@ -52,11 +52,8 @@ class PublishWindow:
 
     @classmethod
     def opened(cls, now: float, left: float, skew: float) -> "PublishWindow":
-        """The window of a writer that has `left` seconds; `now` is seconds since 1970.
-
-        Raises:
-            DeadlineExceededError: no time is left beyond the skew.
-
+        """The window of a writer that has `left` seconds; `now` is seconds since 1970. Raises
+        DeadlineExceededError if no time is left beyond the skew.
         """
         if left <= skew:
             raise DeadlineExceededError(

@@ -63,11 +63,9 @@ class Journal(Protocol):
         With the same `key` an entry is there once; a key is used for one call. The entry may have
         expired when it was stored: its readers are told.
 
-        Raises:
-            OverloadedError: the log is full.
-            UnavailableError, DeadlineExceededError: nobody acknowledged it in time. It is not
-                there, or comes before all that is published from now on, or will have expired.
-
+        Raises OverloadedError if the log is full. Raises UnavailableError or DeadlineExceededError
+        if nobody acknowledged it in time. It is not there, or comes before all that is published
+        from now on, or will have expired.
         """
 
     def read(self, after: int, key: str = "") -> AsyncGenerator[Delivered, None]:
@@ -80,9 +78,8 @@ class Journal(Protocol):
             after: the last place that is known.
             key: of the entry there; empty if that is not known.
 
-        Raises:
-            IdentityError: entries after that place are not there any more, or it has no such place,
-                or another entry in it: it has lost what it had acknowledged.
+        Raises IdentityError if entries after that place are not there any more, or it has no such
+        place, or another entry in it: it has lost what it had acknowledged.
 
         """
 

@@ -11,12 +11,7 @@ SCHEMES = ("nats", "tls")
 
 
 def journal_url(value: str) -> str:
-    """A setting that is the URL of a journal, or empty.
-
-    Raises:
-        ValueError: it is something else.
-
-    """
+    """A setting that is the URL of a journal, or empty. Raises ValueError if it is something else."""
     if not value:
         return value
     parts = urlsplit(value)
@@ -37,9 +32,7 @@ def open_journal(url: str, index_id: str, shard: int, skew: float = SKEW) -> Jou
 
     `skew`: seconds by which the clocks of its writers and of its servers may differ.
 
-    Raises:
-        UnavailableError: the client's package is not installed.
-
+    Raises UnavailableError if the client's package is not installed.
     """
     try:
         from winnow.journal.jetstream import JetStreamJournal  # noqa: PLC0415 (an extra)

@@ -33,12 +33,9 @@ async def publish(
     headers: dict[str, str],
     until: Deadline,
 ) -> int:
-    """Publishes an entry; returns its place once the server has acknowledged it.
-
-    Raises:
-        nats.errors.Error: the entry was certainly not stored; raised at once.
-        TimeoutError: it may be on its way; raised at the end of `until`, when it has expired.
-
+    """Publishes an entry; returns its place once the server has acknowledged it. Raises
+    nats.errors.Error if the entry was certainly not stored; raised at once. Raises TimeoutError if
+    it may be on its way; raised at the end of `until`, when it has expired.
     """
     is_sent = False
     while True:

@@ -40,11 +40,8 @@ async def messages(
     client: Client, streams: JetStreamContext, stream: str, after: int
 ) -> AsyncGenerator[list[Msg], None]:
     """Messages after a sequence number, as many as have arrived; none where there is nothing new.
-
-    Raises:
-        UnavailableError: the server is silent, or has forgotten the consumer: begin again.
-        nats.errors.Error: the client or the server failed.
-
+    Raises UnavailableError if the server is silent, or has forgotten the consumer: begin again.
+    Raises nats.errors.Error if the client or the server failed.
     """
     config = ConsumerConfig(
         deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
@@ -113,11 +110,8 @@ def _is_over(said: Iterable[str]) -> bool:
 
 
 def following(after: int, arrived: Iterable[JournalEntry]) -> tuple[JournalEntry, ...]:
-    """The entries after a place: what was delivered before is left out.
-
-    Raises:
-        UnavailableError: one is missing in between; it was lost on its way.
-
+    """The entries after a place: what was delivered before is left out. Raises UnavailableError if
+    one is missing in between; it was lost on its way.
     """
     found: list[JournalEntry] = []
     for entry in arrived:

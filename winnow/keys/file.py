@@ -32,11 +32,8 @@ class KeyFileError(WinnowError):
 
 
 def read_keys(path: Path) -> tuple[Key, ...]:
-    """All keys of a file, in its order.
-
-    Raises:
-        KeyFileError: it cannot be read, is no file of keys, or has a key that cannot be one.
-
+    """All keys of a file, in its order. Raises KeyFileError if it cannot be read, is no file of
+    keys, or has a key that cannot be one.
     """
     try:
         with path.open("rb") as file:

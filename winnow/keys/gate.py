@@ -66,11 +66,9 @@ class Gate:
 
         `begun`: those of the same request that were counted before.
 
-        Raises:
-            UnauthenticatedError: there is no token, or none that is known.
-            PermissionDeniedError: the key is for something else.
-            OverloadedError: the key was used too often; says when to try again.
-
+        Raises UnauthenticatedError if there is no token, or none that is known. Raises
+        PermissionDeniedError if the key is for something else. Raises OverloadedError if the key
+        was used too often; says when to try again.
         """
         key = self._known(token)
         if key is None:

@@ -43,13 +43,10 @@ class BoundedReceive:
         self._leaving = False
 
     async def message(self, context: Any) -> Any:
-        """The first message of a call whose handler was declared as one of a stream.
-
-        Raises:
-            InvalidRequestError: the call has ended without one.
-            DeadlineExceededError: it took too long.
-            OverloadedError: too many others are on their way, and this is the oldest.
-
+        """The first message of a call whose handler was declared as one of a stream. Raises
+        InvalidRequestError if the call has ended without one. Raises DeadlineExceededError if it
+        took too long. Raises OverloadedError if too many others are on their way, and this is the
+        oldest.
         """
         message = await self.next(context)
         if message is grpc.aio.EOF:
@@ -63,10 +60,8 @@ class BoundedReceive:
 
         `lease`: of a stream, which has no end of its own.
 
-        Raises:
-            UnavailableError: the server ends, and more might follow.
-            WinnowError: the lease has ended; what it says.
-
+        Raises UnavailableError if the server ends, and more might follow. Raises WinnowError if the
+        lease has ended; what it says.
         """
         if lease is not None:
             self.expect(lease)

@@ -104,11 +104,8 @@ class Server:
             reflection.enable_server_reflection((*names, reflection.SERVICE_NAME), self.grpc)
 
     async def start(self, address: str) -> int:
-        """Binds and starts, NOT_SERVING; returns the port.
-
-        Raises:
-            UnavailableError: the address cannot be bound.
-
+        """Binds and starts, NOT_SERVING; returns the port. Raises UnavailableError if the address
+        cannot be bound.
         """
         try:
             port = self._bind(address)

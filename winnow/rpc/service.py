@@ -25,11 +25,8 @@ class AnyServer(Protocol):
     """A server on one port, by gRPC or by HTTP."""
 
     async def start(self, address: str) -> int:
-        """Listens on HOST:PORT, not ready; returns the port.
-
-        Raises:
-            UnavailableError: the address cannot be bound.
-
+        """Listens on HOST:PORT, not ready; returns the port. Raises UnavailableError if the address
+        cannot be bound.
         """
 
     async def serving(self, ready: bool) -> None:
@@ -94,11 +91,8 @@ async def serve(
 
 
 def serve_metrics(listen: str, registry: CollectorRegistry) -> None:
-    """Serves Prometheus metrics at HOST:PORT, unless it is empty; those of the process, too.
-
-    Raises:
-        UnavailableError: the address cannot be bound.
-
+    """Serves Prometheus metrics at HOST:PORT, unless it is empty; those of the process, too. Raises
+    UnavailableError if the address cannot be bound.
     """
     if not listen:
         return

@@ -48,12 +48,7 @@ class Certificates:
     """The newest content of files that can be used. Threads may share it."""
 
     def __init__(self, files: TlsFiles) -> None:
-        """Reads the files.
-
-        Raises:
-            CertificateError: they cannot be used.
-
-        """
+        """Reads the files. Raises CertificateError if they cannot be used."""
         self.files = files
         paths = (path for path in (files.cert, files.key, files.ca) if path is not None)
         self._watched = WatchedFiles(paths, partial(_read, files), _stay)

@@ -52,8 +52,7 @@ def expiries(pem: bytes) -> list[float]:
     Returns:
         Seconds since 1970.
 
-    Raises:
-        ValueError: the file holds no certificate, or a broken one.
+    Raises ValueError if the file holds no certificate, or a broken one.
 
     """
     found = x509.load_pem_x509_certificates(pem)

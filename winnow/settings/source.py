@@ -70,12 +70,8 @@ class Settings(BaseModel):
         config: Path | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> Self:
-        """Settles every field.
-
-        Raises:
-            SettingsError: a value is wrong or missing, a name is unknown, or the file cannot be
-                read.
-
+        """Settles every field. Raises SettingsError if a value is wrong or missing, a name is
+        unknown, or the file cannot be read.
         """
         environment = os.environ if environment is None else environment
         if wrong := wrong_variables(cls.table, cls.model_fields, environment):
@@ -106,8 +102,7 @@ def given(
     Returns:
         Its variable, else what stands in the file, as it stands there; None if it is in neither.
 
-    Raises:
-        SettingsError: the file cannot be read.
+    Raises SettingsError if the file cannot be read.
 
     """
     environment = os.environ if environment is None else environment

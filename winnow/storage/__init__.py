@@ -22,8 +22,7 @@ def open_place(url: str | Path, purpose: str, must_exist: bool = False) -> Place
         purpose: what the place holds, in the plural; errors name it.
         must_exist: whether reading from a local place that does not exist is an error.
 
-    Raises:
-        UnavailableError: fsspec knows no such URL, or lacks the package for it.
+    Raises UnavailableError if fsspec knows no such URL, or lacks the package for it.
 
     """
     text = str(url)

@@ -39,13 +39,9 @@ class PartialDirectory:
 
 @contextlib.contextmanager
 def restored_directory(target: Path) -> Iterator[Path]:
-    """Gives a directory to fill, and renames it to `target` once the block has filled it.
-
-    Raises:
-        ArtefactError: the target exists, something else is in its partial directory, or a file
-            cannot be written.
-        UnavailableError: another process restores it.
-
+    """Gives a directory to fill, and renames it to `target` once the block has filled it. Raises
+    ArtefactError if the target exists, something else is in its partial directory, or a file cannot
+    be written. Raises UnavailableError if another process restores it.
     """
     try:
         with open_partial(target) as partial:
@@ -61,13 +57,9 @@ def restored_directory(target: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def open_partial(target: Path) -> Iterator[PartialDirectory]:
-    """The directory beside `target`, for this restore alone. It stays if the restore fails.
-
-    Raises:
-        ArtefactError: the target exists, or something else is there.
-        UnavailableError: another process restores it.
-        OSError: it cannot be made.
-
+    """The directory beside `target`, for this restore alone. It stays if the restore fails. Raises
+    ArtefactError if the target exists, or something else is there. Raises UnavailableError if
+    another process restores it. Raises OSError if it cannot be made.
     """
     _expect_none(target)
     directory = target.with_name(target.name + ".partial")

@@ -27,11 +27,8 @@ class Place(Protocol):
         """The path, or the URL without user and password."""
 
     def read(self, path: str) -> bytes | None:
-        """The content of a small file; None if there is no such file.
-
-        Raises:
-            ArtefactError: something else than a regular file has this path.
-
+        """The content of a small file; None if there is no such file. Raises ArtefactError if
+        something else than a regular file has this path.
         """
 
     def sizes(self, folder: str = "") -> dict[str, int]:
@@ -47,12 +44,9 @@ class Place(Protocol):
         """Copies a local file to the place, whole or not at all."""
 
     def download(self, path: str, target: Path, advance: Advance = ignore) -> None:
-        """Copies a file of the place to a local one. What fails leaves a part of it there.
-
-        Raises:
-            FileNotFoundError: the place has no such file.
-            OSError: the local file cannot be written; the error names it.
-
+        """Copies a file of the place to a local one. What fails leaves a part of it there. Raises
+        FileNotFoundError if the place has no such file. Raises OSError if the local file cannot be
+        written; the error names it.
         """
 
     def publish(

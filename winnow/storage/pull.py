@@ -96,11 +96,8 @@ def pull_files(
 
     Files that an earlier pull has copied whole are not copied again.
 
-    Raises:
-        ArtefactError: a file at the place is missing or damaged.
-        UnavailableError: the place cannot be reached.
-        OSError: a file cannot be written.
-
+    Raises ArtefactError if a file at the place is missing or damaged. Raises UnavailableError if
+    the place cannot be reached. Raises OSError if a file cannot be written.
     """
     _remove_others(directory, files)
     missing = {name: file for name, file in files.items() if not _is_good(directory / name, file)}

@@ -58,11 +58,8 @@ class MetricsEndpoint:
         """The oldest first."""
 
     def start(self, host: str, port: int) -> int:
-        """Listens, and serves in the background until the process ends; returns the port.
-
-        Raises:
-            OSError: the address cannot be bound.
-
+        """Listens, and serves in the background until the process ends; returns the port. Raises
+        OSError if the address cannot be bound.
         """
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family, backlog=self._most)

@@ -22,11 +22,8 @@ _PATIENCE = 2.0
 
 
 def collector_url(value: str) -> str:
-    """A setting that is the URL of a collector, or empty.
-
-    Raises:
-        ValueError: it is something else.
-
+    """A setting that is the URL of a collector, or empty. Raises ValueError if it is something
+    else.
     """
     if not value:
         return value
@@ -65,9 +62,8 @@ def tracing(
         registry: gets the metrics.
         patience: seconds that the last spans get to be sent, once it is over.
 
-    Raises:
-        UnavailableError: OpenTelemetry is not installed.
-        SettingsError: the variables of OpenTelemetry say what cannot be.
+    Raises UnavailableError if OpenTelemetry is not installed. Raises SettingsError if the variables
+    of OpenTelemetry say what cannot be.
 
     """
     if not url:

@@ -33,11 +33,8 @@ class Standard:
 
 
 def standard(environment: Mapping[str, str]) -> Standard:
-    """Reads the variables, and the files that they name.
-
-    Raises:
-        SettingsError: a file cannot be read, or a header cannot be sent; says its name only.
-
+    """Reads the variables, and the files that they name. Raises SettingsError if a file cannot be
+    read, or a header cannot be sent; says its name only.
     """
     resource = pairs(environment.get("OTEL_RESOURCE_ATTRIBUTES", ""))
     if name := environment.get("OTEL_SERVICE_NAME"):
