@@ -56,10 +56,10 @@ _CLIENTS, _PAUSE = 2, 0.2
 _BATCH = 50
 """Writes in one call."""
 _DEPTHS = (
-    RetrievalDepth(3, 50),
-    RetrievalDepth(3, 50, 50),
-    RetrievalDepth(3, by_words=20),
-    RetrievalDepth(3, 50, where="n >= 10"),
+    RetrievalDepth(passages=3, candidates=50),
+    RetrievalDepth(passages=3, candidates=50, by_words=50),
+    RetrievalDepth(passages=3, by_words=20),
+    RetrievalDepth(passages=3, candidates=50, where="n >= 10"),
 )
 _PARTS = 10
 """Parts of the judged time that are compared: merges come and go within one part."""
@@ -124,7 +124,10 @@ class Node:
         for depth in itertools.cycle(_DEPTHS):
             text = synthetic_text(rng, 8)
             question = EncodedQuestion(
-                "?", _ENCODER.tokens(text), _ENCODER.vector(text), info.bundle_fingerprint
+                text="?",
+                token_ids=_ENCODER.tokens(text),
+                vector=_ENCODER.vector(text),
+                bundle_fingerprint=info.bundle_fingerprint,
             )
             try:
                 found = await searcher.retrieve(question, depth, Deadline.after(_DEADLINE))

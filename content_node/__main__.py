@@ -120,12 +120,12 @@ async def _run(
         encoding = bundle.manifest.encoding_fingerprint
         fed.append(
             FedShard(
-                settings.journal,
-                loaded.live,
-                loaded.info,
-                encoding,
-                registry,
-                settings.journal_skew,
+                journal=settings.journal,
+                shard=loaded.live,
+                info=loaded.info,
+                encoding_fingerprint=encoding,
+                registry=registry,
+                skew=settings.journal_skew,
             )
         )
         feed.serve(fed[0].start(changing.tell_for_good), loaded.info, encoding)
@@ -159,9 +159,9 @@ async def _run(
 def _server(settings: NodeSettings, registry: CollectorRegistry, tracer: Tracer) -> Server:
     largest = LARGEST_WRITE if settings.feed else LARGEST
     return Server(
-        [SERVICE, FEED_SERVICE],
-        CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer),
-        largest,
+        services=[SERVICE, FEED_SERVICE],
+        boundary=CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer),
+        largest=largest,
         arriving=_MESSAGES * largest,
         secured=secured(settings, CertificateMetrics(registry)),
     )
@@ -253,10 +253,12 @@ def _merger(
     open_merged = partial(_open_segment, settings, bundle.manifest.lower_fingerprint)
 
     return Merger(
-        live,
-        MergePolicy(settings.merge_after, settings.max_unmerged),
-        lambda base, upto: MergeChild(base, settings.shard, upto, bundle=bundle.directory),
-        open_merged,
-        partial(tidy, settings.shard),
-        metrics,
+        shard=live,
+        policy=MergePolicy(settings.merge_after, settings.max_unmerged),
+        begin=lambda base, upto: MergeChild(
+            base=base, shard=settings.shard, upto=upto, bundle=bundle.directory
+        ),
+        open_base=open_merged,
+        tidy=partial(tidy, settings.shard),
+        metrics=metrics,
     )

@@ -29,16 +29,16 @@ def shard_info(view: ShardView, bundle: Bundle) -> ShardInfo:
             "copy it again, or build again"
         )
     return ShardInfo(
-        manifest.shard,
-        manifest.shards,
-        manifest.index_id,
-        view.passages,
-        manifest.dimension,
-        served.name,
-        served.fingerprint,
-        view.generation,
-        manifest.index_passages,
-        view.sequence,
-        view.log_id,
-        view.fields,
+        shard=manifest.shard,
+        shards=manifest.shards,
+        index_id=manifest.index_id,
+        passages=view.passages,
+        dimension=manifest.dimension,
+        bundle_name=served.name,
+        bundle_fingerprint=served.fingerprint,
+        generation=view.generation,
+        index_passages=manifest.index_passages,
+        sequence=view.sequence,
+        log_id=view.log_id,
+        fields=view.fields,
     )

@@ -30,4 +30,9 @@ def warm_up(reader: Reader, clock: Clock = time.perf_counter) -> float:
 def _read(reader: Reader, length: int) -> None:
     tokens = Tokens((_WORD,) * length, tuple((i, i + 1) for i in range(length)))
     passage = Passage("", "", "." * length)
-    reader.read((_WORD,) * 8, StoredPassage(passage, (), tokens), Hit(0, "", 0.0, 0.0), 10)
+    reader.read(
+        (_WORD,) * 8,
+        StoredPassage(passage, (), tokens),
+        Hit(row=0, passage_id="", distance=0.0, hybrid_distance=0.0),
+        10,
+    )

@@ -51,7 +51,11 @@ async def _run(settings: EncoderSettings, registry: CollectorRegistry, tracer: T
     info = _info(bundle, model)
     boundary = CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer)
     servicer = EncoderServicer(info, tokenizer.vocabulary, settings.default_deadline)
-    server = Server([SERVICE], boundary, secured=secured(settings, CertificateMetrics(registry)))
+    server = Server(
+        services=[SERVICE],
+        boundary=boundary,
+        secured=secured(settings, CertificateMetrics(registry)),
+    )
     encoder_pb2_grpc.add_EncoderServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
     encoder = _text_encoder(model, settings)
@@ -77,12 +81,12 @@ def _info(bundle: Bundle, model: Encoder) -> EncoderInfo:
     manifest, entry = bundle.manifest, bundle.manifest.encoder
     _, states = model.with_states([])
     return EncoderInfo(
-        manifest.name,
-        manifest.states_fingerprint,
-        entry.dimension,
-        0 if states is None else states.shape[1],
+        bundle=manifest.name,
+        fingerprint=manifest.states_fingerprint,
+        dimension=entry.dimension,
+        width=0 if states is None else states.shape[1],
         # questions are cut where the manifest says; texts for heads may be as long as passages
-        max(entry.max_question_tokens, entry.max_passage_tokens) - _SPECIAL,
+        max_tokens=max(entry.max_question_tokens, entry.max_passage_tokens) - _SPECIAL,
     )
 
 

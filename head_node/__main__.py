@@ -41,7 +41,9 @@ async def _run(settings: HeadNodeSettings, registry: CollectorRegistry, tracer: 
     servicer = HeadNodeServicer(places, settings.default_deadline)
     boundary = CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer)
     protected = secured(settings, CertificateMetrics(registry))
-    server = Server([SERVICE], boundary, LARGEST, arriving=ARRIVING, secured=protected)
+    server = Server(
+        services=[SERVICE], boundary=boundary, largest=LARGEST, arriving=ARRIVING, secured=protected
+    )
     head_node_pb2_grpc.add_HeadNodeServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
     warm_metrics = HeadCacheMetrics(registry)

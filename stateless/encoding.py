@@ -68,7 +68,13 @@ class QuestionEncoder:
         timings.queue += encoding.queue
         timings.encode = encoding.encode
         vector = encoding.vector
-        encoded = EncodedQuestion(question.text, ids, vector, self._fingerprint, client)
+        encoded = EncodedQuestion(
+            text=question.text,
+            token_ids=ids,
+            vector=vector,
+            bundle_fingerprint=self._fingerprint,
+            client=client,
+        )
         return encoded, EncodedText(question.text, question.tokens, encoding, truncated)
 
     async def warm_up(self) -> None:

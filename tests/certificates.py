@@ -44,7 +44,9 @@ class Authority:
             _named(name), self._certificate.subject, key, self._key, hosts=hosts, days=days
         )
         files = TlsFiles(
-            self._directory / f"{name}.crt", self._directory / f"{name}.key", ca or self.ca
+            cert=self._directory / f"{name}.crt",
+            key=self._directory / f"{name}.key",
+            ca=ca or self.ca,
         )
         assert files.cert is not None
         assert files.key is not None

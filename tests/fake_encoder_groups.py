@@ -64,7 +64,9 @@ class House:
     @contextlib.asynccontextmanager
     async def serving(self) -> AsyncIterator[str]:
         """Serves by real gRPC; gives HOST:PORT."""
-        server = Server([SERVICE], CallInterceptor(RpcMetrics(self.registry)), LARGEST)
+        server = Server(
+            services=[SERVICE], boundary=CallInterceptor(RpcMetrics(self.registry)), largest=LARGEST
+        )
         servicer = HeadServicer(self.core, 2.0)
         head_pb2_grpc.add_HeadServiceServicer_to_server(servicer, server.grpc)
         port = await server.start("127.0.0.1:0")

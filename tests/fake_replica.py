@@ -69,7 +69,9 @@ class FakeReplica:
 
     async def changes(self, deadline: Deadline) -> WordChanges:
         empty = np.zeros(0, np.uint32)
-        return WordChanges(len(self.history), empty, empty.astype(np.int32), 0, 0)
+        return WordChanges(
+            sequence=len(self.history), ids=empty, by=empty.astype(np.int32), passages=0, tokens=0
+        )
 
     def _apply(self, write: Write) -> Written:
         text = write.put.passage.text if write.put is not None else None

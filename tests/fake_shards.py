@@ -15,12 +15,25 @@ from winnow.stateless.answer.calls import Calls, Limits
 from winnow.stateless.answer.findings import Searched
 from winnow.stateless.answer.search import search
 
-ENCODED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
+ENCODED = EncodedQuestion(
+    text="who",
+    token_ids=(1,),
+    vector=np.array([1, 0], dtype=np.float32),
+    bundle_fingerprint=FINGERPRINT,
+)
 LIMITS = Limits(merge_reserve=0.02, retrieve_share=0.4)
 
 
 def question(scope: ReadScope, passages: int = 2, **options: Any) -> Question:
-    return Question("who", passages, 3, scope, Retriever.DENSE, 10, **options)
+    return Question(
+        text="who",
+        passages_to_read=passages,
+        answers=3,
+        read_scope=scope,
+        retriever=Retriever.DENSE,
+        max_answer_tokens=10,
+        **options,
+    )
 
 
 async def find(

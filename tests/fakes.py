@@ -81,14 +81,14 @@ class FakeSearcher:
     async def info(self, deadline: Deadline) -> ShardInfo:
         await self._behave()
         return ShardInfo(
-            self.shard,
-            self.shards,
-            self.index_id,
-            len(self.readings),
-            self.dimension,
-            "fake",
-            self.bundle_fingerprint,
-            self.generation,
+            shard=self.shard,
+            shards=self.shards,
+            index_id=self.index_id,
+            passages=len(self.readings),
+            dimension=self.dimension,
+            bundle_name="fake",
+            bundle_fingerprint=self.bundle_fingerprint,
+            generation=self.generation,
         )
 
     async def retrieve(
@@ -111,7 +111,12 @@ class FakeSearcher:
         reading, generation = self.readings[row], self.generation
         order = -reading.words if by_words_alone else reading.distance
         return Hit(
-            row, reading.passage.id, reading.distance, order, generation, words=reading.words
+            row=row,
+            passage_id=reading.passage.id,
+            distance=reading.distance,
+            hybrid_distance=order,
+            generation=generation,
+            words=reading.words,
         )
 
     async def read(
@@ -173,7 +178,16 @@ def reading(
     """A reading of a made-up passage whose first word is the answer."""
     end = text.index(" ") if " " in text else len(text)
     passage = Passage(identifier, "Title", text)
-    return Reading(passage, 0, end, score, score, 1.0, distance, distance)
+    return Reading(
+        passage=passage,
+        start=0,
+        end=end,
+        score=score,
+        relevance=score,
+        span_score=1.0,
+        distance=distance,
+        hybrid_distance=distance,
+    )
 
 
 @dataclass
@@ -232,7 +246,13 @@ class FakeShardWriter:
         return WordCounts(np.zeros(1, np.uint32), 0)
 
     async def changes(self, deadline: Deadline) -> WordChanges:
-        return WordChanges(self.sequence, np.zeros(0, np.uint32), np.zeros(0, np.int32), 0, 0)
+        return WordChanges(
+            sequence=self.sequence,
+            ids=np.zeros(0, np.uint32),
+            by=np.zeros(0, np.int32),
+            passages=0,
+            tokens=0,
+        )
 
     def _judged(self, put: PassageDigest) -> Written | None:
         known, before = self.versions.get(put.id), self.passages.get(put.id)
@@ -352,8 +372,13 @@ class FakeHeads:
         unknown = None if head in {*self.labels, *self.spans} else NotFoundError(f"no head {head}")
         moved = self.moved.get(head, "")
         if failure := self.failing.get(head, unknown):
-            return Applied(head, 0, failure=failure, moved_to=moved)
-        return Applied(head, self.version, self._prediction(states, head), moved_to=moved)
+            return Applied(head=head, version=0, failure=failure, moved_to=moved)
+        return Applied(
+            head=head,
+            version=self.version,
+            prediction=self._prediction(states, head),
+            moved_to=moved,
+        )
 
     def _prediction(self, states: States, head: str) -> Prediction:
         if head in self.spans:

@@ -32,7 +32,16 @@ INDEX = IndexIdentity("fake-index", 2, 384)
 
 
 def node_info(shard: int, log_id: str) -> ShardInfo:
-    return ShardInfo(shard, 2, "fake-index", 1, 384, "fake", "fake-bundle", log_id=log_id)
+    return ShardInfo(
+        shard=shard,
+        shards=2,
+        index_id="fake-index",
+        passages=1,
+        dimension=384,
+        bundle_name="fake",
+        bundle_fingerprint="fake-bundle",
+        log_id=log_id,
+    )
 
 
 class CountingEncoder(FeedEncoder):
@@ -98,7 +107,9 @@ class FedFront:
         """Serves by real gRPC; gives HOST:PORT."""
         boundary = CallInterceptor(RpcMetrics(self.registry))
         door = door_of(self.admission)
-        server = Server([SERVICE], boundary, LARGEST, arriving=ARRIVING, door=door)
+        server = Server(
+            services=[SERVICE], boundary=boundary, largest=LARGEST, arriving=ARRIVING, door=door
+        )
         servicer = FeedServicer(self.core, self._deadline, self.aside)
         add(servicer, server)
         port = await server.start(f"127.0.0.1:{port}")

@@ -36,7 +36,9 @@ class ServedHeads:
         self.places = TextPlaces(self.most, HeadNodeMetrics(self.registry), time.monotonic)
         self.servicer = HeadNodeServicer(self.places, 10.0)
         boundary = CallInterceptor(RpcMetrics(self.registry), quiet=True, tracer=self.tracer)
-        self.server = Server([SERVICE], boundary, LARGEST, arriving=ARRIVING)
+        self.server = Server(
+            services=[SERVICE], boundary=boundary, largest=LARGEST, arriving=ARRIVING
+        )
         head_node_pb2_grpc.add_HeadNodeServiceServicer_to_server(self.servicer, self.server.grpc)
 
     async def start(self, serving: bool = True) -> str:

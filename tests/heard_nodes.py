@@ -51,7 +51,17 @@ class Nodes:
 
     def hear(self, address: str, shard: int, index: str = "index", **said: Any) -> None:
         said = {"generation": "rows", **said}
-        info = ShardInfo(shard, 2, index, 10, 2, "fake", FINGERPRINT, index_passages=20, **said)
+        info = ShardInfo(
+            shard=shard,
+            shards=2,
+            index_id=index,
+            passages=10,
+            dimension=2,
+            bundle_name="fake",
+            bundle_fingerprint=FINGERPRINT,
+            index_passages=20,
+            **said,
+        )
         self._node(address).heard(info, self.clock())
         self._update()
 

@@ -89,11 +89,33 @@ def answered(question: Question) -> Answered:
     """As many answers as were asked for."""
     metadata = json.dumps(METADATA if question.text.startswith("long") else {"year": 2031})
     passage = Passage("zorblax", "Zorblax Prize", TEXT, metadata)
-    reading = Reading(passage, 0, 17, 8.5, 3.5, 5.0, 0.0, 0.0, 2.0)
-    coverage = Coverage((ShardCoverage(0, 12, ShardStatus.SEARCHED, "", 7),))
+    reading = Reading(
+        passage=passage,
+        start=0,
+        end=17,
+        score=8.5,
+        relevance=3.5,
+        span_score=5.0,
+        distance=0.0,
+        hybrid_distance=0.0,
+        words=2.0,
+    )
+    coverage = Coverage(
+        (ShardCoverage(shard=0, passages=12, status=ShardStatus.SEARCHED, reason="", sequence=7),)
+    )
     answers = (Answer(reading, 0),) * question.answers
-    work = (question.passages_to_read, question.passages_to_read, 3, 1)
-    return Answered(answers, True, coverage, Timings(), *work, question.read_scope, False)
+    return Answered(
+        answers=answers,
+        has_answer=True,
+        coverage=coverage,
+        timings=Timings(),
+        passages_asked=question.passages_to_read,
+        passages_granted=question.passages_to_read,
+        passages_read=3,
+        passages_needed=1,
+        read_scope=question.read_scope,
+        question_truncated=False,
+    )
 
 
 class HttpFront:

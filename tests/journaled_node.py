@@ -27,11 +27,11 @@ class JournaledNode:
         self.replica = replica
         self.shard = JournaledShard(journal, replica, MESSAGES)
         self.follower = Follower(
-            journal,
-            replica,
-            MESSAGES.decoded,
-            self.shard.told,
-            JournalMetrics(self.registry),
+            journal=journal,
+            replica=replica,
+            decode=MESSAGES.decoded,
+            told=self.shard.told,
+            metrics=JournalMetrics(self.registry),
             sleep=lambda _: turn(),
             heard=self.shard.heard,
         )

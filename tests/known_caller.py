@@ -14,7 +14,7 @@ def called_by(*scopes: Scope) -> Iterator[None]:
     """As if a caller with a key for these called; without any, as where no keys are needed."""
     caller.forget()
     if scopes:
-        key = Key("alice", digest_of("token"), frozenset(scopes))
+        key = Key(name="alice", digest=digest_of("token"), scopes=frozenset(scopes))
         caller.bind(identified(Gate([key]), key, scopes[0]))
     try:
         yield

@@ -137,7 +137,7 @@ class LiveFront:
         self, text: str = "Who?", *after: Position, left: float = 60.0, **options: Any
     ) -> Answered:
         """Asks once."""
-        request = AnswerRequest(text, after=after, **options)
+        request = AnswerRequest(question=text, after=after, **options)
         return await self.core.ask(request, Deadline.after(left))
 
     def _counting(self, shard: int) -> list[WordSource]:

@@ -40,7 +40,16 @@ class Entry:
         text = " ".join(map(str, self.words or ()))
         end = len(text.partition(" ")[0])
         passage, far = Passage(self.id, "", text), self.distance
-        return Reading(passage, 0, end, -far, -far, 1.0, far, far)
+        return Reading(
+            passage=passage,
+            start=0,
+            end=end,
+            score=-far,
+            relevance=-far,
+            span_score=1.0,
+            distance=far,
+            hybrid_distance=far,
+        )
 
 
 def counted(content: Content) -> WordCounts:
@@ -128,17 +137,17 @@ class LiveReplica:
     def said(self) -> ShardInfo:
         """What it says of itself."""
         return ShardInfo(
-            self.shard,
-            self.shards,
-            "index",
-            len(self.log.content(self.sequence)),
-            2,
-            "fake",
-            FINGERPRINT,
-            self.generation,
-            self.index.total,
-            self.sequence,
-            self.log.log_id,
+            shard=self.shard,
+            shards=self.shards,
+            index_id="index",
+            passages=len(self.log.content(self.sequence)),
+            dimension=2,
+            bundle_name="fake",
+            bundle_fingerprint=FINGERPRINT,
+            generation=self.generation,
+            index_passages=self.index.total,
+            sequence=self.sequence,
+            log_id=self.log.log_id,
         )
 
     async def info(self, deadline: Deadline) -> ShardInfo:
@@ -206,7 +215,9 @@ class LiveReplica:
                 held[entry.id] = entry
         ids = np.flatnonzero(by).astype(np.uint32)
         more = len(held) - len(self.log.built)
-        return WordChanges(self.sequence, ids, by[ids], more, tokens)
+        return WordChanges(
+            sequence=self.sequence, ids=ids, by=by[ids], passages=more, tokens=tokens
+        )
 
     def _rows(self) -> list[Entry]:
         base = sorted(self.log.content(self.merged).values(), key=lambda entry: entry.id)
@@ -215,7 +226,15 @@ class LiveReplica:
 
     def _hit(self, row: int, entry: Entry) -> Hit:
         far = entry.distance
-        return Hit(row, entry.id, far, far, self.generation, 0.0, entry.sequence)
+        return Hit(
+            row=row,
+            passage_id=entry.id,
+            distance=far,
+            hybrid_distance=far,
+            generation=self.generation,
+            words=0.0,
+            sequence=entry.sequence,
+        )
 
     def _found(self, hit: Hit) -> Entry:
         rows = self._rows()

@@ -25,7 +25,12 @@ async def search(bundle: Bundle, index: Path, question: str, passages: int) -> l
     tokenizer = Tokenizer(bundle.tokenizer)
     ids = tokenizer.tokenise(question).ids
     vector = open_question_encoder(bundle, tokenizer.special).question(ids)
-    encoded = EncodedQuestion(question, tuple(ids), vector, bundle.manifest.fingerprint)
+    encoded = EncodedQuestion(
+        text=question,
+        token_ids=tuple(ids),
+        vector=vector,
+        bundle_fingerprint=bundle.manifest.fingerprint,
+    )
     metrics = NodeMetrics(CollectorRegistry())
     pool = ReaderPool(2, 2, metrics)
     try:
@@ -33,7 +38,9 @@ async def search(bundle: Bundle, index: Path, question: str, passages: int) -> l
         reader = open_reader(bundle, tokenizer.special)
         pace = Pace(2.0, time.monotonic)
         searcher = LocalSearcher(view, reader, bundle, pool, pace, metrics)
-        read = await searcher.search(encoded, RetrievalDepth(passages), 10, Deadline.after(60))
+        read = await searcher.search(
+            encoded, RetrievalDepth(passages=passages), 10, Deadline.after(60)
+        )
     finally:
         pool.close()
     return sorted(read.readings, key=lambda reading: -reading.score)

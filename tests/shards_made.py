@@ -46,7 +46,9 @@ def passages(count: int, seed: int = 0) -> list[EncodedPassage]:
 def question(seed: int, **options: Any) -> EncodedQuestion:
     chance = np.random.default_rng(seed)
     asked = passage(0, chance)
-    return EncodedQuestion("?", asked.tokens.ids, asked.vector, "", **options)
+    return EncodedQuestion(
+        text="?", token_ids=asked.tokens.ids, vector=asked.vector, bundle_fingerprint="", **options
+    )
 
 
 def stored(

@@ -18,7 +18,7 @@ from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 from winnow.text.encoder import TextEncoder
 from winnow.v1 import encoder_pb2_grpc
 
-INFO = EncoderInfo("fake", "fake-print", 2, 3, 8)
+INFO = EncoderInfo(bundle="fake", fingerprint="fake-print", dimension=2, width=3, max_tokens=8)
 VOCABULARY = 100
 
 
@@ -38,7 +38,8 @@ class TextServer:
         metrics = EncoderMetrics(self.registry)
         self.admitted = AdmittedEncoder(self.encoder, self.most, time.monotonic, metrics)
         self.server = Server(
-            [SERVICE], CallInterceptor(RpcMetrics(self.registry), quiet=True, tracer=self.tracer)
+            services=[SERVICE],
+            boundary=CallInterceptor(RpcMetrics(self.registry), quiet=True, tracer=self.tracer),
         )
         encoder_pb2_grpc.add_EncoderServiceServicer_to_server(self.servicer, self.server.grpc)
 

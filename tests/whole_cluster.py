@@ -156,7 +156,8 @@ async def _node(
     servicer = ShardServicer(2.0)
     servicer.serve(AdmittedSearcher(searcher, 1_000, pace, time.monotonic, metrics))
     server = Server(
-        [SHARD_SERVICE], CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer)
+        services=[SHARD_SERVICE],
+        boundary=CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer),
     )
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     port = await server.start("127.0.0.1:0")
@@ -252,7 +253,9 @@ async def _front(
     stack.push_async_callback(asyncio.wait, [looking])
     stack.callback(looking.cancel)
     await asyncio.wait_for(formation.ready(30), 60)
-    server = Server([SERVICE], CallInterceptor(RpcMetrics(registry), tracer=tracer))
+    server = Server(
+        services=[SERVICE], boundary=CallInterceptor(RpcMetrics(registry), tracer=tracer)
+    )
     AnswerServicer(core, 2.0).add_to(server.grpc)
     admitted = TextAdmission(64, head_metrics)
     predicting = PredictCore(EncoderGroups(groups), predictor, admitted, head_metrics)

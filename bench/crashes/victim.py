@@ -50,12 +50,12 @@ class Victim:
             feeding=True,
         )
         self.merger: Merger[StoredSegment] = Merger(
-            self._shard,
-            MergePolicy(after=_ALL),
-            lambda base, upto: MergeChild(base, shard, upto),
-            _open,
-            lambda served: tidy(shard, served),
-            MergeMetrics(registry),
+            shard=self._shard,
+            policy=MergePolicy(after=_ALL),
+            begin=lambda base, upto: MergeChild(base=base, shard=shard, upto=upto),
+            open_base=_open,
+            tidy=lambda served: tidy(shard, served),
+            metrics=MergeMetrics(registry),
         )
 
     async def reply(self, command: dict[str, Any]) -> None:
@@ -81,9 +81,11 @@ class Victim:
 
     async def dump(self, _: Any) -> Any:
         """Returns all texts by id."""
-        question = EncodedQuestion("", (1,), ENCODER.vector("all"), "")
+        question = EncodedQuestion(
+            text="", token_ids=(1,), vector=ENCODER.vector("all"), bundle_fingerprint=""
+        )
         view = self._shard.view
-        found = retrieve(view, question, RetrievalDepth(_ALL), 0.0)
+        found = retrieve(view, question, RetrievalDepth(passages=_ALL), 0.0)
         return {
             "texts": {hit.passage_id: view.load(hit.row).passage.text for hit in found.hits},
             "sequence": view.sequence,
@@ -91,10 +93,17 @@ class Victim:
 
     async def search(self, text: str) -> Any:
         """Returns the nearest texts by meaning, and the ids of all that have a word of `text`."""
-        question = EncodedQuestion(text, ENCODER.tokens(text), ENCODER.vector(text), "")
+        question = EncodedQuestion(
+            text=text,
+            token_ids=ENCODER.tokens(text),
+            vector=ENCODER.vector(text),
+            bundle_fingerprint="",
+        )
         view = self._shard.view
-        near = retrieve(view, question, RetrievalDepth(NEAREST), 0.0)
-        words = retrieve(view, question, RetrievalDepth(_ALL, 0, _ALL), 1.0)
+        near = retrieve(view, question, RetrievalDepth(passages=NEAREST), 0.0)
+        words = retrieve(
+            view, question, RetrievalDepth(passages=_ALL, candidates=0, by_words=_ALL), 1.0
+        )
         return {
             "near": [view.load(hit.row).passage.text for hit in near.hits],
             "words": sorted(hit.passage_id for hit in words.hits if hit.words > 0),

@@ -207,6 +207,6 @@ async def _calls_and_hedges(stage: Stage) -> tuple[float, float]:
 async def _check_health(stage: Stage, client: AnswerClient) -> None:
     while True:
         at = stage.load.now
-        if await client.serving():
+        if await client.available():
             stage.load.rows[HEALTH].append(Row(at, stage.load.now - at))
         await asyncio.sleep(_BETWEEN_CHECKS)

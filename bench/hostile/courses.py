@@ -115,7 +115,7 @@ async def _ends(stage: Stage, process: str) -> float:
     stage.cluster.processes.again(process)
     await stage.until_ready(0)
     async with AnswerClient(stage.cluster.address) as client:
-        await stage.until(client.serving)
+        await stage.until(client.available)
     return took
 
 

@@ -123,7 +123,7 @@ class Stage:
         self.cluster.processes.send(name, signal.SIGTERM)
         await self.restart(name)
         async with AnswerClient(self.cluster.fronts[number]) as client:
-            await self.until(client.serving)
+            await self.until(client.available)
 
     async def until_ready(self, node: int) -> None:
         """Waits until a content node reports that it is ready."""

@@ -28,6 +28,7 @@ class FollowedShard:
 
     def __init__(
         self,
+        *,
         url: str,
         shard: LiveShard,
         info: ShardInfo,
@@ -41,11 +42,11 @@ class FollowedShard:
         self._writer = JournaledShard(self._journal, shard, messages)
         metrics = JournalMetrics(registry)
         self._follower = Follower(
-            self._journal,
-            shard,
-            messages.decoded,
-            self._writer.told,
-            metrics,
+            journal=self._journal,
+            replica=shard,
+            decode=messages.decoded,
+            told=self._writer.told,
+            metrics=metrics,
             heard=self._writer.heard,
         )
         self._task: asyncio.Task[None] | None = None
@@ -81,6 +82,7 @@ class FedShard:
 
     def __init__(
         self,
+        *,
         journal: str,
         shard: LiveShard,
         info: ShardInfo,
@@ -93,7 +95,14 @@ class FedShard:
         """
         self._shard = shard
         self._followed = (
-            FollowedShard(journal, shard, info, encoding_fingerprint, registry, skew)
+            FollowedShard(
+                url=journal,
+                shard=shard,
+                info=info,
+                encoding_fingerprint=encoding_fingerprint,
+                registry=registry,
+                skew=skew,
+            )
             if journal
             else None
         )

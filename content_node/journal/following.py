@@ -69,6 +69,7 @@ class Follower:
 
     def __init__(
         self,
+        *,
         journal: Journal,
         replica: JournalFollower,
         decode: Decode,

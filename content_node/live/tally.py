@@ -48,7 +48,9 @@ class WordTally:
     def changes(self, sequence: int) -> WordChanges:
         """All that was counted, up to a write."""
         ids = np.flatnonzero(self._by).astype(np.uint32)
-        return WordChanges(sequence, ids, self._by[ids], self.passages, self.tokens)
+        return WordChanges(
+            sequence=sequence, ids=ids, by=self._by[ids], passages=self.passages, tokens=self.tokens
+        )
 
     def _add(self, words: bytes, sign: int) -> None:
         tokens = ids_of(words)

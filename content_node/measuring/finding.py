@@ -29,9 +29,9 @@ M, EF_CONSTRUCTION, EF = 16, 200, 256
 NEAREST = 100
 _READ = 10
 _WAYS = {
-    "hybrid": RetrievalDepth(_READ, candidates=NEAREST),
-    "dense": RetrievalDepth(_READ),
-    "sparse": RetrievalDepth(_READ, by_words=NEAREST),
+    "hybrid": RetrievalDepth(passages=_READ, candidates=NEAREST),
+    "dense": RetrievalDepth(passages=_READ),
+    "sparse": RetrievalDepth(passages=_READ, by_words=NEAREST),
 }
 """As a front node asks unless it is told otherwise."""
 _WORD_WEIGHT = 0.01
@@ -134,7 +134,9 @@ def _times(
 
 def _questions(asked: Sequence[tuple[int, ...]], vectors: Vectors) -> Iterator[EncodedQuestion]:
     for ids in itertools.cycle(asked):
-        yield EncodedQuestion("?", ids, vectors.drawn(1)[0], "made-up")
+        yield EncodedQuestion(
+            text="?", token_ids=ids, vector=vectors.drawn(1)[0], bundle_fingerprint="made-up"
+        )
 
 
 def _resident() -> int:

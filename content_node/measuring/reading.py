@@ -101,4 +101,9 @@ def _made_up(tokens: int) -> StoredPassage:
 
 
 def _read(reader: Reader, stored: StoredPassage) -> None:
-    reader.read((_WORD,) * QUESTION, stored, Hit(0, "", 0.0, 0.0), 10)
+    reader.read(
+        (_WORD,) * QUESTION,
+        stored,
+        Hit(row=0, passage_id="", distance=0.0, hybrid_distance=0.0),
+        10,
+    )

@@ -23,6 +23,7 @@ class MergeChild:
 
     def __init__(
         self,
+        *,
         base: Path,
         shard: Path,
         upto: int,

@@ -43,7 +43,13 @@ def merge(base: Path, shard: Path, upto: int, tell: Tell, carry: Carry | None = 
         manifest, lacking = _there(generation), ""
         if manifest is None:
             manifest, lacking = _made(base, shard, generation, upto, tell, carry)
-    return Merged(str(generation), manifest.sequence, manifest.passages, manifest.rows, lacking)
+    return Merged(
+        directory=str(generation),
+        sequence=manifest.sequence,
+        passages=manifest.passages,
+        rows=manifest.rows,
+        without_states=lacking,
+    )
 
 
 def _there(generation: Path) -> ShardManifest | None:

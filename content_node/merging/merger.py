@@ -72,6 +72,7 @@ class Merger(Generic[Base]):
 
     def __init__(
         self,
+        *,
         shard: Mergeable[Base],
         policy: MergePolicy,
         begin: Callable[[Path, int], Merge],

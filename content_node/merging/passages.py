@@ -66,7 +66,7 @@ class Counts:
 class Passages:
     """The new database while it is filled: `count`, perhaps `number_anew`, `copy`, `close`."""
 
-    def __init__(self, target: Path, base: Path, log: Path, rows: int, span: LogRange) -> None:
+    def __init__(self, *, target: Path, base: Path, log: Path, rows: int, span: LogRange) -> None:
         """`rows` are those of the base, also those that hold nothing.
 
         Nobody writes to the base; the node writes to the log meanwhile, beyond the span.

@@ -26,7 +26,7 @@ class MergeReason(Enum):
     IDLE = "idle"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
     """What a merge would find."""
 

@@ -10,7 +10,7 @@ _LAST_WORDS = 20
 """Lines."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
     """A generation that was written and verified."""
 

@@ -59,7 +59,9 @@ def write_generation(base: Path, shard: Path, partial: Path, upto: int, tell: Te
     manifest = before.manifest
     log, span = log_path(shard), LogRange(manifest.sequence, upto)
     tell("passages")
-    sources = Passages(partial / STORE, base / manifest.store, log, manifest.rows, span)
+    sources = Passages(
+        target=partial / STORE, base=base / manifest.store, log=log, rows=manifest.rows, span=span
+    )
     with contextlib.closing(sources) as passages:
         log_id = _expect_log(passages, manifest, upto)
         for _ in entries(log, manifest.sequence, upto):

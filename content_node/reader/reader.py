@@ -64,15 +64,15 @@ class Reader:
         score, best = max(zip(scores, candidates, strict=True), key=lambda pair: pair[0])
         start, end = self._characters(stored, best)
         return Reading(
-            stored.passage,
-            start,
-            end,
-            score,
-            best.relevance,
-            best.span,
-            hit.distance,
-            hit.hybrid_distance,
-            hit.words,
+            passage=stored.passage,
+            start=start,
+            end=end,
+            score=score,
+            relevance=best.relevance,
+            span_score=best.span,
+            distance=hit.distance,
+            hybrid_distance=hit.hybrid_distance,
+            words=hit.words,
         )
 
     def _characters(self, stored: StoredPassage, span: _Candidate) -> tuple[int, int]:

@@ -71,13 +71,13 @@ def retrieve(
     keys = [(hybrid[place], named[place][0]) for place in places]
     hits = [
         Hit(
-            rows[place],
-            named[place][0],
-            float(distances[place]),
-            hybrid[place],
-            view.generation,
-            float(words[place]),
-            named[place][1],
+            row=rows[place],
+            passage_id=named[place][0],
+            distance=float(distances[place]),
+            hybrid_distance=hybrid[place],
+            generation=view.generation,
+            words=float(words[place]),
+            sequence=named[place][1],
         )
         for place in (places[kept] for kept in contenders(keys, some, depth.passages))
     ]

@@ -130,7 +130,7 @@ _TRIES = 5
 """Each takes less time than a merge."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
     """The files of a shard."""
 
@@ -162,7 +162,9 @@ def open_contents(directory: Path) -> Iterator[Contents]:
                 sequence = log.last if log else newest.sequence if newest else 0
                 items = (*base, *_below_live(newest, log))
                 states = _states(directory, built, newest)
-                yield Contents(built, items, sequence, passages, states)
+                yield Contents(
+                    manifest=built, items=items, sequence=sequence, passages=passages, states=states
+                )
                 return
     raise UnavailableError(
         f"{directory} was merged again and again while it was copied: take the snapshot later"

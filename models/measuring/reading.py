@@ -68,7 +68,12 @@ class OfflineReader:
             self._tokenizer.tokenise(passage.text),
         )
         most = self._manifest.reader.max_answer_tokens
-        return self._reader.read(asked, stored, Hit(0, "", distance, distance), most)
+        return self._reader.read(
+            asked,
+            stored,
+            Hit(row=0, passage_id="", distance=distance, hybrid_distance=distance),
+            most,
+        )
 
     def read_all(self, work: Sequence[tuple[str, Passage, float]], what: str) -> list[Reading]:
         """Question, passage and distance, each read; in order, showing how far it is."""

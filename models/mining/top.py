@@ -50,8 +50,8 @@ class Top:
     def find(self, question: str, vector: NDArray[np.float32], k: int) -> Sequence[Found]:
         """The best `k` passages, best first; `vector` is the question's."""
         ids = self._tokenizer.tokenise(question).ids[: self._most]
-        asked = EncodedQuestion(question, ids, vector, "")
-        depth = RetrievalDepth(k, candidates=CANDIDATES, by_words=CANDIDATES)
+        asked = EncodedQuestion(text=question, token_ids=ids, vector=vector, bundle_fingerprint="")
+        depth = RetrievalDepth(passages=k, candidates=CANDIDATES, by_words=CANDIDATES)
         hits = [
             (hit, view)
             for view in self._views

@@ -69,7 +69,7 @@ class Calls:
     def depth(self) -> RetrievalDepth:
         """How many passages each shard looks at, and how many are read."""
         passages, limits = self.question.passages_to_read, self.limits
-        depth = RetrievalDepth(passages, where=self.question.where)
+        depth = RetrievalDepth(passages=passages, where=self.question.where)
         match self.question.retriever:
             case Retriever.DENSE:
                 return depth

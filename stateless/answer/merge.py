@@ -58,8 +58,17 @@ def _part(info: ShardInfo, failure: Failure | None, searched: Searched) -> Shard
     if not same_log(searched.logs.get(shard, ""), info.log_id):
         sequence, passages = None, info.passages  # of the log from before the shard was restored
     if failure is None:
-        return ShardCoverage(shard, passages, ShardStatus.SEARCHED, sequence=sequence)
+        return ShardCoverage(
+            shard=shard, passages=passages, status=ShardStatus.SEARCHED, sequence=sequence
+        )
     reason = failure.reason
     if read := len(searched.readings.get(shard, ())):
         reason = f"{reason}; {read} of its passages were read"
-    return ShardCoverage(shard, passages, failure.status, reason, sequence, detail=failure.detail)
+    return ShardCoverage(
+        shard=shard,
+        passages=passages,
+        status=failure.status,
+        reason=reason,
+        sequence=sequence,
+        detail=failure.detail,
+    )

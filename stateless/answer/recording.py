@@ -33,7 +33,9 @@ class Recording:
     ) -> Result:
         """Sends a call; returns its result and raises its errors."""
         start, place = self.now(), len(self._calls)
-        self._calls.append(ShardCall(shard, kind, CallOutcome.ABANDONED, Interval(start)))
+        self._calls.append(
+            ShardCall(shard=shard, kind=kind, outcome=CallOutcome.ABANDONED, span=Interval(start))
+        )
         try:
             result = await send()
         except asyncio.CancelledError:
@@ -60,7 +62,14 @@ class Recording:
         start = sent.span.start
         span = Interval(start, self.now() - start)
         retrieved, reads = _work(result, start)
-        return ShardCall(sent.shard, sent.kind, outcome, span, retrieved, reads)
+        return ShardCall(
+            shard=sent.shard,
+            kind=sent.kind,
+            outcome=outcome,
+            span=span,
+            retrieved=retrieved,
+            reads=reads,
+        )
 
 
 def _work(result: object, start: float) -> tuple[Interval, tuple[ReadTime, ...]]:

@@ -82,18 +82,20 @@ def _settled(request: AnswerRequest, defaults: Defaults, where: Filter | None) -
     retriever = request.retriever or defaults.retriever
     max_loss = 0.0 if _reads_all(scope, retriever) else defaults.max_loss
     return Question(
-        request.question,
-        _or(request.passages_to_read, defaults.passages_to_read),
-        _or(request.answers, defaults.answers),
-        scope,
-        retriever,
-        _or(request.max_answer_tokens, defaults.max_answer_tokens),
-        _or(request.max_loss, max_loss),
-        request.partial_results or defaults.partial_results,
-        WaitPolicy(*(_or(getattr(request, n), getattr(defaults.patience, n)) for n in _SHARES)),
-        request.heads,
-        str(where or ""),
-        request.after,
+        text=request.question,
+        passages_to_read=_or(request.passages_to_read, defaults.passages_to_read),
+        answers=_or(request.answers, defaults.answers),
+        read_scope=scope,
+        retriever=retriever,
+        max_answer_tokens=_or(request.max_answer_tokens, defaults.max_answer_tokens),
+        max_loss=_or(request.max_loss, max_loss),
+        partial_results=request.partial_results or defaults.partial_results,
+        patience=WaitPolicy(
+            *(_or(getattr(request, n), getattr(defaults.patience, n)) for n in _SHARES)
+        ),
+        heads=request.heads,
+        where=str(where or ""),
+        after=request.after,
     )
 
 

@@ -62,20 +62,22 @@ class Showing:
         state, reason = _state(node, told, condition)
         silence, info = self._nodes.silence(node.address), node.info
         if info is None:
-            return ReplicaState(node.address, state, reason, condition.calls)
+            return ReplicaState(
+                address=node.address, state=state, reason=reason, calls_in_hand=condition.calls
+            )
         return ReplicaState(
-            node.address,
-            state,
-            reason,
-            condition.calls,
-            info.reads_in_hand,
-            info.seconds_per_read,
-            max(info.sequence, condition.sequence),
-            condition.behind,
-            info.passages,
-            info.generation,
-            bool(info.log_id),
-            silence,
+            address=node.address,
+            state=state,
+            reason=reason,
+            calls_in_hand=condition.calls,
+            reads_in_hand=info.reads_in_hand,
+            seconds_per_read=info.seconds_per_read,
+            sequence=max(info.sequence, condition.sequence),
+            lag=condition.behind,
+            passages=info.passages,
+            generation=info.generation,
+            writable=bool(info.log_id),
+            heard_seconds=silence,
         )
 
 

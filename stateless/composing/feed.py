@@ -44,9 +44,9 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
     core = FeedCore(Preparing(encoder, unchanged), storing, admission, metrics, aside)
     # not the door of questions, nor their places: none of them waits behind a passage
     server = Server(
-        [SERVICE],
-        front.boundary,
-        LARGEST,
+        services=[SERVICE],
+        boundary=front.boundary,
+        largest=LARGEST,
         arriving=ARRIVING,
         door=front.access.door(door_of(admission)),
         streams=_STREAMS,

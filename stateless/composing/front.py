@@ -127,5 +127,5 @@ def _server(
         secured=access.secured,
     )
     if not settings.serves_heads:
-        return made(services)
-    return made([*services, HEAD_SERVICE], largest=LARGEST, arriving=ARRIVING)
+        return made(services=services)
+    return made(services=[*services, HEAD_SERVICE], largest=LARGEST, arriving=ARRIVING)

@@ -155,7 +155,7 @@ async def _apply(
         failure = DeadlineExceededError("the deadline passed before the heads were applied")
     except WinnowError as error:
         failure = error
-    return [Applied(each, 0, failure=failure) for each in ids]
+    return [Applied(head=each, version=0, failure=failure) for each in ids]
 
 
 def _prediction(text: EncodedText, applied: Applied) -> HeadPrediction:
@@ -164,13 +164,16 @@ def _prediction(text: EncodedText, applied: Applied) -> HeadPrediction:
         return _failed(applied.head, applied.failure or _missing(applied.head))
     if isinstance(said, SequencePrediction):
         return HeadPrediction(
-            applied.head, applied.version, labels=said.labels, out_of_scope=said.out_of_scope
+            head_id=applied.head,
+            version=applied.version,
+            labels=said.labels,
+            out_of_scope=said.out_of_scope,
         )
     try:
         found = entities(text.text, text.tokens.offsets, said.spans)
     except WinnowError as error:
         return _failed(applied.head, error)
-    return HeadPrediction(applied.head, applied.version, entities=found)
+    return HeadPrediction(head_id=applied.head, version=applied.version, entities=found)
 
 
 def _failed(head: str, error: WinnowError) -> HeadPrediction:
@@ -179,7 +182,7 @@ def _failed(head: str, error: WinnowError) -> HeadPrediction:
     if not isinstance(error, _TELLING):
         _log.error("a head cannot be applied", head=head, error=str(error), exc_info=error)
         error = UnavailableError(f"head {head} cannot be applied; the server's log has the details")
-    return HeadPrediction(head, failure=error)
+    return HeadPrediction(head_id=head, failure=error)
 
 
 def _missing(head: str) -> UnavailableError:

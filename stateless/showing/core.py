@@ -46,10 +46,10 @@ class ShowingCore:
         names, work = self._names, self._work
         up = self._clock() - self._started
         state = FrontState(
-            names.version,
-            names.bundle,
-            names.fingerprint,
-            up,
+            version=names.version,
+            bundle_name=names.bundle,
+            bundle_fingerprint=names.fingerprint,
+            up_seconds=up,
             feeds=work.passages is not None,
             texts_in_hand=work.texts.inside if work.texts else 0,
             passages_in_hand=work.passages.inside if work.passages else 0,

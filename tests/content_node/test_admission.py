@@ -21,13 +21,18 @@ from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
 from winnow.policy.pace import Pace
 
-QUESTION = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
-HITS = [Hit(row, str(row), 1.0, 1.0) for row in range(4)]
+QUESTION = EncodedQuestion(
+    text="who",
+    token_ids=(1,),
+    vector=np.array([1, 0], dtype=np.float32),
+    bundle_fingerprint=FINGERPRINT,
+)
+HITS = [Hit(row=row, passage_id=str(row), distance=1.0, hybrid_distance=1.0) for row in range(4)]
 Call = Callable[[AdmittedSearcher, Deadline], Coroutine[Any, Any, object]]
 CALLS: list[tuple[Call, int]] = [
-    (lambda node, deadline: node.retrieve(QUESTION, RetrievalDepth(100), deadline), 0),
+    (lambda node, deadline: node.retrieve(QUESTION, RetrievalDepth(passages=100), deadline), 0),
     (lambda node, deadline: node.read(QUESTION, HITS, 10, deadline), 4),
-    (lambda node, deadline: node.search(QUESTION, RetrievalDepth(4), 10, deadline), 4),
+    (lambda node, deadline: node.search(QUESTION, RetrievalDepth(passages=4), 10, deadline), 4),
 ]
 
 

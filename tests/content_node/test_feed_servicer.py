@@ -36,7 +36,15 @@ from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "shard-format-3"
-INFO = ShardInfo(0, 1, "golden", 3, 8, "golden", "bundle")
+INFO = ShardInfo(
+    shard=0,
+    shards=1,
+    index_id="golden",
+    passages=3,
+    dimension=8,
+    bundle_name="golden",
+    bundle_fingerprint="bundle",
+)
 Stub = Any
 
 
@@ -48,7 +56,7 @@ def servicer() -> ShardFeedServicer:
 @pytest.fixture
 async def node(servicer: ShardFeedServicer) -> AsyncIterator[Stub]:
     boundary = CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
-    server = Server([FEED_SERVICE], boundary, LARGEST_WRITE)
+    server = Server(services=[FEED_SERVICE], boundary=boundary, largest=LARGEST_WRITE)
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(servicer, server.grpc)
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
     async with open_channel(address) as channel:

@@ -60,7 +60,7 @@ class Node:
     async def ask(self) -> Read:
         """Retrieves by encoding and words, and reads what is best."""
         return await self.remote.search(
-            self.question, RetrievalDepth(3, 12), 10, Deadline.after(60)
+            self.question, RetrievalDepth(passages=3, candidates=12), 10, Deadline.after(60)
         )
 
     async def look(self) -> None:
@@ -89,7 +89,7 @@ async def node(indexes: dict[int, Path], bundle: Bundle, tmp_path: Path) -> Asyn
     servicer = ShardServicer(60.0)
     pace = Pace(2.0, ManualClock())
     servicer.serve(LocalSearcher(view_of(shard), reader, bundle, pool, pace, metrics))
-    server = Server([SERVICE], CallInterceptor(RpcMetrics(registry), quiet=True))
+    server = Server(services=[SERVICE], boundary=CallInterceptor(RpcMetrics(registry), quiet=True))
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
     await server.serving(True)
@@ -107,7 +107,9 @@ async def node(indexes: dict[int, Path], bundle: Bundle, tmp_path: Path) -> Asyn
     watching = asyncio.create_task(watch(shard.change, changing.tell, 2.0, sleep))
     vector = shard.store.vectors(shard.manifest.dimension)[0]
     words = tuple(Tokenizer(bundle.tokenizer).tokenise("who won the tour").ids)
-    question = EncodedQuestion("who", words, vector, bundle.manifest.fingerprint)
+    question = EncodedQuestion(
+        text="who", token_ids=words, vector=vector, bundle_fingerprint=bundle.manifest.fingerprint
+    )
     async with open_channel(address) as channel:
         remote, health = RemoteSearcher(channel, address), health_pb2_grpc.HealthStub(channel)
         yield Node(directory, shard, remote, health, looks, changing, question, registry)

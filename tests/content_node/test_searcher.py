@@ -82,13 +82,15 @@ def searcher(shard: StoredSegment, bundle: Bundle, pace: Pace, pool: Recording) 
 @pytest.fixture
 def question(shard: StoredSegment, bundle: Bundle) -> EncodedQuestion:
     vector = shard.store.vectors(shard.manifest.dimension)[3]
-    return EncodedQuestion("q", (2040,), vector, bundle.manifest.fingerprint)
+    return EncodedQuestion(
+        text="q", token_ids=(2040,), vector=vector, bundle_fingerprint=bundle.manifest.fingerprint
+    )
 
 
 async def test_the_nearest_passage_of_a_vector_is_its_own(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
-    found = await searcher.retrieve(question, RetrievalDepth(100), Deadline.after(10))
+    found = await searcher.retrieve(question, RetrievalDepth(passages=100), Deadline.after(10))
     assert found.hits[0].row == 3
     assert found.hits[0].distance == pytest.approx(0, abs=1e-6)
     assert len(found.hits) == (await searcher.info(Deadline.after(1))).passages
@@ -99,16 +101,16 @@ async def test_the_nearest_passage_of_a_vector_is_its_own(
 def test_words_in_common_bring_a_passage_forward(
     shard: StoredSegment, question: EncodedQuestion
 ) -> None:
-    dense = retrieve(view_of(shard), question, RetrievalDepth(3), 0.0).hits
+    dense = retrieve(view_of(shard), question, RetrievalDepth(passages=3), 0.0).hits
     last = dense[-1]
     words = shard.store.load([last.row])[0].tokens.ids
     asked = replace(question, token_ids=words)
-    hybrid = retrieve(view_of(shard), asked, RetrievalDepth(1, candidates=3), 1.0).hits
+    hybrid = retrieve(view_of(shard), asked, RetrievalDepth(passages=1, candidates=3), 1.0).hits
     assert hybrid[0].row == last.row
     assert hybrid[0].distance == last.distance
     assert hybrid[0].hybrid_distance < last.hybrid_distance == last.distance
     for weight in (0.0, 1.0):  # nothing to choose among
-        found = retrieve(view_of(shard), asked, RetrievalDepth(3), weight).hits
+        found = retrieve(view_of(shard), asked, RetrievalDepth(passages=3), weight).hits
         assert [(hit.row, hit.hybrid_distance) for hit in found] == [
             (hit.row, hit.distance) for hit in dense
         ]
@@ -117,9 +119,9 @@ def test_words_in_common_bring_a_passage_forward(
 async def test_search_is_retrieve_and_read(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
-    found = await searcher.retrieve(question, RetrievalDepth(3), Deadline.after(10))
+    found = await searcher.retrieve(question, RetrievalDepth(passages=3), Deadline.after(10))
     read = await searcher.read(question, found.hits, 10, Deadline.after(10))
-    both = await searcher.search(question, RetrievalDepth(3), 10, Deadline.after(10))
+    both = await searcher.search(question, RetrievalDepth(passages=3), 10, Deadline.after(10))
     assert both.readings == read.readings
 
 
@@ -127,7 +129,7 @@ async def test_retrieval_and_every_reading_are_placed_in_the_time_of_the_call(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
     before = time.perf_counter()
-    both = await searcher.search(question, RetrievalDepth(3), 10, Deadline.after(30))
+    both = await searcher.search(question, RetrievalDepth(passages=3), 10, Deadline.after(30))
     whole = time.perf_counter() - before
     assert both.retrieved.start >= 0
     assert both.retrieved.seconds == both.timings.retrieve > 0
@@ -140,7 +142,7 @@ async def test_retrieval_and_every_reading_are_placed_in_the_time_of_the_call(
 async def test_every_passage_read_counts_for_the_pace_and_retrieving_does_not(
     searcher: LocalSearcher, question: EncodedQuestion, pace: Pace
 ) -> None:
-    found = await searcher.retrieve(question, RetrievalDepth(3), Deadline.after(10))
+    found = await searcher.retrieve(question, RetrievalDepth(passages=3), Deadline.after(10))
     assert pace.seconds is None
     await searcher.read(question, found.hits, 10, Deadline.after(10))
     assert pace.seconds == 0.0
@@ -151,10 +153,10 @@ async def test_a_question_of_another_bundle_or_dimension_is_refused(
 ) -> None:
     other = replace(question, bundle_fingerprint="other")
     with pytest.raises(IdentityError, match="encoded by bundle other"):
-        await searcher.retrieve(other, RetrievalDepth(3), Deadline.after(10))
+        await searcher.retrieve(other, RetrievalDepth(passages=3), Deadline.after(10))
     short = replace(question, vector=np.ones(3, np.float32))
     with pytest.raises(IdentityError, match="has 3 values"):
-        await searcher.search(short, RetrievalDepth(3), 10, Deadline.after(10))
+        await searcher.search(short, RetrievalDepth(passages=3), 10, Deadline.after(10))
 
 
 @pytest.mark.parametrize(
@@ -177,14 +179,20 @@ async def test_a_row_that_is_not_there_is_a_field_violation(
 ) -> None:
     with pytest.raises(InvalidRequestError, match=r"hits\[1\]\.row"):
         await searcher.read(
-            question, [Hit(0, "a", 1.0, 1.0), Hit(10**9, "b", 1.0, 1.0)], 10, Deadline.after(10)
+            question,
+            [
+                Hit(row=0, passage_id="a", distance=1.0, hybrid_distance=1.0),
+                Hit(row=10**9, passage_id="b", distance=1.0, hybrid_distance=1.0),
+            ],
+            10,
+            Deadline.after(10),
         )
 
 
 async def test_a_row_of_another_generation_is_not_taken_for_one_of_this(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
-    found = await searcher.retrieve(question, RetrievalDepth(1), Deadline.after(10))
+    found = await searcher.retrieve(question, RetrievalDepth(passages=1), Deadline.after(10))
     info = await searcher.info(Deadline.after(1))
     assert [hit.generation for hit in found.hits] == [info.generation]
     with pytest.raises(GenerationGoneError, match="generation other"):
@@ -199,7 +207,7 @@ async def test_a_row_of_another_generation_is_not_taken_for_one_of_this(
 
 async def test_expired_work_never_runs(searcher: LocalSearcher, question: EncodedQuestion) -> None:
     with pytest.raises(DeadlineExceededError):
-        await searcher.search(question, RetrievalDepth(3), 10, Deadline.after(-1))
+        await searcher.search(question, RetrievalDepth(passages=3), 10, Deadline.after(-1))
 
 
 @pytest.mark.parametrize(
@@ -209,11 +217,22 @@ async def test_expired_work_never_runs(searcher: LocalSearcher, question: Encode
         lambda: check_passages(10**6),
         lambda: check_answer_tokens(0),
         lambda: check_answer_tokens(10**6),
-        lambda: check_hits([Hit(1, "a", 1.0, 1.0), Hit(1, "a", 1.0, 1.0)]),
-        lambda: check_hits([Hit(1, "a", -0.1, 1.0)]),
-        lambda: check_hits([Hit(1, "a", float("nan"), 1.0)]),
-        lambda: check_hits([Hit(1, "a", float("inf"), 1.0)]),
-        lambda: check_hits([Hit(1, "a", 1.0, float("nan"))]),
+        lambda: check_hits(
+            [
+                Hit(row=1, passage_id="a", distance=1.0, hybrid_distance=1.0),
+                Hit(row=1, passage_id="a", distance=1.0, hybrid_distance=1.0),
+            ]
+        ),
+        lambda: check_hits([Hit(row=1, passage_id="a", distance=-0.1, hybrid_distance=1.0)]),
+        lambda: check_hits(
+            [Hit(row=1, passage_id="a", distance=float("nan"), hybrid_distance=1.0)]
+        ),
+        lambda: check_hits(
+            [Hit(row=1, passage_id="a", distance=float("inf"), hybrid_distance=1.0)]
+        ),
+        lambda: check_hits(
+            [Hit(row=1, passage_id="a", distance=1.0, hybrid_distance=float("nan"))]
+        ),
     ],
 )
 def test_impossible_requests_are_refused(check: object) -> None:
@@ -237,18 +256,20 @@ async def test_a_question_that_the_bundle_cannot_have_encoded_is_refused(
     wrong = replace(question, **altered)  # type: ignore[arg-type]
     deadline = Deadline.after(10)
     with pytest.raises(InvalidRequestError, match=said):
-        await searcher.retrieve(wrong, RetrievalDepth(3), deadline)
+        await searcher.retrieve(wrong, RetrievalDepth(passages=3), deadline)
     with pytest.raises(InvalidRequestError, match=said):
-        await searcher.read(wrong, [Hit(0, "a", 1.0, 1.0)], 10, deadline)
+        await searcher.read(
+            wrong, [Hit(row=0, passage_id="a", distance=1.0, hybrid_distance=1.0)], 10, deadline
+        )
     with pytest.raises(InvalidRequestError, match=said):
-        await searcher.search(wrong, RetrievalDepth(3), 10, deadline)
+        await searcher.search(wrong, RetrievalDepth(passages=3), 10, deadline)
 
 
 async def test_the_longest_question_with_the_greatest_token_is_read(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
     longest = replace(question, token_ids=(30_521,) * 62)
-    read = await searcher.search(longest, RetrievalDepth(12), 10, Deadline.after(60))
+    read = await searcher.search(longest, RetrievalDepth(passages=12), 10, Deadline.after(60))
     assert (len(read.readings), read.unread) == (12, 0)
 
 
@@ -262,7 +283,7 @@ async def test_what_was_read_by_the_deadline_is_returned_and_the_rest_counted(
         clock.advance(1.0)
         return load(store, rows)
 
-    found = await searcher.retrieve(question, RetrievalDepth(9), Deadline.after(10))
+    found = await searcher.retrieve(question, RetrievalDepth(passages=9), Deadline.after(10))
     monkeypatch.setattr(PassageStore, "load", slow)
     read = await searcher.read(question, found.hits, 10, Deadline.after(3.0, clock))
     assert len(read.readings) in (3, 4)  # of two threads
@@ -274,14 +295,19 @@ async def test_reading_ends_a_little_before_the_caller_gives_up(
 ) -> None:
     clock = ManualClock()
     for left, reserve in [(5.0, 0.01), (0.05, 0.005)]:
-        await searcher.read(question, [Hit(0, "a", 1.0, 1.0)], 10, Deadline.after(left, clock))
+        await searcher.read(
+            question,
+            [Hit(row=0, passage_id="a", distance=1.0, hybrid_distance=1.0)],
+            10,
+            Deadline.after(left, clock),
+        )
         assert pool.deadlines.pop().left() == pytest.approx(left - reserve)
 
 
 async def test_questions_in_hand_are_read_from_the_generation_they_retrieved_from(
     searcher: LocalSearcher, question: EncodedQuestion, shard: StoredSegment
 ) -> None:
-    found = await searcher.retrieve(question, RetrievalDepth(2), Deadline.after(10))
+    found = await searcher.retrieve(question, RetrievalDepth(passages=2), Deadline.after(10))
     before = await searcher.read(question, found.hits, 10, Deadline.after(10))
     newer = generation(shard, "feed")
     searcher.serve(newer)
@@ -289,14 +315,14 @@ async def test_questions_in_hand_are_read_from_the_generation_they_retrieved_fro
     assert info.generation == newer.generation != found.hits[0].generation
     after = await searcher.read(question, found.hits, 10, Deadline.after(10))
     assert after.readings == before.readings
-    again = await searcher.retrieve(question, RetrievalDepth(2), Deadline.after(10))
+    again = await searcher.retrieve(question, RetrievalDepth(passages=2), Deadline.after(10))
     assert {hit.generation for hit in again.hits} == {info.generation}
 
 
 async def test_a_question_that_must_know_of_a_write_waits_until_it_is_served(
     searcher: LocalSearcher, question: EncodedQuestion, shard: StoredSegment
 ) -> None:
-    depth = RetrievalDepth(1, after=2)
+    depth = RetrievalDepth(passages=1, after=2)
     with pytest.raises(DeadlineExceededError, match="write 2 was not served in time"):
         await searcher.retrieve(question, depth, Deadline.after(0.01))
     waiting = asyncio.create_task(searcher.retrieve(question, depth, Deadline.after(60)))
@@ -312,7 +338,7 @@ async def test_a_question_that_must_know_of_a_write_waits_until_it_is_served(
 async def test_hits_of_two_generations_at_once_are_a_field_violation(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
-    [hit] = (await searcher.retrieve(question, RetrievalDepth(1), Deadline.after(10))).hits
+    [hit] = (await searcher.retrieve(question, RetrievalDepth(passages=1), Deadline.after(10))).hits
     with pytest.raises(InvalidRequestError, match=r"hits\[1\]: is of another generation"):
         await searcher.read(
             question, [hit, replace(hit, generation="other")], 10, Deadline.after(10)
@@ -335,7 +361,7 @@ def follows(view: ShardView, name: str) -> ShardView:
 async def test_a_hit_of_another_replica_of_the_log_is_found_again_by_its_passage(
     searcher: LocalSearcher, question: EncodedQuestion, shard: StoredSegment
 ) -> None:
-    found = await searcher.retrieve(question, RetrievalDepth(2), Deadline.after(10))
+    found = await searcher.retrieve(question, RetrievalDepth(passages=2), Deadline.after(10))
     before = await searcher.read(question, found.hits, 10, Deadline.after(10))
     searcher.serve(follows(view_of(shard), "merged"))
     there = [replace(hit, row=hit.row + 1_000, generation="elsewhere") for hit in found.hits]
@@ -352,7 +378,7 @@ async def test_a_row_that_a_replica_does_not_have_yet_is_retrieved_again(
     searcher: LocalSearcher, question: EncodedQuestion, shard: StoredSegment
 ) -> None:
     searcher.serve(follows(view_of(shard), "live"))
-    found = await searcher.retrieve(question, RetrievalDepth(1), Deadline.after(10))
+    found = await searcher.retrieve(question, RetrievalDepth(passages=1), Deadline.after(10))
     assert (found.sequence, found.log_id) == (7, "log")
     with pytest.raises(GenerationGoneError, match="no row 1000 yet"):
         await searcher.read(question, [replace(found.hits[0], row=1_000)], 10, Deadline.after(10))
@@ -364,7 +390,7 @@ async def test_what_was_found_by_words_is_told_with_its_distance(
     asked = replace(question, token_ids=shard.store.load([5])[0].tokens.ids[:20])
     dense, sparse = [
         await searcher.retrieve(asked, depth, Deadline.after(10))
-        for depth in (RetrievalDepth(12), RetrievalDepth(2, by_words=4))
+        for depth in (RetrievalDepth(passages=12), RetrievalDepth(passages=2, by_words=4))
     ]
     assert (sparse.hits[0].row, len(sparse.hits)) == (5, 2)
     assert len(sparse.candidate_words) == 4
@@ -372,7 +398,9 @@ async def test_what_was_found_by_words_is_told_with_its_distance(
     assert (dense.candidate_words, sparse.candidate_distances) == ((), ())
     told = {hit.row: (hit.distance, hit.words) for hit in dense.hits}
     assert all(told[hit.row] == (hit.distance, hit.words) for hit in sparse.hits)
-    read = await searcher.search(asked, RetrievalDepth(1, by_words=4), 10, Deadline.after(10))
+    read = await searcher.search(
+        asked, RetrievalDepth(passages=1, by_words=4), 10, Deadline.after(10)
+    )
     assert [each.words for each in read.readings] == [sparse.hits[0].words]
 
 

@@ -20,7 +20,12 @@ from winnow.stateless.replicas.remote import RemoteSearcher
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import shard_pb2_grpc
 
-QUESTION = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
+QUESTION = EncodedQuestion(
+    text="who",
+    token_ids=(1,),
+    vector=np.array([1, 0], dtype=np.float32),
+    bundle_fingerprint=FINGERPRINT,
+)
 
 
 @pytest.fixture
@@ -30,7 +35,9 @@ def servicer() -> ShardServicer:
 
 @pytest.fixture
 async def node(servicer: ShardServicer) -> AsyncIterator[RemoteSearcher]:
-    server = Server([SERVICE], CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True))
+    server = Server(
+        services=[SERVICE], boundary=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
+    )
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
     async with open_channel(address) as channel:
@@ -51,7 +58,7 @@ async def test_without_a_shard_it_says_why_to_everybody(
     with pytest.raises(NotLoadedError, match="the graph is damaged"):
         await node.info(Deadline.after(10))
     with pytest.raises(NotLoadedError, match="the graph is damaged"):
-        await node.retrieve(QUESTION, RetrievalDepth(3), Deadline.after(10))
+        await node.retrieve(QUESTION, RetrievalDepth(passages=3), Deadline.after(10))
 
 
 async def test_a_caller_that_gives_up_ends_the_work(
@@ -59,7 +66,9 @@ async def test_a_caller_that_gives_up_ends_the_work(
 ) -> None:
     searcher = FakeSearcher([reading("a")], hangs=True)
     servicer.serve(searcher)
-    call = asyncio.create_task(node.retrieve(QUESTION, RetrievalDepth(3), Deadline.after(60)))
+    call = asyncio.create_task(
+        node.retrieve(QUESTION, RetrievalDepth(passages=3), Deadline.after(60))
+    )
     await asyncio.wait_for(searcher.hanging.wait(), 60)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -72,7 +81,7 @@ async def test_a_refusal_says_when_to_come_back(
 ) -> None:
     servicer.serve(FakeSearcher([reading("a")], fails=OverloadedError("no room", 0.25)))
     with pytest.raises(OverloadedError, match="no room") as caught:
-        await node.retrieve(QUESTION, RetrievalDepth(3), Deadline.after(10))
+        await node.retrieve(QUESTION, RetrievalDepth(passages=3), Deadline.after(10))
     assert caught.value.retry_after == 0.25
 
 
@@ -84,7 +93,10 @@ async def test_when_it_leaves_it_says_so_and_goes_on_with_its_work(
     servicer.leave()
     with pytest.raises(UnavailableError, match="leaving"):
         await node.info(Deadline.after(10))
-    assert len((await node.retrieve(QUESTION, RetrievalDepth(3), Deadline.after(10))).hits) == 2
+    assert (
+        len((await node.retrieve(QUESTION, RetrievalDepth(passages=3), Deadline.after(10))).hits)
+        == 2
+    )
 
 
 async def test_a_front_hands_on_whose_question_it_is(
@@ -94,9 +106,9 @@ async def test_a_front_hands_on_whose_question_it_is(
     servicer.serve(searcher)
     for client in ("", "tenant-7"):
         asked, deadline = replace(QUESTION, client=client), Deadline.after(10)
-        found = await node.retrieve(asked, RetrievalDepth(1), deadline)
+        found = await node.retrieve(asked, RetrievalDepth(passages=1), deadline)
         await node.read(asked, found.hits, 10, deadline)
-        await node.search(asked, RetrievalDepth(1), 10, deadline)
+        await node.search(asked, RetrievalDepth(passages=1), 10, deadline)
     assert searcher.clients == [""] * 4 + ["tenant-7"] * 4
 
 
@@ -107,11 +119,15 @@ async def test_a_filter_travels_to_the_shard_and_is_refused_where_it_is_none(
     servicer.serve(searcher)
     longest = " or ".join(['"a" in (900000000000000, 1)'] * 100)
     for where in ("", "year > 2010", longest):
-        await node.retrieve(QUESTION, RetrievalDepth(1, where=where), Deadline.after(10))
-        await node.search(QUESTION, RetrievalDepth(1, where=where), 10, Deadline.after(10))
+        await node.retrieve(QUESTION, RetrievalDepth(passages=1, where=where), Deadline.after(10))
+        await node.search(QUESTION, RetrievalDepth(passages=1, where=where), 10, Deadline.after(10))
         assert [depth.where for depth in searcher.depths[-2:]] == [where, where]
     for where in ("year >", " ", "x" * 10_000):
         with pytest.raises(WinnowError, match="filter: "):
-            await node.retrieve(QUESTION, RetrievalDepth(1, where=where), Deadline.after(10))
+            await node.retrieve(
+                QUESTION, RetrievalDepth(passages=1, where=where), Deadline.after(10)
+            )
         with pytest.raises(WinnowError, match="filter: "):
-            await node.search(QUESTION, RetrievalDepth(1, where=where), 10, Deadline.after(10))
+            await node.search(
+                QUESTION, RetrievalDepth(passages=1, where=where), 10, Deadline.after(10)
+            )

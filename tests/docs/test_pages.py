@@ -101,7 +101,7 @@ def serve(house: House) -> "subprocess.Popen[bytes]":
 
 async def serving(address: str) -> bool:
     async with AnswerClient(address) as client:
-        return await client.serving()
+        return await client.available()
 
 
 class Reader:

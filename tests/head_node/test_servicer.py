@@ -45,9 +45,9 @@ class Fake:
             raise
         span = TokenSpan("x", 0, len(states) - 2, 0.5)
         return [
-            Applied(head, 0, failure=ArtefactError("damaged"))
+            Applied(head=head, version=0, failure=ArtefactError("damaged"))
             if head == "broken"
-            else Applied(head, 7, TokenPrediction((span,)))
+            else Applied(head=head, version=7, prediction=TokenPrediction((span,)))
             for head in head_ids
         ]
 

@@ -134,7 +134,17 @@ class Scripted:
 
     def read_all(self, work: Sequence[tuple[str, Passage, float]], what: str) -> list[Reading]:
         return [
-            Reading(Stored("", "", p.title), 0, len(p.title), 0, len(p.text), 1, distance, 0, 0)
+            Reading(
+                passage=Stored("", "", p.title),
+                start=0,
+                end=len(p.title),
+                score=0,
+                relevance=len(p.text),
+                span_score=1,
+                distance=distance,
+                hybrid_distance=0,
+                words=0,
+            )
             for _, p, distance in work
         ]
 

@@ -148,7 +148,16 @@ class Finding:
         start = passage.text.find(self._phrase) if passage.title in self._articles else -1
         end = start + len(self._phrase) if start >= 0 else 0
         stored = Stored("", passage.title, passage.text)
-        return Reading(stored, max(start, 0), end, 0, 0, 0, 0, 0)
+        return Reading(
+            passage=stored,
+            start=max(start, 0),
+            end=end,
+            score=0,
+            relevance=0,
+            span_score=0,
+            distance=0,
+            hybrid_distance=0,
+        )
 
 
 def mined(

@@ -30,7 +30,16 @@ def confidences(candidates: Candidates, fitted: Confidence) -> tuple[list[float]
         best = np.where(kept, candidates.features[..., 0], -np.inf).argmax(1)
         for row, place in enumerate(best):
             relevance, span, distance = candidates.features[row, place].tolist()
-            read = Reading(Passage("", "", "x"), 0, 1, 0.0, relevance, span, distance, 0.0)
+            read = Reading(
+                passage=Passage("", "", "x"),
+                start=0,
+                end=1,
+                score=0.0,
+                relevance=relevance,
+                span_score=span,
+                distance=distance,
+                hybrid_distance=0.0,
+            )
             said.append(fitted.of(read))
             right.append(bool(candidates.right[row, place]))
     return said, right
@@ -63,7 +72,16 @@ def test_a_question_all_of_whose_passages_bear_the_answer_counts_once() -> None:
 def test_in_a_smaller_index_the_same_answer_is_likelier_right() -> None:
     candidates = found(passages=20)
     small, large = (fit_confidence(candidates, SCORE, 5, share) for share in (0.05, 1.0))
-    read = Reading(Passage("", "", "x"), 0, 1, 0.0, 2.0, 0.0, 0.0, 0.0)
+    read = Reading(
+        passage=Passage("", "", "x"),
+        start=0,
+        end=1,
+        score=0.0,
+        relevance=2.0,
+        span_score=0.0,
+        distance=0.0,
+        hybrid_distance=0.0,
+    )
     assert small.of(read) > large.of(read)
 
 

@@ -53,7 +53,9 @@ def read(bundle: Bundle) -> Reading:
     )
     question = tokenizer.tokenise(QUESTION).ids
     reader = open_reader(bundle, tokenizer.special, EXACT)
-    return reader.read(question, stored, Hit(0, "", 0.5, 0.5), 10)
+    return reader.read(
+        question, stored, Hit(row=0, passage_id="", distance=0.5, hybrid_distance=0.5), 10
+    )
 
 
 def best(start: NDArray[np.float32], end: NDArray[np.float32]) -> tuple[float, int, int]:
@@ -123,7 +125,10 @@ def test_an_index_of_dpr_finds_passages_by_inner_product(
             products[name] = float(pooled @ wanted)
     vector = open_question_encoder(dpr_bundle, tokenizer.special).question(question)
     shard = open_shard(tmp_path / "index" / shard_name(0, 1), ef=100)
-    encoded, depth = EncodedQuestion("", (), vector, ""), RetrievalDepth(len(PASSAGES))
+    encoded, depth = (
+        EncodedQuestion(text="", token_ids=(), vector=vector, bundle_fingerprint=""),
+        RetrievalDepth(passages=len(PASSAGES)),
+    )
     hits = retrieve(view_of(shard), encoded, depth, 0.0).hits
     in_order = [products[hit.passage_id] for hit in hits]
     assert len(in_order) == len(PASSAGES)

@@ -36,7 +36,16 @@ class Scripted:
 
     def read_all(self, work: Sequence[tuple[str, Passage, float]], what: str) -> list[Reading]:
         return [
-            Reading(Stored("", "", p.text), 0, p.text.index(" "), len(p.text), 0, 0, 0, 0)
+            Reading(
+                passage=Stored("", "", p.text),
+                start=0,
+                end=p.text.index(" "),
+                score=len(p.text),
+                relevance=0,
+                span_score=0,
+                distance=0,
+                hybrid_distance=0,
+            )
             for _, p, _ in work
         ]
 
@@ -78,7 +87,19 @@ class Pointing(Scripted):
 
     def read_all(self, work: Sequence[tuple[str, Passage, float]], what: str) -> list[Reading]:
         places = [(p, p.text.rindex("Bo")) for _, p, _ in work]
-        return [Reading(Stored("", "", p.text), n, n + 2, 0, 0, 0, 0, 0) for p, n in places]
+        return [
+            Reading(
+                passage=Stored("", "", p.text),
+                start=n,
+                end=n + 2,
+                score=0,
+                relevance=0,
+                span_score=0,
+                distance=0,
+                hybrid_distance=0,
+            )
+            for p, n in places
+        ]
 
 
 def test_an_answer_that_stands_twice_is_learnt_where_the_reader_finds_it() -> None:

@@ -163,7 +163,7 @@ async def test_a_feeder_is_not_told_what_a_node_says(fault: Fault, bundle: Bundl
         failed = await raised(writer.write([Write("a", 1)], Deadline.after(30)))
     for shard in front.shards:
         shard.fails = failed
-    passages = [FedPassage(f"p{number}", "", "A river.") for number in range(4)]
+    passages = [FedPassage(id=f"p{number}", title="", text="A river.") for number in range(4)]
     error = await raised(front.core.put(passages, Deadline.after(0.5)))
     front.close()
     for scopes in STRANGERS:
@@ -186,7 +186,7 @@ async def test_nobody_is_told_what_an_encoder_or_a_head_server_says(fault: Fault
         states = np.zeros((2, 2), np.float16)
         heads = RemoteHeads(channel, ADDRESS, DIGEST)
         failure = await raised(heads.call(states, ["intent"], Deadline.after(30)))
-    prediction = HeadPrediction("intent", failure=failure)
+    prediction = HeadPrediction(head_id="intent", failure=failure)
     for scopes in STRANGERS:
         with called_by(*scopes):
             assert not SECRET.search(told(error))

@@ -20,7 +20,12 @@ from winnow.stateless.cluster.sequences import PATIENCE
 from winnow.stateless.policy.progress import SETTLED
 
 BUILT = {"a": (1, 2), "b": (2, 3), "c": (9,)}
-ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
+ASKED = EncodedQuestion(
+    text="who",
+    token_ids=(1,),
+    vector=np.array([1, 0], dtype=np.float32),
+    bundle_fingerprint=FINGERPRINT,
+)
 SOON = Deadline.after(86_400)  # counted from the import: beyond the last test
 LATE_AT_ONCE = HedgeSettings(least_samples=1, shortest_delay=0.0, budget=1.0, reserve=0)
 
@@ -214,7 +219,7 @@ async def test_what_one_replica_found_is_read_on_another_with_other_rows() -> No
     x.merge()
     shard = LiveFront(x, y).cluster.searchers[0]
     for finds, reads in ((x, y), (y, x)):
-        hits = (await finds.retrieve(ASKED, RetrievalDepth(3), SOON)).hits
+        hits = (await finds.retrieve(ASKED, RetrievalDepth(passages=3), SOON)).hits
         finds.fails = UnavailableError("connection refused")
         for _ in range(5):
             read = await shard.read(ASKED, hits, 10, SOON)

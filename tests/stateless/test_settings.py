@@ -137,4 +137,4 @@ def test_reading_stops_early_by_default_and_no_question_fails_for_it(
         retriever=retriever,
     )
     can = scope is ReadScope.GLOBAL and retriever is Retriever.HYBRID
-    assert validate(AnswerRequest("Who?"), defaults).max_loss == (0.3 if can else 0)
+    assert validate(AnswerRequest(question="Who?"), defaults).max_loss == (0.3 if can else 0)

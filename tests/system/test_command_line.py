@@ -92,7 +92,7 @@ class Up:
             code = self.process.poll()
             assert code is None, f"it ended with {code}: {self.process.communicate()[1]}"
             async with AnswerClient(self.address) as client:
-                return await client.serving()
+                return await client.available()
 
         until(lambda: asyncio.run(serving()), 120)
         return children(self.process.pid)

@@ -71,8 +71,18 @@ class Answering:
         self, admitted: Admitted, tokens: TokenisedQuestion, deadline: Deadline
     ) -> Answered:
         question = admitted.question
-        work = (admitted.asked, admitted.granted, 0, 0)
-        return Answered((), False, Coverage(()), Timings(), *work, question.read_scope, False)
+        return Answered(
+            answers=(),
+            has_answer=False,
+            coverage=Coverage(()),
+            timings=Timings(),
+            passages_asked=admitted.asked,
+            passages_granted=admitted.granted,
+            passages_read=0,
+            passages_needed=0,
+            read_scope=question.read_scope,
+            question_truncated=False,
+        )
 
 
 class Served:
@@ -119,7 +129,11 @@ async def start_front(stack: contextlib.AsyncExitStack) -> str:
     )
     core = AnswerCore(defaults, admission, FrontMetrics(REGISTRY))
     core.serve(Answering())  # type: ignore[arg-type]
-    server = Server([SERVICE, HEAD_SERVICE], CallInterceptor(RpcMetrics(REGISTRY)), LARGEST)
+    server = Server(
+        services=[SERVICE, HEAD_SERVICE],
+        boundary=CallInterceptor(RpcMetrics(REGISTRY)),
+        largest=LARGEST,
+    )
     servicer = AnswerServicer(core, 2.0)
     servicer.add_to(server.grpc)
     heads = HeadServicer(predict_core(), 2.0)

@@ -67,7 +67,7 @@ class Zeros:
         self, states: States, head_ids: Sequence[str], deadline: Deadline, client: str = ""
     ) -> list[Applied]:
         assert np.isfinite(states).all()
-        return [Applied(head, 1, TokenPrediction(())) for head in head_ids]
+        return [Applied(head=head, version=1, prediction=TokenPrediction(())) for head in head_ids]
 
     async def warm_up(self, longest: int) -> None: ...
 

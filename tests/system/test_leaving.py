@@ -31,7 +31,12 @@ from winnow.stateless.replicas.replicated import ReplicatedSearcher
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import shard_pb2_grpc
 
-ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
+ASKED = EncodedQuestion(
+    text="who",
+    token_ids=(1,),
+    vector=np.array([1, 0], dtype=np.float32),
+    bundle_fingerprint=FINGERPRINT,
+)
 LONG = 30.0
 
 
@@ -48,7 +53,8 @@ class Replica:
         self.fake = FakeSearcher([reading(self.name)])
         self.servicer.serve(self.fake)
         self.server = Server(
-            [SERVICE], CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
+            services=[SERVICE],
+            boundary=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True),
         )
         shard_pb2_grpc.add_ShardServiceServicer_to_server(self.servicer, self.server.grpc)
 
@@ -111,7 +117,7 @@ class Front:
         found = (
             await self.served[0]
             .searchers[0]
-            .retrieve(ASKED, RetrievalDepth(1), Deadline.after(LONG))
+            .retrieve(ASKED, RetrievalDepth(passages=1), Deadline.after(LONG))
         )
         return found.hits[0].passage_id
 

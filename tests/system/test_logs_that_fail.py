@@ -81,7 +81,7 @@ class Front:
         """Asks one after the other; how many were answered."""
         asked = answer_pb2.AnswerRequest(question="Who found penicillin?", passages_to_read=1)
         async with AnswerClient(self.address) as client:
-            while not await client.serving():
+            while not await client.available():
                 assert self.process.poll() is None
             replies = [await client.ask(asked, PATIENCE) for _ in range(calls)]
         return sum(bool(reply.answers) for reply in replies)

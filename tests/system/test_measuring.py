@@ -29,7 +29,9 @@ class Front(answer_pb2_grpc.AnswerServiceServicer):
     """Says Ada to every question that is not too long, unless it is full."""
 
     def __init__(self) -> None:
-        self.server = Server([SERVICE], CallInterceptor(RpcMetrics(CollectorRegistry())))
+        self.server = Server(
+            services=[SERVICE], boundary=CallInterceptor(RpcMetrics(CollectorRegistry()))
+        )
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(self, self.server.grpc)
         self.address = "127.0.0.1:1"
         self.asked = 0

@@ -67,7 +67,9 @@ class Node:
     async def ask(self, place: int) -> None:
         """Asks in two calls, as a front does, and expects the right answer."""
         question, expected = self.questions[place % len(self.questions)]
-        found = await self.searcher.retrieve(question, RetrievalDepth(3), Deadline.after(30))
+        found = await self.searcher.retrieve(
+            question, RetrievalDepth(passages=3), Deadline.after(30)
+        )
         await turn()  # let a swap come in between
         read = await self.searcher.read(question, found.hits[:3], 10, Deadline.after(30))
         assert len(read.readings) == 3
@@ -101,7 +103,9 @@ class Node:
     async def found(self) -> set[str]:
         """The ids of all passages that were put."""
         question = self.questions[0][0]
-        found = await self.searcher.retrieve(question, RetrievalDepth(DEPTH), Deadline.after(30))
+        found = await self.searcher.retrieve(
+            question, RetrievalDepth(passages=DEPTH), Deadline.after(30)
+        )
         return {hit.passage_id for hit in found.hits if hit.passage_id.startswith("fed")}
 
 
@@ -116,7 +120,14 @@ async def node(bundle: Bundle, indexes: dict[int, Path], tmp_path: Path) -> Asyn
     for text, answer in QUESTIONS:
         ids = tokenizer.tokenise(text).ids
         vector = encoder.question(ids)
-        questions.append((EncodedQuestion(text, tuple(ids), vector, fingerprint), answer))
+        questions.append(
+            (
+                EncodedQuestion(
+                    text=text, token_ids=tuple(ids), vector=vector, bundle_fingerprint=fingerprint
+                ),
+                answer,
+            )
+        )
     address = f"127.0.0.1:{port}"
     with Processes() as processes:
         arguments = ["node", "--shard", str(shard), "--listen", address, "--bundle"]

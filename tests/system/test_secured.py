@@ -24,8 +24,8 @@ from winnow.bundle import default_bundle
 from winnow.cli.keys.changing import add, remove
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.client import Client, Credentials, Outcome, PassageFields
-from winnow.client.access import Access
 from winnow.client.channels import open_channel
+from winnow.client.credentials import Access
 from winnow.errors import PermissionDeniedError, UnauthenticatedError, UnavailableError
 from winnow.keys.key import Scope
 from winnow.security.metrics import expiries

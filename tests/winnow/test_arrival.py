@@ -42,7 +42,7 @@ class Servicer(answer_pb2_grpc.AnswerServiceServicer):
 @pytest.fixture
 async def port() -> AsyncIterator[int]:
     boundary = CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
-    server = Server([SERVICE], boundary, streams=128)
+    server = Server(services=[SERVICE], boundary=boundary, streams=128)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), server.grpc)
     yield await server.start("127.0.0.1:0")
     await server.drain(0)
@@ -71,7 +71,9 @@ async def test_a_call_that_is_refused_at_the_door_is_answered_without_its_messag
         return OverloadedError("no room") if refused else None
 
     registry = CollectorRegistry()
-    server = Server([SERVICE], CallInterceptor(RpcMetrics(registry), quiet=True), door=door)
+    server = Server(
+        services=[SERVICE], boundary=CallInterceptor(RpcMetrics(registry), quiet=True), door=door
+    )
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), server.grpc)
     port = await server.start("127.0.0.1:0")
     peer = await http2.Peer.connect(port)
@@ -113,7 +115,9 @@ async def test_halves_of_messages_take_little_memory(port: int, method: str, siz
 @pytest.mark.parametrize("method", [ANSWER, CHECK, WATCH, REFLECT])
 async def test_of_too_many_halves_of_messages_the_oldest_gives_way(method: str) -> None:
     server = Server(
-        [SERVICE], CallInterceptor(RpcMetrics(CollectorRegistry())), largest=4 * KIB * KIB
+        services=[SERVICE],
+        boundary=CallInterceptor(RpcMetrics(CollectorRegistry())),
+        largest=4 * KIB * KIB,
     )
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), server.grpc)
     port = await server.start("127.0.0.1:0")
@@ -155,7 +159,9 @@ async def test_a_message_that_is_larger_than_a_question_can_be_is_refused(port: 
 
 
 async def test_headers_without_an_end_are_not_read_for_ever() -> None:
-    server = Server([SERVICE], CallInterceptor(RpcMetrics(CollectorRegistry())), idle=1.0)
+    server = Server(
+        services=[SERVICE], boundary=CallInterceptor(RpcMetrics(CollectorRegistry())), idle=1.0
+    )
     peer = await http2.Peer.connect(await server.start("127.0.0.1:0"))
     await peer.send(http2.call(ANSWER, flags=0))
     closed = asyncio.create_task(peer.closed())
@@ -193,7 +199,9 @@ async def test_a_client_with_more_calls_than_a_connection_may_have_waits_on_its_
             return answer_pb2.AnswerResponse(has_answer=True)
 
     servicer = Slow()
-    server = Server([SERVICE], CallInterceptor(RpcMetrics(CollectorRegistry())), streams=5)
+    server = Server(
+        services=[SERVICE], boundary=CallInterceptor(RpcMetrics(CollectorRegistry())), streams=5
+    )
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
     port = await server.start("127.0.0.1:0")
     options = (("grpc.use_local_subchannel_pool", 1),)

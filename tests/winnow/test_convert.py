@@ -30,14 +30,14 @@ words = st.text(st.characters(codec="utf-8"), max_size=20)
 single = st.floats(width=32, allow_nan=False)
 readings = st.builds(
     Reading,
-    st.builds(Passage, words, words, words, words),
-    st.integers(0, 1000),
-    st.integers(0, 1000),
-    st.floats(allow_nan=False),
-    single,
-    single,
-    single,
-    single,
+    passage=st.builds(Passage, words, words, words, words),
+    start=st.integers(0, 1000),
+    end=st.integers(0, 1000),
+    score=st.floats(allow_nan=False),
+    relevance=single,
+    span_score=single,
+    distance=single,
+    hybrid_distance=single,
 )
 
 
@@ -49,7 +49,17 @@ def test_readings_survive_the_journey(found: list[Reading]) -> None:
 
 
 def test_what_a_node_says_of_its_time_survives_the_journey() -> None:
-    reading = Reading(Passage("a", "", "b"), 0, 1, 0, 0, 0, 0, 0, span=Interval(0.25, 0.5))
+    reading = Reading(
+        passage=Passage("a", "", "b"),
+        start=0,
+        end=1,
+        score=0,
+        relevance=0,
+        span_score=0,
+        distance=0,
+        hybrid_distance=0,
+        span=Interval(0.25, 0.5),
+    )
     spent = ShardTimings(retrieve=0.125)
     read = Read((reading,), spent, retrieved=Interval(0.0625, 0.125), passages=0)
     back = shard.search_of_message(shard.search_to_message(read))
@@ -68,7 +78,15 @@ def test_the_log_that_a_reply_counts_in_survives_the_journey() -> None:
 
 @given(
     st.lists(
-        st.builds(Hit, st.integers(0, 2**40), words, single, single, st.just("rows")), max_size=5
+        st.builds(
+            Hit,
+            row=st.integers(0, 2**40),
+            passage_id=words,
+            distance=single,
+            hybrid_distance=single,
+            generation=st.just("rows"),
+        ),
+        max_size=5,
     ),
     st.lists(single, max_size=9),
 )
@@ -81,7 +99,7 @@ def test_hits_survive_the_journey(hits: list[Hit], near: list[float]) -> None:
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=9))
 def test_vectors_travel_bit_for_bit(values: list[float]) -> None:
     vector = np.array(values, dtype=np.float32)
-    question = EncodedQuestion("q", (1, 2), vector, "f")
+    question = EncodedQuestion(text="q", token_ids=(1, 2), vector=vector, bundle_fingerprint="f")
     back = shard.question_of_message(shard.question_to_message(question))
     assert back.vector.tobytes() == vector.tobytes()
     assert (back.text, back.token_ids, back.bundle_fingerprint) == ("q", (1, 2), "f")
@@ -95,14 +113,35 @@ def test_a_vector_that_is_none_is_a_field_violation(data: bytes) -> None:
 
 def test_shard_info_survives_the_journey() -> None:
     info = ShardInfo(
-        1, 3, "index", 42, 384, "bundle", "print", "rows", 120, 9, "log", ("lang",), 0.0125, 7
+        shard=1,
+        shards=3,
+        index_id="index",
+        passages=42,
+        dimension=384,
+        bundle_name="bundle",
+        bundle_fingerprint="print",
+        generation="rows",
+        index_passages=120,
+        sequence=9,
+        log_id="log",
+        fields=("lang",),
+        seconds_per_read=0.0125,
+        reads_in_hand=7,
     )
     back = shard.info_of_message(shard.info_to_message(info))
     assert astuple(back) == astuple(info)
 
 
 def test_a_shard_that_is_busier_is_the_same_shard() -> None:
-    info = ShardInfo(1, 3, "index", 42, 384, "bundle", "print")
+    info = ShardInfo(
+        shard=1,
+        shards=3,
+        index_id="index",
+        passages=42,
+        dimension=384,
+        bundle_name="bundle",
+        bundle_fingerprint="print",
+    )
     assert replace(info, seconds_per_read=0.5, reads_in_hand=9) == info
     assert replace(info, generation="other") != info
 
@@ -122,13 +161,13 @@ def test_the_choices_of_a_request_survive_the_journey(
         retriever=answer.retriever_message(retriever),
         read_scope=answer.read_scope_message(scope),
     )
-    expected = AnswerRequest("Who?", retriever=retriever, read_scope=scope)
+    expected = AnswerRequest(question="Who?", retriever=retriever, read_scope=scope)
     assert answer.request_of_message(message) == expected
 
 
 def test_what_a_request_gives_is_told_from_what_it_leaves_out() -> None:
     bare = answer_pb2.AnswerRequest()
-    assert answer.request_of_message(bare) == AnswerRequest("")
+    assert answer.request_of_message(bare) == AnswerRequest(question="")
     zeros = answer_pb2.AnswerRequest(
         passages_to_read=0,
         answers=0,
@@ -139,7 +178,19 @@ def test_what_a_request_gives_is_told_from_what_it_leaves_out() -> None:
         min_wait_factor=0,
         max_wait_factor=0,
     )
-    expected = AnswerRequest("", 0, 0, None, None, 0, 0.0, PartialResults.FORBID, 0.0, 0.0, 0.0)
+    expected = AnswerRequest(
+        question="",
+        passages_to_read=0,
+        answers=0,
+        read_scope=None,
+        retriever=None,
+        max_answer_tokens=0,
+        max_loss=0.0,
+        partial_results=PartialResults.FORBID,
+        min_coverage=0.0,
+        min_wait_factor=0.0,
+        max_wait_factor=0.0,
+    )
     assert answer.request_of_message(zeros) == expected
     assert answer.request_of_message(answer_pb2.AnswerRequest(fresh=True)).fresh
 
@@ -156,7 +207,7 @@ def test_positions_in_logs_survive_the_journey_and_name_their_shards() -> None:
 
 @pytest.mark.parametrize("sequence", [None, 0, 7])
 def test_the_last_write_that_a_shard_knew_of_is_told_from_none(sequence: int | None) -> None:
-    part = ShardCoverage(0, 10, ShardStatus.SEARCHED, sequence=sequence)
+    part = ShardCoverage(shard=0, passages=10, status=ShardStatus.SEARCHED, sequence=sequence)
     sent = answer._shard_coverage_to_message(part)
     assert (sent.sequence if sent.HasField("sequence") else None) == sequence
 
@@ -181,7 +232,14 @@ def test_every_unknown_choice_is_a_field_violation() -> None:
 @pytest.mark.parametrize("outcome", list(CallOutcome))
 def test_callers_are_told_every_call_in_milliseconds(kind: CallKind, outcome: CallOutcome) -> None:
     reads = (ReadTime("a", Interval(0.5, 0.25)),)
-    call = ShardCall(0, kind, outcome, Interval(0.125, 2.0), Interval(0.25, 0.0625), reads)
+    call = ShardCall(
+        shard=0,
+        kind=kind,
+        outcome=outcome,
+        span=Interval(0.125, 2.0),
+        retrieved=Interval(0.25, 0.0625),
+        reads=reads,
+    )
     sent = answer._timings_to_message(Timings(merge_start=3.0, calls=(call,)))
     told = sent.calls[0]
     assert (sent.merge_start_ms, told.HasField("shard"), told.shard) == (3000, True, 0)

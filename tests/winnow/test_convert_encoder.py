@@ -74,7 +74,9 @@ def test_an_encoding_survives_the_journey(kind: StatesFormat) -> None:
 
 
 def test_what_an_encoder_says_of_itself_survives_the_journey() -> None:
-    info = EncoderInfo("bundle", "print", 384, 312, 62)
+    info = EncoderInfo(
+        bundle="bundle", fingerprint="print", dimension=384, width=312, max_tokens=62
+    )
     assert astuple(convert.info_of_message(convert.info_to_message(info))) == astuple(info)
 
 

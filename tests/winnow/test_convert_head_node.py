@@ -38,7 +38,16 @@ spans = st.builds(TokenSpan, words, st.integers(0, 60), st.integers(0, 60), scor
 predictions = sequences | st.builds(TokenPrediction, st.lists(spans, max_size=3).map(tuple))
 
 
-@given(st.builds(Applied, words, st.integers(1, 2**31), predictions, st.none(), words))
+@given(
+    st.builds(
+        Applied,
+        head=words,
+        version=st.integers(1, 2**31),
+        prediction=predictions,
+        failure=st.none(),
+        moved_to=words,
+    )
+)
 def test_predictions_survive_the_journey(applied: Applied) -> None:
     sent = convert.applied_to_message(applied).SerializeToString()
     assert convert.applied_of_message(head_node_pb2.AppliedHead.FromString(sent)) == applied
@@ -56,7 +65,9 @@ def test_predictions_survive_the_journey(applied: Applied) -> None:
     ],
 )
 def test_failures_survive_the_journey(error: WinnowError, kind: type[WinnowError]) -> None:
-    back = convert.applied_of_message(convert.applied_to_message(Applied("x", 0, failure=error)))
+    back = convert.applied_of_message(
+        convert.applied_to_message(Applied(head="x", version=0, failure=error))
+    )
     assert (back.head, back.version, back.prediction) == ("x", 0, None)
     assert type(back.failure) is kind
     assert str(back.failure) == str(error)
@@ -64,7 +75,9 @@ def test_failures_survive_the_journey(error: WinnowError, kind: type[WinnowError
 
 def test_what_a_head_server_says_of_its_store_is_not_for_callers() -> None:
     lost = UnavailableError("head store /secret/heads cannot be used: no route")
-    back = convert.applied_of_message(convert.applied_to_message(Applied("x", 0, failure=lost)))
+    back = convert.applied_of_message(
+        convert.applied_to_message(Applied(head="x", version=0, failure=lost))
+    )
     assert back.failure is not None
     assert message_of(back.failure) == "a node could not be reached, or is not ready: try again"
 

@@ -59,7 +59,7 @@ def test_what_became_of_writes_survives_the_way() -> None:
 
 def test_counts_survive_the_way() -> None:
     ids, by = np.array([3, 2**32 - 1], np.uint32), np.array([-5, 2**31 - 1], np.int32)
-    changes = WordChanges(17, ids, by, -2, -30)
+    changes = WordChanges(sequence=17, ids=ids, by=by, passages=-2, tokens=-30)
     built = WordCounts(np.array([0, 2**32 - 1], np.uint32), 70, 9)
     message = convert.counts_to_message(changes, built)
     found = convert.changes_of_message(message)

@@ -7,7 +7,10 @@ from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 
 parts = st.lists(
     st.builds(
-        ShardCoverage, st.integers(0, 9), st.integers(0, 10**9), st.sampled_from(ShardStatus)
+        ShardCoverage,
+        shard=st.integers(0, 9),
+        passages=st.integers(0, 10**9),
+        status=st.sampled_from(ShardStatus),
     ),
     max_size=8,
     unique_by=lambda part: part.shard,

@@ -12,7 +12,7 @@ def found(text: str, *spans: Labelled) -> list[tuple[str, str]]:
 
 def test_a_span_is_grown_to_whole_words_with_its_label_and_score() -> None:
     assert in_whole_words("to Frooming now", [(4, 6, "place", 0.5)]) == (
-        Entity("place", "Frooming", 3, 11, 0.5),
+        Entity(label="place", text="Frooming", start=3, end=11, score=0.5),
     )
 
 

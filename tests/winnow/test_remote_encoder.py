@@ -257,7 +257,9 @@ async def test_a_text_is_encoded_alike_here_and_there(bundle: Bundle) -> None:
     tokenizer = Tokenizer(bundle.tokenizer)
     local = LocalTextEncoder(open_question_encoder(bundle, tokenizer.special, states=True), 1)
     manifest = bundle.manifest
-    info = EncoderInfo("b", manifest.states_fingerprint, 384, 384, 62)
+    info = EncoderInfo(
+        bundle="b", fingerprint=manifest.states_fingerprint, dimension=384, width=384, max_tokens=62
+    )
     ids = [7, 8, 99]
     try:
         async with (

@@ -64,7 +64,7 @@ class House:
         self.registry = CollectorRegistry()
         self.servicer = Servicer()  # type: ignore[abstract]  # the others are not called
         boundary = CallInterceptor(RpcMetrics(self.registry), quiet=True)
-        self.server = Server([SERVICE], boundary, **options)
+        self.server = Server(services=[SERVICE], boundary=boundary, **options)
         feed_pb2_grpc.add_FeedServiceServicer_to_server(self.servicer, self.server.grpc)
         self.port = 0
 

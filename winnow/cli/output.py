@@ -14,7 +14,7 @@ from rich import box
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from winnow.client.plain import plain
+from winnow.client.predicting import plain
 
 MARK = "bold reverse"
 """Style of the words that are pointed out in a text."""

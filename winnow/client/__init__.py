@@ -1,11 +1,11 @@
-"""Asking, predicting, feeding from a program: plain values in and out, no protobuf messages."""
+"""Clients that ask, predict and feed: plain values in and out, no protobuf messages."""
 
 from winnow.client.aio import AsyncClient
 from winnow.client.client import Client
 from winnow.client.credentials import Credentials
 from winnow.client.feeding import PassageFields
 from winnow.client.options import Options
-from winnow.client.predictions import (
+from winnow.client.predicting import (
     HeadPrediction,
     Predictions,
     PredictTimings,
@@ -15,10 +15,13 @@ from winnow.client.replies import (
     Answer,
     Coverage,
     Passage,
+    ReadTiming,
     Reply,
+    ShardCall,
     ShardCoverage,
+    ShardTimings,
+    Timings,
 )
-from winnow.client.timings import ReadTiming, ShardCall, ShardTimings, Timings
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.prediction import Entity, LabelScore
 from winnow.domain.question import PartialResults, ReadScope, Retriever

@@ -1,14 +1,17 @@
-"""What goes along with a question, and what a failed call means to the caller."""
+"""Calls of a client: what is sent with a request, and the error that a failed call raises."""
 
 import math
 import re
 import uuid
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 
+from winnow.client.credentials import Access
 from winnow.deadline import LONGEST
 from winnow.errors import (
     DeadlineExceededError,
@@ -38,43 +41,63 @@ _HINTS = (
     ("selected ALPN", _HTTP),
     (": Socket closed", "it may expect TLS (--ca) or a certificate of yours (--cert)"),
 )
-"""What gRPC says about a connection that was made and came to nothing, and what to do."""
+"""Parts of gRPC's messages about failed connections, and what to do about each."""
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_FAILED_HOST = "Failed to connect to remote host: "
 Metadata = tuple[tuple[str, str], ...]
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[Result]):
+    """A request, the method that takes it, and the conversion of the reply."""
+
+    stub: Callable[[Any], Any]
+    """The generated stub, which is made for a channel."""
+    method: str
+    request: Any
+    result: Callable[[Any], Result]
+
+    def on(self, channel: Any) -> Any:
+        """The method on a channel."""
+        return getattr(self.stub(channel), self.method)
+
+
+class Caller:
+    """What the calls of one client have in common: its name, its credentials, its address."""
+
+    def __init__(self, address: str, access: Access, client_name: str) -> None:
+        """Raises InvalidRequestError if front nodes would not take the name of the client."""
+        self.address, self._access = address, access
+        self._name = ((client_key.KEY, client_name),) if client_name else ()
+        if client_key.of_metadata(self._name) != client_name:
+            name = quoted(client_name)
+            problem = f"{name} is not 1 to 64 letters, digits or ._:@-"
+            raise InvalidRequestError(Violation("client_name", problem))
+
+    def options(self, timeout: float, identity: Metadata) -> dict[str, Any]:
+        """The options of a call. The timeout is an hour at most, as on servers.
+
+        Raises InvalidRequestError if the timeout is NaN.
+        """
+        if math.isnan(timeout):
+            raise InvalidRequestError(Violation("timeout", "nan is no number of seconds"))
+        metadata = (*identity, *self._name, *self._access.metadata())
+        return {"timeout": min(timeout, LONGEST), "metadata": metadata}
 
 
 class Failed(Protocol):
-    """A failed call, of either kind of gRPC."""
+    """A failed call of gRPC for threads, or for an event loop."""
 
     def code(self) -> StatusCode: ...
     def details(self) -> str | None: ...
     def trailing_metadata(self) -> Any: ...
 
 
-def seconds(timeout: float) -> float:
-    """What gRPC is given as the timeout of a call: an hour at most, as servers have it. Raises
-    InvalidRequestError if it is NaN.
-    """
-    if math.isnan(timeout):
-        raise InvalidRequestError(Violation("timeout", "nan is no number of seconds"))
-    return min(timeout, LONGEST)
-
-
-def caller(name: str) -> Metadata:
-    """Metadata that tells a front node whose question it is, so that it shares fairly. Raises
-    InvalidRequestError if front nodes would not take the name.
-    """
-    sent = ((client_key.KEY, name),) if name else ()
-    if client_key.of_metadata(sent) != name:
-        raise InvalidRequestError(
-            Violation("client_name", f"{quoted(name)} is not 1 to 64 letters, digits or ._:@-")
-        )
-    return sent
-
-
 def identified(given: str | None) -> Metadata:
-    """Metadata with the request id, a new one if none is given. Raises InvalidRequestError if front
-    nodes would not take the id.
+    """Metadata with the request id, or with a new one if it is None.
+
+    Raises InvalidRequestError if front nodes would not take the id.
     """
     chosen = uuid.uuid4().hex[:16] if given is None else given
     if not _ID.fullmatch(chosen):
@@ -93,15 +116,14 @@ def failure(call: Failed, address: str, timeout: float, metadata: Metadata) -> W
 
 def _error(call: Failed, address: str, timeout: float) -> WinnowError:
     code, details, trailing = call.code(), call.details() or "", call.trailing_metadata()
-    sent = {key: value for key, value in trailing or () if key == _DETAILS}
+    sent = next((value for key, value in trailing or () if key == _DETAILS), None)
     if code is StatusCode.INVALID_ARGUMENT and (violations := _violations(sent)):
         return InvalidRequestError(*violations)
-    if code is StatusCode.UNAVAILABLE and not sent:
-        hint = next((hint for said, hint in _HINTS if said in details), _STARTS)
-        return UnavailableError(
-            f"cannot reach a front node at {address}; {hint} ({_last(details)})"
-        )
-    if code is StatusCode.DEADLINE_EXCEEDED and not sent:
+    if code is StatusCode.UNAVAILABLE and sent is None:
+        hint = next((hint for part, hint in _HINTS if part in details), _STARTS)
+        reason = details.rpartition(_FAILED_HOST)[2]  # without the addresses that were tried
+        return UnavailableError(f"cannot reach a front node at {address}; {hint} ({reason})")
+    if code is StatusCode.DEADLINE_EXCEEDED and sent is None:
         return DeadlineExceededError(f"no reply from {address} within {timeout:g} s")
     if code is StatusCode.UNIMPLEMENTED:
         return NotServedError(
@@ -111,15 +133,10 @@ def _error(call: Failed, address: str, timeout: float) -> WinnowError:
     return error_of(code, details, trailing)
 
 
-def _last(details: str) -> str:
-    """What went wrong, without what gRPC says before it of addresses that were tried."""
-    return details.rpartition("Failed to connect to remote host: ")[2]
-
-
-def _violations(sent: dict[str, bytes]) -> list[Violation]:
+def _violations(details: bytes | None) -> list[Violation]:
     found, bad = [], error_details_pb2.BadRequest()
     try:
-        for packed in status_pb2.Status.FromString(sent.get(_DETAILS, b"")).details:
+        for packed in status_pb2.Status.FromString(details or b"").details:
             if packed.Unpack(bad):
                 found += [Violation(v.field, v.description) for v in bad.field_violations]
     except DecodeError:

@@ -1,17 +1,19 @@
-"""Which channel an address gets: to one front node, or to several that share the questions.
+"""Channels of clients: to one front node, or to several that share the questions.
 
 An address is `HOST:PORT`, or a gRPC target of several front nodes: `dns:///HOST:PORT` or
-`ipv4:ADDRESS:PORT,ADDRESS:PORT`. Of those each call takes one that says it is healthy.
+`ipv4:ADDRESS:PORT,ADDRESS:PORT`. Of several, each call goes to one that reports itself healthy.
 """
 
 import json
+import threading
 
 import grpc
 import grpc.aio
 
 from winnow.address import Address
-from winnow.client.access import Access
+from winnow.client.credentials import Access
 from winnow.errors import InvalidRequestError, Violation
+from winnow.rpc.channel import OPTIONS
 from winnow.security.rotating import RotatingChannel
 
 SERVICE = "winnow.v1.AnswerService"
@@ -21,7 +23,7 @@ _Options = list[tuple[str, int | str]]
 
 
 def check_address(address: str) -> None:
-    """Raises InvalidRequestError if it is no address.
+    """Raises InvalidRequestError if `address` is neither HOST:PORT nor a gRPC target.
 
     gRPC takes port 443 where none is named, and a port modulo 65536.
     """
@@ -34,10 +36,7 @@ def check_address(address: str) -> None:
 
 
 def open_channel(address: str, access: Access | None = None) -> grpc.Channel:
-    """A channel for threads; connects when first used. Raises as `check_address` does.
-
-    `access`: the credentials that it is made with; plain text if None.
-    """
+    """A channel for threads, in plain text without `access`; connects when first used."""
     options = _options(address)
     if access is None or (credentials := access.credentials) is None:
         return grpc.insecure_channel(address, options=options)
@@ -55,26 +54,54 @@ def open_aio_channel(address: str, access: Access | None = None) -> grpc.aio.Cha
         assert credentials is not None
         return grpc.aio.secure_channel(address, credentials, options=[*options, *access.options])
 
-    return RotatingChannel(newest, lambda: access.edition)
+    return RotatingChannel(newest, lambda: access.version)
+
+
+class ThreadedChannel:
+    """The channel of a client for threads, replaced when its certificates change."""
+
+    def __init__(self, address: str, access: Access) -> None:
+        self._address, self._access = address, access
+        self._lock = threading.Lock()
+        self._version = access.version
+        self._newest = open_channel(address, access)
+        self._previous: grpc.Channel | None = None
+        """The channel of calls that began before the last change. Without calls a channel soon
+        closes its connection, so it is closed with the next change.
+        """
+
+    @property
+    def newest(self) -> grpc.Channel:
+        """The channel for new calls."""
+        if self._access.version != self._version:
+            self._renew()
+        return self._newest
+
+    def close(self) -> None:
+        """Ends all calls."""
+        with self._lock:
+            for each in filter(None, (self._newest, self._previous)):
+                each.close()
+
+    def _renew(self) -> None:
+        with self._lock:
+            if (version := self._access.version) == self._version:
+                return  # another thread was faster
+            if self._previous is not None:
+                self._previous.close()
+            self._previous = self._newest
+            self._newest = open_channel(self._address, self._access)
+            self._version = version
 
 
 def _options(address: str) -> _Options:
     check_address(address)
-    options: _Options = [
-        # a front node that was cut off is noticed within seconds, not minutes
-        ("grpc.keepalive_time_ms", 10_000),
-        ("grpc.keepalive_timeout_ms", 3_000),
-        ("grpc.keepalive_permit_without_calls", 1),
-        # one that came back is found again within a second
-        ("grpc.initial_reconnect_backoff_ms", 100),
-        ("grpc.max_reconnect_backoff_ms", 1_000),
-        ("grpc.max_receive_message_length", 16 * 1024 * 1024),
-    ]
+    options: _Options = list(OPTIONS)
     if address.startswith(_SEVERAL):
         config = {
             "loadBalancingConfig": [{"round_robin": {}}],
-            # one that is about to stop says so here first, and gets no further questions. The
-            # server as a whole: it may serve heads only
+            # the health of the server as a whole, since it may serve heads only. A front node that
+            # is about to stop reports it here first, and gets no further questions
             "healthCheckConfig": {"serviceName": ""},
         }
         options.append(("grpc.service_config", json.dumps(config)))

@@ -2,44 +2,39 @@
 
 import time
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Self, TypeVar, Unpack
 
 import grpc
-from grpc_health.v1 import health_pb2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from winnow.client.access import Access
 from winnow.client.calls import (
     DEFAULT_ADDRESS,
     DEFAULT_TIMEOUT,
+    Call,
+    Caller,
     Metadata,
-    caller,
     failure,
     identified,
-    seconds,
 )
-from winnow.client.channels import SERVICE, check_address, open_channel
-from winnow.client.connection import Connection, Stubs
-from winnow.client.credentials import Credentials
+from winnow.client.channels import SERVICE, ThreadedChannel, check_address
+from winnow.client.credentials import Access, Credentials
 from winnow.client.feeding import (
     DEFAULT_FEED_TIMEOUT,
     Ids,
     PassageFields,
-    delete_message,
-    put_message,
-    results_of,
+    delete_call,
+    put_call,
 )
-from winnow.client.options import Options, request_message
-from winnow.client.predicting import predict_message, predictions_of
-from winnow.client.predictions import Predictions
-from winnow.client.received import reply_of
+from winnow.client.options import Options, answer_call
+from winnow.client.predicting import Predictions, predict_call
 from winnow.client.replies import Reply
 from winnow.deadline import Deadline
 from winnow.domain.write import WriteResult
 from winnow.errors import UnavailableError
 
-LOOK_EVERY = 0.1
-LOOK_TIMEOUT = 1.0
+CHECK_EVERY = 0.1
+CHECK_TIMEOUT = 1.0
+Result = TypeVar("Result")
 
 
 class Client:
@@ -68,11 +63,11 @@ class Client:
         or ._:@-, or the credentials cannot be used.
 
         """
-        self.address = address
-        self._caller = caller(client_name)
         check_address(address)
-        self._access = access = Access(address, credentials)
-        self._connection = Connection(lambda: open_channel(address, access), lambda: access.edition)
+        self.address = address
+        access = Access(address, credentials)
+        self._caller = Caller(address, access, client_name)
+        self._channel = ThreadedChannel(address, access)
 
     def ask(
         self,
@@ -97,10 +92,7 @@ class Client:
         node says.
 
         """
-        request, metadata = request_message(question, options), identified(request_id)
-        return reply_of(
-            question, self._call(self._stubs.answers.Answer, request, timeout, metadata)
-        )
+        return self._run(answer_call(question, options), timeout, request_id)
 
     def predict(
         self,
@@ -128,10 +120,7 @@ class Client:
         front node says.
 
         """
-        request, metadata = predict_message(text, heads, ring), identified(request_id)
-        return predictions_of(
-            request, self._call(self._stubs.heads.Predict, request, timeout, metadata)
-        )
+        return self._run(predict_call(text, heads, ring), timeout, request_id)
 
     def put(
         self,
@@ -158,8 +147,7 @@ class Client:
         anything else that the front node says.
 
         """
-        request, metadata = put_message(passages), identified(request_id)
-        return results_of(self._call(self._stubs.feed.Put, request, timeout, metadata))
+        return self._run(put_call(passages), timeout, request_id)
 
     def delete(
         self,
@@ -181,54 +169,50 @@ class Client:
             request_id: what logs call the request; a new one if None.
 
         """
-        request, metadata = delete_message(ids, version), identified(request_id)
-        return results_of(self._call(self._stubs.feed.Delete, request, timeout, metadata))
+        return self._run(delete_call(ids, version), timeout, request_id)
 
     def available(self) -> bool:
-        """Whether a front node says that it serves."""
+        """Whether a front node reports that it serves."""
         request = health_pb2.HealthCheckRequest(service=SERVICE)
+        health = health_pb2_grpc.HealthStub(self._channel.newest)
         try:
-            reply = self._stubs.health.Check(request, timeout=LOOK_TIMEOUT)
+            reply = health.Check(request, timeout=CHECK_TIMEOUT)
         except grpc.RpcError:
             return False
         return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
 
     def wait_ready(self, timeout: float = 60.0) -> None:
-        """Waits until a front node serves. Raises UnavailableError if none did within `timeout`
-        seconds.
+        """Waits until a front node serves.
+
+        Raises UnavailableError if none did within `timeout` seconds.
         """
         deadline = Deadline.after(timeout)
         while not self.available():
             if deadline.left() <= 0:
                 raise UnavailableError(f"no front node at {self.address} serves")
-            time.sleep(LOOK_EVERY)
+            time.sleep(CHECK_EVERY)
 
     def close(self) -> None:
-        """Ends the connection; questions still asked are cancelled."""
-        self._connection.close()
+        """Closes the connection and cancels the questions in hand."""
+        self._channel.close()
 
-    def _call(self, method: Any, request: Any, timeout: float, metadata: Metadata) -> Any:
-        sent = (*metadata, *self._caller, *self._access.metadata())
-        call = method.future(request, timeout=seconds(timeout), metadata=sent)
+    def _run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
+        return call.result(self.reply(call, timeout, identified(request_id)))
+
+    def reply(self, call: Call[Result], timeout: float, identity: Metadata) -> Any:
+        """The message that a front node replies with. Raises a WinnowError if the call fails."""
+        options = self._caller.options(timeout, identity)
+        running = call.on(self._channel.newest).future(call.request, **options)
         try:
-            return call.result()
+            return running.result()
         except grpc.RpcError as error:
-            raise failure(error, self.address, timeout, metadata) from error
-        except BaseException:  # Ctrl-C: nobody waits for what shards still read
-            call.cancel()
+            raise failure(error, self.address, timeout, identity) from error
+        except BaseException:  # Ctrl-C: nobody waits for the shards any more
+            running.cancel()
             raise
-
-    @property
-    def _stubs(self) -> Stubs:
-        return self._connection.stubs
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -1,16 +1,27 @@
-"""How a client proves who it is, and whom it believes."""
+"""How a client proves its identity, which servers it trusts, and the files that say so."""
 
+import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+
+import grpc
 
 from winnow.address import Address
 from winnow.errors import InvalidRequestError, Violation
-from winnow.keys.token import is_token
+from winnow.files.watched import WatchedFiles
+from winnow.keys.token import HEADER, is_token
+from winnow.security.certificates import CertificateError, Certificates, TlsFiles
+from winnow.security.peers import channel_credentials
 
 _SEVERAL = ("dns:///", "ipv4:", "ipv6:")
+_CHECK_EVERY = 1.0
+"""Seconds between two checks of the certificate files."""
+_MOST_TOKEN_BYTES = 4_096
+_NO_TOKEN = "it holds no token"  # noqa: S105 (no password)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
     """For a front node that serves over TLS, asks for keys, or both.
 
@@ -18,13 +29,13 @@ class Credentials:
     """
 
     ca: str | Path | None = None
-    """File of the authorities that the front node's certificate may be from, in PEM."""
+    """File of the authorities that may sign the front node's certificate, in PEM."""
     cert: str | Path | None = None
-    """File of the client's own certificate, where front nodes ask for one, in PEM."""
+    """File of the client's certificate, where front nodes ask for one, in PEM."""
     key: str | Path | None = None
     """File of its private key, in PEM, without a passphrase."""
     tls: bool = False
-    """Use TLS also without `ca`: with the authorities that come with gRPC."""
+    """Use TLS even without `ca`: with the authorities that come with gRPC."""
     server_name: str = ""
     """Name that the front node's certificate must have; empty for the host of the address."""
     token_file: str | Path | None = None
@@ -33,7 +44,7 @@ class Credentials:
     """The token itself."""
 
     def __post_init__(self) -> None:
-        """Raises InvalidRequestError if it makes no sense."""
+        """Raises InvalidRequestError if the fields contradict each other."""
         if (self.cert is None) != (self.key is None):
             raise _wrong("cert", "give a certificate and its key, or none of them")
         if self.token and self.token_file is not None:
@@ -61,17 +72,90 @@ class Credentials:
             )
 
 
+class Access:
+    """The channel credentials and the token of a client, up to date. Threads may share it."""
+
+    def __init__(self, address: str, credentials: Credentials | None = None) -> None:
+        """Reads the files.
+
+        Raises InvalidRequestError if a file cannot be used, or a token would be sent in plain text.
+        """
+        self._credentials = credentials = credentials or Credentials()
+        credentials.check(address)
+        self._certificates = _certificates(credentials) if credentials.encrypted else None
+        self._checked = time.monotonic()
+        self._token_file: WatchedFiles[str] | None = None
+        if credentials.token_file is not None:
+            path = Path(credentials.token_file)
+            self._token_file = WatchedFiles([path], partial(_token, path))
+
+    @property
+    def version(self) -> int:
+        """Grows when the certificates change, and channels with it. Checks files once a second."""
+        if self._certificates is None:
+            return 0
+        if time.monotonic() - self._checked >= _CHECK_EVERY:
+            self._checked = time.monotonic()
+            self._certificates.refresh()
+        return self._certificates.version
+
+    @property
+    def credentials(self) -> grpc.ChannelCredentials | None:
+        """The credentials of a new channel; None for plain text."""
+        return channel_credentials(self._certificates) if self._certificates else None
+
+    @property
+    def options(self) -> list[tuple[str, int | str]]:
+        """The options of a new channel."""
+        name = self._credentials.server_name
+        return [("grpc.ssl_target_name_override", name)] if name else []
+
+    def metadata(self) -> tuple[tuple[str, str], ...]:
+        """The metadata of a call. A missing or damaged token file leaves the last good token."""
+        token = self._credentials.token
+        if self._token_file is not None:
+            self._token_file.refresh()
+            token = self._token_file.content
+        return ((HEADER, f"Bearer {token}"),) if token else ()
+
+
 def _stays_here(address: str) -> bool:
-    """Whether what is sent to an address stays on this machine."""
+    """Whether messages to an address stay on this machine."""
     if address.startswith("unix:"):
         return True
     for prefix in _SEVERAL:
         address = address.removeprefix(prefix)
     try:
         return all(Address.parse(each).loopback for each in address.split(","))
-    except ValueError:  # a form of gRPC's that says more than HOST:PORT
+    except ValueError:  # a gRPC target that says more than HOST:PORT
         return False
 
 
-def _wrong(name: str, what: str) -> InvalidRequestError:
-    return InvalidRequestError(Violation(name, what))
+def _wrong(name: str, problem: str) -> InvalidRequestError:
+    return InvalidRequestError(Violation(name, problem))
+
+
+def _certificates(credentials: Credentials) -> Certificates:
+    cert, key, ca = (
+        None if path is None else Path(path)
+        for path in (credentials.cert, credentials.key, credentials.ca)
+    )
+    try:
+        return Certificates(TlsFiles(cert=cert, key=key, ca=ca))
+    except CertificateError as error:
+        raise _wrong("credentials", str(error)) from error
+
+
+def _token(path: Path) -> str:
+    """The token in a file. Raises InvalidRequestError if there is none."""
+    try:
+        with path.open("rb") as file:
+            token = file.read(_MOST_TOKEN_BYTES).decode("ascii").strip()
+        if not is_token(token):
+            raise ValueError(_NO_TOKEN)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else _NO_TOKEN
+        raise _wrong(
+            "token_file", f"cannot use {path}: {why}; expected what `winnow keys new` prints"
+        ) from None  # the cause would quote the content of the file
+    return token

@@ -1,13 +1,14 @@
-"""Passages and deletions to messages of the feed service, and its messages to plain values."""
+"""Puts and deletions: the calls of the feed service, and their replies as plain values."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Required, TypedDict
 
+from winnow.client.calls import Call
 from winnow.convert import feed as convert
 from winnow.domain.write import Deletion, FedPassage, WriteResult
 from winnow.errors import InvalidRequestError, Violation
 from winnow.quoting import quoted, shortened
-from winnow.v1 import feed_pb2
+from winnow.v1 import feed_pb2, feed_pb2_grpc
 
 DEFAULT_FEED_ADDRESS = "127.0.0.1:8081"
 DEFAULT_FEED_TIMEOUT = 30.0
@@ -53,7 +54,7 @@ Ids = str | Sequence[str] | Mapping[str, int | None]
 """An id, several, or several with a version each."""
 
 
-def delete_message(ids: Ids, version: int | None = None) -> feed_pb2.DeleteRequest:
+def delete_message(ids: Ids, version: int | None) -> feed_pb2.DeleteRequest:
     """The message that deletes passages; raises as `put_message` does."""
     message, violations = feed_pb2.DeleteRequest(), []
     given = [ids] if isinstance(ids, str) else ids
@@ -69,18 +70,29 @@ def delete_message(ids: Ids, version: int | None = None) -> feed_pb2.DeleteReque
     return message
 
 
-def results_of(
+def put_call(
+    passages: PassageFields | Sequence[PassageFields],
+) -> Call[tuple[WriteResult, ...]]:
+    """The call that stores passages. Raises as `put_message` does."""
+    return Call(feed_pb2_grpc.FeedServiceStub, "Put", put_message(passages), _results)
+
+
+def delete_call(ids: Ids, version: int | None) -> Call[tuple[WriteResult, ...]]:
+    """The call that deletes passages. Raises as `put_message` does."""
+    return Call(feed_pb2_grpc.FeedServiceStub, "Delete", delete_message(ids, version), _results)
+
+
+def _results(
     message: feed_pb2.PutResponse | feed_pb2.DeleteResponse,
 ) -> tuple[WriteResult, ...]:
-    """What became of each write."""
     return convert.results_of_messages(message.results)
 
 
 def _passage(fields: PassageFields) -> FedPassage:
     return FedPassage(
-        fields.get("id", ""),
-        fields.get("title", ""),
-        fields.get("text", ""),
-        fields.get("metadata") or {},
-        fields.get("version"),
+        id=fields.get("id", ""),
+        title=fields.get("title", ""),
+        text=fields.get("text", ""),
+        metadata=fields.get("metadata") or {},
+        version=fields.get("version"),
     )

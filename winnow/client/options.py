@@ -1,15 +1,19 @@
-"""What a question may ask for, and the message it becomes."""
+"""Options of a question, and the call that asks it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, Literal, TypedDict
 
+from winnow.client.calls import Call
+from winnow.client.received import reply_of
+from winnow.client.replies import Reply
 from winnow.convert import answer as convert
 from winnow.domain.question import PartialResults, ReadScope, Retriever
 from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError, Violation
 from winnow.quoting import quoted, shortened
-from winnow.v1 import answer_pb2
+from winnow.v1 import answer_pb2, answer_pb2_grpc
 
 
 class Options(TypedDict, total=False):
@@ -18,9 +22,7 @@ class Options(TypedDict, total=False):
     passages_to_read: int | None
     """Passages to read: in all (global) or on each shard (per-shard). 1 to 100."""
     answers: int | None
-    """Answers wanted, best first, at most one per passage read: fewer if reading stops early. 1 to
-    100.
-    """
+    """Most answers to return, at most one for each passage read. 1 to 100."""
     read_scope: ReadScope | Literal["global", "per-shard"] | None
     """Read the best passages of the whole cluster, or every shard's own best."""
     retriever: Retriever | Literal["dense", "sparse", "hybrid"] | None
@@ -28,8 +30,9 @@ class Options(TypedDict, total=False):
     max_answer_tokens: int | None
     """Longest answer, in tokens of the reader's vocabulary. 1 to 64."""
     max_loss: float | None
-    """Exact match, in percent, that stopping early may lose; 0 reads every passage. 0 to 100. Needs
-    the global scope and the hybrid retriever.
+    """Accuracy budget for early stopping, in points of exact match. 0 disables it. 0 to 100.
+
+    Early stopping needs the global scope and the hybrid retriever.
     """
     partial_results: PartialResults | Literal["allow", "forbid"] | None
     """Whether an answer may come from a part of the index."""
@@ -40,17 +43,16 @@ class Options(TypedDict, total=False):
     max_wait_factor: float | None
     """The same where as many shards are missing as min_coverage allows. min_wait_factor to 1."""
     heads: Sequence[str] | None
-    """Ids of heads to apply to the question, at most 32; `Reply.heads` has what they say."""
+    """Ids of heads to apply to the question, at most 32; `Reply.heads` has the predictions."""
     fresh: bool | None
-    """Read passages even if the answer is known from before."""
+    """Read passages even if the answer is in the cache."""
     where: str | None
-    """A filter: only passages whose metadata is so may answer, such as
-    'year >= 2010 and lang = "en"'. At most 1000 characters.
+    """A filter on the metadata of passages, such as 'year >= 2010 and lang = "en"'.
+
+    Only passages that match may answer. At most 1000 characters.
     """
     after: Sequence[Position] | None
-    """Writes that the answer must know of: the positions that `put` and `delete` gave, at most one
-    for each shard.
-    """
+    """Positions, from `put` and `delete`, of writes that the answer must see; one a shard."""
 
 
 _ENUMS: Mapping[str, Callable[[Any], int]] = {
@@ -63,7 +65,7 @@ _ENUMS: Mapping[str, Callable[[Any], int]] = {
 
 
 _NAMES = {"where": "filter"}
-"""Options that the message calls by another name."""
+"""Options that have another name in the message."""
 
 
 def request_message(question: str, options: Options) -> answer_pb2.AnswerRequest:
@@ -86,6 +88,12 @@ def request_message(question: str, options: Options) -> answer_pb2.AnswerRequest
     if violations:
         raise InvalidRequestError(*violations)
     return message
+
+
+def answer_call(question: str, options: Options) -> Call[Reply]:
+    """The call that asks a question. Raises as `request_message` does."""
+    request = request_message(question, options)
+    return Call(answer_pb2_grpc.AnswerServiceStub, "Answer", request, partial(reply_of, question))
 
 
 def _set(message: answer_pb2.AnswerRequest, name: str, value: Any) -> None:

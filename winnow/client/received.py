@@ -1,4 +1,6 @@
-"""Messages of the answer service to plain values."""
+"""Replies of the answer service: messages to plain values."""
+
+from collections.abc import Iterable
 
 from google.protobuf import json_format
 
@@ -7,54 +9,39 @@ from winnow.client.replies import (
     Answer,
     Coverage,
     Passage,
+    ReadTiming,
     Reply,
+    ShardCall,
     ShardCoverage,
+    ShardTimings,
+    Timings,
 )
-from winnow.client.timed import timings_of
 from winnow.convert import answer as convert
+from winnow.convert.by_name import value_of_message
 from winnow.domain.coverage import ShardStatus
+from winnow.domain.shard_call import CallKind, CallOutcome
 from winnow.v1 import answer_pb2
 
 
 def reply_of(question: str, message: answer_pb2.AnswerResponse) -> Reply:
     """The reply to `question`."""
-    return Reply(
+    return value_of_message(
+        Reply,
+        message,
         question=question,
-        has_answer=message.has_answer,
         answers=tuple(map(_answer, message.answers)),
         coverage=_coverage(message.coverage),
-        timings=timings_of(message.timings),
-        passages_read=message.passages_read,
-        passages_asked=message.passages_asked,
-        passages_granted=message.passages_granted,
+        timings=_timings(message.timings),
         read_scope=convert.read_scope_of_message(message.read_scope),
-        request_id=message.request_id,
-        question_truncated=message.question_truncated,
         heads=heads_of(message.heads),
-        cached=message.cached,
-        passages_needed=message.passages_needed if message.HasField("passages_needed") else None,
         max_loss=convert.decimal(message.max_loss) if message.HasField("max_loss") else None,
     )
 
 
 def _answer(message: answer_pb2.Answer) -> Answer:
-    passage = message.passage
-    return Answer(
-        text=message.text,
-        start=message.start,
-        end=message.end,
-        score=message.score,
-        passage=Passage(
-            passage.id, passage.title, passage.text, json_format.MessageToDict(passage.metadata)
-        ),
-        shard=message.shard,
-        relevance=message.relevance,
-        span_score=message.span_score,
-        distance=message.distance,
-        hybrid_distance=message.hybrid_distance,
-        words=message.words,
-        confidence=message.confidence if message.HasField("confidence") else None,
-    )
+    metadata = json_format.MessageToDict(message.passage.metadata)
+    passage = value_of_message(Passage, message.passage, metadata=metadata)
+    return value_of_message(Answer, message, passage=passage)
 
 
 def _coverage(message: answer_pb2.Coverage) -> Coverage:
@@ -64,22 +51,36 @@ def _coverage(message: answer_pb2.Coverage) -> Coverage:
         searched=message.passages_searched,
         failed=message.passages_failed,
         shards=tuple(
-            ShardCoverage(
-                part.shard,
-                part.passages,
-                _status(part.status),
-                part.reason,
-                part.sequence if part.HasField("sequence") else None,
-            )
+            value_of_message(ShardCoverage, part, status=_status(part.status))
             for part in message.shards
         ),
     )
 
 
-def _status(message: int) -> ShardStatus:
-    """A status that a newer front node invented is a failure of some kind."""
-    known = answer_pb2.ShardCoverage.Status.values()
-    if message not in known:
-        return ShardStatus.FAILED
-    name = answer_pb2.ShardCoverage.Status.Name(answer_pb2.ShardCoverage.Status.ValueType(message))
-    return ShardStatus.__members__.get(name.removeprefix("STATUS_"), ShardStatus.FAILED)
+def _status(number: int) -> ShardStatus:
+    """A status that this client does not know is a failure."""
+    name = _name(answer_pb2.ShardCoverage.Status.items(), number).removeprefix("STATUS_")
+    return ShardStatus.__members__.get(name, ShardStatus.FAILED)
+
+
+def _timings(message: answer_pb2.Timings) -> Timings:
+    shards = tuple(value_of_message(ShardTimings, each) for each in message.shards)
+    calls = tuple(map(_call, message.calls))
+    return value_of_message(Timings, message, shards=shards, calls=calls)
+
+
+def _call(message: answer_pb2.ShardCall) -> ShardCall:
+    kind = _name(answer_pb2.ShardCall.Kind.items(), message.kind).removeprefix("KIND_")
+    outcome = _name(answer_pb2.ShardCall.Outcome.items(), message.outcome).removeprefix("OUTCOME_")
+    return value_of_message(
+        ShardCall,
+        message,
+        kind=CallKind.__members__.get(kind),
+        outcome=CallOutcome.__members__.get(outcome),
+        reads=tuple(value_of_message(ReadTiming, each) for each in message.reads),
+    )
+
+
+def _name(items: Iterable[tuple[str, int]], number: int) -> str:
+    """The name of a value of an enum; empty if this client does not know the value."""
+    return next((name for name, value in items if value == number), "")

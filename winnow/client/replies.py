@@ -1,23 +1,81 @@
-"""What comes back for a question, as plain values.
+"""The reply to a question, as plain values.
 
-Scores, statuses and offsets mean what `winnow/v1/answer.proto` says of them.
+Scores, statuses, offsets and times mean what `winnow/v1/answer.proto` says of them.
 """
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from winnow.client.plain import plain
-from winnow.client.predictions import HeadPrediction
-from winnow.client.timings import Timings
+from winnow.client.predicting import HeadPrediction, plain
 from winnow.domain.answered import dimmed
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import ReadScope
+from winnow.domain.shard_call import CallKind, CallOutcome
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardTimings:
+    """Milliseconds spent on one shard."""
+
+    shard: int
+    queue_ms: float
+    retrieve_ms: float
+    read_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadTiming:
+    """One passage that was read."""
+
+    passage_id: str
+    start_ms: float
+    ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardCall:
+    """A call of the front node to a shard, with its hedges and retries.
+
+    Starts on the content node do not include the time of the way there.
+    """
+
+    shard: int
+    kind: CallKind | None
+    """None if this client does not know the kind; the same holds for the outcome."""
+    outcome: CallOutcome | None
+    start_ms: float
+    ms: float
+    """Until the call ended; until the answers were merged if it was abandoned."""
+    retrieve_start_ms: float = 0.0
+    retrieve_ms: float = 0.0
+    """0 if it did not retrieve."""
+    reads: tuple[ReadTiming, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timings:
+    """Milliseconds spent in each stage, as the front node measured them."""
+
+    queue_ms: float = 0.0
+    tokenise_ms: float = 0.0
+    encode_ms: float = 0.0
+    retrieve_ms: float = 0.0
+    read_ms: float = 0.0
+    merge_ms: float = 0.0
+    total_ms: float = 0.0
+    shards: tuple[ShardTimings, ...] = ()
+    retrieve_start_ms: float = 0.0
+    """0 where shards retrieve and read in one round trip."""
+    read_start_ms: float = 0.0
+    merge_start_ms: float = 0.0
+    calls: tuple[ShardCall, ...] = ()
+    """Calls to shards, in the order in which they were sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A piece of text that an answer was found in."""
+    """A passage that contains an answer."""
 
     id: str
     title: str
@@ -26,9 +84,9 @@ class Passage:
     """As it was indexed; empty if there is none. Integers beyond 2^53 lose their last digits."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Words of a passage, and how likely they are. `text == passage.text[start:end]`, always."""
+    """An answer and its scores. `text == passage.text[start:end]`, always."""
 
     text: str
     start: int
@@ -46,16 +104,16 @@ class Answer:
     distance: float = 0.0
     """Squared Euclidean distance between question and passage: 0 to 4, lower is nearer."""
     hybrid_distance: float = 0.0
-    """The distance less what the question's words in the passage are worth: lower is nearer."""
+    """The distance, reduced by the weight of the question's words in the passage."""
     words: float = 0.0
     """BM25 of the question's words in the passage: higher is better."""
     confidence: float | None = None
     """Probability that the answer is right, 0 to 1; None if the cluster's bundle has none."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShardCoverage:
-    """How one shard fared."""
+    """The status of one shard."""
 
     shard: int
     passages: int
@@ -63,13 +121,14 @@ class ShardCoverage:
     reason: str = ""
     """Empty where the shard was searched."""
     sequence: int | None = None
-    """The last write that it knew of when it was searched, 0 before the first; None if it was not.
+    """Last write that the shard had when it was searched; 0 before the first write, None if the
+    shard was not searched.
     """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """What part of the index the answers come from, in passages. `known == searched + failed`."""
+    """The searched part of the index, in passages. `known == searched + failed`, always."""
 
     complete: bool
     """True only if every shard was searched."""
@@ -79,9 +138,9 @@ class Coverage:
     shards: tuple[ShardCoverage, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """Everything that is said in reply to a question."""
+    """The reply of a front node to a question."""
 
     question: str
     has_answer: bool
@@ -91,31 +150,32 @@ class Reply:
     coverage: Coverage
     timings: Timings
     passages_read: int
-    """Also those that were read ahead and then not needed; 0 if `cached`."""
+    """Passages that were read, speculative reads included; 0 if `cached`."""
     passages_asked: int
-    """Passages that should have been read, over all shards."""
+    """Passages that the question asked to read, over all shards."""
     passages_granted: int
-    """Passages that the front node let be read: fewer where there was too much to do."""
+    """Passages that the front node allowed to read; fewer than asked under load."""
     read_scope: ReadScope | None
     """The scope that was used; None if this client does not know it."""
     request_id: str
-    """Also in the logs of every process that worked on the question."""
+    """Id of the question in the logs of every process that worked on it."""
     question_truncated: bool
     """The question was longer than the encoder reads, and was cut."""
     heads: tuple[HeadPrediction, ...] = ()
-    """What the heads that were asked for say of the question, in that order."""
+    """Predictions of the requested heads, in the order of the request."""
     cached: bool = False
-    """Nothing was read for it: the same question was asked before, or at the same time."""
+    """Whether no passage was read: the same question was asked before, or at the same time."""
     passages_needed: int | None = None
-    """Passages that the answers rest on; None if the front node is too old to say."""
+    """Passages that the answers depend on; None if the front node is too old to say."""
     max_loss: float | None = None
-    """Exact match, in percent, that stopping early might lose: 0 if every passage had to be read;
+    """Accuracy budget of early stopping, in points of exact match; 0 if it was disabled.
+
     None if the front node is too old to say.
     """
 
     @property
     def dimmed(self) -> bool:
-        """Whether the answers might be better had the front node let more passages be read."""
+        """Whether the front node read fewer passages than asked, so that answers may be worse."""
         asked, granted = self.passages_asked, self.passages_granted
         return dimmed(asked, granted, self.passages_needed, self.max_loss)
 

@@ -8,6 +8,7 @@ less than 0.4 % of M, plus the rounding to half precision (2 ** -11 of the value
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.convert.by_name import same_fields, value_of_message
 from winnow.domain.encoder import EncoderInfo, StatesFormat
 from winnow.errors import InvalidRequestError, Violation
 from winnow.text.encoder import TextEncoding
@@ -104,25 +105,15 @@ def is_quick_message(message: encoder_pb2.EncodeResponse) -> bool:
 
 
 def info_to_message(info: EncoderInfo) -> encoder_pb2.GetEncoderInfoResponse:
-    """What an encoder says of itself."""
+    """The description of an encoder."""
     return encoder_pb2.GetEncoderInfoResponse(
-        bundle_name=info.bundle,
-        fingerprint=info.fingerprint,
-        dimension=info.dimension,
-        width=info.width,
-        max_tokens=info.max_tokens,
+        bundle_name=info.bundle, **same_fields(info, ("bundle",))
     )
 
 
 def info_of_message(message: encoder_pb2.GetEncoderInfoResponse) -> EncoderInfo:
-    """What an encoder says of itself."""
-    return EncoderInfo(
-        message.bundle_name,
-        message.fingerprint,
-        message.dimension,
-        message.width,
-        message.max_tokens,
-    )
+    """The description of an encoder."""
+    return value_of_message(EncoderInfo, message, bundle=message.bundle_name)
 
 
 def encoding_to_message(encoding: TextEncoding, kind: StatesFormat) -> encoder_pb2.EncodeResponse:

@@ -1,43 +1,31 @@
-"""What users feed and are told: domain values to messages of `feed.proto` and back."""
+"""Writes of users and their results: domain values to messages of `feed.proto` and back."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from google.protobuf import struct_pb2
 
+from winnow.convert.by_name import choices_of, numbers_of, value_of_message
 from winnow.domain.write import Deletion, FedPassage, FeedSummary, Outcome, Position, WriteResult
 from winnow.v1 import answer_pb2, feed_pb2
 
-_OUTCOMES: Mapping[Outcome, feed_pb2.WriteOutcome.ValueType] = {
-    Outcome.STORED: feed_pb2.WRITE_OUTCOME_STORED,
-    Outcome.UNCHANGED: feed_pb2.WRITE_OUTCOME_UNCHANGED,
-    Outcome.OUTDATED: feed_pb2.WRITE_OUTCOME_OUTDATED,
-}
-_OUTCOMES_BACK: Mapping[int, Outcome] = {message: each for each, message in _OUTCOMES.items()}
+OUTCOMES = numbers_of(Outcome, feed_pb2.WriteOutcome, "WRITE_OUTCOME_")
+OUTCOMES_BACK = choices_of(OUTCOMES)
 _EXACT = 2**53
 """Whole numbers up to this are the same as doubles, which is all that a message has."""
 
 
 def passages_of_message(message: feed_pb2.PutRequest) -> list[FedPassage]:
-    """The passages as their caller sent them."""
+    """The passages of a caller."""
     return [
-        FedPassage(
-            each.id,
-            each.title,
-            each.text,
-            _object(each.metadata),
-            each.version if each.HasField("version") else None,
-        )
+        value_of_message(FedPassage, each, metadata=_object(each.metadata))
         for each in message.passages
     ]
 
 
 def deletions_of_message(message: feed_pb2.DeleteRequest) -> list[Deletion]:
-    """The deletions as their caller sent them."""
-    return [
-        Deletion(each.id, each.version if each.HasField("version") else None)
-        for each in message.deletions
-    ]
+    """The deletions of a caller."""
+    return [value_of_message(Deletion, each) for each in message.deletions]
 
 
 def passage_to_message(passage: FedPassage) -> feed_pb2.FedPassage:
@@ -56,11 +44,11 @@ def deletion_to_message(deletion: Deletion) -> feed_pb2.Deletion:
 
 
 def results_to_messages(results: Iterable[WriteResult]) -> list[feed_pb2.WriteResult]:
-    """What became of writes."""
+    """The results of writes."""
     return [
         feed_pb2.WriteResult(
             id=each.id,
-            outcome=_OUTCOMES[each.outcome],
+            outcome=OUTCOMES[each.outcome],
             position=_position_to_message(each.position),
             truncated=each.truncated,
         )
@@ -69,11 +57,11 @@ def results_to_messages(results: Iterable[WriteResult]) -> list[feed_pb2.WriteRe
 
 
 def results_of_messages(messages: Iterable[feed_pb2.WriteResult]) -> tuple[WriteResult, ...]:
-    """What became of writes. An outcome that a newer server invented is durable like all others."""
+    """The results of writes. An outcome that this version does not know is durable, as all are."""
     return tuple(
         WriteResult(
             each.id,
-            _OUTCOMES_BACK.get(each.outcome, Outcome.UNCHANGED),
+            OUTCOMES_BACK.get(each.outcome, Outcome.UNCHANGED),
             Position(each.position.shard, each.position.sequence),
             each.truncated,
         )
@@ -82,7 +70,7 @@ def results_of_messages(messages: Iterable[feed_pb2.WriteResult]) -> tuple[Write
 
 
 def summary_to_message(summary: FeedSummary) -> feed_pb2.FeedSummary:
-    """What became of the writes of a stream."""
+    """The summary of the writes of a stream."""
     return feed_pb2.FeedSummary(
         stored=summary.stored,
         unchanged=summary.unchanged,

@@ -61,8 +61,20 @@ def applied_of_message(message: head_node_pb2.AppliedHead) -> Applied:
     moved = message.moved_to
     if message.HasField("failure"):
         failure = _failure(message.failure)
-        return Applied(message.head_id, message.version, None, failure, moved)
-    return Applied(message.head_id, message.version, _prediction(message), None, moved)
+        return Applied(
+            head=message.head_id,
+            version=message.version,
+            prediction=None,
+            failure=failure,
+            moved_to=moved,
+        )
+    return Applied(
+        head=message.head_id,
+        version=message.version,
+        prediction=_prediction(message),
+        failure=None,
+        moved_to=moved,
+    )
 
 
 def _prediction(message: head_node_pb2.AppliedHead) -> Prediction:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from winnow.convert.by_name import milliseconds, optional, same_fields, value_of_message
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit, Passage
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
@@ -21,7 +22,11 @@ def depth_of_message(
 ) -> RetrievalDepth:
     """How far a shard is to look."""
     return RetrievalDepth(
-        message.passages, message.candidates, message.by_words, message.filter, message.after
+        passages=message.passages,
+        candidates=message.candidates,
+        by_words=message.by_words,
+        where=message.filter,
+        after=message.after,
     )
 
 
@@ -49,10 +54,10 @@ def question_of_message(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
     if not np.isfinite(vector).all():
         raise InvalidRequestError(Violation("question.vector", "not every value is finite"))
     return EncodedQuestion(
-        message.text,
-        tuple(message.token_ids),
-        vector,
-        message.bundle_fingerprint,
+        text=message.text,
+        token_ids=tuple(message.token_ids),
+        vector=vector,
+        bundle_fingerprint=message.bundle_fingerprint,
         rarities=_rarities(message),
         mean_length=message.mean_length,
     )
@@ -93,7 +98,15 @@ def hits_to_messages(hits: Iterable[Hit]) -> list[shard_pb2.Hit]:
 def hits_of_messages(messages: Iterable[shard_pb2.Hit], generation: str) -> tuple[Hit, ...]:
     """Hits as they arrived; all are of one generation, which travels beside them."""
     return tuple(
-        Hit(m.row, m.passage_id, m.distance, m.hybrid_distance, generation, m.words, m.sequence)
+        Hit(
+            row=m.row,
+            passage_id=m.passage_id,
+            distance=m.distance,
+            hybrid_distance=m.hybrid_distance,
+            generation=generation,
+            words=m.words,
+            sequence=m.sequence,
+        )
         for m in messages
     )
 
@@ -107,8 +120,7 @@ def retrieved_to_message(retrieved: Retrieved) -> shard_pb2.RetrieveResponse:
     """What a shard retrieved."""
     return shard_pb2.RetrieveResponse(
         hits=hits_to_messages(retrieved.hits),
-        queue_ms=retrieved.timings.queue * 1e3,
-        retrieve_ms=retrieved.timings.retrieve * 1e3,
+        **milliseconds(retrieved.timings, "queue", "retrieve"),
         generation=generation_of(retrieved.hits),
         candidate_distances=retrieved.candidate_distances,
         idle_readers=retrieved.idle,
@@ -122,17 +134,15 @@ def retrieved_to_message(retrieved: Retrieved) -> shard_pb2.RetrieveResponse:
 
 def retrieved_of_message(message: shard_pb2.RetrieveResponse) -> Retrieved:
     """What a shard retrieved."""
-    timings = ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3)
-    hits = hits_of_messages(message.hits, message.generation)
     return Retrieved(
-        hits,
+        hits_of_messages(message.hits, message.generation),
         tuple(message.candidate_distances),
-        timings,
+        ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3),
         message.idle_readers,
         tuple(message.candidate_words),
         message.sequence,
         _retrieved(message),
-        _passages(message),
+        optional(message, "passages"),
         message.log_id,
     )
 
@@ -141,8 +151,7 @@ def read_to_message(read: Read) -> shard_pb2.ReadResponse:
     """What a shard read."""
     return shard_pb2.ReadResponse(
         readings=map(_reading_to_message, read.readings),
-        queue_ms=read.timings.queue * 1e3,
-        read_ms=read.timings.read * 1e3,
+        **milliseconds(read.timings, "queue", "read"),
         unread=read.unread,
     )
 
@@ -157,9 +166,7 @@ def search_to_message(read: Read) -> shard_pb2.SearchResponse:
     """What a shard retrieved and read."""
     return shard_pb2.SearchResponse(
         readings=map(_reading_to_message, read.readings),
-        queue_ms=read.timings.queue * 1e3,
-        retrieve_ms=read.timings.retrieve * 1e3,
-        read_ms=read.timings.read * 1e3,
+        **milliseconds(read.timings, "queue", "retrieve", "read"),
         unread=read.unread,
         sequence=read.sequence,
         retrieve_start_ms=read.retrieved.start * 1e3,
@@ -172,7 +179,7 @@ def search_of_message(message: shard_pb2.SearchResponse) -> Read:
     """What a shard retrieved and read."""
     timings = ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3, message.read_ms / 1e3)
     readings = tuple(map(_reading_of_message, message.readings))
-    known = message.sequence, _retrieved(message), _passages(message), message.log_id
+    known = (message.sequence, _retrieved(message), optional(message, "passages"), message.log_id)
     return Read(readings, timings, message.unread, *known)
 
 
@@ -180,50 +187,14 @@ def _retrieved(message: shard_pb2.RetrieveResponse | shard_pb2.SearchResponse) -
     return Interval(message.retrieve_start_ms / 1e3, message.retrieve_ms / 1e3)
 
 
-def _passages(message: shard_pb2.RetrieveResponse | shard_pb2.SearchResponse) -> int | None:
-    return message.passages if message.HasField("passages") else None
-
-
 def info_to_message(info: ShardInfo) -> shard_pb2.GetShardInfoResponse:
-    """What a shard says of itself."""
-    return shard_pb2.GetShardInfoResponse(
-        shard=info.shard,
-        shards=info.shards,
-        index_id=info.index_id,
-        passages=info.passages,
-        dimension=info.dimension,
-        bundle_name=info.bundle_name,
-        bundle_fingerprint=info.bundle_fingerprint,
-        generation=info.generation,
-        index_passages=info.index_passages,
-        seconds_per_read=info.seconds_per_read,
-        reads_in_hand=info.reads_in_hand,
-        sequence=info.sequence,
-        log_id=info.log_id,
-        fields=info.fields,
-        journaled=info.journaled,
-    )
+    """The description of a shard."""
+    return shard_pb2.GetShardInfoResponse(**same_fields(info))
 
 
 def info_of_message(message: shard_pb2.GetShardInfoResponse) -> ShardInfo:
-    """What a shard says of itself."""
-    return ShardInfo(
-        message.shard,
-        message.shards,
-        message.index_id,
-        message.passages,
-        message.dimension,
-        message.bundle_name,
-        message.bundle_fingerprint,
-        message.generation,
-        message.index_passages,
-        message.sequence,
-        message.log_id,
-        tuple(message.fields),
-        message.seconds_per_read,
-        message.reads_in_hand,
-        message.journaled,
-    )
+    """The description of a shard."""
+    return value_of_message(ShardInfo, message, fields=tuple(message.fields))
 
 
 def _reading_to_message(reading: Reading) -> shard_pb2.Reading:
@@ -247,14 +218,14 @@ def _reading_to_message(reading: Reading) -> shard_pb2.Reading:
 
 def _reading_of_message(message: shard_pb2.Reading) -> Reading:
     return Reading(
-        Passage(message.passage_id, message.title, message.text, message.metadata),
-        message.start,
-        message.end,
-        message.score,
-        message.relevance,
-        message.span_score,
-        message.distance,
-        message.hybrid_distance,
-        message.words,
-        Interval(message.read_start_ms / 1e3, message.read_ms / 1e3),
+        passage=Passage(message.passage_id, message.title, message.text, message.metadata),
+        start=message.start,
+        end=message.end,
+        score=message.score,
+        relevance=message.relevance,
+        span_score=message.span_score,
+        distance=message.distance,
+        hybrid_distance=message.hybrid_distance,
+        words=message.words,
+        span=Interval(message.read_start_ms / 1e3, message.read_ms / 1e3),
     )

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.convert.by_name import same_fields, value_of_message
+from winnow.convert.feed import OUTCOMES, OUTCOMES_BACK
 from winnow.domain.passage import Passage
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import EncodedPassage, Outcome, Write, Written
@@ -23,7 +25,7 @@ from winnow.passages.checks import (
     check_passage,
 )
 from winnow.text.tokenizer import Tokens
-from winnow.v1 import feed_pb2, shard_feed_pb2
+from winnow.v1 import shard_feed_pb2
 
 MOST_VERSION = 2**63 - 1
 """The greatest version that a shard can store."""
@@ -33,12 +35,6 @@ _NORM = 0.05
 """How far from one the norm of a vector may be: what lower precision leaves, and more."""
 _BYTES = 4
 """Of a token, and of a value of a vector."""
-_OUTCOMES = {
-    Outcome.STORED: feed_pb2.WRITE_OUTCOME_STORED,
-    Outcome.UNCHANGED: feed_pb2.WRITE_OUTCOME_UNCHANGED,
-    Outcome.OUTDATED: feed_pb2.WRITE_OUTCOME_OUTDATED,
-}
-_OF_MESSAGE = {number: outcome for outcome, number in _OUTCOMES.items()}
 
 
 def writes_to_messages(writes: Iterable[Write]) -> list[shard_feed_pb2.EncodedWrite]:
@@ -64,7 +60,7 @@ def written_of_message(message: shard_feed_pb2.WriteResponse, expected: int) -> 
     """What became of the `expected` writes of a call. Raises UnavailableError if the shard says
     something else, as one of another version may.
     """
-    outcomes = [_OF_MESSAGE.get(each.outcome) for each in message.written]
+    outcomes = [OUTCOMES_BACK.get(each.outcome) for each in message.written]
     if len(outcomes) != expected or None in outcomes:
         raise UnavailableError(
             f"a shard told of {len(outcomes)} writes, not of {expected}, or of an unknown outcome: "
@@ -78,19 +74,13 @@ def written_of_message(message: shard_feed_pb2.WriteResponse, expected: int) -> 
 
 
 def digests_to_messages(puts: Iterable[PassageDigest]) -> list[shard_feed_pb2.PassageDigest]:
-    """Passages without their texts as they travel."""
-    return [
-        shard_feed_pb2.PassageDigest(id=each.id, version=each.version, digest=each.digest)
-        for each in puts
-    ]
+    """Digests of passages."""
+    return [shard_feed_pb2.PassageDigest(**same_fields(each)) for each in puts]
 
 
 def digests_of_messages(messages: Iterable[shard_feed_pb2.PassageDigest]) -> list[PassageDigest]:
-    """Passages without their texts as they arrived."""
-    return [
-        PassageDigest(each.id, each.version if each.HasField("version") else None, each.digest)
-        for each in messages
-    ]
+    """Digests of passages."""
+    return [value_of_message(PassageDigest, each) for each in messages]
 
 
 def unchanged_to_message(
@@ -116,7 +106,7 @@ def unchanged_of_message(
             "version?"
         )
     needless = (Outcome.UNCHANGED, Outcome.OUTDATED)
-    outcomes = [_OF_MESSAGE.get(each.outcome) for each in message.results]
+    outcomes = [OUTCOMES_BACK.get(each.outcome) for each in message.results]
     return [
         Written(outcome, each.sequence, message.log_id) if outcome in needless else None
         for outcome, each in zip(outcomes, message.results, strict=True)
@@ -150,11 +140,11 @@ def changes_of_message(message: shard_feed_pb2.GetWordCountsResponse) -> WordCha
             "another version?"
         )
     return WordChanges(
-        message.sequence,
-        np.frombuffer(ids, "<u4").astype(np.uint32),
-        np.frombuffer(by, "<i4").astype(np.int32),
-        message.passages_change,
-        message.tokens_change,
+        sequence=message.sequence,
+        ids=np.frombuffer(ids, "<u4").astype(np.uint32),
+        by=np.frombuffer(by, "<i4").astype(np.int32),
+        passages=message.passages_change,
+        tokens=message.tokens_change,
     )
 
 
@@ -169,7 +159,7 @@ def built_of_message(message: shard_feed_pb2.GetWordCountsResponse) -> WordCount
 
 
 def _written_to_message(written: Written) -> shard_feed_pb2.Written:
-    return shard_feed_pb2.Written(outcome=_OUTCOMES[written.outcome], sequence=written.sequence)
+    return shard_feed_pb2.Written(outcome=OUTCOMES[written.outcome], sequence=written.sequence)
 
 
 def _to_message(write: Write) -> shard_feed_pb2.EncodedWrite:

@@ -38,7 +38,7 @@ class ShardTimings:
         )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Timings:
     """Seconds spent in each stage, filled in as they pass."""
 
@@ -68,7 +68,7 @@ class Answer:
     """The probability that it is right, 0 to 1; None if the bundle cannot tell."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
     """Everything that is said in reply to a question."""
 

@@ -21,7 +21,7 @@ class NodeState(Enum):
     """It replies, but with another index, other models or other passages."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaState:
     """A content node; what it said of itself it said at the last look that it replied to."""
 
@@ -65,7 +65,7 @@ class ClusterState:
     strangers: Sequence[ReplicaState] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FrontState:
     """What a front is, has done, and has in hand."""
 

@@ -22,7 +22,7 @@ class ShardStatus(Enum):
     """Given up before the deadline, because enough others had answered."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShardCoverage:
     """One shard's part."""
 

@@ -15,7 +15,7 @@ class StatesFormat(str, Enum):
     """A byte a value and a scale a token: half the size, rounded."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderInfo:
     """Which encoder it is, and what it takes."""
 

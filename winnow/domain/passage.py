@@ -14,7 +14,7 @@ class Passage:
     """A JSON object, as it was indexed; empty if there is none."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """A passage by its row in a shard, and how far it lies from the question."""
 

@@ -49,7 +49,7 @@ class TokenPrediction:
 Prediction = SequencePrediction | TokenPrediction
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
     """One head, applied; or why it was not. Of `prediction` and `failure` one is None."""
 
@@ -62,7 +62,7 @@ class Applied:
     """The encoder group that serves this head now, where it was moved to another encoder."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
     """A part of a text with a label: `text` is exactly the source's [start:end]."""
 
@@ -86,7 +86,7 @@ class PredictRequest:
     """The encoder group that holds the heads; empty for the server's default."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HeadPrediction:
     """What one head says of one text; or, in `failure`, why it says nothing."""
 
@@ -111,7 +111,7 @@ class TextPrediction:
     """Whether the text was longer than the encoder reads, and was cut."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class PredictTimings:
     """Seconds spent in each stage by all texts together, filled in as they pass."""
 

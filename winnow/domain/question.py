@@ -33,7 +33,7 @@ class Retriever(Enum):
     """Of many near ones, those that have the question's words in them, too."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalDepth:
     """How many passages are looked at, and how many of them are read."""
 
@@ -85,7 +85,7 @@ class WaitPolicy:
     """The same, `min_wait_factor` to 1, where as many shards are missing as may be."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """A valid question with every option settled."""
 
@@ -107,7 +107,7 @@ class Question:
     """Writes that the answer must know of, at most one for each shard."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedQuestion:
     """What shards need of a question."""
 
@@ -130,7 +130,7 @@ class EncodedQuestion:
     """Mean number of tokens of the index's passages; with `rarities` only."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerRequest:
     """A question and its options, not validated; an option that is None is the server's default.
 

@@ -7,7 +7,7 @@ from winnow.domain.passage import Passage
 from winnow.domain.shard_call import NEVER, Interval
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """One passage, its best span, and what the score is made of."""
 

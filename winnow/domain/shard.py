@@ -10,7 +10,7 @@ MOST_FIELDS = 1_000
 """Names of fields that a shard tells; a shard that tells so many may have more."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShardInfo:
     """Which part of which index a shard holds, what it was encoded with, and how busy it is."""
 

@@ -47,7 +47,7 @@ class ReadTime:
     span: Interval
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShardCall:
     """A call, with its hedges and retries. Spans are parts of the question's time."""
 

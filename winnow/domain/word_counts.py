@@ -23,7 +23,7 @@ class WordCounts:
         return len(self.passages)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WordChanges:
     """What the writes to a shard changed, from when it was built up to one of them."""
 

@@ -70,7 +70,7 @@ class Written:
     """Names the log that `sequence` counts in; empty if it is not named."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FedPassage:
     """A passage to be stored, not validated."""
 

@@ -1,7 +1,7 @@
 """Files that are read again when they change.
 
-A change is remembered only once the files were read well. A read that failed, such as one without a
-free descriptor, is tried again at the next look.
+A change is remembered only after the files were read well. A failed read, such as one without a
+free descriptor, is repeated at the next refresh.
 """
 
 import threading
@@ -15,12 +15,14 @@ from winnow.errors import WinnowError
 Content = TypeVar("Content")
 
 Stamp = tuple[int, int, int, int]
-"""Differs when the file does: inode, moments of the last change of its content and of what else is
-kept about it (a chmod changes only the latter), both in nanoseconds, and its bytes."""
+"""Inode, times of the last change of content and of metadata in nanoseconds, and size.
+
+A chmod changes only the time of the metadata.
+"""
 
 
 def stamp(path: Path) -> Stamp | None:
-    """Of the file that is there now, also behind links; None if there is none."""
+    """The stamp of the file at `path`, behind links; None if there is none."""
     try:
         found = path.stat()
     except OSError:
@@ -29,7 +31,7 @@ def stamp(path: Path) -> Stamp | None:
 
 
 class WatchedFiles(Generic[Content]):
-    """What some files held when they could last be read. Threads may share it."""
+    """The last content of some files that could be used. Threads may share it."""
 
     def __init__(
         self,
@@ -40,28 +42,28 @@ class WatchedFiles(Generic[Content]):
         """Reads the files.
 
         Args:
-            paths: the files; all of them are read together.
-            read: reads them; raises a WinnowError if they cannot be used.
-            failed: told why the files cannot be read again, once for each reason in a row.
+            paths: the files, which are read together.
+            read: reads the files; raises a WinnowError if they cannot be used.
+            failed: called with the error of a repeated read, once for equal errors in a row.
 
         Raises WinnowError if the files cannot be used.
 
         """
         self._paths, self._read, self._failed = tuple(paths), read, failed
         self._lock = threading.Lock()
-        self._told = ""
+        self._last_failure = ""
         self._seen = self._stamps()
         self.content = read()
-        self.edition = 0
+        self.version = 0
         """Grows whenever `content` changes."""
         self.current_at = time.time()
-        """When `content` was last found to be what the files hold, in seconds since 1970."""
+        """When the files last held `content`, in seconds since 1970."""
 
-    def look(self) -> bool:
-        """Reads the files again if they are others than those that were read. Blocks.
+    def refresh(self) -> bool:
+        """Reads the files again if they have changed, and returns whether the content is new.
 
-        Returns whether the content is a new one. Files that cannot be used, or are replaced while
-        they are read, leave the content as it was until the next look.
+        Blocks. Files that cannot be used, or are replaced while they are read, leave the content
+        unchanged until the next refresh.
         """
         with self._lock:
             now = self._stamps()
@@ -82,15 +84,15 @@ class WatchedFiles(Generic[Content]):
         self._note_current()
         if content == self.content:
             return False
-        self.content, self.edition = content, self.edition + 1
+        self.content, self.version = content, self.version + 1
         return True
 
     def _note_current(self) -> None:
-        self._told, self.current_at = "", time.time()
+        self._last_failure, self.current_at = "", time.time()
 
     def _tell(self, error: WinnowError) -> None:
-        if str(error) != self._told:
-            self._told = str(error)
+        if str(error) != self._last_failure:
+            self._last_failure = str(error)
             self._failed(error)
 
     def _stamps(self) -> tuple[Stamp | None, ...]:

@@ -71,7 +71,7 @@ class HeadCall:
             return applied, {each.head for each in applied if worth_another_server(each.failure)}
         if not isinstance(error, WinnowError):
             raise error
-        failed = [Applied(head, 0, failure=error) for head in self.heads]
+        failed = [Applied(head=head, version=0, failure=error) for head in self.heads]
         return failed, set(self.heads) if call_worth_another_server(error) else set()
 
     def outcome(self, now: float) -> ReplicaOutcome:
@@ -114,7 +114,10 @@ class HeadCalls:
             for each in waiting:
                 each.cancel()
         unknown = UnavailableError("no head server is known")
-        return [self._found.get(head) or Applied(head, 0, failure=unknown) for head in heads]
+        return [
+            self._found.get(head) or Applied(head=head, version=0, failure=unknown)
+            for head in heads
+        ]
 
     def end(self) -> None:
         """Cancels every call that is still in hand."""

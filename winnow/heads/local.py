@@ -156,7 +156,7 @@ class LocalHeads:
         try:
             slot = await self._loading.load(head, deadline, client)
         except WinnowError as error:
-            return Applied(head, 0, failure=error)
+            return Applied(head=head, version=0, failure=error)
         (applied,) = await self._run(states, [slot], deadline, client)
         return applied
 
@@ -221,5 +221,7 @@ def _late(slot: HeadSlot) -> WinnowError:
 
 def _applied(slot: HeadSlot, head: Head, result: HeadResult) -> Applied:
     if isinstance(result, WinnowError):
-        return Applied(slot.id, 0, failure=result, moved_to=slot.moved_to)
-    return Applied(slot.id, head.manifest.version, result, moved_to=slot.moved_to)
+        return Applied(head=slot.id, version=0, failure=result, moved_to=slot.moved_to)
+    return Applied(
+        head=slot.id, version=head.manifest.version, prediction=result, moved_to=slot.moved_to
+    )

@@ -11,7 +11,7 @@ SCHEMES = ("nats", "tls")
 
 
 def journal_url(value: str) -> str:
-    """A setting that is the URL of a journal, or empty. Raises ValueError if it is something else."""
+    """The setting `value`, which is empty or the URL of a journal; raises ValueError if neither."""
     if not value:
         return value
     parts = urlsplit(value)

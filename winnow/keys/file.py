@@ -83,11 +83,11 @@ def _key(entry: Any) -> Key:
         per_second = float(entry["rate"])
         rate = Rate(per_second, float(entry.get("burst") or max(per_second, 1.0)))
     return Key(
-        str(entry.get("name", "")),
-        str(entry.get("sha256", "")),
-        frozenset(map(Scope, scopes)),
-        rate,
-        str(entry.get("created", "")),
+        name=str(entry.get("name", "")),
+        digest=str(entry.get("sha256", "")),
+        scopes=frozenset(map(Scope, scopes)),
+        rate=rate,
+        created=str(entry.get("created", "")),
     )
 
 
@@ -118,7 +118,7 @@ async def follow_keys(file: KeyFile, gate: Gate, every: float = EVERY) -> None:
     """Keeps the gate to what the file says, for ever."""
     while True:
         await asyncio.sleep(every)
-        if await asyncio.to_thread(file.look):
+        if await asyncio.to_thread(file.refresh):
             gate.update(file.content)
             _log.info("keys read again", keys=len(file.content))
 

@@ -30,7 +30,7 @@ _LEAST_PER_SECOND = 1e-6
 """Once in twelve days; a wait must be a number of seconds that can be told."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
     """What is known of a token, and not the token itself."""
 

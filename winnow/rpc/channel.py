@@ -6,7 +6,7 @@ import grpc
 
 from winnow.security.peers import PLAIN, Peers
 
-_OPTIONS = (
+OPTIONS = (
     # a node that was cut off is noticed within seconds, not minutes
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 3_000),
@@ -20,12 +20,12 @@ _OPTIONS = (
 
 def open_channel(address: str, peers: Peers = PLAIN) -> grpc.aio.Channel:
     """A channel to `host:port`; connects when first used."""
-    return peers.channel(address, _OPTIONS)
+    return peers.channel(address, OPTIONS)
 
 
 def open_apart(address: str, peers: Peers = PLAIN) -> grpc.aio.Channel:
     """The same with a connection of its own: what it carries holds up nobody else's calls."""
-    options = (("grpc.use_local_subchannel_pool", 1), *_OPTIONS)
+    options = (("grpc.use_local_subchannel_pool", 1), *OPTIONS)
     return peers.channel(address, options)
 
 
@@ -46,5 +46,5 @@ def open_balanced(target: str, service: str, peers: Peers = PLAIN) -> grpc.aio.C
         "loadBalancingConfig": [{"round_robin": {}}],
         "healthCheckConfig": {"serviceName": service},
     }
-    options = (("grpc.service_config", json.dumps(config)), *_OPTIONS)
+    options = (("grpc.service_config", json.dumps(config)), *OPTIONS)
     return peers.channel(target, options)

@@ -56,6 +56,7 @@ class Server:
 
     def __init__(
         self,
+        *,
         services: Sequence[str],
         boundary: CallInterceptor,
         largest: int = 16 * KIB,

@@ -21,7 +21,7 @@ class CertificateError(WinnowError):
     """A certificate, a key or an authority cannot be used; says which file, and why."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TlsFiles:
     """Files in PEM."""
 
@@ -59,13 +59,13 @@ class Certificates:
         return self._watched.content
 
     @property
-    def edition(self) -> int:
+    def version(self) -> int:
         """Grows whenever `pem` changes."""
-        return self._watched.edition
+        return self._watched.version
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Reads the files again if they have changed; logs it if they cannot be used. Blocks."""
-        if self._watched.look():
+        if self._watched.refresh():
             _log.info("certificates read again", **_named(self.files))
 
 

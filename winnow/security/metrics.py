@@ -63,7 +63,7 @@ def _expiry(
     certificates: Certificates, content: Callable[[Pem], bytes | None], choose: _Choose
 ) -> float:
     """Returns NaN for files that cannot be read: an error would hide all metrics of the process."""
-    certificates.look()
+    certificates.refresh()
     try:
         return choose(expiries(content(certificates.pem) or b""))
     except ValueError:

@@ -32,14 +32,14 @@ class Peers:
             credentials = channel_credentials(certificates)
             return grpc.aio.secure_channel(target, credentials, options=(*options, *named))
 
-        return RotatingChannel(newest, lambda: certificates.edition)
+        return RotatingChannel(newest, lambda: certificates.version)
 
     async def follow(self) -> None:
         """Looks at the files again and again, for ever."""
         while True:
             await asyncio.sleep(_EVERY)
             if self._certificates is not None:
-                await asyncio.to_thread(self._certificates.look)
+                await asyncio.to_thread(self._certificates.refresh)
 
 
 def channel_credentials(certificates: Certificates) -> grpc.ChannelCredentials:

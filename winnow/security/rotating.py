@@ -17,18 +17,18 @@ Open = Callable[[], grpc.aio.Channel]
 class RotatingChannel(grpc.aio.Channel):
     """Stands for a channel; stubs are made on it as on any other."""
 
-    def __init__(self, open_newest: Open, edition: Callable[[], int]) -> None:
-        """`edition` tells by another number that channels are to be made anew."""
-        self._open, self._newest = open_newest, edition
-        self._edition = edition()
+    def __init__(self, open_newest: Open, version: Callable[[], int]) -> None:
+        """`version` tells by another number that channels are to be made anew."""
+        self._open, self._newest = open_newest, version
+        self._version = version()
         self._line = _Line(open_newest())
         self._older: set[_Line] = set()
 
     @property
     def line(self) -> "_Line":
         """What new calls go to."""
-        if self._edition != (newest := self._newest()):
-            self._edition, old, self._line = newest, self._line, _Line(self._open())
+        if self._version != (newest := self._newest()):
+            self._version, old, self._line = newest, self._line, _Line(self._open())
             self._older = {each for each in self._older if not each.closed} | {old}
             old.close_when_idle()
         return self._line

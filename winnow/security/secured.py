@@ -25,7 +25,7 @@ def secured(
     certificates = None
     if settings.tls_cert is not None:
         certificates = Certificates(
-            TlsFiles(settings.tls_cert, settings.tls_key, settings.tls_client_ca)
+            TlsFiles(cert=settings.tls_cert, key=settings.tls_key, ca=settings.tls_client_ca)
         )
         metrics.watch(certificates, "tls_cert", "tls_client_ca")
     return Secured(certificates, settings.reflection, peer_calls)
@@ -35,7 +35,7 @@ def peers(settings: PeerSettings, metrics: CertificateMetrics) -> Peers:
     """How other nodes are called. Reads files; raises as `secured` does."""
     if settings.peer_ca is None:
         return PLAIN
-    files = TlsFiles(settings.peer_cert, settings.peer_key, settings.peer_ca)
+    files = TlsFiles(cert=settings.peer_cert, key=settings.peer_key, ca=settings.peer_ca)
     certificates = Certificates(files)
     metrics.watch(certificates, "peer_cert", "peer_ca")
     return Peers(certificates, settings.peer_name)

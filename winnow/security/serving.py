@@ -25,14 +25,14 @@ class _Newest:
     """Asked by gRPC at every handshake, in a thread of its own; must not raise."""
 
     def __init__(self, certificates: Certificates) -> None:
-        self._certificates, self._edition = certificates, certificates.edition
+        self._certificates, self._version = certificates, certificates.version
 
     def __call__(self) -> Any:
         """The certificates if they have changed since it was last asked, else None."""
-        self._certificates.look()
-        if self._edition == self._certificates.edition:
+        self._certificates.refresh()
+        if self._version == self._certificates.version:
             return None
-        self._edition = self._certificates.edition
+        self._version = self._certificates.version
         return _configuration(self._certificates)
 
 
@@ -49,7 +49,7 @@ def http_context(certificates: Certificates) -> ssl.SSLContext:
 
     def newest(connection: Any, _name: str | None, _context: ssl.SSLContext) -> None:
         """Asked by OpenSSL at every handshake, whether the client names a server or not."""
-        certificates.look()
+        certificates.refresh()
         connection.context = certificates.pem.context
 
     context.sni_callback = newest

@@ -28,4 +28,4 @@ def in_whole_words(text: str, spans: Iterable[Labelled]) -> tuple[Entity, ...]:
 def _entity(text: str, span: Labelled) -> Entity:
     first, last, label, score = span
     start, end = whole_words(text, first, last)
-    return Entity(label, text[start:end], start, end, score)
+    return Entity(label=label, text=text[start:end], start=start, end=end, score=score)

@@ -48,8 +48,10 @@ def test_rows_count_from_zero_and_match_the_graph(indexes: dict[int, Path]) -> N
         opened = open_shard(indexes[3] / shard_name(shard, 3), ef=64)
         vectors = opened.store.vectors(opened.manifest.dimension)
         for row, vector in enumerate(vectors):
-            asked = EncodedQuestion("", (), vector, "")
-            assert retrieve(view_of(opened), asked, RetrievalDepth(1), 0.0).hits[0].row == row
+            asked = EncodedQuestion(text="", token_ids=(), vector=vector, bundle_fingerprint="")
+            assert (
+                retrieve(view_of(opened), asked, RetrievalDepth(passages=1), 0.0).hits[0].row == row
+            )
 
 
 class Interrupted(Recorder):

@@ -35,7 +35,15 @@ from winnow.errors import NotWritableError
 pytestmark = needs_nats
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-3"
 LIMITS = WriteLimits(0, 1, 8, 1_000, unmerged=100_000)
-INFO = ShardInfo(0, 1, "index", 3, 8, "bundle", "fingerprint")
+INFO = ShardInfo(
+    shard=0,
+    shards=1,
+    index_id="index",
+    passages=3,
+    dimension=8,
+    bundle_name="bundle",
+    bundle_fingerprint="fingerprint",
+)
 LONG = 30.0
 
 
@@ -68,7 +76,13 @@ async def served(directory: Path, url: str) -> AsyncIterator[Replica]:
         WriteMetrics(CollectorRegistry()),
         feeding=True,
     )
-    followed = FollowedShard(url, live, INFO, "encoding", CollectorRegistry())
+    followed = FollowedShard(
+        url=url,
+        shard=live,
+        info=INFO,
+        encoding_fingerprint="encoding",
+        registry=CollectorRegistry(),
+    )
     try:
         yield Replica(directory, live, followed)
     finally:

@@ -195,8 +195,10 @@ class Histories(RuleBasedStateMachine):
 
     def nearest(self, view: ShardView, vector: np.ndarray) -> list[tuple[str, int]]:
         """All passages, nearest first; those as far away as each other by their names."""
-        question = EncodedQuestion("", (1,), vector.astype(np.float32), "")
-        found = retrieve(view, question, RetrievalDepth(100), 0.0).hits
+        question = EncodedQuestion(
+            text="", token_ids=(1,), vector=vector.astype(np.float32), bundle_fingerprint=""
+        )
+        found = retrieve(view, question, RetrievalDepth(passages=100), 0.0).hits
         near = sorted(found, key=lambda hit: (round(hit.distance, 5), hit.passage_id))
         for hit in near:
             assert view.load(hit.row).passage.id == hit.passage_id

@@ -176,7 +176,7 @@ def test_merges_that_are_killed_leave_nothing_to_the_next_one(
     with monkeypatch.context() as killed:
         killed.setenv(VARIABLE, "merge.words")
         with pytest.raises(WinnowError, match="exit code -9"):
-            MergeChild(fed.shard, fed.shard, 1).run()
+            MergeChild(base=fed.shard, shard=fed.shard, upto=1).run()
     left = partial_path(generation_path(fed.shard, 1))
     assert left.exists()
     fed.put("b", "text")
@@ -238,7 +238,7 @@ def test_one_merge_at_a_time(fed: Fed) -> None:
 def test_a_merge_in_a_process_of_its_own_says_what_it_does(fed: Fed) -> None:
     fed.put("a", "text")
     stages: list[str] = []
-    done = MergeChild(fed.shard, fed.shard, 1, stages.append).run()
+    done = MergeChild(base=fed.shard, shard=fed.shard, upto=1, tell=stages.append).run()
     assert stages == ["passages", "words", "graph", "verifying"]
     expect_same(opened(done), fed)
 
@@ -252,7 +252,7 @@ def test_a_merge_gives_way_to_reading_as_far_as_a_process_can(fed: Fed) -> None:
         assert child._process is not None
         found.append(os.getpriority(os.PRIO_PROCESS, child._process.pid))
 
-    child = MergeChild(fed.shard, fed.shard, 1, look)
+    child = MergeChild(base=fed.shard, shard=fed.shard, upto=1, tell=look)
     child.run()
     assert found[:1] == [19]
 
@@ -260,15 +260,15 @@ def test_a_merge_gives_way_to_reading_as_far_as_a_process_can(fed: Fed) -> None:
 def test_a_process_that_cannot_merge_says_why(fed: Fed) -> None:
     fed.put("a", "text")
     with pytest.raises(WinnowError, match="ends at write 1"):
-        MergeChild(fed.shard, fed.shard, 2).run()
+        MergeChild(base=fed.shard, shard=fed.shard, upto=2).run()
     shutil.rmtree(fed.shard / "live")
     with pytest.raises(WinnowError, match="generation-00000000000000000001"):
-        MergeChild(fed.shard, fed.shard, 1).run()
+        MergeChild(base=fed.shard, shard=fed.shard, upto=1).run()
 
 
 def test_a_process_that_is_ended_is_an_error(fed: Fed) -> None:
     fed.put("a", "text")
-    child = MergeChild(fed.shard, fed.shard, 1)
+    child = MergeChild(base=fed.shard, shard=fed.shard, upto=1)
     child.stop()
     with pytest.raises(WinnowError, match="ended with exit code -9"):
         child.run()
@@ -293,11 +293,13 @@ def test_what_cannot_be_carried_on_is_left_out_and_told(fed: Fed) -> None:
 def test_a_bundle_that_is_gone_is_in_the_way_of_no_merge(fed: Fed, tmp_path: Path) -> None:
     gone = tmp_path / "no bundle"
     fed.apply([("new 0", "one")])
-    done = MergeChild(fed.shard, fed.shard, fed.log.last, bundle=gone).run()
+    done = MergeChild(base=fed.shard, shard=fed.shard, upto=fed.log.last, bundle=gone).run()
     assert done.without_states == ""  # there are none
     StatesWriter(Path(done.directory), lower()).write(1, lambda *_: None, lambda _: None)
     fed.apply([("new 1", "two")])
-    again = MergeChild(Path(done.directory), fed.shard, fed.log.last, bundle=gone).run()
+    again = MergeChild(
+        base=Path(done.directory), shard=fed.shard, upto=fed.log.last, bundle=gone
+    ).run()
     assert "no bundle" in again.without_states
     expect_same(opened(again), fed)
 
@@ -306,6 +308,6 @@ def test_a_bundle_that_is_gone_is_in_the_way_of_no_merge(fed: Fed, tmp_path: Pat
 def test_states_of_another_reader_are_not_dropped_without_a_word(fed: Fed, bundle: Path) -> None:
     fed.apply([("new 0", "one")])
     StatesWriter(fed.shard, lower()).write(1, lambda *_: None, lambda _: None)
-    done = MergeChild(fed.shard, fed.shard, fed.log.last, bundle=bundle).run()
+    done = MergeChild(base=fed.shard, shard=fed.shard, upto=fed.log.last, bundle=bundle).run()
     assert "not of the reader of bundle minilm-l6" in done.without_states
     assert not list(Path(done.directory).glob("states*"))

@@ -33,12 +33,22 @@ from winnow.content_node.merging.policy import (
 def test_a_shard_is_merged_for_writes_for_holes_or_when_it_is_idle(
     passages: int, rows: int, dead: int, writes: int, idle: float, expected: MergeReason | None
 ) -> None:
-    assert MergePolicy().reason(Pending(passages, rows, dead, writes, idle)) is expected
+    assert (
+        MergePolicy().reason(
+            Pending(passages=passages, rows=rows, dead=dead, writes=writes, idle=idle)
+        )
+        is expected
+    )
 
 
 def test_the_number_of_writes_can_be_set() -> None:
-    assert MergePolicy(after=5).reason(Pending(10, 15, 0, 5, 0)) is MergeReason.WRITES
-    assert MergePolicy(after=5).reason(Pending(10, 14, 0, 4, 0)) is None
+    assert (
+        MergePolicy(after=5).reason(Pending(passages=10, rows=15, dead=0, writes=5, idle=0))
+        is MergeReason.WRITES
+    )
+    assert (
+        MergePolicy(after=5).reason(Pending(passages=10, rows=14, dead=0, writes=4, idle=0)) is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,7 +64,12 @@ def test_the_number_of_writes_can_be_set() -> None:
 def test_a_shard_is_merged_before_it_takes_no_more_writes(
     policy: MergePolicy, passages: int, writes: int, expected: MergeReason | None
 ) -> None:
-    assert policy.reason(Pending(passages, passages + writes, 0, writes, 0)) is expected
+    assert (
+        policy.reason(
+            Pending(passages=passages, rows=passages + writes, dead=0, writes=writes, idle=0)
+        )
+        is expected
+    )
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,13 @@ def fed(tmp_path: Path) -> Fed:
 
 def passages(fed: Fed, target: Path, span: LogRange) -> Passages:
     manifest = read_shard_manifest(fed.shard)
-    return Passages(target, fed.shard / manifest.store, log_path(fed.shard), manifest.rows, span)
+    return Passages(
+        target=target,
+        base=fed.shard / manifest.store,
+        log=log_path(fed.shard),
+        rows=manifest.rows,
+        span=span,
+    )
 
 
 def test_while_vectors_go_into_the_graph_the_log_is_pinned_by_nobody(

@@ -32,7 +32,9 @@ class FakeShard:
         self.sequence += count
 
     def pending(self) -> Pending:
-        return Pending(0, self.sequence, 0, self.sequence - self.merged, 0.0)
+        return Pending(
+            passages=0, rows=self.sequence, dead=0, writes=self.sequence - self.merged, idle=0.0
+        )
 
     async def swap(self, base: Path) -> None:
         self._try(f"swap {base}")
@@ -71,7 +73,13 @@ class FakeMerge:
         if "merge" in self.shard.fails:
             raise WinnowError("the process ended with exit code -9")
         self.runs()
-        return Merged(str(self.upto), self.upto, 1, 1, self.lacking)
+        return Merged(
+            directory=str(self.upto),
+            sequence=self.upto,
+            passages=1,
+            rows=1,
+            without_states=self.lacking,
+        )
 
     def stop(self) -> None:
         self.stopped = True
@@ -90,14 +98,14 @@ class Stage:
         self._turns = asyncio.Semaphore(0)
         self.registry = CollectorRegistry()
         self.merger: Merger[Path] = Merger(
-            self.shard,
-            MergePolicy(after=10),
-            self._begin,
-            self.shard.open,
-            self.shard.tidy,
-            MergeMetrics(self.registry),
-            self._sleep,
-            lambda: self.now,
+            shard=self.shard,
+            policy=MergePolicy(after=10),
+            begin=self._begin,
+            open_base=self.shard.open,
+            tidy=self.shard.tidy,
+            metrics=MergeMetrics(self.registry),
+            sleep=self._sleep,
+            clock=lambda: self.now,
         )
 
     def _begin(self, base: Path, upto: int) -> FakeMerge:

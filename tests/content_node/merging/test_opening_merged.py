@@ -45,7 +45,9 @@ async def test_a_graph_is_loaded_by_a_thread_that_gives_way_to_nobody(
         return "segment"
 
     monkeypatch.setattr(node, "open_shard", open_shard)
-    monkeypatch.setattr(MergeChild, "run", lambda _: Merged("merged", 1, 1, 1))
+    monkeypatch.setattr(
+        MergeChild, "run", lambda _: Merged(directory="merged", sequence=1, passages=1, rows=1)
+    )
     shard, metrics = FakeShard(), MergeMetrics(CollectorRegistry())
     settings = NodeSettings.model_validate({"shard": tmp_path})
     assert settings.reader_nice

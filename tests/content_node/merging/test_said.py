@@ -15,7 +15,7 @@ from winnow.content_node.merging.protocol import (
 SAID = [
     MergeStage("graph"),
     MergeFailed("no room: “disk”\nfull"),
-    Merged("live/x", 2**53, 4, 5, "no room"),
+    Merged(directory="live/x", sequence=2**53, passages=4, rows=5, without_states="no room"),
 ]
 
 

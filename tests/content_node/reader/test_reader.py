@@ -25,7 +25,7 @@ from winnow.text.tokenizer import SpecialTokens, Tokenizer
 
 SPECIAL = SpecialTokens(101, 102)
 
-HIT = Hit(0, "", 0.5, 0.4)
+HIT = Hit(row=0, passage_id="", distance=0.5, hybrid_distance=0.4)
 
 
 def stored(tokenizer: Tokenizer, title: str, text: str) -> StoredPassage:

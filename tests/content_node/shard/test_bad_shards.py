@@ -53,7 +53,9 @@ INDEX = IndexManifest(
     manifests=("",),
 ).model_dump(mode="json")
 BUNDLE = json.loads((default_bundle() / FILE).read_text())
-QUESTION = EncodedQuestion("", (1, 9), np.eye(8, dtype=np.float32)[1], "")
+QUESTION = EncodedQuestion(
+    text="", token_ids=(1, 9), vector=np.eye(8, dtype=np.float32)[1], bundle_fingerprint=""
+)
 anything: st.SearchStrategy[Any] = st.one_of(
     st.sampled_from([
         None, True, False, 0, -1, 1, 2, 3, 4, 16, 2**31, 2**32, 2**53, 2**63, 2**64, 10**40, 1.5,
@@ -117,7 +119,11 @@ def tried(directory: Path, exact_up_to: int) -> None:
         info_to_message(shard_info(view, bundle_of(shard.manifest)))
     except (ArtefactError, IdentityError):
         return
-    for depth in (RetrievalDepth(3, 3), RetrievalDepth(3, 3, 3), RetrievalDepth(3, 0, 3)):
+    for depth in (
+        RetrievalDepth(passages=3, candidates=3),
+        RetrievalDepth(passages=3, candidates=3, by_words=3),
+        RetrievalDepth(passages=3, candidates=0, by_words=3),
+    ):
         found = retrieve(view, QUESTION, depth, 0.1)
         assert [hit.passage_id for hit in found.hits][:1] == ["a" if depth.by_words_alone else "b"]
         assert [view.load(hit.row) for hit in found.hits]

@@ -38,11 +38,11 @@ ALL = [
     for n in range(100)
 ]
 DEPTHS = [
-    RetrievalDepth(4),
-    RetrievalDepth(4, 10),
-    RetrievalDepth(3, 3, 9),
-    RetrievalDepth(6, 8, 2),
-    RetrievalDepth(4, by_words=7),
+    RetrievalDepth(passages=4),
+    RetrievalDepth(passages=4, candidates=10),
+    RetrievalDepth(passages=3, candidates=3, by_words=9),
+    RetrievalDepth(passages=6, candidates=8, by_words=2),
+    RetrievalDepth(passages=4, by_words=7),
 ]
 
 
@@ -153,10 +153,10 @@ def halves(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoredSegment, Sto
 @pytest.mark.parametrize(
     "depth",
     [
-        RetrievalDepth(5),
-        RetrievalDepth(5, 20),
-        RetrievalDepth(5, 20, 20),
-        RetrievalDepth(5, by_words=9),
+        RetrievalDepth(passages=5),
+        RetrievalDepth(passages=5, candidates=20),
+        RetrievalDepth(passages=5, candidates=20, by_words=20),
+        RetrievalDepth(passages=5, by_words=9),
     ],
 )
 def test_few_of_many_equal_passages_are_named(
@@ -194,7 +194,7 @@ def test_rows_with_the_vector_of_many_equal_passages_and_other_tokens_are_found(
     np.random.default_rng(seed).shuffle(own)
     view = view_of(stored(tmp_path / "shard", own, exact_up_to=0))
     asked = replace(question(1), vector=texts[0].vector)
-    hits = retrieve(view, asked, RetrievalDepth(4), WEIGHT).hits
+    hits = retrieve(view, asked, RetrievalDepth(passages=4), WEIGHT).hits
     assert [hit.passage_id for hit in hits][:4] == ["a00", "a01", "a02", "a03"]
 
 

@@ -39,7 +39,10 @@ def test_a_shard_of_every_format_still_loads(number: int, exact_up_to: int) -> N
     vector = np.zeros(8, np.float32)
     vector[1] = 1.0
     hits = retrieve(
-        view_of(shard), EncodedQuestion("", (), vector, ""), RetrievalDepth(3), 0.0
+        view_of(shard),
+        EncodedQuestion(text="", token_ids=(), vector=vector, bundle_fingerprint=""),
+        RetrievalDepth(passages=3),
+        0.0,
     ).hits
     assert [(hit.row, hit.passage_id) for hit in hits] == [(1, "b"), (0, "a"), (2, "c")]
     assert hits[0].distance == 0.0

@@ -31,12 +31,12 @@ from winnow.stateless.answer.choose import best_overall
 WEIGHT = 0.05
 ALL = passages(60)
 DEPTHS = [
-    RetrievalDepth(4),
-    RetrievalDepth(4, 10),
-    RetrievalDepth(4, 10, 6),
-    RetrievalDepth(4, 1, 9),
-    RetrievalDepth(4, by_words=7),
-    RetrievalDepth(40, 50, 50),
+    RetrievalDepth(passages=4),
+    RetrievalDepth(passages=4, candidates=10),
+    RetrievalDepth(passages=4, candidates=10, by_words=6),
+    RetrievalDepth(passages=4, candidates=1, by_words=9),
+    RetrievalDepth(passages=4, by_words=7),
+    RetrievalDepth(passages=40, candidates=50, by_words=50),
 ]
 
 
@@ -84,8 +84,13 @@ def by_hand(
         order = (distances - WEIGHT * matches).astype(np.float32)
     hits = [
         Hit(
-            *(rows[each], ALL[rows[each]].passage.id, float(distances[each]), float(order[each])),
-            *("g", float(words[each]), max(rows[each] - 19, 0)),
+            row=rows[each],
+            passage_id=ALL[rows[each]].passage.id,
+            distance=float(distances[each]),
+            hybrid_distance=float(order[each]),
+            generation="g",
+            words=float(words[each]),
+            sequence=max(rows[each] - 19, 0),
         )
         for each in chosen
     ]
@@ -151,7 +156,12 @@ def test_what_is_chosen_does_not_depend_on_how_the_index_is_cut(
 
 
 @pytest.mark.parametrize(
-    "depth", [RetrievalDepth(3), RetrievalDepth(2, 3), RetrievalDepth(3, by_words=3)]
+    "depth",
+    [
+        RetrievalDepth(passages=3),
+        RetrievalDepth(passages=2, candidates=3),
+        RetrievalDepth(passages=3, by_words=3),
+    ],
 )
 def test_the_same_text_under_many_names_is_chosen_by_name_wherever_it_lies(
     tmp_path: Path, depth: RetrievalDepth
@@ -177,7 +187,7 @@ def test_passages_of_equal_words_are_chosen_by_their_names_wherever_they_lie(
             view_of(stored(tmp_path / f"{count}-{n}", same[::-1][n::count], same))
             for n in range(count)
         ]
-        found = [name for name, *_ in chosen(views, asked, RetrievalDepth(3, by_words=3))]
+        found = [name for name, *_ in chosen(views, asked, RetrievalDepth(passages=3, by_words=3))]
         assert found == ["p0", "p1", "p10"]
 
 
@@ -219,9 +229,15 @@ def test_a_question_that_was_given_up_is_not_filtered_any_more(base: StoredSegme
     stop.set()
     with pytest.raises(StoppedError):
         retrieve(
-            live(base, [5], set()), question(3), RetrievalDepth(4, where="n > 1"), WEIGHT, stop
+            live(base, [5], set()),
+            question(3),
+            RetrievalDepth(passages=4, where="n > 1"),
+            WEIGHT,
+            stop,
         )
-    assert retrieve(view_of(base), question(3), RetrievalDepth(4, where="not n > 1"), WEIGHT).hits
+    assert retrieve(
+        view_of(base), question(3), RetrievalDepth(passages=4, where="not n > 1"), WEIGHT
+    ).hits
 
 
 @pytest.mark.parametrize("depth", DEPTHS)

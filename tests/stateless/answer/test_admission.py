@@ -52,7 +52,14 @@ class House:
 
 
 def asked(passages: int, scope: ReadScope = ReadScope.GLOBAL) -> Question:
-    return Question("who", passages, 3, scope, Retriever.DENSE, 10)
+    return Question(
+        text="who",
+        passages_to_read=passages,
+        answers=3,
+        read_scope=scope,
+        retriever=Retriever.DENSE,
+        max_answer_tokens=10,
+    )
 
 
 def test_while_it_is_calm_a_question_is_asked_as_it_is() -> None:

@@ -12,7 +12,10 @@ from winnow.domain.passage import Hit
 from winnow.searcher import Read
 from winnow.stateless.answer.speculative_reads import SpeculativeReads
 
-A, B = Hit(0, "a", 0.1, 0.1), Hit(1, "b", 0.2, 0.2)
+A, B = (
+    Hit(row=0, passage_id="a", distance=0.1, hybrid_distance=0.1),
+    Hit(row=1, passage_id="b", distance=0.2, hybrid_distance=0.2),
+)
 
 
 class Shard:
@@ -113,7 +116,7 @@ async def test_unread_passages_of_all_parts_are_counted() -> None:
 async def test_a_read_that_is_given_up_leaves_what_it_has_read() -> None:
     shard = Shard()
     with SpeculativeReads(shard.send, [(0, B)]) as ahead:
-        await ahead.read(1, [Hit(7, "a", 0.0, 0.0)])
+        await ahead.read(1, [Hit(row=7, passage_id="a", distance=0.0, hybrid_distance=0.0)])
         needed = asyncio.create_task(ahead.read(0, [A, B]))
         await happens(lambda: shard.ended == ["a", "a"])
         await turn()

@@ -32,8 +32,30 @@ from winnow.stateless.metrics import FrontMetrics
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.tokenizer import Tokenizer, Tokens
 
-INFOS = {n: ShardInfo(n, 3, "i", 10 * (n + 1), 2, "fake", FINGERPRINT) for n in range(3)}
-ASKED = Admitted(Question("Who is it?", 5, 2, ReadScope.GLOBAL, Retriever.DENSE, 10), 5, 5)
+INFOS = {
+    n: ShardInfo(
+        shard=n,
+        shards=3,
+        index_id="i",
+        passages=10 * (n + 1),
+        dimension=2,
+        bundle_name="fake",
+        bundle_fingerprint=FINGERPRINT,
+    )
+    for n in range(3)
+}
+ASKED = Admitted(
+    Question(
+        text="Who is it?",
+        passages_to_read=5,
+        answers=2,
+        read_scope=ReadScope.GLOBAL,
+        retriever=Retriever.DENSE,
+        max_answer_tokens=10,
+    ),
+    5,
+    5,
+)
 
 TOKENS = TokenisedQuestion("who", Tokens((2040,), ((0, 3),)), truncated=False)
 

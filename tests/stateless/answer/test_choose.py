@@ -15,7 +15,13 @@ from winnow.stateless.answer.choose import best_overall, by_shard
 
 
 def hit(name: int, distance: int, words: int, weight: int = 1) -> Hit:
-    return Hit(0, f"{name:02}", distance / 16, (distance - weight * words) / 16, words=words / 8)
+    return Hit(
+        row=0,
+        passage_id=f"{name:02}",
+        distance=distance / 16,
+        hybrid_distance=(distance - weight * words) / 16,
+        words=words / 8,
+    )
 
 
 hits = st.lists(
@@ -25,7 +31,12 @@ hits = st.lists(
     min_size=1,
     max_size=20,
 )
-depths = st.builds(RetrievalDepth, st.integers(1, 3), st.integers(0, 6), st.integers(0, 6))
+depths = st.builds(
+    RetrievalDepth,
+    passages=st.integers(1, 3),
+    candidates=st.integers(0, 6),
+    by_words=st.integers(0, 6),
+)
 
 
 def near(own: list[Hit], depth: RetrievalDepth) -> list[Hit]:
@@ -87,7 +98,7 @@ def test_the_first_hits_of_a_shard_are_its_own_best(
 def test_a_passage_that_a_shard_leaves_out_still_counts_among_the_nearest() -> None:
     first = [hit(1, 2, 0), hit(2, 4, 0)]  # the second is left out, and is one of the two nearest
     second = [hit(3, 8, 7)]  # not one of them, although the best by words
-    depth = RetrievalDepth(1, candidates=2)
+    depth = RetrievalDepth(passages=1, candidates=2)
     found = {n: retrieved(own, depth) for n, own in enumerate((first, second))}
     assert [hit.passage_id for hit in found[0].hits] == ["01"]
     assert best_overall(found, depth) == [(0, first[0])]
@@ -96,21 +107,27 @@ def test_a_passage_that_a_shard_leaves_out_still_counts_among_the_nearest() -> N
 def test_a_passage_is_chosen_for_its_words_however_far_it_is() -> None:
     found = {
         0: retrieved(
-            [hit(1, 2, 0), hit(2, 3, 0), hit(3, 90, 9, weight=10)], RetrievalDepth(1, 2, 1)
+            [hit(1, 2, 0), hit(2, 3, 0), hit(3, 90, 9, weight=10)],
+            RetrievalDepth(passages=1, candidates=2, by_words=1),
         )
     }
-    assert [hit.passage_id for _, hit in best_overall(found, RetrievalDepth(1, 2, 1))] == ["03"]
-    assert [hit.passage_id for _, hit in best_overall(found, RetrievalDepth(1, 2))] == ["01"]
+    assert [
+        hit.passage_id
+        for _, hit in best_overall(found, RetrievalDepth(passages=1, candidates=2, by_words=1))
+    ] == ["03"]
+    assert [
+        hit.passage_id for _, hit in best_overall(found, RetrievalDepth(passages=1, candidates=2))
+    ] == ["01"]
 
 
 def test_words_that_no_passage_has_find_none() -> None:
-    depth = RetrievalDepth(2, by_words=2)
+    depth = RetrievalDepth(passages=2, by_words=2)
     assert best_overall({0: retrieved([hit(1, 2, 0), hit(2, 3, 0)], depth)}, depth) == []
 
 
 def test_without_shards_nothing_is_chosen() -> None:
-    assert best_overall({}, RetrievalDepth(3)) == []
-    assert best_overall({}, RetrievalDepth(3, by_words=3)) == []
+    assert best_overall({}, RetrievalDepth(passages=3)) == []
+    assert best_overall({}, RetrievalDepth(passages=3, by_words=3)) == []
 
 
 lines = st.sampled_from([-np.inf, 0.0, 1.0, 2.0, np.inf])

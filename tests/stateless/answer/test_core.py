@@ -60,8 +60,18 @@ class Echo:
         self.in_flight = self._registry.get_sample_value(IN_FLIGHT)
         self.reads = self._load.reads
         scope = admitted.question.read_scope
-        work = (admitted.asked, admitted.granted, 0, 0)
-        return Answered((), False, Coverage(()), Timings(), *work, scope, False)
+        return Answered(
+            answers=(),
+            has_answer=False,
+            coverage=Coverage(()),
+            timings=Timings(),
+            passages_asked=admitted.asked,
+            passages_granted=admitted.granted,
+            passages_read=0,
+            passages_needed=0,
+            read_scope=scope,
+            question_truncated=False,
+        )
 
 
 class House:
@@ -99,7 +109,7 @@ class House:
 async def test_a_question_is_counted_while_it_is_answered(scope: ReadScope, reads: int) -> None:
     house = House()
     house.core.serve(house.echo)  # type: ignore[arg-type]
-    answered = await house.ask(AnswerRequest("Who?", read_scope=scope))
+    answered = await house.ask(AnswerRequest(question="Who?", read_scope=scope))
     assert (answered.passages_asked, answered.passages_granted) == (reads, reads)
     assert (house.echo.reads, house.echo.in_flight) == (reads, 1)
     assert house.registry.get_sample_value(IN_FLIGHT) == 0
@@ -108,28 +118,28 @@ async def test_a_question_is_counted_while_it_is_answered(scope: ReadScope, read
 async def test_before_every_shard_was_found_questions_are_refused_but_invalid_ones_named() -> None:
     house = House()
     with pytest.raises(UnavailableError, match="not every shard of the index"):
-        await house.ask(AnswerRequest("Who?"))
+        await house.ask(AnswerRequest(question="Who?"))
     with pytest.raises(InvalidRequestError, match="question: is empty"):
-        await house.ask(AnswerRequest(""))
+        await house.ask(AnswerRequest(question=""))
 
 
 async def test_a_question_whose_deadline_has_passed_is_not_begun() -> None:
     house = House()
     house.core.serve(house.echo)  # type: ignore[arg-type]
     with pytest.raises(DeadlineExceededError, match="before the question was looked at"):
-        await house.ask(AnswerRequest("Who?"), left=0.0)
+        await house.ask(AnswerRequest(question="Who?"), left=0.0)
     assert house.echo.in_flight is None
 
 
 async def test_a_known_answer_is_given_even_where_nothing_more_is_let_in() -> None:
     house = House(remember=True)
     house.core.serve(house.echo)  # type: ignore[arg-type]
-    await house.ask(AnswerRequest("Who?"))
+    await house.ask(AnswerRequest(question="Who?"))
     house.full()
-    answered = await house.ask(AnswerRequest("Who?", answers=3))
+    answered = await house.ask(AnswerRequest(question="Who?", answers=3))
     assert (answered.cached, house.echo.asked) == (True, 1)
     with pytest.raises(OverloadedError):
-        await house.ask(AnswerRequest("Who?", fresh=True))
+        await house.ask(AnswerRequest(question="Who?", fresh=True))
 
 
 async def test_the_same_question_is_answered_in_the_turn_of_the_client_with_less_in_hand() -> None:
@@ -137,9 +147,14 @@ async def test_the_same_question_is_answered_in_the_turn_of_the_client_with_less
     house.core.serve(house.echo)  # type: ignore[arg-type]
     house.echo.lines["busy"] = asyncio.Event()
     words = ("One?", "Two?", "Three?")
-    busy = [asyncio.create_task(house.ask(AnswerRequest(word), client="busy")) for word in words]
+    busy = [
+        asyncio.create_task(house.ask(AnswerRequest(question=word), client="busy"))
+        for word in words
+    ]
     await happens(lambda: house.echo.asked == 3)
-    idle = [asyncio.create_task(house.ask(AnswerRequest("Three?"), client=n)) for n in "xyz"]
+    idle = [
+        asyncio.create_task(house.ask(AnswerRequest(question="Three?"), client=n)) for n in "xyz"
+    ]
     answers = await asyncio.gather(*idle, busy[2])
     assert house.echo.asked == 4, "once more for all of them"
     assert [answer.cached for answer in answers] == [False, True, True, True]
@@ -151,8 +166,8 @@ async def test_whether_a_question_was_cut_is_told_of_each_question_itself() -> N
     """Longer ones may have the same tokens, as far as those are read."""
     house = House(remember=True)
     house.core.serve(house.echo)  # type: ignore[arg-type]
-    assert not (await house.ask(AnswerRequest("Who?"))).question_truncated
-    known = await house.ask(AnswerRequest("Who? and more"))
+    assert not (await house.ask(AnswerRequest(question="Who?"))).question_truncated
+    known = await house.ask(AnswerRequest(question="Who? and more"))
     assert (known.cached, known.question_truncated) == (True, True)
     assert known.timings.total >= known.timings.tokenise > 0
 
@@ -160,28 +175,28 @@ async def test_whether_a_question_was_cut_is_told_of_each_question_itself() -> N
 async def test_a_filter_may_name_what_the_index_has() -> None:
     house = House(remember=True)
     with pytest.raises(UnavailableError):  # whose fields are not known yet
-        await house.ask(AnswerRequest("Who?", where="lagn = 1"))
+        await house.ask(AnswerRequest(question="Who?", where="lagn = 1"))
     house.core.serve(house.echo)  # type: ignore[arg-type]
     with pytest.raises(InvalidRequestError, match="filter: there is no field 'lagn': known are ye"):
-        await house.ask(AnswerRequest("Who?", where="lagn = 1"))
-    await house.ask(AnswerRequest("Who?", where="year = 1"))
+        await house.ask(AnswerRequest(question="Who?", where="lagn = 1"))
+    await house.ask(AnswerRequest(question="Who?", where="year = 1"))
     assert house.echo.asked == 1
 
 
 async def test_who_waits_for_a_write_may_name_a_field_that_it_brings() -> None:
     house = House()
     house.core.serve(house.echo)  # type: ignore[arg-type]
-    await house.ask(AnswerRequest("Who?", where="new = 1", after=(Position(0, 7),)))
+    await house.ask(AnswerRequest(question="Who?", where="new = 1", after=(Position(0, 7),)))
     assert house.echo.asked == 1
 
 
 async def test_an_answer_is_known_for_the_same_filter_however_it_is_written() -> None:
     house = House(remember=True)
     house.core.serve(house.echo)  # type: ignore[arg-type]
-    first = await house.ask(AnswerRequest("Who?", where="year >= 2010"))
-    again = await house.ask(AnswerRequest("Who?", where="(year>=2010.0)"))
+    first = await house.ask(AnswerRequest(question="Who?", where="year >= 2010"))
+    again = await house.ask(AnswerRequest(question="Who?", where="(year>=2010.0)"))
     others = [
-        await house.ask(AnswerRequest("Who?", where=where))
+        await house.ask(AnswerRequest(question="Who?", where=where))
         for where in ("", "year > 2010", "year = 1", "year = true", "year = '1'")
     ]
     assert [each.cached for each in (first, again)] == [False, True]

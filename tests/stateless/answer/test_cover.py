@@ -12,7 +12,18 @@ from winnow.stateless.answer.failures import Failure
 from winnow.stateless.answer.findings import Findings, Searched
 from winnow.stateless.answer.merge import cover
 
-INFOS = {n: ShardInfo(n, 3, "i", 10 * (n + 1), 2, "fake", FINGERPRINT) for n in range(3)}
+INFOS = {
+    n: ShardInfo(
+        shard=n,
+        shards=3,
+        index_id="i",
+        passages=10 * (n + 1),
+        dimension=2,
+        bundle_name="fake",
+        bundle_fingerprint=FINGERPRINT,
+    )
+    for n in range(3)
+}
 LATE = Failure(ShardStatus.TIMEOUT, "no reply")
 FULL = Failure(ShardStatus.OVERLOADED, "full")
 

@@ -9,7 +9,17 @@ from winnow.stateless.answer.fields import fields_of_index, unknown_fields
 
 
 def info(*fields: str, generation: str = "rows") -> ShardInfo:
-    return ShardInfo(0, 2, "i", 1, 2, "b", "f", generation, fields=fields)
+    return ShardInfo(
+        shard=0,
+        shards=2,
+        index_id="i",
+        passages=1,
+        dimension=2,
+        bundle_name="b",
+        bundle_fingerprint="f",
+        generation=generation,
+        fields=fields,
+    )
 
 
 def said(name: str, known: set[str]) -> str:

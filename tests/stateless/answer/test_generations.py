@@ -74,7 +74,10 @@ async def test_whatever_is_read_ahead_a_shard_retrieves_again_once(ahead: int) -
 
 async def test_one_that_is_cancelled_leaves_the_new_choice_to_the_others() -> None:
     go_on = asyncio.Event()
-    old, new = Hit(0, "a", 0.1, 0.1, "old"), Hit(7, "a", 0.1, 0.1, "new")
+    old, new = (
+        Hit(row=0, passage_id="a", distance=0.1, hybrid_distance=0.1, generation="old"),
+        Hit(row=7, passage_id="a", distance=0.1, hybrid_distance=0.1, generation="new"),
+    )
     chosen = []
 
     async def read(_: int, hits: Sequence[Hit]) -> Read:
@@ -104,8 +107,14 @@ names = st.lists(st.sampled_from("abcdefgh"), unique=True)
 
 @given(names, names)
 def test_no_passage_is_read_twice_and_no_more_than_before(old: list[str], new: list[str]) -> None:
-    before = [Hit(row, name, 0.0, 0.0, "old") for row, name in enumerate(old)]
-    after = [Hit(row, name, 0.0, 0.0, "new") for row, name in enumerate(new)]
+    before = [
+        Hit(row=row, passage_id=name, distance=0.0, hybrid_distance=0.0, generation="old")
+        for row, name in enumerate(old)
+    ]
+    after = [
+        Hit(row=row, passage_id=name, distance=0.0, hybrid_distance=0.0, generation="new")
+        for row, name in enumerate(new)
+    ]
     anew = replacements(before, after)
     best = new[: len(old)]
     assert sorted(hit.passage_id for hit in anew.values()) == sorted(best)

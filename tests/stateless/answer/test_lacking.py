@@ -20,9 +20,21 @@ S = ShardStatus
 
 
 def found(*statuses: ShardStatus, granted: int = 10) -> Answered:
-    shards = [ShardCoverage(n, 5, status) for n, status in enumerate(statuses)]
-    work = (10, granted, granted, granted)
-    return Answered((), False, Coverage.of(shards), Timings(), *work, ReadScope.GLOBAL, False)
+    shards = [
+        ShardCoverage(shard=n, passages=5, status=status) for n, status in enumerate(statuses)
+    ]
+    return Answered(
+        answers=(),
+        has_answer=False,
+        coverage=Coverage.of(shards),
+        timings=Timings(),
+        passages_asked=10,
+        passages_granted=granted,
+        passages_read=granted,
+        passages_needed=granted,
+        read_scope=ReadScope.GLOBAL,
+        question_truncated=False,
+    )
 
 
 @pytest.mark.parametrize(

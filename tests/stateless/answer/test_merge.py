@@ -37,7 +37,16 @@ def test_the_cut_into_shards_changes_nothing(
 
 
 def test_a_reading_without_a_span_is_no_answer() -> None:
-    empty = Reading(reading("p").passage, 0, 0, 99.0, 0.0, 0.0, 0.0, 0.0)
+    empty = Reading(
+        passage=reading("p").passage,
+        start=0,
+        end=0,
+        score=99.0,
+        relevance=0.0,
+        span_score=0.0,
+        distance=0.0,
+        hybrid_distance=0.0,
+    )
     assert [a.reading.passage.id for a in merge({0: [empty], 1: [reading("q")]}, 5)] == ["q"]
 
 

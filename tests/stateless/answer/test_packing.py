@@ -24,7 +24,9 @@ from winnow.stateless.http.packed_answers import PackedReply
 from winnow.v1 import answer_pb2
 
 LONG = json.dumps({"years": list(range(1_000))})
-COVERAGE = Coverage((ShardCoverage(0, 12, ShardStatus.SEARCHED, "", 7),))
+COVERAGE = Coverage(
+    (ShardCoverage(shard=0, passages=12, status=ShardStatus.SEARCHED, reason="", sequence=7),)
+)
 values = st.recursive(
     st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -35,8 +37,18 @@ values = st.recursive(
 def answered(*metadata: str) -> Answered:
     made = [replace(reading("a"), passage=Passage("a", "", "some words", m)) for m in metadata]
     answers = tuple(Answer(each, 0, 0.5) for each in made)
-    work = (10, 10, 10, 4)
-    return Answered(answers, True, COVERAGE, Timings(), *work, ReadScope.GLOBAL, False)
+    return Answered(
+        answers=answers,
+        has_answer=True,
+        coverage=COVERAGE,
+        timings=Timings(),
+        passages_asked=10,
+        passages_granted=10,
+        passages_read=10,
+        passages_needed=4,
+        read_scope=ReadScope.GLOBAL,
+        question_truncated=False,
+    )
 
 
 @pytest.fixture

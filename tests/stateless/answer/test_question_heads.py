@@ -37,8 +37,8 @@ from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.tokenizer import Tokenizer
 
-PLAIN = AnswerRequest("Who is it?")
-WITH_HEADS = AnswerRequest("Who is it?", heads=("intent", "names"))
+PLAIN = AnswerRequest(question="Who is it?")
+WITH_HEADS = AnswerRequest(question="Who is it?", heads=("intent", "names"))
 
 
 class Looks:
@@ -82,7 +82,15 @@ class House:
             cache=AnswerCache(MIB, lambda: IndexVersion(("rows",), sure=True)),
             heads=QuestionHeads(predictor, group, self.encoder),
         )
-        info = ShardInfo(0, 1, "i", 10, 2, "fake", FINGERPRINT)
+        info = ShardInfo(
+            shard=0,
+            shards=1,
+            index_id="i",
+            passages=10,
+            dimension=2,
+            bundle_name="fake",
+            bundle_fingerprint=FINGERPRINT,
+        )
         cluster = Cluster({0: shard}, {0: info})
         limits = Limits(merge_reserve=0.02, retrieve_share=0.4)
         self.core.serve(

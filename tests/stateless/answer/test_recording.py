@@ -31,7 +31,12 @@ async def test_a_call_is_placed_in_the_time_of_the_question_and_its_work_in_the_
     clock.advance(1)
     reads = (ReadTime("a", Interval(2.125, 0.5)),)
     told = ShardCall(
-        7, CallKind.SEARCH, CallOutcome.ANSWERED, Interval(2, 3), Interval(2.125, 0.5), reads
+        shard=7,
+        kind=CallKind.SEARCH,
+        outcome=CallOutcome.ANSWERED,
+        span=Interval(2, 3),
+        retrieved=Interval(2.125, 0.5),
+        reads=reads,
     )
     assert recording.calls() == (told,)
 

@@ -22,18 +22,35 @@ from winnow.policy.attempts import Asker
 from winnow.stateless.answer.answer_cache import AnswerCache, AnswerKey
 from winnow.stateless.cluster.index_version import IndexVersion
 
-QUESTION = Question("Who?", 10, 3, ReadScope.GLOBAL, Retriever.HYBRID, 10)
+QUESTION = Question(
+    text="Who?",
+    passages_to_read=10,
+    answers=3,
+    read_scope=ReadScope.GLOBAL,
+    retriever=Retriever.HYBRID,
+    max_answer_tokens=10,
+)
 WHO, WHAT = AnswerKey.of((1,), QUESTION), AnswerKey.of((2,), QUESTION)
-WHOLE = Coverage.of([ShardCoverage(0, 10, ShardStatus.SEARCHED, sequence=0)])
-PART = Coverage.of([*WHOLE.shards, ShardCoverage(1, 10, ShardStatus.TIMEOUT)])
+WHOLE = Coverage.of([ShardCoverage(shard=0, passages=10, status=ShardStatus.SEARCHED, sequence=0)])
+PART = Coverage.of([*WHOLE.shards, ShardCoverage(shard=1, passages=10, status=ShardStatus.TIMEOUT)])
 ROOM = 1 << 20
 
 
 def answer(text: str, coverage: Coverage = WHOLE, granted: int = 10) -> Answered:
     timings = Timings(read=0.5, total=0.6, shards={0: ShardTimings(read=0.5)})
     answers = (Answer(reading(text), 0),)
-    work = (10, granted, granted, 4)
-    return Answered(answers, True, coverage, timings, *work, ReadScope.GLOBAL, False)
+    return Answered(
+        answers=answers,
+        has_answer=True,
+        coverage=coverage,
+        timings=timings,
+        passages_asked=10,
+        passages_granted=granted,
+        passages_read=granted,
+        passages_needed=4,
+        read_scope=ReadScope.GLOBAL,
+        question_truncated=False,
+    )
 
 
 class Counted:
@@ -287,8 +304,12 @@ async def test_whoever_has_less_time_than_the_first_asker_does_not_wait_for_it()
     assert (await hurried).answers == (await patient).answers
 
 
-DOWN = Coverage.of([*WHOLE.shards, ShardCoverage(1, 10, ShardStatus.UNAVAILABLE)])
-FULL = Coverage.of([*WHOLE.shards, ShardCoverage(1, 10, ShardStatus.OVERLOADED)])
+DOWN = Coverage.of(
+    [*WHOLE.shards, ShardCoverage(shard=1, passages=10, status=ShardStatus.UNAVAILABLE)]
+)
+FULL = Coverage.of(
+    [*WHOLE.shards, ShardCoverage(shard=1, passages=10, status=ShardStatus.OVERLOADED)]
+)
 
 
 @pytest.mark.parametrize("poor", [answer("a", DOWN), answer("a", granted=3)])
@@ -368,7 +389,9 @@ async def test_as_many_as_come_in_one_better_turn_are_read_for_once_more() -> No
 
 
 async def test_what_the_first_asker_found_does_not_do_for_who_named_a_later_write() -> None:
-    later = Coverage.of([ShardCoverage(0, 10, ShardStatus.SEARCHED, sequence=7)])
+    later = Coverage.of(
+        [ShardCoverage(shard=0, passages=10, status=ShardStatus.SEARCHED, sequence=7)]
+    )
     house = House(answer("old"), answer("new", later))
     house.edition = replace(house.edition, sequences={0: 7})
     house.shards.go_on.clear()

@@ -310,9 +310,9 @@ async def test_a_question_that_waits_for_no_coverage_still_waits_for_an_answer(
 @pytest.mark.parametrize(
     ("retriever", "depth"),
     [
-        (Retriever.DENSE, RetrievalDepth(3)),
-        (Retriever.HYBRID, RetrievalDepth(3, 50, 20)),
-        (Retriever.SPARSE, RetrievalDepth(3, by_words=50)),
+        (Retriever.DENSE, RetrievalDepth(passages=3)),
+        (Retriever.HYBRID, RetrievalDepth(passages=3, candidates=50, by_words=20)),
+        (Retriever.SPARSE, RetrievalDepth(passages=3, by_words=50)),
     ],
 )
 @pytest.mark.parametrize("scope", list(ReadScope))

@@ -52,8 +52,18 @@ class Slow:
         self.asked.append(question)
         if question.text == "wait":
             await self.go_on.wait()
-        work = (admitted.asked, admitted.granted, 0, 0)
-        return Answered((), False, Coverage(()), Timings(), *work, question.read_scope, False)
+        return Answered(
+            answers=(),
+            has_answer=False,
+            coverage=Coverage(()),
+            timings=Timings(),
+            passages_asked=admitted.asked,
+            passages_granted=admitted.granted,
+            passages_read=0,
+            passages_needed=0,
+            read_scope=question.read_scope,
+            question_truncated=False,
+        )
 
 
 class Front:
@@ -92,7 +102,7 @@ async def front() -> AsyncIterator[Front]:
     )
     answerer = Slow()
     core.serve(answerer)  # type: ignore[arg-type]
-    server = Server([SERVICE], CallInterceptor(RpcMetrics(registry)))
+    server = Server(services=[SERVICE], boundary=CallInterceptor(RpcMetrics(registry)))
     servicer = AnswerServicer(core, 2.0)
     servicer.add_to(server.grpc)
     port = await server.start("127.0.0.1:0")

@@ -23,13 +23,20 @@ DEFAULTS = Defaults(
 
 
 def test_a_bare_question_gets_the_defaults() -> None:
-    got = validate(AnswerRequest("Who?"), DEFAULTS)
-    assert got == Question("Who?", 10, 3, ReadScope.GLOBAL, Retriever.HYBRID, 12)
+    got = validate(AnswerRequest(question="Who?"), DEFAULTS)
+    assert got == Question(
+        text="Who?",
+        passages_to_read=10,
+        answers=3,
+        read_scope=ReadScope.GLOBAL,
+        retriever=Retriever.HYBRID,
+        max_answer_tokens=12,
+    )
 
 
 def test_options_win_over_defaults() -> None:
     request = AnswerRequest(
-        "Who?",
+        question="Who?",
         passages_to_read=20,
         answers=1,
         max_answer_tokens=5,
@@ -41,36 +48,36 @@ def test_options_win_over_defaults() -> None:
     )
     got = validate(request, DEFAULTS)
     assert got == Question(
-        "Who?",
-        20,
-        1,
-        ReadScope.PER_SHARD,
-        Retriever.DENSE,
-        5,
-        0.0,
-        PartialResults.FORBID,
-        WaitPolicy(0.55, 0.0, 0.4),
+        text="Who?",
+        passages_to_read=20,
+        answers=1,
+        read_scope=ReadScope.PER_SHARD,
+        retriever=Retriever.DENSE,
+        max_answer_tokens=5,
+        max_loss=0.0,
+        partial_results=PartialResults.FORBID,
+        patience=WaitPolicy(0.55, 0.0, 0.4),
     )
 
 
 def test_the_writes_that_it_must_know_of_stay_as_they_are() -> None:
     after = (Position(1, 7), Position(0, 0))
-    assert validate(AnswerRequest("Who?", after=after), DEFAULTS).after == after
+    assert validate(AnswerRequest(question="Who?", after=after), DEFAULTS).after == after
 
 
 def test_two_writes_of_one_shard_are_refused() -> None:
     after = (Position(1, 7), Position(0, 2), Position(1, 8))
     with pytest.raises(InvalidRequestError, match="after: names shard 1 2 times"):
-        validate(AnswerRequest("Who?", after=after), DEFAULTS)
+        validate(AnswerRequest(question="Who?", after=after), DEFAULTS)
 
 
 STOPPING = replace(DEFAULTS, max_loss=0.3)
 
 
 def test_a_given_loss_wins_over_the_default() -> None:
-    assert validate(AnswerRequest("Who?"), STOPPING).max_loss == 0.3
-    assert validate(AnswerRequest("Who?", max_loss=0.5), STOPPING).max_loss == 0.5
-    assert validate(AnswerRequest("Who?", max_loss=0), STOPPING).max_loss == 0
+    assert validate(AnswerRequest(question="Who?"), STOPPING).max_loss == 0.3
+    assert validate(AnswerRequest(question="Who?", max_loss=0.5), STOPPING).max_loss == 0.5
+    assert validate(AnswerRequest(question="Who?", max_loss=0), STOPPING).max_loss == 0
 
 
 READING_ALL: list[dict[str, object]] = [
@@ -83,8 +90,8 @@ READING_ALL: list[dict[str, object]] = [
 
 @pytest.mark.parametrize("options", READING_ALL)
 def test_a_default_loss_is_not_used_where_every_passage_is_read(options: dict[str, Any]) -> None:
-    assert validate(AnswerRequest("Who?", **options), STOPPING).max_loss == 0
-    assert validate(AnswerRequest("Who?", max_loss=0, **options), STOPPING).max_loss == 0
+    assert validate(AnswerRequest(question="Who?", **options), STOPPING).max_loss == 0
+    assert validate(AnswerRequest(question="Who?", max_loss=0, **options), STOPPING).max_loss == 0
 
 
 @pytest.mark.parametrize("options", READING_ALL)
@@ -93,9 +100,12 @@ def test_a_loss_that_would_be_ignored_is_refused_and_told_what_to_do(
     options: dict[str, Any], by_default: bool
 ) -> None:
     if by_default:
-        defaults, request = replace(STOPPING, **options), AnswerRequest("Who?", max_loss=0.1)
+        defaults, request = (
+            replace(STOPPING, **options),
+            AnswerRequest(question="Who?", max_loss=0.1),
+        )
     else:
-        defaults, request = STOPPING, AnswerRequest("Who?", max_loss=0.1, **options)
+        defaults, request = STOPPING, AnswerRequest(question="Who?", max_loss=0.1, **options)
     with pytest.raises(InvalidRequestError, match=r"max_loss: 0\.1 cannot .*: ask for .* leave"):
         validate(request, defaults)
 
@@ -130,14 +140,17 @@ def test_every_broken_rule_is_named(fields: dict[str, Any], violated: list[str])
 
 @pytest.mark.parametrize("question", ["x" * 1000, "¿Dónde está? 🎻", "a\x00b"])
 def test_unusual_questions_are_let_in(question: str) -> None:
-    assert validate(AnswerRequest(question), DEFAULTS).text == question
+    assert validate(AnswerRequest(question=question), DEFAULTS).text == question
 
 
 WITH_HEADS = replace(DEFAULTS, serves_heads=True)
 
 
 def test_heads_of_a_question_are_kept_in_their_order() -> None:
-    assert validate(AnswerRequest("Who?", heads=("b", "a")), WITH_HEADS).heads == ("b", "a")
+    assert validate(AnswerRequest(question="Who?", heads=("b", "a")), WITH_HEADS).heads == (
+        "b",
+        "a",
+    )
 
 
 @pytest.mark.parametrize(
@@ -153,17 +166,17 @@ def test_heads_that_cannot_be_applied_are_a_violation(
     heads: tuple[str, ...], defaults: Defaults, said: str
 ) -> None:
     with pytest.raises(InvalidRequestError, match=said):
-        validate(AnswerRequest("Who?", heads=heads), defaults)
+        validate(AnswerRequest(question="Who?", heads=heads), defaults)
 
 
 FIELDS = frozenset({"year", "lang", "author.name"})
 
 
 def test_a_filter_is_settled_to_its_one_text() -> None:
-    request = AnswerRequest("Who?", where="year>=2010 AND (lang='en')")
+    request = AnswerRequest(question="Who?", where="year>=2010 AND (lang='en')")
     assert validate(request, DEFAULTS).where == 'year >= 2010 and lang = "en"'
     assert validate(request, DEFAULTS, FIELDS).where == 'year >= 2010 and lang = "en"'
-    assert validate(AnswerRequest("Who?"), DEFAULTS, frozenset()).where == ""
+    assert validate(AnswerRequest(question="Who?"), DEFAULTS, frozenset()).where == ""
 
 
 @pytest.mark.parametrize(
@@ -189,16 +202,19 @@ def test_what_is_no_filter_of_this_index_is_a_violation(
     where: str, fields: frozenset[str] | None, said: str
 ) -> None:
     with pytest.raises(InvalidRequestError, match=said) as caught:
-        validate(AnswerRequest("Who?", where=where), DEFAULTS, fields)
+        validate(AnswerRequest(question="Who?", where=where), DEFAULTS, fields)
     assert [violation.field for violation in caught.value.violations] == ["filter"]
 
 
 def test_where_not_all_fields_are_known_any_field_may_be_one() -> None:
-    assert validate(AnswerRequest("Who?", where="yaer = 1"), DEFAULTS, None).where == "yaer = 1"
+    assert (
+        validate(AnswerRequest(question="Who?", where="yaer = 1"), DEFAULTS, None).where
+        == "yaer = 1"
+    )
 
 
 def test_a_bad_filter_is_named_beside_what_else_is_wrong() -> None:
     with pytest.raises(InvalidRequestError) as caught:
-        validate(AnswerRequest("", where="x", answers=0), DEFAULTS)
+        validate(AnswerRequest(question="", where="x", answers=0), DEFAULTS)
     named = [violation.field for violation in caught.value.violations]
     assert named == ["question", "answers", "filter"]

@@ -25,7 +25,12 @@ from winnow.stateless.cluster.node import Node
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
 from winnow.stateless.replicas.replicated import ReplicatedSearcher
 
-ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
+ASKED = EncodedQuestion(
+    text="who",
+    token_ids=(1,),
+    vector=np.array([1, 0], dtype=np.float32),
+    bundle_fingerprint=FINGERPRINT,
+)
 PATIENCE = 60.0
 
 
@@ -59,7 +64,17 @@ class Front:
         """A node that said what it is, or that has not said anything."""
         node = self.nodes[name] = Node(name, FakeSearcher([reading(name)]), closed)
         if shard is not None:
-            info = ShardInfo(shard, shards, "index", 10, 2, "fake", FINGERPRINT, "", 20)
+            info = ShardInfo(
+                shard=shard,
+                shards=shards,
+                index_id="index",
+                passages=10,
+                dimension=2,
+                bundle_name="fake",
+                bundle_fingerprint=FINGERPRINT,
+                generation="",
+                index_passages=20,
+            )
             node.heard(replace(info, **changes))
         return node
 
@@ -73,7 +88,7 @@ class Front:
 
     async def ask(self, shard: int) -> str:
         searcher = self.served[-1].searchers[shard]
-        found = await searcher.retrieve(ASKED, RetrievalDepth(1), Deadline.after(5))
+        found = await searcher.retrieve(ASKED, RetrievalDepth(passages=1), Deadline.after(5))
         return found.hits[0].passage_id
 
     def gauge(self, name: str, **labels: str) -> float | None:
@@ -228,7 +243,7 @@ async def test_a_shard_that_is_not_served_any_more_has_no_series(front: Front) -
     front.add("x", 0, 1, index_id="green")
     front.update()
     front.add("a", 0, 1)  # nobody asks it but questions that began with the index before
-    await before.retrieve(ASKED, RetrievalDepth(1), Deadline.after(5))
+    await before.retrieve(ASKED, RetrievalDepth(passages=1), Deadline.after(5))
     assert front.gauge("replica_outstanding", shard="0", replica="a") is None
 
 
@@ -260,7 +275,11 @@ async def test_another_index_is_another_cluster_and_the_old_one_ends_its_questio
     front.update()
     assert len(front.served) == 2
     assert [await front.ask(0), await front.ask(1)] == ["x", "y"]
-    found = await front.served[0].searchers[0].retrieve(ASKED, RetrievalDepth(1), Deadline.after(5))
+    found = (
+        await front.served[0]
+        .searchers[0]
+        .retrieve(ASKED, RetrievalDepth(passages=1), Deadline.after(5))
+    )
     assert found.hits[0].passage_id == "a"
 
 
@@ -283,7 +302,21 @@ def fed(front: Front, shards: int) -> None:
     """A node for each shard, and then one that has taken a write."""
     for shard in range(shards):
         node = front.nodes[f"n{shard}"] = Watched(f"n{shard}", FakeSearcher([]), closed)
-        node.heard(ShardInfo(shard, shards, "index", 10, 2, "fake", FINGERPRINT, "", 20, 1, "log"))
+        node.heard(
+            ShardInfo(
+                shard=shard,
+                shards=shards,
+                index_id="index",
+                passages=10,
+                dimension=2,
+                bundle_name="fake",
+                bundle_fingerprint=FINGERPRINT,
+                generation="",
+                index_passages=20,
+                sequence=1,
+                log_id="log",
+            )
+        )
     front.update()
     assert node.info is not None
     node.heard(replace(node.info, sequence=2))

@@ -10,7 +10,19 @@ from winnow.domain.shard import ShardInfo
 from winnow.domain.write import Position
 from winnow.stateless.cluster.index_version import IndexVersion, edition_of
 
-INFOS = {n: ShardInfo(n, 2, "index", 10, 2, "bundle", "print", f"rows-{n}") for n in range(2)}
+INFOS = {
+    n: ShardInfo(
+        shard=n,
+        shards=2,
+        index_id="index",
+        passages=10,
+        dimension=2,
+        bundle_name="bundle",
+        bundle_fingerprint="print",
+        generation=f"rows-{n}",
+    )
+    for n in range(2)
+}
 NOW = {0: [0.1], 1: [0.1]}
 
 
@@ -85,7 +97,8 @@ def test_an_answer_is_of_an_edition_only_if_every_shard_had_just_its_writes(
     edition = edition_of(INFOS, NOW, 1.0, {0: 7, 1: 0})
     parts = [(0, sequence), (1, 0)]
     coverage = Coverage.of(
-        ShardCoverage(n, 10, ShardStatus.SEARCHED, sequence=each) for n, each in parts
+        ShardCoverage(shard=n, passages=10, status=ShardStatus.SEARCHED, sequence=each)
+        for n, each in parts
     )
     assert edition.made(coverage) == made
 

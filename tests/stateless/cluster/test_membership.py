@@ -17,7 +17,15 @@ NOTHING = ClusterView()
 def shard(number: int, shards: int = 3, index: str = "index", generation: str = "g") -> ShardInfo:
     passages = 10 * (number + 1)
     return ShardInfo(
-        number, shards, index, passages, 384, "bundle", "print", f"{generation}{number}", 60
+        shard=number,
+        shards=shards,
+        index_id=index,
+        passages=passages,
+        dimension=384,
+        bundle_name="bundle",
+        bundle_fingerprint="print",
+        generation=f"{generation}{number}",
+        index_passages=60,
     )
 
 
@@ -176,17 +184,17 @@ def test_without_the_size_of_the_index_nothing_is_expected_before_all_were_seen(
 
 infos = st.builds(
     ShardInfo,
-    st.integers(0, 3),
-    st.integers(1, 3),
-    st.sampled_from(["i", "j"]),
-    st.integers(0, 9),
-    st.sampled_from([384, 768]),
-    st.just("bundle"),
-    st.sampled_from(["print", "print", "other"]),
-    st.sampled_from(["g", "h"]),
-    st.just(20),
-    st.integers(0, 3),
-    st.sampled_from(["", "", "log", "other"]),
+    shard=st.integers(0, 3),
+    shards=st.integers(1, 3),
+    index_id=st.sampled_from(["i", "j"]),
+    passages=st.integers(0, 9),
+    dimension=st.sampled_from([384, 768]),
+    bundle_name=st.just("bundle"),
+    bundle_fingerprint=st.sampled_from(["print", "print", "other"]),
+    generation=st.sampled_from(["g", "h"]),
+    index_passages=st.just(20),
+    sequence=st.integers(0, 3),
+    log_id=st.sampled_from(["", "", "log", "other"]),
 )
 crowds = st.dictionaries(st.sampled_from("abcdefgh"), infos, max_size=8)
 

@@ -7,7 +7,18 @@ from manual_clock import ManualClock
 from winnow.domain.shard import ShardInfo
 from winnow.stateless.cluster.sequences import PATIENCE, Sequences
 
-INFO = ShardInfo(0, 1, "index", 10, 2, "bundle", "print", "g", sequence=5, log_id="log")
+INFO = ShardInfo(
+    shard=0,
+    shards=1,
+    index_id="index",
+    passages=10,
+    dimension=2,
+    bundle_name="bundle",
+    bundle_fingerprint="print",
+    generation="g",
+    sequence=5,
+    log_id="log",
+)
 
 
 def test_what_nodes_say_is_reached_and_nothing_is_needed() -> None:

@@ -22,7 +22,12 @@ from winnow.errors import (
 )
 from winnow.stateless.cluster.showing import Showing
 
-ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
+ASKED = EncodedQuestion(
+    text="who",
+    token_ids=(1,),
+    vector=np.array([1, 0], dtype=np.float32),
+    bundle_fingerprint=FINGERPRINT,
+)
 
 
 @pytest.fixture
@@ -49,7 +54,9 @@ def test_before_a_node_replied_there_are_strangers_only() -> None:
     nodes = Nodes()
     nodes.miss("a", UnavailableError("a: connection refused"))
     assert show(nodes) == ClusterState(
-        strangers=[ReplicaState("a", NodeState.UNREACHABLE, "a: connection refused")]
+        strangers=[
+            ReplicaState(address="a", state=NodeState.UNREACHABLE, reason="a: connection refused")
+        ]
     )
 
 
@@ -60,8 +67,8 @@ def test_every_shard_is_shown_with_what_its_replicas_said_last(nodes: Nodes) -> 
     assert [(each.shard, each.passages) for each in shown.shards] == [(0, 10), (1, 10)]
     assert shown.shards[0].replicas == [
         ReplicaState(
-            "a",
-            NodeState.SERVING,
+            address="a",
+            state=NodeState.SERVING,
             reads_in_hand=3,
             seconds_per_read=0.25,
             passages=10,
@@ -131,7 +138,7 @@ async def test_a_replica_that_was_ejected_is_out_and_serves_again_later(nodes: N
     assert cluster is not None
 
     async def ask() -> None:
-        await cluster.searchers[0].retrieve(ASKED, RetrievalDepth(1), Deadline.after(60))
+        await cluster.searchers[0].retrieve(ASKED, RetrievalDepth(passages=1), Deadline.after(60))
 
     for _ in range(50):
         await ask()
@@ -150,7 +157,7 @@ async def test_calls_in_hand_are_counted_where_they_are(nodes: Nodes) -> None:
     cluster = nodes.formation.cluster
     assert cluster is not None
     asking = asyncio.create_task(
-        cluster.searchers[0].retrieve(ASKED, RetrievalDepth(1), Deadline.after(60))
+        cluster.searchers[0].retrieve(ASKED, RetrievalDepth(passages=1), Deadline.after(60))
     )
     await happens(busy.hanging.is_set)
     assert [replica(nodes, each).calls_in_hand for each in "ab"] == [1, 0]

@@ -38,7 +38,7 @@ def front(bundle: Bundle) -> Iterator[FedFront]:
 
 
 def fed(name: str, text: str = "The Danube rises in the Black Forest.", **more: Any) -> FedPassage:
-    return FedPassage(name, "Danube", text, **more)
+    return FedPassage(id=name, title="Danube", text=text, **more)
 
 
 async def put(front: FedFront, *passages: FedPassage, seconds: float = 30) -> list[WriteResult]:

@@ -73,7 +73,9 @@ class Servicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
 @contextlib.asynccontextmanager
 async def reached(serves: bool = True) -> AsyncIterator[tuple[Servicer, RemoteShardWriter]]:
     servicer = Servicer(FakeShardWriter())
-    server = Server([SERVICE], CallInterceptor(RpcMetrics(CollectorRegistry())), NODE)
+    server = Server(
+        services=[SERVICE], boundary=CallInterceptor(RpcMetrics(CollectorRegistry())), largest=NODE
+    )
     if serves:
         shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(servicer, server.grpc)
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"

@@ -30,7 +30,7 @@ def front(bundle: Bundle) -> Iterator[FedFront]:
 
 
 async def put(front: FedFront, text: str) -> None:
-    await front.core.put([FedPassage(NAME, "", text)], Deadline.after(30), "me")
+    await front.core.put([FedPassage(id=NAME, title="", text=text)], Deadline.after(30), "me")
 
 
 def calls(front: FedFront) -> list[int]:
@@ -84,4 +84,4 @@ async def test_a_journal_that_never_comes_is_unavailable(front: FedFront) -> Non
     for address in ("node-0:1", "node-0:2", "node-0:3"):
         front.infos[address] = replace(front.infos[address], log_id="")
     with pytest.raises((UnavailableError, DeadlineExceededError), match="is the journal running"):
-        await front.core.put([FedPassage(NAME, "", "one")], Deadline.after(0.3), "me")
+        await front.core.put([FedPassage(id=NAME, title="", text="one")], Deadline.after(0.3), "me")

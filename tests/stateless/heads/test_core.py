@@ -195,7 +195,11 @@ async def test_heads_that_were_run_where_the_text_was_encoded_are_not_run_again(
     @contextlib.contextmanager
     def ahead(ids: Sequence[str], _: Deadline) -> Iterator[EncoderThreadRun]:
         begun.append(tuple(ids))
-        done = Applied("mood", 9, SequencePrediction((LabelScore("glad", 1.0, True),), None))
+        done = Applied(
+            head="mood",
+            version=9,
+            prediction=SequencePrediction((LabelScore("glad", 1.0, True),), None),
+        )
         yield EncoderThreadRun(applied=lambda: [done])
 
     house.groups.default.ahead = ahead

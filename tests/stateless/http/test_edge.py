@@ -214,7 +214,10 @@ async def test_a_key_to_ask_has_heads_only_if_it_may_predict() -> None:
     """Over one connection: a caller is not taken for the one before it."""
     tokens = {"asker": new_token(), "both": new_token()}
     scopes = {"asker": {Scope.ASK}, "both": {Scope.ASK, Scope.PREDICT}}
-    keys = [Key(name, digest_of(tokens[name]), frozenset(scopes[name])) for name in tokens]
+    keys = [
+        Key(name=name, digest=digest_of(tokens[name]), scopes=frozenset(scopes[name]))
+        for name in tokens
+    ]
     front = HttpFront(gate=header_gate(Gate(keys)))
     said = []
     async with front.serving() as client:
@@ -230,7 +233,10 @@ async def test_a_key_to_ask_has_heads_only_if_it_may_predict() -> None:
 async def test_details_are_for_keys_of_administrators() -> None:
     tokens = {"asker": new_token(), "admin": new_token()}
     scopes = {"asker": {Scope.ASK}, "admin": {Scope.ASK, Scope.ADMIN}}
-    keys = [Key(name, digest_of(tokens[name]), frozenset(scopes[name])) for name in tokens]
+    keys = [
+        Key(name=name, digest=digest_of(tokens[name]), scopes=frozenset(scopes[name]))
+        for name in tokens
+    ]
     front = HttpFront(gate=header_gate(Gate(keys)))
     front.answerer.fails = UnavailableError("secret-host is gone").with_public("a node is gone")
     said = {}
@@ -272,7 +278,9 @@ async def test_a_gate_says_who_a_caller_is_and_what_it_may_do() -> None:
 
 async def test_a_key_may_ask_more_at_once_than_its_burst_and_waits_for_that_later() -> None:
     clock = ManualClock()
-    key = Key("alice", digest_of("wnw_alice"), frozenset({Scope.ASK}), Rate(1, 5))
+    key = Key(
+        name="alice", digest=digest_of("wnw_alice"), scopes=frozenset({Scope.ASK}), rate=Rate(1, 5)
+    )
     front = HttpFront(gate=header_gate(Gate([key], clock)))
     many = {"requests": [ASKED] * 20}
     async with front.serving() as client:

@@ -241,7 +241,7 @@ def authority(tmp_path: Path) -> Authority:
 @pytest.fixture
 def tls(authority: Authority) -> ssl.SSLContext:
     files = authority.issue("node")
-    return http_context(Certificates(TlsFiles(files.cert, files.key)))
+    return http_context(Certificates(TlsFiles(cert=files.cert, key=files.key)))
 
 
 async def trusting(authority: Authority, address: str) -> Wire:

@@ -10,7 +10,9 @@ from winnow.stateless.showing.work import Work
 
 
 def showing() -> ShowingCore:
-    replica = ReplicaState("a:1", NodeState.OUT, "it failed", heard_seconds=0.5)
+    replica = ReplicaState(
+        address="a:1", state=NodeState.OUT, reason="it failed", heard_seconds=0.5
+    )
     cluster = ClusterState("index", [ShardState(0, 10, 0, [replica])])
     names = Names("1.2.3", "default", "print")
     return ShowingCore(names, Work(), lambda: cluster, list, ManualClock())

@@ -17,7 +17,9 @@ pytestmark = pytest.mark.timeout(300)
 
 
 def showing(front: HttpFront) -> ShowingCore:
-    replica = ReplicaState("10.0.0.1:9000", NodeState.SERVING, passages=12, heard_seconds=0.5)
+    replica = ReplicaState(
+        address="10.0.0.1:9000", state=NodeState.SERVING, passages=12, heard_seconds=0.5
+    )
     cluster = ClusterState("index", [ShardState(0, 12, 7, [replica])])
     work = Work(front.core, front.admission)
     return ShowingCore(

@@ -38,7 +38,12 @@ from winnow.stateless.metrics import ReplicaMetrics
 from winnow.stateless.policy.progress import SETTLED
 from winnow.stateless.replicas.replicated import ReplicatedSearcher
 
-ASKED = EncodedQuestion("who", (1,), np.array([1, 0], dtype=np.float32), FINGERPRINT)
+ASKED = EncodedQuestion(
+    text="who",
+    token_ids=(1,),
+    vector=np.array([1, 0], dtype=np.float32),
+    bundle_fingerprint=FINGERPRINT,
+)
 HEDGING = HedgeSettings(least_samples=1, shortest_delay=0.0, budget=1.0, reserve=0)
 """Late at once; every request pays for a hedge."""
 OUTLIERS = OutlierSettings(strikes=2, base_ejection=5.0)
@@ -72,7 +77,7 @@ class Shard:
 
     async def ask(self, left: float = 60.0, after: int = 0) -> str:
         """The name of the replica that answered."""
-        depth = RetrievalDepth(1, after=after)
+        depth = RetrievalDepth(passages=1, after=after)
         found = await self.searcher.retrieve(ASKED, depth, Deadline.after(left, self.clock))
         return found.hits[0].passage_id
 
@@ -125,9 +130,12 @@ async def test_every_replica_gets_its_part() -> None:
 async def test_reading_and_searching_go_to_replicas_too() -> None:
     shard = Shard("ab")
     deadline = Deadline.after(60, shard.clock)
-    found = await shard.searcher.retrieve(ASKED, RetrievalDepth(1), deadline)
+    found = await shard.searcher.retrieve(ASKED, RetrievalDepth(passages=1), deadline)
     assert len((await shard.searcher.read(ASKED, found.hits, 10, deadline)).readings) == 1
-    assert len((await shard.searcher.search(ASKED, RetrievalDepth(1), 10, deadline)).readings) == 1
+    assert (
+        len((await shard.searcher.search(ASKED, RetrievalDepth(passages=1), 10, deadline)).readings)
+        == 1
+    )
     assert (await shard.searcher.info(deadline)).passages == 1
 
 
@@ -163,7 +171,7 @@ async def test_rows_of_a_generation_are_read_where_it_is_still_held() -> None:
     """A replica that has moved on to the next generation gets no strike for that."""
     shard = Shard("ab")
     deadline = Deadline.after(60, shard.clock)
-    found = await shard.searcher.retrieve(ASKED, RetrievalDepth(1), deadline)
+    found = await shard.searcher.retrieve(ASKED, RetrievalDepth(passages=1), deadline)
     shard["a"].fails_reading = SWAPPED
     for _ in range(20):
         read = await shard.searcher.read(ASKED, found.hits, 10, deadline)
@@ -245,7 +253,7 @@ async def read_by_two(left: float) -> tuple[Shard, "asyncio.Task[Read]"]:
     for fake in shard.fakes.values():
         fake.readings = [reading(name, distance=d) for d, name in enumerate("xyz")]
     deadline = Deadline.after(60, shard.clock)
-    hits = (await shard.searcher.retrieve(ASKED, RetrievalDepth(3), deadline)).hits
+    hits = (await shard.searcher.retrieve(ASKED, RetrievalDepth(passages=3), deadline)).hits
     await shard.searcher.read(ASKED, hits, 10, deadline)  # now it is known what is late
     shard["a"].hangs_reading, shard["b"].reads_in_time = True, 1
     shard.known["b"].outstanding += 1000
@@ -344,20 +352,20 @@ async def test_a_late_request_asks_only_the_idle_and_an_overdue_one_also_the_bus
 async def test_who_was_out_is_probed_by_a_retrieval_and_after_a_while_by_anything() -> None:
     shard = Shard("ab")
     deadline = Deadline.after(1_000, shard.clock)
-    found = await shard.searcher.retrieve(ASKED, RetrievalDepth(1), deadline)
+    found = await shard.searcher.retrieve(ASKED, RetrievalDepth(passages=1), deadline)
     record = shard.known["b"].record
 
     record.eject()
     shard.clock.advance(OUTLIERS.base_ejection)
     await shard.searcher.read(ASKED, found.hits, 10, deadline)
-    await shard.searcher.search(ASKED, RetrievalDepth(1), 10, deadline)
+    await shard.searcher.search(ASKED, RetrievalDepth(passages=1), 10, deadline)
     assert standing("b", shard) is Standing.HALF_OPEN
     assert await shard.ask() == "b"
     assert standing("b", shard) is Standing.ACTIVE
 
     record.eject()
     shard.clock.advance(2 * OUTLIERS.base_ejection + OUTLIERS.brief_probes)
-    await shard.searcher.search(ASKED, RetrievalDepth(1), 10, deadline)
+    await shard.searcher.search(ASKED, RetrievalDepth(passages=1), 10, deadline)
     assert standing("b", shard) is Standing.ACTIVE
 
 

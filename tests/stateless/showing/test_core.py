@@ -40,7 +40,7 @@ def core(
 
 
 async def shown(made: ShowingCore) -> cluster_pb2.GetClusterResponse:
-    server = Server([SERVICE], CallInterceptor(RpcMetrics(CollectorRegistry())))
+    server = Server(services=[SERVICE], boundary=CallInterceptor(RpcMetrics(CollectorRegistry())))
     cluster_pb2_grpc.add_ClusterServiceServicer_to_server(ClusterServicer(made), server.grpc)
     port = await server.start("127.0.0.1:0")
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
@@ -52,10 +52,21 @@ async def shown(made: ShowingCore) -> cluster_pb2.GetClusterResponse:
 
 async def test_everything_that_is_known_arrives() -> None:
     replica = ReplicaState(
-        "a:1", NodeState.OUT, "it failed", 1, 2, 0.5, 9, 4, 10, "rows", True, 0.25
+        address="a:1",
+        state=NodeState.OUT,
+        reason="it failed",
+        calls_in_hand=1,
+        reads_in_hand=2,
+        seconds_per_read=0.5,
+        sequence=9,
+        lag=4,
+        passages=10,
+        generation="rows",
+        writable=True,
+        heard_seconds=0.25,
     )
     cluster = ClusterState("index", [ShardState(0, 10, 13, [replica])], [
-        ReplicaState("b:1", NodeState.UNREACHABLE, "b:1: connection refused")
+        ReplicaState(address="b:1", state=NodeState.UNREACHABLE, reason="b:1: connection refused")
     ])  # fmt: skip
     group = EncoderGroupInfo("en", "states", 100, (HeadInMemory("intent", 2, 50, pinned=True),))
     work = Work(Busy(), Busy(), Busy(inside=4), Busy(inside=5), lambda: 0.125)

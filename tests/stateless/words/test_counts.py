@@ -16,7 +16,9 @@ from winnow.stateless.words.counts import IndexCounts, same
 from winnow.text.rarity import mean_length, rarities
 
 EVERY = tuple(range(64))
-ASKED = EncodedQuestion("who", EVERY, np.zeros(2, np.float32), FINGERPRINT)
+ASKED = EncodedQuestion(
+    text="who", token_ids=EVERY, vector=np.zeros(2, np.float32), bundle_fingerprint=FINGERPRINT
+)
 NAMES = st.sampled_from("abcdef")
 WORDS = st.lists(st.integers(0, 63), min_size=1, max_size=5).map(tuple)
 HISTORY = st.lists(st.tuples(NAMES, st.none() | WORDS), max_size=25)
@@ -76,7 +78,13 @@ def test_words_weigh_bit_for_bit_what_a_shard_would_say_of_them(built: dict[str,
 def test_an_index_of_which_everything_was_deleted_has_a_length_and_no_word_of_infinite_worth() -> (
     None
 ):
-    gone = WordChanges(1, np.array([3], np.uint32), np.array([-1], np.int32), -1, -1)
+    gone = WordChanges(
+        sequence=1,
+        ids=np.array([3], np.uint32),
+        by=np.array([-1], np.int32),
+        passages=-1,
+        tokens=-1,
+    )
     said, length = weights(IndexCounts.of(counted({"a": (3,)}), [gone]))
     assert length == 1.0
     assert all(0 <= each < 9 for each in said)
@@ -85,11 +93,41 @@ def test_an_index_of_which_everything_was_deleted_has_a_length_and_no_word_of_in
 @pytest.mark.parametrize(
     "change",
     [
-        WordChanges(1, np.array([3], np.uint32), np.array([-2], np.int32), 0, 0),
-        WordChanges(1, np.array([3], np.uint32), np.array([2], np.int32), 1, 2),
-        WordChanges(1, np.array([], np.uint32), np.array([], np.int32), 0, -9),
-        WordChanges(1, np.array([4, 3], np.uint32), np.array([1, 1], np.int32), 1, 2),
-        WordChanges(1, np.array([2**32 - 1], np.uint32), np.array([1], np.int32), 1, 1),
+        WordChanges(
+            sequence=1,
+            ids=np.array([3], np.uint32),
+            by=np.array([-2], np.int32),
+            passages=0,
+            tokens=0,
+        ),
+        WordChanges(
+            sequence=1,
+            ids=np.array([3], np.uint32),
+            by=np.array([2], np.int32),
+            passages=1,
+            tokens=2,
+        ),
+        WordChanges(
+            sequence=1,
+            ids=np.array([], np.uint32),
+            by=np.array([], np.int32),
+            passages=0,
+            tokens=-9,
+        ),
+        WordChanges(
+            sequence=1,
+            ids=np.array([4, 3], np.uint32),
+            by=np.array([1, 1], np.int32),
+            passages=1,
+            tokens=2,
+        ),
+        WordChanges(
+            sequence=1,
+            ids=np.array([2**32 - 1], np.uint32),
+            by=np.array([1], np.int32),
+            passages=1,
+            tokens=1,
+        ),
     ],
     ids=["less than none", "more than all", "negative length", "no order", "no token"],
 )

@@ -19,7 +19,9 @@ from winnow.stateless.words.statistics import WordStatistics
 
 BUILT = [{"a": (1, 2)}, {"b": (2, 3)}]
 INDEX = counted({**BUILT[0], **BUILT[1]})
-ASKED = EncodedQuestion("who", (1, 2, 3), np.zeros(2, np.float32), FINGERPRINT)
+ASKED = EncodedQuestion(
+    text="who", token_ids=(1, 2, 3), vector=np.zeros(2, np.float32), bundle_fingerprint=FINGERPRINT
+)
 
 
 class House:
@@ -121,7 +123,13 @@ async def test_changes_that_cannot_be_are_refused_and_said_once(house: House) ->
     before = await house.weights()
 
     async def nonsense(deadline: Deadline) -> WordChanges:
-        return WordChanges(9, np.array([1], np.uint32), np.array([-9], np.int32), 0, 0)
+        return WordChanges(
+            sequence=9,
+            ids=np.array([1], np.uint32),
+            by=np.array([-9], np.int32),
+            passages=0,
+            tokens=0,
+        )
 
     house.z.changes = nonsense  # type: ignore[method-assign]
     house.put(1, "d", 1)

@@ -12,8 +12,12 @@ from winnow.packaged import demo_corpus
 
 LABELS = (LabelScore("book_flight", 0.9, True), LabelScore("play_music", 0.1, False))
 SAYS = (
-    HeadPrediction("intent", 1, labels=LABELS),
-    HeadPrediction("entities", 1, entities=(Entity("location", "Oslo", 0, 4, 0.9),)),
+    HeadPrediction(head_id="intent", version=1, labels=LABELS),
+    HeadPrediction(
+        head_id="entities",
+        version=1,
+        entities=(Entity(label="location", text="Oslo", start=0, end=4, score=0.9),),
+    ),
 )
 
 
@@ -48,7 +52,7 @@ async def test_a_head_is_right_if_it_says_all_that_is_expected_and_nothing_else(
 
 
 async def test_a_head_that_failed_is_wrong_even_where_nothing_is_expected() -> None:
-    client = cast("AsyncClient", Says(HeadPrediction("intent", failure="gone")))
+    client = cast("AsyncClient", Says(HeadPrediction(head_id="intent", failure="gone")))
     (said,) = [
         each async for each in predict_texts(client, [DemoText("a", {"intent": set()}, True)])
     ]

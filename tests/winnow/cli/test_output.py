@@ -15,7 +15,14 @@ from winnow.client import Answer, Passage
 
 
 def answer(text: str, start: int, end: int) -> Answer:
-    return Answer(text[start:end], start, end, 1.0, Passage("id", "", text), 0)
+    return Answer(
+        text=text[start:end],
+        start=start,
+        end=end,
+        score=1.0,
+        passage=Passage(id="id", title="", text=text),
+        shard=0,
+    )
 
 
 PASSAGES = [

@@ -93,7 +93,7 @@ async def test_a_reply_is_plain_values(front: ScriptedFront, client: Asks) -> No
         (1, CallKind.RETRIEVE, CallOutcome.ABANDONED),
         (0, CallKind.READ, CallOutcome.ANSWERED),
     ]
-    assert reply.timings.calls[2].reads[1] == ReadTiming("combining", 8, 12)
+    assert reply.timings.calls[2].reads[1] == ReadTiming(passage_id="combining", start_ms=8, ms=12)
     assert (reply.request_id, reply.question_truncated) == ("of-the-front", True)
 
 

@@ -14,7 +14,7 @@ from tenacious import happens
 from unreadable import without_descriptors
 
 from winnow.client import AsyncClient, Client, Credentials, Reply
-from winnow.client.access import Access
+from winnow.client.credentials import Access
 from winnow.client.messages import AnswerClient
 from winnow.errors import (
     InvalidRequestError,
@@ -34,7 +34,7 @@ NAME = "front.winnow.test"
 
 
 def key(token: str, name: str = "alice", scope: Scope = Scope.ASK) -> Key:
-    return Key(name, digest_of(token), frozenset({scope}))
+    return Key(name=name, digest=digest_of(token), scopes=frozenset({scope}))
 
 
 class Guarded:
@@ -217,7 +217,7 @@ async def test_new_certificates_are_used_for_new_calls(
     guarded: Guarded, kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that has expired is no longer let in; the next one is."""
-    monkeypatch.setattr("winnow.client.access._EVERY", 0.0)
+    monkeypatch.setattr("winnow.client.credentials._CHECK_EVERY", 0.0)
     async with asking(kind, guarded) as client:
         await client.ask("Who?")
         guarded.authority.issue("client", days=-1)
@@ -231,7 +231,7 @@ async def test_new_certificates_are_used_for_new_calls(
 async def test_calls_in_hand_outlive_their_certificates(
     guarded: Guarded, kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("winnow.client.access._EVERY", 0.0)
+    monkeypatch.setattr("winnow.client.credentials._CHECK_EVERY", 0.0)
     guarded.front.hangs = True
     async with asking(kind, guarded) as client:
         first = asyncio.ensure_future(client.ask("first"))

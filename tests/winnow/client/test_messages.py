@@ -23,7 +23,9 @@ class Front(answer_pb2_grpc.AnswerServiceServicer):
     """Counts what it is asked."""
 
     def __init__(self) -> None:
-        self.server = Server([SERVICE], CallInterceptor(RpcMetrics(CollectorRegistry())))
+        self.server = Server(
+            services=[SERVICE], boundary=CallInterceptor(RpcMetrics(CollectorRegistry()))
+        )
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(self, self.server.grpc)
         self.asked = 0
 

@@ -70,8 +70,12 @@ class FakeServer:
 
     def _applied(self, head: str) -> Applied:
         if self.head_fails is not None:
-            return Applied(head, 0, failure=self.head_fails)
-        return Applied(head, 1, SequencePrediction((LabelScore(self.address, 1.0, True),)))
+            return Applied(head=head, version=0, failure=self.head_fails)
+        return Applied(
+            head=head,
+            version=1,
+            prediction=SequencePrediction((LabelScore(self.address, 1.0, True),)),
+        )
 
     async def close(self) -> None:
         await asyncio.sleep(0)

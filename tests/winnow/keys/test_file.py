@@ -17,8 +17,14 @@ from winnow.keys.token import digest_of, new_token
 from winnow.policy.rates import Rate
 
 TOKEN = new_token()
-KEY = Key("alice", digest_of(TOKEN), frozenset({Scope.ASK}), Rate(5, 10), "2026-01-01")
-OTHER = Key("bob", digest_of(new_token()), frozenset(Scope))
+KEY = Key(
+    name="alice",
+    digest=digest_of(TOKEN),
+    scopes=frozenset({Scope.ASK}),
+    rate=Rate(5, 10),
+    created="2026-01-01",
+)
+OTHER = Key(name="bob", digest=digest_of(new_token()), scopes=frozenset(Scope))
 
 
 @pytest.fixture
@@ -97,7 +103,7 @@ async def test_keys_come_and_go_while_a_front_serves(path: Path) -> None:
     gate, file = open_gate_of_file(path)
     following = asyncio.create_task(follow_keys(file, gate, every=0.0))
     newer = new_token()
-    write_keys(path, [Key("carol", digest_of(newer), frozenset({Scope.ASK}))])
+    write_keys(path, [Key(name="carol", digest=digest_of(newer), scopes=frozenset({Scope.ASK}))])
 
     def good(token: str) -> bool:
         with contextlib.suppress(UnauthenticatedError):
@@ -120,23 +126,23 @@ async def test_a_damaged_file_lets_nobody_in_and_shuts_nobody_out(
     assert callable(damage)
     damage(path)
     with capture_logs() as logged:
-        assert not file.look()
-        assert not file.look()
+        assert not file.refresh()
+        assert not file.refresh()
     assert [line["log_level"] for line in logged] == ["error"]
     assert gate.enter(Scope.ASK, TOKEN)
     write_keys(path, [])
-    assert file.look()
+    assert file.refresh()
     assert file.content == ()
 
 
 async def test_a_key_that_was_removed_is_refused_once_the_file_can_be_read(path: Path) -> None:
     """Strangers may have taken the last descriptor at the moment of the change."""
-    removed = Key(KEY.name, KEY.digest, KEY.scopes)
+    removed = Key(name=KEY.name, digest=KEY.digest, scopes=KEY.scopes)
     write_keys(path, [removed, OTHER])
     gate, file = open_gate_of_file(path)
     write_keys(path, [OTHER])
     with without_descriptors():
-        assert not file.look()
+        assert not file.refresh()
     following = asyncio.create_task(follow_keys(file, gate, every=0.0))
 
     def refused() -> bool:

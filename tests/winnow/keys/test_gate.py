@@ -20,7 +20,7 @@ from winnow.keys.token import PREFIX, digest_of, of_headers
 from winnow.policy.rates import Rate
 
 TOKEN = PREFIX + "a" * 43
-KEY = Key("alice", digest_of(TOKEN), frozenset({Scope.ASK, Scope.FEED}))
+KEY = Key(name="alice", digest=digest_of(TOKEN), scopes=frozenset({Scope.ASK, Scope.FEED}))
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def nobody_calls_afterwards() -> Iterator[None]:
 
 
 def limited(rate: Rate) -> Key:
-    return Key(KEY.name, KEY.digest, KEY.scopes, rate)
+    return Key(name=KEY.name, digest=KEY.digest, scopes=KEY.scopes, rate=rate)
 
 
 def test_a_known_token_opens_what_its_key_is_for() -> None:
@@ -51,7 +51,7 @@ def test_other_tokens_open_nothing_and_are_not_repeated(token: str) -> None:
 
 
 def test_a_token_whose_digest_begins_as_another_does_opens_nothing() -> None:
-    alike = Key("bob", KEY.id + "0" * (64 - len(KEY.id)), KEY.scopes)
+    alike = Key(name="bob", digest=KEY.id + "0" * (64 - len(KEY.id)), scopes=KEY.scopes)
     with pytest.raises(UnauthenticatedError):
         Gate([alike]).enter(Scope.ASK, TOKEN)
 
@@ -123,7 +123,10 @@ def test_reading_the_keys_again_gives_nobody_a_new_burst() -> None:
     ("keys", "kind"),
     [
         ([], UnauthenticatedError),
-        ([Key("alice", KEY.digest, frozenset({Scope.ASK}))], PermissionDeniedError),
+        (
+            [Key(name="alice", digest=KEY.digest, scopes=frozenset({Scope.ASK}))],
+            PermissionDeniedError,
+        ),
         ([KEY], None),
     ],
 )

@@ -34,7 +34,7 @@ ASK, FEED = "winnow.v1.AnswerService", "winnow.v1.FeedService"
 _MOST = 50
 """Calls in hand of one key."""
 TOKEN = new_token()
-KEY = Key("alice", digest_of(TOKEN), frozenset({Scope.ASK, Scope.FEED}))
+KEY = Key(name="alice", digest=digest_of(TOKEN), scopes=frozenset({Scope.ASK, Scope.FEED}))
 
 
 class Answers(answer_pb2_grpc.AnswerServiceServicer):
@@ -75,8 +75,8 @@ class Front:
         self.feeds, self.registry = Feeds(), CollectorRegistry()
         self.gate = Gate([KEY], refused=KeyMetrics(self.registry).refused)
         self.server = Server(
-            [ASK, FEED],
-            CallInterceptor(RpcMetrics(self.registry)),
+            services=[ASK, FEED],
+            boundary=CallInterceptor(RpcMetrics(self.registry)),
             door=Guard(self.gate, lambda _method, _metadata: None),
             secured=Secured(peer_calls=_MOST),
         )
@@ -158,7 +158,9 @@ async def test_who_has_no_good_key_is_unauthenticated(
 async def test_who_may_not_is_told_which_scope_it_takes(
     channel: grpc.aio.Channel, front: Front
 ) -> None:
-    front.gate.update([Key("alice", KEY.digest, frozenset({Scope.FEED, Scope.ADMIN}))])
+    front.gate.update(
+        [Key(name="alice", digest=KEY.digest, scopes=frozenset({Scope.FEED, Scope.ADMIN}))]
+    )
     with pytest.raises(grpc.aio.AioRpcError, match="no scope 'ask'") as caught:
         await ask(channel, sent())
     assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
@@ -173,14 +175,18 @@ async def test_a_call_may_need_a_further_scope(channel: grpc.aio.Channel, front:
         await answer(request, timeout=30, metadata=sent())
     assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
     assert front.refusals("permission_denied", "predict") == 1
-    front.gate.update([Key("alice", KEY.digest, frozenset({Scope.ASK, Scope.PREDICT}))])
+    front.gate.update(
+        [Key(name="alice", digest=KEY.digest, scopes=frozenset({Scope.ASK, Scope.PREDICT}))]
+    )
     assert await answer(request, timeout=30, metadata=sent())
 
 
 async def test_who_asks_too_often_is_told_when_to_come_again(
     channel: grpc.aio.Channel, front: Front
 ) -> None:
-    front.gate.update([Key("alice", KEY.digest, KEY.scopes, Rate(0.001, 1))])
+    front.gate.update(
+        [Key(name="alice", digest=KEY.digest, scopes=KEY.scopes, rate=Rate(0.001, 1))]
+    )
     await ask(channel, sent())
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await ask(channel, sent())
@@ -215,7 +221,7 @@ async def test_a_stream_ends_when_its_key_is_taken_back(
 ) -> None:
     """Also one that is idle; and those of others go on."""
     other = new_token()
-    both = [KEY, Key("bob", digest_of(other), KEY.scopes)]
+    both = [KEY, Key(name="bob", digest=digest_of(other), scopes=KEY.scopes)]
     front.gate.update(both)
     alices, bobs = put_stream(channel, sent()), put_stream(channel, sent(other))
     for stream in (alices, bobs):
@@ -234,13 +240,17 @@ async def test_messages_of_a_stream_wait_for_the_rate(
     channel: grpc.aio.Channel, front: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("winnow.rpc.bounded_receive._LONGEST_PAUSE", 0.01)
-    front.gate.update([Key("alice", KEY.digest, KEY.scopes, Rate(0.001, 3))])
+    front.gate.update(
+        [Key(name="alice", digest=KEY.digest, scopes=KEY.scopes, rate=Rate(0.001, 3))]
+    )
     stream = put_stream(channel, sent())
     for _ in range(5):
         await stream.write(feed_pb2.PutRequest())
     await stream.done_writing()
     await happens(lambda: front.feeds.messages == 2, 30)
-    front.gate.update([Key("alice", KEY.digest, KEY.scopes, Rate(1_000, 1_000))])
+    front.gate.update(
+        [Key(name="alice", digest=KEY.digest, scopes=KEY.scopes, rate=Rate(1_000, 1_000))]
+    )
     assert (await stream).stored == 5
 
 
@@ -249,7 +259,8 @@ async def test_calls_of_one_connection_are_not_taken_for_each_others(
 ) -> None:
     tokens = {f"client-{number}": new_token() for number in range(20)}
     front.gate.update(
-        Key(name, digest_of(token), frozenset({Scope.ASK})) for name, token in tokens.items()
+        Key(name=name, digest=digest_of(token), scopes=frozenset({Scope.ASK}))
+        for name, token in tokens.items()
     )
     said = await asyncio.gather(*(ask(channel, sent(token)) for token in tokens.values()))
     assert said == [f"{name}: who?" for name in tokens]
@@ -273,7 +284,7 @@ async def test_a_key_with_too_many_calls_leaves_other_keys_of_its_address_theirs
     channel: grpc.aio.Channel, front: Front
 ) -> None:
     other = new_token()
-    front.gate.update([KEY, Key("bob", digest_of(other), KEY.scopes)])
+    front.gate.update([KEY, Key(name="bob", digest=digest_of(other), scopes=KEY.scopes)])
     streams = [put_stream(channel, sent()) for _ in range(_MOST + 1)]
     await happens(lambda: any(each.done() for each in streams), 60)
     with pytest.raises(grpc.aio.AioRpcError, match="50 calls with your key") as caught:

@@ -75,7 +75,9 @@ def test_a_row_that_is_built_has_the_metadata_of_one_that_is_fed(
     line = json.dumps({"id": "a", "text": "words", "metadata": metadata})
     built = parser(PATH)(1, line)
     assert built is not None
-    message = passage_to_message(FedPassage("a", "", "words", json.loads(line)["metadata"]))
+    message = passage_to_message(
+        FedPassage(id="a", title="", text="words", metadata=json.loads(line)["metadata"])
+    )
     (fed,) = passages_of_message(feed_pb2.PutRequest(passages=[message]))
     assert built.metadata == (metadata_text(fed.metadata) or "{}")
 

@@ -18,16 +18,16 @@ def authority(tmp_path: Path) -> Authority:
 
 def test_what_has_not_changed_is_not_read_again(authority: Authority) -> None:
     certificates = Certificates(authority.issue("node"))
-    certificates.look()
-    assert certificates.edition == 0
+    certificates.refresh()
+    assert certificates.version == 0
 
 
 def test_a_new_pair_is_taken(authority: Authority) -> None:
     certificates = Certificates(authority.issue("node"))
     before = certificates.pem
     authority.issue("node")
-    certificates.look()
-    assert certificates.edition == 1
+    certificates.refresh()
+    assert certificates.version == 1
     assert certificates.pem.cert != before.cert
     assert certificates.pem.key != before.key
 
@@ -46,12 +46,12 @@ def test_a_certificate_whose_key_is_still_the_old_one_is_not_taken(
     assert other.key is not None
     with capture_logs() as logged:
         shutil.copy(other.cert, files.cert)
-        certificates.look()
-        certificates.look()
+        certificates.refresh()
+        certificates.refresh()
     assert certificates.pem == before
     assert [line["log_level"] for line in logged] == ["error"], "once, and not at each look"
     shutil.copy(other.key, files.key)
-    certificates.look()
+    certificates.refresh()
     assert certificates.pem.cert == other.cert.read_bytes()
 
 
@@ -60,9 +60,9 @@ def test_a_new_pair_is_taken_after_a_read_that_failed(authority: Authority) -> N
     newer = authority.issue("node")
     assert newer.cert is not None
     with without_descriptors():
-        certificates.look()
-    assert certificates.edition == 0
-    certificates.look()
+        certificates.refresh()
+    assert certificates.version == 0
+    certificates.refresh()
     assert certificates.pem.cert == newer.cert.read_bytes()
 
 
@@ -72,7 +72,7 @@ def test_files_that_are_gone_change_nothing(authority: Authority) -> None:
     certificates = Certificates(files)
     before = certificates.pem
     files.ca.unlink()
-    certificates.look()
+    certificates.refresh()
     assert certificates.pem == before
 
 

@@ -52,7 +52,7 @@ class Served:
 
     def __init__(self, socket: Path, secured: Secured) -> None:
         boundary = CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
-        self.server = Server([ASK, FEED], boundary, secured=secured)
+        self.server = Server(services=[ASK, FEED], boundary=boundary, secured=secured)
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(Answers(), self.server.grpc)
         feed_pb2_grpc.add_FeedServiceServicer_to_server(Feeds(), self.server.grpc)
         self.other = f"unix:{socket}"

@@ -86,7 +86,7 @@ def test_of_a_chain_the_first_that_expires_counts_and_of_authorities_the_last(
     files.cert.write_bytes(files.cert.read_bytes() + early.read_bytes())
     several = tmp_path / "several.pem"
     several.write_bytes(authority.ca.read_bytes() + late.read_bytes())
-    watched = Watched(TlsFiles(files.cert, files.key, several))
+    watched = Watched(TlsFiles(cert=files.cert, key=files.key, ca=several))
     assert watched.shown() == end_of(early)
     assert watched.shown("tls_client_ca") == end_of(late)
 

@@ -47,8 +47,8 @@ class Node:
         self.authority, self.servicer = authority, Servicer()
         self.certificates = Certificates(authority.issue("node", [NAME, "127.0.0.1"]))
         self.server = Server(
-            [SERVICE],
-            CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True),
+            services=[SERVICE],
+            boundary=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True),
             secured=Secured(self.certificates),
         )
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(self.servicer, self.server.grpc)
@@ -162,7 +162,7 @@ async def test_a_client_takes_up_new_certificates_and_ends_no_call(node: Node) -
         old = stub.Answer(answer_pb2.AnswerRequest(question="hang"), timeout=60)
         await node.servicer.hanging.wait()
         node.authority.issue("front")
-        certificates.look()
+        certificates.refresh()
         new = await stub.Answer(answer_pb2.AnswerRequest(question="who?"), timeout=30)
         node.servicer.free.set()
         assert (await old).request_id != new.request_id, "one connection carried both"
@@ -179,7 +179,7 @@ async def test_files_are_looked_at_while_nobody_calls(
     certificates = Certificates(node.authority.issue("front"))
     following = asyncio.create_task(Peers(certificates).follow())
     node.authority.issue("front")
-    await happens(lambda: certificates.edition == 1, 30)
+    await happens(lambda: certificates.version == 1, 30)
     following.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await following
@@ -192,7 +192,7 @@ async def test_a_channel_that_is_closed_leaves_no_connection_open(node: Node) ->
     calls = [stub.Answer(answer_pb2.AnswerRequest(question="hang"), timeout=60)]
     await node.servicer.hanging.wait()
     node.authority.issue("front")
-    certificates.look()
+    certificates.refresh()
     calls.append(stub.Answer(answer_pb2.AnswerRequest(question="hang"), timeout=60))
     await channel.close()
     ended = await asyncio.gather(*calls, return_exceptions=True)
@@ -207,7 +207,7 @@ async def test_http_takes_no_half_replaced_pair_and_does_not_stay_behind(
     certificates = Certificates(files)
     context = http_context(certificates)
     renewed = authority.issue("node", ["renewed.winnow.test"])
-    certificates.look()
+    certificates.refresh()
     assert renewed.cert is not None
     renewed.cert.write_bytes(Path(authority.issue("next").cert or "").read_bytes())
 

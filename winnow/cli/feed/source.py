@@ -66,7 +66,15 @@ def _checked(row: Row, violations: Iterable[Violation]) -> Row | BadRow:
 
 def _wrong_passage(row: Row) -> Iterable[Violation]:
     passage, metadata = row.passage, json.loads(row.metadata)
-    return wrong_passage(FedPassage(passage.id, passage.title, passage.text, metadata, row.version))
+    return wrong_passage(
+        FedPassage(
+            id=passage.id,
+            title=passage.title,
+            text=passage.text,
+            metadata=metadata,
+            version=row.version,
+        )
+    )
 
 
 def _wrong_deletion(row: Row) -> Iterable[Violation]:

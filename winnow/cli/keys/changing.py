@@ -35,7 +35,9 @@ def add(
     """
     token, today = new_token(), datetime.datetime.now(datetime.UTC).date().isoformat()
     try:
-        key = Key(name, digest_of(token), frozenset(scopes), rate, today)
+        key = Key(
+            name=name, digest=digest_of(token), scopes=frozenset(scopes), rate=rate, created=today
+        )
     except ValueError as error:
         raise WinnowError(str(error)) from error
     with _locked(path):

@@ -105,7 +105,7 @@ class LocalCluster:
         keep = keep or self._expect_all
         for address in (self._plan.health_listen or self.fronts[0], *self.fronts[1:]):
             async with AnswerClient(address, credentials=self._plan.credentials) as client:
-                while not await client.serving():
+                while not await client.available():
                     await keep()
                     if time.monotonic() - started > _READY_SECONDS:
                         raise UnavailableError(

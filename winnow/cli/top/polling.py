@@ -8,14 +8,10 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-import grpc
-
 from winnow.address import Address
 from winnow.cli.top.metrics_page import MetricsPage
-from winnow.client.access import Access
-from winnow.client.calls import failure, identified
-from winnow.client.channels import open_channel
-from winnow.client.credentials import Credentials
+from winnow.client import Client, Credentials
+from winnow.client.calls import Call, identified
 from winnow.v1 import cluster_pb2, cluster_pb2_grpc
 
 _LARGEST = 16 << 20
@@ -45,10 +41,8 @@ class FrontPoller:
         credentials: Credentials | None = None,
     ) -> None:
         """`timeout`: seconds that each call may take; `credentials`: for the front node."""
-        self._address, self._metrics, self._timeout = address, metrics, timeout
-        self._access = Access(address, credentials)
-        self._edition = self._access.edition
-        self._channel = open_channel(address, self._access)
+        self._metrics, self._timeout = metrics, timeout
+        self._client = Client(address, credentials=credentials)
         self._threads = ThreadPoolExecutor(_AT_ONCE, "metrics")
 
     def poll(self) -> ClusterSample:
@@ -59,22 +53,12 @@ class FrontPoller:
         return ClusterSample(at, cluster, dict(zip(self._metrics, found, strict=True)))
 
     def _cluster(self) -> cluster_pb2.GetClusterResponse:
-        if (newest := self._access.edition) != self._edition:  # certificates have changed
-            self._channel.close()
-            self._channel, self._edition = open_channel(self._address, self._access), newest
-        stub, metadata = cluster_pb2_grpc.ClusterServiceStub(self._channel), identified(None)
-        call = stub.GetCluster.future(
-            cluster_pb2.GetClusterRequest(),
-            timeout=self._timeout,
-            metadata=(*metadata, *self._access.metadata()),
+        stub, request = cluster_pb2_grpc.ClusterServiceStub, cluster_pb2.GetClusterRequest()
+        call = Call(stub, "GetCluster", request, lambda message: message)
+        reply: cluster_pb2.GetClusterResponse = self._client.reply(
+            call, self._timeout, identified(None)
         )
-        try:
-            return call.result()
-        except grpc.RpcError as error:
-            raise failure(error, self._address, self._timeout, metadata) from error
-        except BaseException:  # Ctrl-C
-            call.cancel()
-            raise
+        return reply
 
     def __enter__(self) -> Self:
         return self
@@ -85,7 +69,7 @@ class FrontPoller:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._channel.close()
+        self._client.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 

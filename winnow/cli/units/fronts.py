@@ -113,7 +113,9 @@ async def _replies(address: str, bundle: Bundle, question: str) -> CannedReplies
     encoder = open_question_encoder(bundle, tokenizer.special)
     ids = tokenizer.tokenise(question).ids
     vector = encoder.question(ids)
-    encoded = EncodedQuestion(question, ids, vector, bundle.manifest.fingerprint)
+    encoded = EncodedQuestion(
+        text=question, token_ids=ids, vector=vector, bundle_fingerprint=bundle.manifest.fingerprint
+    )
     message = convert.question_to_message(encoded)
     async with open_channel(address) as channel:
         stub = shard_pb2_grpc.ShardServiceStub(channel)
@@ -145,7 +147,7 @@ def _front(addresses: Sequence[str]) -> Iterator[tuple[int, str]]:
 async def _wait_ready(address: str, processes: Processes) -> None:
     until = time.monotonic() + _READY
     async with AnswerClient(address) as client:
-        while not await client.serving():
+        while not await client.available():
             if processes.ended() or time.monotonic() > until:
                 raise UnavailableError("the front node to be measured did not become ready")
             await asyncio.sleep(_POLL_SECONDS)

@@ -20,7 +20,7 @@ _GIVEN_UP = (asyncio.CancelledError, StoppedError, GeneratorExit)
 GIVEN_UP = "winnow.given_up"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
     """What all pieces of work that this process does for one caller have in common."""
 
@@ -58,7 +58,7 @@ class RecordedSpan(Span):
     )
 
     def __init__(
-        self, trace: Trace, parent: int, name: str, attributes: Attributes, kind: SpanKind
+        self, *, trace: Trace, parent: int, name: str, attributes: Attributes, kind: SpanKind
     ) -> None:
         """Begins when it is entered. `parent`: the id of what it is a part of; 0 for nothing."""
         self.trace, self.parent, self.name, self.kind = trace, parent, name, kind
@@ -85,7 +85,9 @@ class RecordedSpan(Span):
     def child(
         self, name: str, attributes: Attributes = NO_ATTRIBUTES, kind: SpanKind = SpanKind.INTERNAL
     ) -> Span:
-        return RecordedSpan(self.trace, self.id, name, attributes, kind)
+        return RecordedSpan(
+            trace=self.trace, parent=self.id, name=name, attributes=attributes, kind=kind
+        )
 
     def set(self, key: str, value: Value) -> None:
         if not self.ended:  # then another thread reads it

@@ -17,7 +17,7 @@ _SENDABLE = re.compile(r"[ -~]*")
 _EXPORTER, _TRACES = "OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Standard:
     """What the variables say."""
 
@@ -40,11 +40,11 @@ def standard(environment: Mapping[str, str]) -> Standard:
     if name := environment.get("OTEL_SERVICE_NAME"):
         resource["service.name"] = name
     return Standard(
-        resource,
-        _headers(environment),
-        _file(environment, "CERTIFICATE"),
-        _file(environment, "CLIENT_CERTIFICATE"),
-        _file(environment, "CLIENT_KEY"),
+        resource=resource,
+        headers=_headers(environment),
+        authority=_file(environment, "CERTIFICATE"),
+        certificate=_file(environment, "CLIENT_CERTIFICATE"),
+        key=_file(environment, "CLIENT_KEY"),
     )
 
 

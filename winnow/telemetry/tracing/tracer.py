@@ -60,8 +60,12 @@ class SamplingTracer(Tracer):
 
     def _first(self, name: str, trace_id: int, parent: int, state: str) -> Span:
         epoch = time.time_ns() - time.perf_counter_ns()
-        trace = Trace(trace_id, state, epoch, self._new_id, self._record)
-        return RecordedSpan(trace, parent, name, {}, SpanKind.SERVER)
+        trace = Trace(
+            id=trace_id, state=state, epoch=epoch, new_id=self._new_id, record=self._record
+        )
+        return RecordedSpan(
+            trace=trace, parent=parent, name=name, attributes={}, kind=SpanKind.SERVER
+        )
 
     def _new_id(self) -> int:
         return self._chance.getrandbits(64) or 1

@@ -109,7 +109,9 @@ def test_a_complete_reply_says_nothing_of_coverage(reply: Reply) -> None:
 
 
 def test_of_many_missing_shards_some_are_named_and_the_others_counted(reply: Reply) -> None:
-    missing = tuple(ShardCoverage(n, 1, ShardStatus.UNAVAILABLE) for n in range(30))
+    missing = tuple(
+        ShardCoverage(shard=n, passages=1, status=ShardStatus.UNAVAILABLE) for n in range(30)
+    )
     shown = text(replace(reply, coverage=replace(reply.coverage, shards=missing)))
     assert "  shard 7: unavailable\n  and 22 more\n" in shown
     assert "shard 8" not in shown
@@ -145,7 +147,7 @@ def test_timings_are_shown_only_where_they_are_asked_for(reply: Reply) -> None:
 
 
 def test_what_heads_say_of_the_question_follows_the_answers(reply: Reply) -> None:
-    said = HeadPrediction("intent", 3, labels=(LabelScore("ask", 0.5, True),))
+    said = HeadPrediction(head_id="intent", version=3, labels=(LabelScore("ask", 0.5, True),))
     lines = text(replace(reply, heads=(said,))).splitlines()
     at = lines.index("intent  version 3")
     assert lines[at - 2 : at] == ["   6%  Łódź", ""]

@@ -42,13 +42,15 @@ def test_of_a_known_answer_there_is_little_to_tell() -> None:
 
 def test_a_call_that_ends_after_the_answer_still_fits() -> None:
     """Its shard was late, and nobody waited for it."""
-    late = ShardCall(0, CallKind.SEARCH, CallOutcome.ABANDONED, 0.0, 400.0)
+    late = ShardCall(
+        shard=0, kind=CallKind.SEARCH, outcome=CallOutcome.ABANDONED, start_ms=0.0, ms=400.0
+    )
     assert max(map(len, lines(Timings(total_ms=10.0, calls=(late,))))) <= 90
 
 
 def test_names_of_passages_break_no_column_and_reach_no_terminal() -> None:
-    read = ReadTiming("\x1b[2J" + "語" * 40, 0.0, 1.0)
-    call = ShardCall(12, None, None, 0.0, 1.0, reads=(read,))
+    read = ReadTiming(passage_id="\x1b[2J" + "語" * 40, start_ms=0.0, ms=1.0)
+    call = ShardCall(shard=12, kind=None, outcome=None, start_ms=0.0, ms=1.0, reads=(read,))
     _, whole, shown_read, _ = lines(Timings(total_ms=1.0, calls=(call,)))
     assert whole.startswith("shard 12: call  ")
     assert "\x1b" not in shown_read

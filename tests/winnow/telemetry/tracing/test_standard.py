@@ -9,7 +9,9 @@ from winnow.telemetry.tracing.standard import Standard, pairs, standard
 
 
 def test_without_them_nothing_is_said() -> None:
-    assert standard({}) == Standard({}, (), None, None, None)
+    assert standard({}) == Standard(
+        resource={}, headers=(), authority=None, certificate=None, key=None
+    )
 
 
 @pytest.mark.parametrize(
