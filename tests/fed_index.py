@@ -53,7 +53,7 @@ class FedIndex:
     def merge(self, shard: int) -> Path:
         """Makes a generation of all that was written to a shard, and trims the log."""
         directory, log = self.shards[shard], self.logs[shard]
-        done = merge(written(directory).base, directory, log.last, lambda _: None)
+        done = merge(written(directory).base, directory, log.last)
         log.trim(log.last)
         return Path(done.directory)
 

@@ -1,7 +1,7 @@
 """One merge of a shard, as a process: `python -m content_node.merging BASE SHARD UPTO [BUNDLE]`.
 
-Started by a node (`child`), which reads what it says (`said`). Everything that a node answers goes
-first: this process is nice. It ends when the node does.
+A node starts it (`child`) and reads its result (`protocol`). The process is nice, since all answers
+go first. It ends when the node does.
 """
 
 import os
@@ -10,39 +10,31 @@ from functools import partial
 from pathlib import Path
 
 from winnow.content_node.merging.merge import merge
-from winnow.content_node.merging.protocol import MergeFailed, MergeStage, Said, to_line
+from winnow.content_node.merging.protocol import MergeFailed, MergeResult, to_line
 from winnow.content_node.merging.states import carry_states
 from winnow.errors import WinnowError
 from winnow.parent import die_with_parent
 
 _NICE = 19
-"""The least that a process can ask for: reading gives way, too, and shards merge at the same time.
-Three merges at 10 beside a reader at 5 take half of a core from it.
+"""The highest niceness: reading has some, too, and several shards merge at the same time.
+
+Three merges at 10 beside a reader at 5 take half a core from it.
 """
 
 
 def main(arguments: list[str]) -> int:
-    """Merges; exits 0, or 1 where it says why it failed."""
+    """Merges, prints the result, and returns the exit code: 0, or 1 if the merge failed."""
     base, shard, upto, *bundle = arguments
     os.nice(_NICE)
+    result: MergeResult
     try:
-        merged = merge(
-            Path(base),
-            Path(shard),
-            int(upto),
-            lambda name: _say(MergeStage(name)),
-            *(partial(carry_states, Path(each), Path(shard)) for each in bundle),
-        )
+        carry = [partial(carry_states, Path(each), Path(shard)) for each in bundle]
+        result = merge(Path(base), Path(shard), int(upto), *carry)
     except WinnowError as error:
-        _say(MergeFailed(str(error)))
-        return 1
-    _say(merged)
-    return 0
-
-
-def _say(said: Said) -> None:
-    sys.stdout.write(to_line(said))
+        result = MergeFailed(str(error))
+    sys.stdout.write(to_line(result))
     sys.stdout.flush()
+    return int(isinstance(result, MergeFailed))
 
 
 if __name__ == "__main__":

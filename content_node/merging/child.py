@@ -1,69 +1,62 @@
-"""The merge of a shard as a process of its own.
+"""Runs the merge of a shard as a child process.
 
-Started anew, not forked: a node has threads, and gRPC. The kernel ends it with the thread that
-started it (Linux), so that thread waits for it.
+The process is started, not forked, since a node has threads and gRPC. On Linux the kernel ends it
+with the thread that started it, so that thread waits for it.
 """
 
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 
-from winnow.content_node.merging.protocol import Heard, Merged
+from winnow.content_node.merging.protocol import Merged, MergeFailed, of_line
 from winnow.errors import UnavailableError, WinnowError
 from winnow.parent import PARENT_VARIABLE
 
-Tell = Callable[[str], None]
+_LAST_LINES = 20
+"""Lines of a process without a result that its error quotes."""
 
 
 class MergeChild:
-    """One merge; to be run once."""
+    """The process of one merge; runs once."""
 
-    def __init__(
-        self,
-        *,
-        base: Path,
-        shard: Path,
-        upto: int,
-        tell: Tell = lambda _: None,
-        bundle: Path | None = None,
-    ) -> None:
-        """Merges `base` and the log of `shard` up to a write; `tell` is called with each stage.
+    def __init__(self, *, base: Path, shard: Path, upto: int, bundle: Path | None = None) -> None:
+        """Merges `base` and the log of `shard` up to a write.
 
-        With a bundle, states of its reader that lie beside the base are carried on.
+        With a bundle, precomputed states of its reader beside the base are carried on.
         """
         self._arguments: Sequence[str] = (
             *(sys.executable, "-m", __package__ or ""),
             *(str(base), str(shard), str(upto), *([str(bundle)] if bundle else [])),
         )
-        self._tell = tell
         self._stopped = threading.Event()
         self._process: subprocess.Popen[str] | None = None
 
     def run(self) -> Merged:
-        """Waits for its end. Raises WinnowError if it failed or was ended, for the reason that the
-        error gives.
-        """
-        heard = Heard()
+        """Waits for the end of the process. Raises WinnowError, with the reason, if it failed."""
         try:
-            code = self._follow(heard)
+            code, lines = self._wait()
         except OSError as error:
             raise UnavailableError(f"no process could be started: {error}") from error
-        if isinstance(heard.result, Merged) and not code:
-            return heard.result
-        if heard.result is not None and not isinstance(heard.result, Merged):
-            raise WinnowError(heard.result.reason)
-        raise WinnowError(f"the process ended with exit code {code}{heard.last_words}")
+        result = next((found for line in reversed(lines) if (found := of_line(line))), None)
+        if isinstance(result, Merged) and not code:
+            return result
+        if isinstance(result, MergeFailed):
+            raise WinnowError(result.reason)
+        output = "".join(f"\n{line}" for line in lines)
+        raise WinnowError(f"the process ended with exit code {code}{output}")
 
     def stop(self) -> None:
-        """Ends it if it runs; from any thread."""
+        """Kills the process if it runs; from any thread."""
         self._stopped.set()
         if self._process is not None:
             self._process.kill()
 
-    def _follow(self, heard: Heard) -> int:
+    def _wait(self) -> tuple[int, Sequence[str]]:
+        """The exit code and the last lines of the output."""
         with subprocess.Popen(
             self._arguments,
             env={**os.environ, PARENT_VARIABLE: str(os.getpid())},
@@ -72,13 +65,11 @@ class MergeChild:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            # Ctrl-C goes to the node, which ends it
+            # Ctrl-C goes to the node, which ends the process
             process_group=0,
         ) as process:
             self._process = process
             if self._stopped.is_set():
                 process.kill()
-            for line in process.stdout or ():
-                if stage := heard.line(line):
-                    self._tell(stage.name)
-            return process.wait()
+            lines = deque((line.rstrip() for line in process.stdout or ()), _LAST_LINES)
+            return process.wait(), lines

@@ -1,7 +1,7 @@
-"""The next generation of a shard: its base and its log up to a write, made one.
+"""Merges the base and the log of a shard, up to a write, into the next generation.
 
-Written aside, verified as a node verifies it, made durable, and put in place by a rename: it is
-there as a whole or not at all. Runs in a process of its own.
+The generation is written aside, verified as a node verifies it, made durable, and renamed: it is
+there as a whole or not at all. A merge runs in a child process.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ from pathlib import Path
 from winnow.content_node.merging.names import damaged_path, generation_path, partial_path
 from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.merging.tidying import merge_lock, remove_partial
-from winnow.content_node.merging.writing import Tell, write_generation
+from winnow.content_node.merging.writing import write_generation
 from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.manifest import ShardManifest
 from winnow.errors import ArtefactError, WinnowError
@@ -22,27 +22,25 @@ from winnow.files.durable import sync_directory
 
 _EF = 128
 
-
 Carry = Callable[[Path, Path], str]
-"""Puts beside the second generation what lies beside the first, and says what is lacking; empty if
-nothing is. It can be done without.
+"""Copies what lies beside the first generation to the second one, which is whole without it.
+
+Returns what is lacking; empty if nothing is.
 """
 
 
-def merge(base: Path, shard: Path, upto: int, tell: Tell, carry: Carry | None = None) -> Merged:
-    """Makes the generation of `shard` that holds its log up to a write, of what `base` holds.
+def merge(base: Path, shard: Path, upto: int, carry: Carry | None = None) -> Merged:
+    """Makes the generation of `shard` that holds its log up to a write, from `base` and the log.
 
-    `tell` is called with the name of each stage; `carry` comes before the generation is put in
-    place. A generation that is there already is taken if it is good.
-
-    Raises WinnowError if it cannot be made; nothing is left of it.
+    `carry` is called before the generation is put in place. A good generation that exists already
+    is taken. Raises WinnowError if the generation cannot be made; nothing is left of it.
     """
     generation = generation_path(shard, upto)
     with _named(generation), merge_lock(shard):
-        remove_partial(shard)  # of merges that were killed
-        manifest, lacking = _there(generation), ""
+        remove_partial(shard)  # what killed merges left
+        manifest, lacking = _existing(generation), ""
         if manifest is None:
-            manifest, lacking = _made(base, shard, generation, upto, tell, carry)
+            manifest, lacking = _made(base, shard, generation, upto, carry)
     return Merged(
         directory=str(generation),
         sequence=manifest.sequence,
@@ -52,8 +50,8 @@ def merge(base: Path, shard: Path, upto: int, tell: Tell, carry: Carry | None = 
     )
 
 
-def _there(generation: Path) -> ShardManifest | None:
-    """What an earlier merge made; it is put aside if it is not good."""
+def _existing(generation: Path) -> ShardManifest | None:
+    """The manifest of an earlier merge; a generation that is not good is put aside."""
     if not generation.exists():
         return None
     try:
@@ -63,24 +61,22 @@ def _there(generation: Path) -> ShardManifest | None:
         shutil.rmtree(aside, ignore_errors=True)
         generation.rename(aside)
         return None
-    sync_directory(generation.parent)  # it may have been killed before it did
+    sync_directory(generation.parent)  # the earlier merge may have been killed before it did
     return manifest
 
 
 def _made(
-    base: Path, shard: Path, generation: Path, upto: int, tell: Tell, carry: Carry | None
+    base: Path, shard: Path, generation: Path, upto: int, carry: Carry | None
 ) -> tuple[ShardManifest, str]:
-    """What was made, and why nothing could be carried on."""
+    """The manifest of the new generation, and what `carry` returned."""
     partial, lacking = partial_path(generation), ""
     partial.mkdir()
     try:
         reach("merge.begun")
-        write_generation(base, shard, partial, upto, tell)
-        tell("verifying")
+        write_generation(base, shard, partial, upto)
         manifest = _verified(partial)
         reach("merge.verified")
         if carry is not None:
-            tell("states")
             lacking = _carried(carry, base, partial)
         partial.rename(generation)
     except BaseException:
@@ -93,8 +89,9 @@ def _made(
 
 
 def _carried(carry: Carry, base: Path, made: Path) -> str:
-    """Why that was not possible, and then nothing of it is left: writes that cannot be merged would
-    be refused in the end, and without what is carried a generation is whole.
+    """What `carry` returns; if it fails, the reason, and nothing of it is left.
+
+    A generation is whole without it, and writes that cannot be merged would be refused in the end.
     """
     whole = set(made.iterdir())
     try:
@@ -106,13 +103,13 @@ def _carried(carry: Carry, base: Path, made: Path) -> str:
 
 
 def _verified(directory: Path) -> ShardManifest:
-    """What a node would serve from it; raises ArtefactError if it would not."""
+    """The manifest of a generation. Raises ArtefactError if a node would not serve it."""
     return open_shard(directory, _EF, exact_up_to=0).manifest
 
 
 @contextlib.contextmanager
 def _named(generation: Path) -> Iterator[None]:
-    """What the system says becomes an error that names the generation."""
+    """Turns errors of the system into an error that names the generation."""
     try:
         yield
     except WinnowError:

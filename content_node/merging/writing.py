@@ -1,7 +1,7 @@
 """Writes the files of the next generation: passages, words, graph and manifest, each durable."""
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,8 +37,6 @@ from winnow.files.durable import sync_directory
 from winnow.files.opened import OpenFile
 from winnow.files.stored_array import integers
 
-Tell = Callable[[str], None]
-
 
 @dataclass(frozen=True, slots=True)
 class _Base:
@@ -50,7 +48,7 @@ class _Base:
     files: Mapping[str, OpenFile]
 
 
-def write_generation(base: Path, shard: Path, partial: Path, upto: int, tell: Tell) -> None:
+def write_generation(base: Path, shard: Path, partial: Path, upto: int) -> None:
     """Writes what `base` and the log of `shard` up to a write make, to the directory `partial`.
     Raises ArtefactError if what is merged is damaged, or does not belong together. Raises OSError
     if it cannot be written; `sqlite3.Error` as well.
@@ -58,7 +56,6 @@ def write_generation(base: Path, shard: Path, partial: Path, upto: int, tell: Te
     before = _verified_base(base)
     manifest = before.manifest
     log, span = log_path(shard), LogRange(manifest.sequence, upto)
-    tell("passages")
     sources = Passages(
         target=partial / STORE, base=base / manifest.store, log=log, rows=manifest.rows, span=span
     )
@@ -71,11 +68,9 @@ def write_generation(base: Path, shard: Path, partial: Path, upto: int, tell: Te
         before.files[manifest.store].check()
         sync_file(partial / STORE)
         reach("merge.passages")
-        tell("words")
         counted = before.files[before.words.frequencies]
         words = copy_words(counted, before.words, partial / STORE, partial, counts.rows)
         reach("merge.words")
-        tell("graph")
         save_graph(_graph(passages, before, counts, anew), partial / GRAPH)
         reach("merge.graph")
     _vouch(partial, manifest, words, counts, upto, log_id)

@@ -159,7 +159,7 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: self.live.sequence > self.live.merged)
     @rule(late=st.lists(WRITES, max_size=3), trims=st.booleans())
     def merge(self, late: list[Write], trims: bool) -> None:
-        made = merge(self.live.directory, self.directory, self.live.sequence, lambda _: None)
+        made = merge(self.live.directory, self.directory, self.live.sequence)
         if late:
             self.write([late])
         base = open_shard(Path(made.directory), ef=64)

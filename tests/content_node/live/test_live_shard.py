@@ -329,7 +329,7 @@ async def test_no_more_is_taken_than_may_be_unmerged(directory: Path) -> None:
 
 def merged(directory: Path, live: LiveShard) -> Path:
     """The next base, made here and now."""
-    return Path(merge(live.directory, directory, live.sequence, lambda _: None).directory)
+    return Path(merge(live.directory, directory, live.sequence).directory)
 
 
 async def test_what_is_merged_is_served_the_same(directory: Path) -> None:

@@ -49,7 +49,7 @@ def merged(fed: Fed, base: Path, most: int = 1_000) -> tuple[Merged, int]:
         assert known is not None
         return write_states(made, lower(session), known, most)
 
-    done = merge(base, fed.shard, fed.log.last, lambda _: None, carry)
+    done = merge(base, fed.shard, fed.log.last, carry)
     return done, len(session.runs)
 
 
@@ -87,7 +87,7 @@ def merged_without_room(fed: Fed) -> Merged:
         with no_file_beyond((fed.shard / DATA).stat().st_size // 2):
             return write_states(made, lower(session), known, 1_000)
 
-    return merge(fed.shard, fed.shard, fed.log.last, lambda _: None, carry)
+    return merge(fed.shard, fed.shard, fed.log.last, carry)
 
 
 def test_a_merge_computes_the_states_of_what_is_new(fed: Fed) -> None:

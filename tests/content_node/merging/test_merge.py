@@ -16,6 +16,7 @@ from whole_bundle import WHOLE
 
 from winnow.bundle import default_bundle
 from winnow.content_node.live.reading import log_path
+from winnow.content_node.merging.__main__ import main
 from winnow.content_node.merging.child import MergeChild
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.merging.names import damaged_path, generation_path, partial_path
@@ -36,7 +37,7 @@ def fed(tmp_path: Path) -> Fed:
 
 
 def merged(fed: Fed, base: Path | None = None) -> Merged:
-    return merge(base or fed.shard, fed.shard, fed.log.last, lambda _: None)
+    return merge(base or fed.shard, fed.shard, fed.log.last)
 
 
 def opened(done: Merged) -> StoredSegment:
@@ -225,7 +226,7 @@ def test_a_base_of_another_log_is_refused(fed: Fed, tmp_path: Path) -> None:
     with pytest.raises(
         ArtefactError, match=f"one that goes on after write 1 of log {fed.log.log_id}"
     ):
-        merge(Path(done.directory), other.shard, 2, lambda _: None)
+        merge(Path(done.directory), other.shard, 2)
 
 
 def test_one_merge_at_a_time(fed: Fed) -> None:
@@ -235,26 +236,21 @@ def test_one_merge_at_a_time(fed: Fed) -> None:
     merged(fed)
 
 
-def test_a_merge_in_a_process_of_its_own_says_what_it_does(fed: Fed) -> None:
+def test_a_child_process_merges_and_returns_the_generation(fed: Fed) -> None:
     fed.put("a", "text")
-    stages: list[str] = []
-    done = MergeChild(base=fed.shard, shard=fed.shard, upto=1, tell=stages.append).run()
-    assert stages == ["passages", "words", "graph", "verifying"]
+    done = MergeChild(base=fed.shard, shard=fed.shard, upto=1).run()
     expect_same(opened(done), fed)
 
 
-def test_a_merge_gives_way_to_reading_as_far_as_a_process_can(fed: Fed) -> None:
+def test_a_merge_process_has_the_highest_niceness(
+    fed: Fed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Reading is nice, too, and the shards of a machine are merged at the same time."""
     fed.put("a", "text")
-    found: list[int] = []
-
-    def look(_: str) -> None:
-        assert child._process is not None
-        found.append(os.getpriority(os.PRIO_PROCESS, child._process.pid))
-
-    child = MergeChild(base=fed.shard, shard=fed.shard, upto=1, tell=look)
-    child.run()
-    assert found[:1] == [19]
+    niceness: list[int] = []
+    monkeypatch.setattr(os, "nice", niceness.append)
+    assert main([str(fed.shard), str(fed.shard), "1"]) == 0
+    assert niceness == [19]
 
 
 def test_a_process_that_cannot_merge_says_why(fed: Fed) -> None:
@@ -282,11 +278,11 @@ def test_what_cannot_be_carried_on_is_left_out_and_told(fed: Fed) -> None:
         (made / "states-of.partial").write_text("half")
         raise OSError(28, "No space left on device")
 
-    done = merge(fed.shard, fed.shard, fed.log.last, lambda _: None, carry)
+    done = merge(fed.shard, fed.shard, fed.log.last, carry)
     assert "No space left" in done.without_states
     assert not list(Path(done.directory).glob("states*"))
     expect_same(opened(done), fed)
-    again = merge(fed.shard, fed.shard, fed.log.last, lambda _: None, carry)
+    again = merge(fed.shard, fed.shard, fed.log.last, carry)
     assert again.without_states == ""
 
 

@@ -40,14 +40,14 @@ def left(fed: Fed) -> list[str]:
 
 
 def test_wherever_the_disk_is_full_nothing_is_left_of_a_merge(fed: Fed) -> None:
-    done = merge(fed.shard, fed.shard, fed.log.last, lambda _: None)
+    done = merge(fed.shard, fed.shard, fed.log.last)
     sizes = sorted({path.stat().st_size for path in Path(done.directory).iterdir()})
     (Path(done.directory)).rename(fed.shard / "kept")
     for size in sizes:  # this file, and all that are larger, have too little room
         with no_file_beyond(size - 1), pytest.raises(WinnowError, match="generation-0"):
-            merge(fed.shard, fed.shard, fed.log.last, lambda _: None)
+            merge(fed.shard, fed.shard, fed.log.last)
         assert left(fed) == []
-    again = merge(fed.shard, fed.shard, fed.log.last, lambda _: None)
+    again = merge(fed.shard, fed.shard, fed.log.last)
     assert newest_first(left(fed)) == [Path(again.directory).name]
     assert open_shard(Path(again.directory), ef=64).manifest.passages == 40
 

@@ -29,9 +29,9 @@ def fed(tmp_path_factory: pytest.TempPathFactory) -> Fed:
     """A shard with two generations, and a log that was not trimmed."""
     fed = Fed(built(tmp_path_factory.mktemp("shard"), TEXTS), TEXTS)
     fed.apply([("new 0", "one"), ("new 1", "two"), ("built 3", None)])
-    first = merge(fed.shard, fed.shard, 3, lambda _: None)
+    first = merge(fed.shard, fed.shard, 3)
     fed.apply([("new 0", "three"), ("new 2", "four")])
-    merge(Path(first.directory), fed.shard, 5, lambda _: None)
+    merge(Path(first.directory), fed.shard, 5)
     fed.log.close()
     return fed
 

@@ -56,7 +56,7 @@ def test_states_of_the_newest_generation_come_along_under_its_new_name(shard: Pa
     write(shard)
     fed = Fed(shard, TEXTS)
     fed.apply([("new 0", "one"), ("built 3", None)])
-    merge(shard, shard, fed.log.last, lambda _: None)
+    merge(shard, shard, fed.log.last)
     write(written(shard).base)
     fed.apply([("new 1", "two")])
     copy = restored(shard)

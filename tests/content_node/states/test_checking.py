@@ -57,7 +57,7 @@ def test_states_of_another_generation_are_a_fault(shard: Path) -> None:
     write(shard)
     fed = Fed(shard, TEXTS)
     fed.apply([("new 0", "one")])
-    merge(shard, shard, fed.log.last, lambda _: None)
+    merge(shard, shard, fed.log.last)
     base = written(shard).base
     for name in (STATES_FILE, DATA, STARTS):
         (base / name).write_bytes((shard / name).read_bytes())

@@ -28,7 +28,7 @@ TEXTS = {f"built {n}": f"text number {n} of {n % 7}" for n in range(30)}
 def fed(tmp_path: Path) -> Fed:
     fed = Fed(built(tmp_path, TEXTS), TEXTS)
     fed.apply([("new 0", "one"), ("built 3", None)])
-    merge(fed.shard, fed.shard, fed.log.last, lambda _: None)
+    merge(fed.shard, fed.shard, fed.log.last)
     fed.apply([("new 1", "two")])
     return fed
 
@@ -56,7 +56,7 @@ class Merging(LowerSession):
     def run(self, inputs, stop=None):  # type: ignore[no-untyped-def]
         if not self.runs:
             base = written(self._fed.shard).base
-            merge(base, self._fed.shard, self._fed.log.last, lambda _: None)
+            merge(base, self._fed.shard, self._fed.log.last)
             if self._tidies:
                 shutil.rmtree(base)
         return super().run(inputs, stop)
