@@ -160,7 +160,7 @@ def _server(settings: NodeSettings, registry: CollectorRegistry, tracer: Tracer)
     largest = LARGEST_WRITE if settings.feed else LARGEST
     return Server(
         services=[SERVICE, FEED_SERVICE],
-        boundary=CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer),
+        interceptor=CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer),
         largest=largest,
         arriving=_MESSAGES * largest,
         secured=secured(settings, CertificateMetrics(registry)),

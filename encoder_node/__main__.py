@@ -53,7 +53,7 @@ async def _run(settings: EncoderSettings, registry: CollectorRegistry, tracer: T
     servicer = EncoderServicer(info, tokenizer.vocabulary, settings.default_deadline)
     server = Server(
         services=[SERVICE],
-        boundary=boundary,
+        interceptor=boundary,
         secured=secured(settings, CertificateMetrics(registry)),
     )
     encoder_pb2_grpc.add_EncoderServiceServicer_to_server(servicer, server.grpc)

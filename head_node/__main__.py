@@ -42,7 +42,11 @@ async def _run(settings: HeadNodeSettings, registry: CollectorRegistry, tracer: 
     boundary = CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer)
     protected = secured(settings, CertificateMetrics(registry))
     server = Server(
-        services=[SERVICE], boundary=boundary, largest=LARGEST, arriving=ARRIVING, secured=protected
+        services=[SERVICE],
+        interceptor=boundary,
+        largest=LARGEST,
+        arriving=ARRIVING,
+        secured=protected,
     )
     head_node_pb2_grpc.add_HeadNodeServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)

@@ -65,7 +65,9 @@ class House:
     async def serving(self) -> AsyncIterator[str]:
         """Serves by real gRPC; gives HOST:PORT."""
         server = Server(
-            services=[SERVICE], boundary=CallInterceptor(RpcMetrics(self.registry)), largest=LARGEST
+            services=[SERVICE],
+            interceptor=CallInterceptor(RpcMetrics(self.registry)),
+            largest=LARGEST,
         )
         servicer = HeadServicer(self.core, 2.0)
         head_pb2_grpc.add_HeadServiceServicer_to_server(servicer, server.grpc)

@@ -108,7 +108,11 @@ class FedFront:
         boundary = CallInterceptor(RpcMetrics(self.registry))
         door = door_of(self.admission)
         server = Server(
-            services=[SERVICE], boundary=boundary, largest=LARGEST, arriving=ARRIVING, door=door
+            services=[SERVICE],
+            interceptor=boundary,
+            largest=LARGEST,
+            arriving=ARRIVING,
+            reject=door,
         )
         servicer = FeedServicer(self.core, self._deadline, self.aside)
         add(servicer, server)

@@ -37,7 +37,7 @@ class ServedHeads:
         self.servicer = HeadNodeServicer(self.places, 10.0)
         boundary = CallInterceptor(RpcMetrics(self.registry), quiet=True, tracer=self.tracer)
         self.server = Server(
-            services=[SERVICE], boundary=boundary, largest=LARGEST, arriving=ARRIVING
+            services=[SERVICE], interceptor=boundary, largest=LARGEST, arriving=ARRIVING
         )
         head_node_pb2_grpc.add_HeadNodeServiceServicer_to_server(self.servicer, self.server.grpc)
 

@@ -20,7 +20,7 @@ class ScriptedFront(answer_pb2_grpc.AnswerServiceServicer):
 
     def __init__(self, **server: Any) -> None:
         boundary = CallInterceptor(RpcMetrics(CollectorRegistry()))
-        self.server = Server(services=[SERVICE], boundary=boundary, **server)
+        self.server = Server(services=[SERVICE], interceptor=boundary, **server)
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(self, self.server.grpc)
         self.address = ""
         self.reply: answer_pb2.AnswerResponse | WinnowError = answer_pb2.AnswerResponse()

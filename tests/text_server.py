@@ -39,7 +39,7 @@ class TextServer:
         self.admitted = AdmittedEncoder(self.encoder, self.most, time.monotonic, metrics)
         self.server = Server(
             services=[SERVICE],
-            boundary=CallInterceptor(RpcMetrics(self.registry), quiet=True, tracer=self.tracer),
+            interceptor=CallInterceptor(RpcMetrics(self.registry), quiet=True, tracer=self.tracer),
         )
         encoder_pb2_grpc.add_EncoderServiceServicer_to_server(self.servicer, self.server.grpc)
 

@@ -157,7 +157,7 @@ async def _node(
     servicer.serve(AdmittedSearcher(searcher, 1_000, pace, time.monotonic, metrics))
     server = Server(
         services=[SHARD_SERVICE],
-        boundary=CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer),
+        interceptor=CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer),
     )
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     port = await server.start("127.0.0.1:0")
@@ -254,7 +254,7 @@ async def _front(
     stack.callback(looking.cancel)
     await asyncio.wait_for(formation.ready(30), 60)
     server = Server(
-        services=[SERVICE], boundary=CallInterceptor(RpcMetrics(registry), tracer=tracer)
+        services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(registry), tracer=tracer)
     )
     AnswerServicer(core, 2.0).add_to(server.grpc)
     admitted = TextAdmission(64, head_metrics)

@@ -14,7 +14,7 @@ from winnow.keys.gate import Gate, HeaderGate, header_gate
 from winnow.keys.metrics import KeyMetrics
 from winnow.rpc import client_key
 from winnow.rpc.guard import Guard
-from winnow.rpc.message_interceptor import Door
+from winnow.rpc.message_interceptor import Reject
 from winnow.security.metrics import CertificateMetrics
 from winnow.security.peers import Peers
 from winnow.security.secured import Secured, peers, secured
@@ -29,7 +29,7 @@ class FrontAccess:
 
     secured: Secured
     peers: Peers
-    door: Callable[[Door], Door] = lambda behind: behind
+    door: Callable[[Reject], Reject] = lambda behind: behind
     """Puts the gate before a door of gRPC."""
     gate: HeaderGate = field(default_factory=lambda: open_gate)
     """The gate of HTTP."""
@@ -61,7 +61,7 @@ def open_access(settings: FrontSettings, registry: CollectorRegistry) -> FrontAc
     return FrontAccess(protected, called, partial(_guarded, gate), header_gate(gate), beside)
 
 
-def _guarded(gate: Gate, behind: Door) -> Door:
+def _guarded(gate: Gate, behind: Reject) -> Reject:
     return Guard(gate, behind)
 
 

@@ -45,10 +45,10 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
     # not the door of questions, nor their places: none of them waits behind a passage
     server = Server(
         services=[SERVICE],
-        boundary=front.boundary,
+        interceptor=front.boundary,
         largest=LARGEST,
         arriving=ARRIVING,
-        door=front.access.door(door_of(admission)),
+        reject=front.access.door(door_of(admission)),
         streams=_STREAMS,
         secured=front.access.secured,
     )

@@ -121,8 +121,8 @@ def _server(
     streams = max(_LEAST_STREAMS, 2 * settings.max_in_flight)
     made = partial(
         Server,
-        boundary=boundary,
-        door=access.door(doors),
+        interceptor=boundary,
+        reject=access.door(doors),
         streams=streams,
         secured=access.secured,
     )

@@ -10,7 +10,7 @@ from winnow.errors import WinnowError
 from winnow.inference.fair_threads import FairThreads
 from winnow.rpc import client_key
 from winnow.rpc.deadline import of_context
-from winnow.rpc.message_interceptor import Door, Metadata
+from winnow.rpc.message_interceptor import Metadata, Reject
 from winnow.stateless.feed.admission import FeedAdmission
 from winnow.stateless.feed.core import FeedCore
 from winnow.v1 import feed_pb2, feed_pb2_grpc
@@ -81,7 +81,7 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
             yield await self._aside.run(client, partial(convert_one, message))
 
 
-def door_of(admission: FeedAdmission) -> Door:
+def door_of(admission: FeedAdmission) -> Reject:
     """Refuses requests before their messages are read. Streams wait for room instead."""
 
     def door(method: str, metadata: Metadata) -> WinnowError | None:

@@ -89,7 +89,9 @@ async def node(indexes: dict[int, Path], bundle: Bundle, tmp_path: Path) -> Asyn
     servicer = ShardServicer(60.0)
     pace = Pace(2.0, ManualClock())
     servicer.serve(LocalSearcher(view_of(shard), reader, bundle, pool, pace, metrics))
-    server = Server(services=[SERVICE], boundary=CallInterceptor(RpcMetrics(registry), quiet=True))
+    server = Server(
+        services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(registry), quiet=True)
+    )
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
     await server.serving(True)

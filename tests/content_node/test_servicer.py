@@ -36,7 +36,7 @@ def servicer() -> ShardServicer:
 @pytest.fixture
 async def node(servicer: ShardServicer) -> AsyncIterator[RemoteSearcher]:
     server = Server(
-        services=[SERVICE], boundary=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
+        services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
     )
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"

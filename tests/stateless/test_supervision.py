@@ -94,7 +94,7 @@ async def test_a_front_that_nobody_looks_after_says_that_it_does_not_serve() -> 
     parts = Parts()
     parts.fails = ZeroDivisionError("a bug")
     [port] = free_ports(1)
-    server = Server(services=[], boundary=CallInterceptor(RpcMetrics(CollectorRegistry())))
+    server = Server(services=[], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry())))
 
     async def prepare() -> None:
         pass

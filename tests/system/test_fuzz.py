@@ -131,7 +131,7 @@ async def start_front(stack: contextlib.AsyncExitStack) -> str:
     core.serve(Answering())  # type: ignore[arg-type]
     server = Server(
         services=[SERVICE, HEAD_SERVICE],
-        boundary=CallInterceptor(RpcMetrics(REGISTRY)),
+        interceptor=CallInterceptor(RpcMetrics(REGISTRY)),
         largest=LARGEST,
     )
     servicer = AnswerServicer(core, 2.0)

@@ -54,7 +54,7 @@ class Replica:
         self.servicer.serve(self.fake)
         self.server = Server(
             services=[SERVICE],
-            boundary=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True),
+            interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True),
         )
         shard_pb2_grpc.add_ShardServiceServicer_to_server(self.servicer, self.server.grpc)
 

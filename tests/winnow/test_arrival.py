@@ -42,7 +42,7 @@ class Servicer(answer_pb2_grpc.AnswerServiceServicer):
 @pytest.fixture
 async def port() -> AsyncIterator[int]:
     boundary = CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
-    server = Server(services=[SERVICE], boundary=boundary, streams=128)
+    server = Server(services=[SERVICE], interceptor=boundary, streams=128)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), server.grpc)
     yield await server.start("127.0.0.1:0")
     await server.drain(0)
@@ -72,7 +72,9 @@ async def test_a_call_that_is_refused_at_the_door_is_answered_without_its_messag
 
     registry = CollectorRegistry()
     server = Server(
-        services=[SERVICE], boundary=CallInterceptor(RpcMetrics(registry), quiet=True), door=door
+        services=[SERVICE],
+        interceptor=CallInterceptor(RpcMetrics(registry), quiet=True),
+        reject=door,
     )
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), server.grpc)
     port = await server.start("127.0.0.1:0")
@@ -116,7 +118,7 @@ async def test_halves_of_messages_take_little_memory(port: int, method: str, siz
 async def test_of_too_many_halves_of_messages_the_oldest_gives_way(method: str) -> None:
     server = Server(
         services=[SERVICE],
-        boundary=CallInterceptor(RpcMetrics(CollectorRegistry())),
+        interceptor=CallInterceptor(RpcMetrics(CollectorRegistry())),
         largest=4 * KIB * KIB,
     )
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), server.grpc)
@@ -160,7 +162,7 @@ async def test_a_message_that_is_larger_than_a_question_can_be_is_refused(port: 
 
 async def test_headers_without_an_end_are_not_read_for_ever() -> None:
     server = Server(
-        services=[SERVICE], boundary=CallInterceptor(RpcMetrics(CollectorRegistry())), idle=1.0
+        services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry())), idle=1.0
     )
     peer = await http2.Peer.connect(await server.start("127.0.0.1:0"))
     await peer.send(http2.call(ANSWER, flags=0))
@@ -200,7 +202,7 @@ async def test_a_client_with_more_calls_than_a_connection_may_have_waits_on_its_
 
     servicer = Slow()
     server = Server(
-        services=[SERVICE], boundary=CallInterceptor(RpcMetrics(CollectorRegistry())), streams=5
+        services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry())), streams=5
     )
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
     port = await server.start("127.0.0.1:0")

@@ -26,7 +26,9 @@ def check() -> Callable[[], int]:
 async def test_the_address_that_the_node_listens_on_is_asked(
     host: str, check: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = Server(services=[SERVICE], boundary=CallInterceptor(RpcMetrics(CollectorRegistry())))
+    server = Server(
+        services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()))
+    )
     port = await server.start(f"{host}:0")
     monkeypatch.setenv("WINNOW_FRONT_LISTEN", f"{host}:{port}")
     assert await asyncio.to_thread(check) == 1

@@ -70,7 +70,7 @@ def servicer() -> Servicer:
 
 @pytest.fixture
 async def server(registry: CollectorRegistry, servicer: Servicer) -> AsyncIterator[Server]:
-    made = Server(services=[SERVICE], boundary=CallInterceptor(RpcMetrics(registry)))
+    made = Server(services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(registry)))
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, made.grpc)
     yield made
     await made.drain(0)
@@ -126,7 +126,7 @@ async def test_a_quiet_server_leaves_everyday_endings_to_the_metrics(
     quiet: bool, question: str, lines: list[str]
 ) -> None:
     server = Server(
-        services=[SERVICE], boundary=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet)
+        services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet)
     )
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), server.grpc)
     port = await server.start("127.0.0.1:0")
@@ -292,9 +292,9 @@ async def test_two_servers_never_share_a_port(
     taken = channel.get_state  # the first server is up
     assert taken is not None
     port = await Server(
-        services=[], boundary=CallInterceptor(RpcMetrics(CollectorRegistry()))
+        services=[], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()))
     ).start("127.0.0.1:0")
-    other = Server(services=[], boundary=CallInterceptor(RpcMetrics(CollectorRegistry())))
+    other = Server(services=[], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry())))
     with pytest.raises(UnavailableError, match="cannot listen"):
         await other.start(f"127.0.0.1:{port}")
 
@@ -308,7 +308,7 @@ async def test_draining_lets_running_calls_end(registry: CollectorRegistry) -> N
             await go_on.wait()
             return answer_pb2.AnswerResponse(has_answer=True)
 
-    server = Server(services=[SERVICE], boundary=CallInterceptor(RpcMetrics(registry)))
+    server = Server(services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(registry)))
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(Slow(), server.grpc)
     port = await server.start("127.0.0.1:0")
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:

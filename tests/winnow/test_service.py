@@ -33,7 +33,7 @@ class Process:
     left: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> None:
-        server = Server(services=[], boundary=CallInterceptor(RpcMetrics(CollectorRegistry())))
+        server = Server(services=[], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry())))
         listen = f"127.0.0.1:{self.port}"
         await serve(server, listen, self.prepare, linger=self.linger, grace=0, leave=self.left.set)
 
@@ -139,9 +139,9 @@ async def test_a_signal_while_it_loads_ends_it_at_once() -> None:
 async def test_further_servers_begin_and_end_with_the_first() -> None:
     boundary = CallInterceptor(RpcMetrics(CollectorRegistry()))
     ports = free_ports(2)
-    further = [Listener(Server(services=[], boundary=boundary), f"127.0.0.1:{ports[1]}")]
+    further = [Listener(Server(services=[], interceptor=boundary), f"127.0.0.1:{ports[1]}")]
     listen = f"127.0.0.1:{ports[0]}"
-    one = Server(services=[], boundary=boundary)
+    one = Server(services=[], interceptor=boundary)
     running = asyncio.create_task(serve(one, listen, nothing, linger=0, grace=0, further=further))
     for port in ports:
         async for status in Process(nothing, port=port).health():
@@ -153,20 +153,20 @@ async def test_further_servers_begin_and_end_with_the_first() -> None:
 
 async def test_if_a_further_server_cannot_listen_none_does() -> None:
     boundary = CallInterceptor(RpcMetrics(CollectorRegistry()))
-    taken = Server(services=[], boundary=boundary)
+    taken = Server(services=[], interceptor=boundary)
     port = await taken.start("127.0.0.1:0")
     (free,) = free_ports(1)
-    further = [Listener(Server(services=[], boundary=boundary), f"127.0.0.1:{port}")]
+    further = [Listener(Server(services=[], interceptor=boundary), f"127.0.0.1:{port}")]
     with pytest.raises(UnavailableError, match="cannot listen"):
         await serve(
-            Server(services=[], boundary=boundary),
+            Server(services=[], interceptor=boundary),
             f"127.0.0.1:{free}",
             nothing,
             linger=0,
             grace=0,
             further=further,
         )
-    again = Server(services=[], boundary=boundary)
+    again = Server(services=[], interceptor=boundary)
     assert await again.start(f"127.0.0.1:{free}") == free
     await again.drain(0)
     await taken.drain(0)

@@ -64,7 +64,7 @@ class House:
         self.registry = CollectorRegistry()
         self.servicer = Servicer()  # type: ignore[abstract]  # the others are not called
         boundary = CallInterceptor(RpcMetrics(self.registry), quiet=True)
-        self.server = Server(services=[SERVICE], boundary=boundary, **options)
+        self.server = Server(services=[SERVICE], interceptor=boundary, **options)
         feed_pb2_grpc.add_FeedServiceServicer_to_server(self.servicer, self.server.grpc)
         self.port = 0
 
@@ -155,9 +155,9 @@ async def test_a_client_that_is_gone_ends_its_stream() -> None:
     async with serving() as (house, _):
         peer = await http2.Peer.connect(house.port)
         await peer.send(http2.call(DELETE) + http2.half_of(1_000))
-        await happens(lambda: house.server._intake.calls == 1)
+        await happens(lambda: house.server._messages.calls == 1)
         await peer.close()
-        await happens(lambda: house.server._intake.calls == 0)
+        await happens(lambda: house.server._messages.calls == 0)
 
 
 async def test_a_deadline_that_passes_between_messages_is_counted_as_one() -> None:
@@ -166,7 +166,7 @@ async def test_a_deadline_that_passes_between_messages_is_counted_as_one() -> No
         await call.write(deleting("a"))
         assert await call.code() is grpc.StatusCode.DEADLINE_EXCEEDED
         await happens(lambda: house.ended("DEADLINE_EXCEEDED") == 1)
-        await happens(lambda: house.server._intake.calls == 0)
+        await happens(lambda: house.server._messages.calls == 0)
         assert house.servicer.read == 1
         assert not house.ended("OK")
 
@@ -201,7 +201,7 @@ async def test_a_stream_is_refused_at_the_door_before_a_message_is_read() -> Non
     def door(method: str, metadata: Metadata) -> OverloadedError | None:
         return OverloadedError("no room", 0.25) if method == DELETE else None
 
-    async with serving(door=door) as (house, stub):
+    async with serving(reject=door) as (house, stub):
         call = stub.DeleteStream(timeout=LONG)
         assert await call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
         assert house.servicer.read == 0

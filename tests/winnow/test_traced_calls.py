@@ -73,7 +73,7 @@ class Edge:
         self.traced, self.servicer = Traced(share), Servicer()
         self.registry = CollectorRegistry()
         boundary = CallInterceptor(RpcMetrics(self.registry), tracer=self.traced.tracer)
-        self.server = Server(services=[FEED, HEADS], boundary=boundary)
+        self.server = Server(services=[FEED, HEADS], interceptor=boundary)
         feed_pb2_grpc.add_FeedServiceServicer_to_server(self.servicer, self.server.grpc)
         head_pb2_grpc.add_HeadServiceServicer_to_server(self.servicer, self.server.grpc)
 

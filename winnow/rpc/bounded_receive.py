@@ -22,24 +22,24 @@ from winnow.errors import (
 )
 
 _SECONDS = 10.0
-"""A message of a megabyte takes as long at a megabit a second."""
+"""A message of a megabyte takes about as long at a megabit a second."""
 _ENDS = "this server is about to end: send what it has not acknowledged again"
 _CLOSING = 0.05
-"""Seconds that gRPC may take to tell that a call was given up by its caller, and has not ended."""
+"""Seconds that gRPC may take to report that the caller gave up a call that seems to have ended."""
 
 
 class BoundedReceive:
-    """Messages of which a part may be missing."""
+    """Reads the messages of calls, within the limits."""
 
     def __init__(self, most: int, seconds: float = _SECONDS) -> None:
-        """`most`: messages on their way at once, `seconds`: that one may take."""
+        """`most`: incomplete messages at once; `seconds`: time limit of each."""
         self._most, self._seconds = most, seconds
         self._waiting: dict[asyncio.Future[WinnowError | None], float] = {}
-        """What ends the wait for each, and when it is late; the oldest first."""
+        """The future that ends each wait, and the time when it is late; the oldest first."""
         self._timer: asyncio.TimerHandle | None = None
-        """Of the oldest: one for each message would take longer than the message itself."""
-        self._of_streams: set[asyncio.Future[WinnowError | None]] = set()
-        """Those of `_waiting` that may be followed by more."""
+        """The timer of the oldest wait: one for each message would cost more than the message."""
+        self._streams: set[asyncio.Future[WinnowError | None]] = set()
+        """The waits in `_waiting` for messages of streams."""
         self._leaving = False
 
     async def message(self, context: Any) -> Any:
@@ -54,29 +54,27 @@ class BoundedReceive:
         return message
 
     async def next(self, context: Any, lease: Lease | None = None) -> Any:
-        """The next message of such a call, or `grpc.aio.EOF`; raises as `message` does else.
+        """The next message of such a call, or `grpc.aio.EOF`. Raises as `message` does.
 
-        A call that its caller gave up is cancelled, and is not taken for one that has ended.
+        A call that its caller gave up is cancelled; it does not look like an ended call.
 
-        `lease`: of a stream, which has no end of its own.
-
-        Raises UnavailableError if the server ends, and more might follow. Raises WinnowError if the
-        lease has ended; what it says.
+        `lease`: the lease of a stream. Raises the error of an ended lease, or UnavailableError if
+        the server ends and more messages might follow.
         """
         if lease is not None:
             self.expect(lease)
         # never cancelled: gRPC writes to what a cancelled read has freed
         reading = asyncio.ensure_future(context.read())
-        place = self._place()
+        place = self._add()
         reading.add_done_callback(partial(_arrived, place))
         if lease is not None:
-            self._of_streams.add(place)
+            self._streams.add(place)
             lease.tell(partial(_give_up, place))
         try:
             late = await place
         finally:
             self._waiting.pop(place, None)
-            self._of_streams.discard(place)
+            self._streams.discard(place)
         if late is not None:
             raise late
         message = reading.result()
@@ -85,38 +83,39 @@ class BoundedReceive:
         return message
 
     def leave(self) -> None:
-        """Ends streams where they stand: one might go on for longer than the server may."""
+        """Ends all streams: a stream might last longer than the server may."""
         self._leaving = True
-        for place in self._of_streams:
+        for place in self._streams:
             _give_up(place, UnavailableError(_ENDS))
 
     def expect(self, lease: Lease) -> None:
-        """Raises what ends a stream, if something does."""
+        """Raises the error that ends the stream of a lease, if there is one."""
         if self._leaving:
             raise UnavailableError(_ENDS)
         if lease.ended is not None:
             raise lease.ended
 
-    def _place(self) -> "asyncio.Future[WinnowError | None]":
-        """For one more message; the wait that lasts longest ends if there are too many: whole
-        messages are here with their calls.
+    def _add(self) -> "asyncio.Future[WinnowError | None]":
+        """Adds the wait for a message, and ends the longest wait if there are too many.
+
+        The longest wait is for an incomplete message: a whole one arrives with its call.
         """
         loop = asyncio.get_running_loop()
         place: asyncio.Future[WinnowError | None] = loop.create_future()
         self._waiting[place] = loop.time() + self._seconds
         if self._timer is None:
-            self._timer = loop.call_later(self._seconds, self._look)
+            self._timer = loop.call_later(self._seconds, self._end_late)
         if len(self._waiting) > self._most:
             self._end(OverloadedError("too many messages are on their way; send it again, at once"))
         return place
 
-    def _look(self) -> None:
-        """Ends the waits that last too long."""
+    def _end_late(self) -> None:
+        """Ends the waits that are late."""
         loop, self._timer = asyncio.get_running_loop(), None
         while self._waiting and self._timer is None:
             due = next(iter(self._waiting.values()))
             if due > loop.time():
-                self._timer = loop.call_at(due, self._look)
+                self._timer = loop.call_at(due, self._end_late)
             else:
                 self._end(
                     DeadlineExceededError(
@@ -138,8 +137,9 @@ def _give_up(place: "asyncio.Future[WinnowError | None]", why: WinnowError) -> N
 
 
 def _arrived(place: "asyncio.Future[WinnowError | None]", reading: "asyncio.Future[Any]") -> None:
-    """Ends the wait for a message; takes note of an error of a read that nobody waits for any more:
-    its call was ended.
+    """Ends the wait for a message.
+
+    Retrieves the exception of a read whose call was ended, so that asyncio does not warn about it.
     """
     if not reading.cancelled():
         reading.exception()
@@ -148,33 +148,33 @@ def _arrived(place: "asyncio.Future[WinnowError | None]", reading: "asyncio.Futu
 
 
 _LONGEST_PAUSE = 1.0
-"""Seconds after which it is looked whether the stream may still go on."""
+"""Seconds after which a pausing stream checks whether it may go on."""
 
 
 class Messages:
-    """An iterator over them. Nothing is read before it is asked for.
+    """An iterator over the messages of a stream, which reads a message when it is asked for it.
 
-    It raises what is wrong with a message, or with its coming late; then the call is over.
+    It raises the error of a message that is invalid or late; then the call is over.
     """
 
-    def __init__(self, arrivals: BoundedReceive, context: Any, lease: Lease | None = None) -> None:
-        """`lease`: how long the stream may go on, and how soon its next message may come."""
-        self._arrivals, self._context, self._lease = arrivals, context, lease or Lease()
+    def __init__(self, receive: BoundedReceive, context: Any, lease: Lease | None = None) -> None:
+        """`lease` says how long the stream may go on, and when its next message may come."""
+        self._receive, self._context, self._lease = receive, context, lease or Lease()
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Any:
-        await self._turn()
-        message = await self._arrivals.next(self._context, self._lease)
+        await self._pause()
+        message = await self._receive.next(self._context, self._lease)
         if message is grpc.aio.EOF:
             raise StopAsyncIteration
         if isinstance(message, WinnowError):
             raise message
         return message
 
-    async def _turn(self) -> None:
-        """Waits until its rate allows another message."""
+    async def _pause(self) -> None:
+        """Waits until the rate limit allows another message."""
         while pause := self._lease.pause():
-            self._arrivals.expect(self._lease)
+            self._receive.expect(self._lease)
             await asyncio.sleep(min(pause, _LONGEST_PAUSE))

@@ -1,4 +1,4 @@
-"""The gate as gRPC asks it: a door that wants a key before all else.
+"""Rejects gRPC calls without a good key.
 
 Health and reflection need no key: probes have none, and the protos are public.
 """
@@ -8,7 +8,7 @@ from winnow.errors import WinnowError
 from winnow.keys.gate import Gate, identified
 from winnow.keys.key import Scope
 from winnow.keys.token import of_headers
-from winnow.rpc.message_interceptor import Door, Metadata
+from winnow.rpc.message_interceptor import Metadata, Reject
 
 _OURS = "winnow."
 _SCOPES = {
@@ -16,17 +16,17 @@ _SCOPES = {
     "winnow.v1.HeadService": Scope.PREDICT,
     "winnow.v1.FeedService": Scope.FEED,
 }
-"""What else there may be is for administrators."""
+"""Other services need the scope `admin`."""
 
 
 class Guard:
-    """Binds the caller to the call; then asks the door behind."""
+    """A `Reject` that checks the key, binds the caller to the call, and then asks another one."""
 
-    def __init__(self, gate: Gate, behind: Door) -> None:
-        self._gate, self._behind = gate, behind
+    def __init__(self, gate: Gate, then: Reject) -> None:
+        self._gate, self._then = gate, then
 
     def __call__(self, method: str, metadata: Metadata) -> WinnowError | None:
-        """Why a call is refused; `method` is such as `/winnow.v1.AnswerService/Answer`."""
+        """The error that rejects a call of a method like `/winnow.v1.AnswerService/Answer`."""
         service = method.split("/")[1]
         if service.startswith(_OURS):
             scope = _SCOPES.get(service, Scope.ADMIN)
@@ -35,4 +35,4 @@ class Guard:
             except WinnowError as error:
                 return error
             caller.bind(identified(self._gate, key, scope))
-        return self._behind(method, metadata)
+        return self._then(method, metadata)

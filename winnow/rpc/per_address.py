@@ -1,8 +1,9 @@
-"""How many calls one caller has in hand, and who has too many.
+"""The limit of calls that one caller may have in hand.
 
 Streams and health watches count, too: they may last for ever, and a client may open any number of
-connections. A caller is a key, where callers are known by keys, else a client address. What needs
-no key is counted apart, by address, or strangers could shut out keyed callers at their address.
+connections. A caller is a key, where callers are known by keys, else a client address. Calls
+without a key are counted separately by address, or strangers could shut out the keyed callers of
+their address.
 """
 
 from collections import Counter
@@ -14,25 +15,25 @@ from winnow.errors import OverloadedError
 
 _OURS = "/winnow."
 _CHECK = "/grpc.health.v1.Health/Check"
-"""Is never refused: probes decide by it whether a process is started again."""
+"""Is never rejected: by it, probes decide whether to restart a process."""
 _KEYLESS_SHARE = 10
-"""Services without keys, such as health watches, may have one in so many calls of the limit."""
+"""Services without keys, such as health watches, may have a tenth of the limit."""
 _Counted = tuple[str, str]
-"""What is counted, as a caller is told, and of whom."""
+"""The kind of calls, as errors name it, and the caller."""
 
 
 class PerAddressLimit:
-    """The calls in hand, by caller."""
+    """Counts the calls in hand by caller."""
 
     def __init__(self, most: int | None) -> None:
-        """`most`: of one caller; None for no limit."""
+        """`most`: calls of one caller; None for no limit."""
         self._most = most
         self._in_hand: Counter[_Counted] = Counter()
 
     def enter(self, method: str, context: Any) -> OverloadedError | None:
-        """Counts a call until it ends; or says why it is refused, and does not count it.
+        """Counts a call until it ends, or returns the error that rejects it.
 
-        The caller must be bound by now, if it is known by a key. `method` is such as
+        A caller that is known by a key must be bound already. `method` is like
         `/winnow.v1.AnswerService/Answer`.
         """
         if self._most is None or method == _CHECK:
@@ -47,7 +48,7 @@ class PerAddressLimit:
         return None
 
     def _counted(self, method: str, context: Any, most: int) -> tuple[_Counted, int]:
-        """What a call counts as, and how many of that there may be."""
+        """What a call counts as, and the limit for it."""
         address = str(context.peer()).rpartition(":")[0]
         if not method.startswith(_OURS):
             named = "health watches and calls of reflection of your address"

@@ -71,8 +71,9 @@ async def bundle_of(settings: ModelSettings, registry: CollectorRegistry) -> Bun
 
 def _of_health(server: Server) -> Server:
     """Tells the health of the same services, and nothing else."""
-    boundary = CallInterceptor(RpcMetrics(CollectorRegistry()))
-    return Server(services=server.services, boundary=boundary, secured=Secured(reflection=False))
+    uncounted = CallInterceptor(RpcMetrics(CollectorRegistry()))
+    secured = Secured(reflection=False)
+    return Server(services=server.services, interceptor=uncounted, secured=secured)
 
 
 async def serve(

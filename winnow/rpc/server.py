@@ -15,7 +15,7 @@ from winnow.heap import IdleTrimmer, trimming
 from winnow.rpc.bounded_receive import BoundedReceive
 from winnow.rpc.health import Health
 from winnow.rpc.interceptor import CallInterceptor
-from winnow.rpc.message_interceptor import Door, MessageInterceptor
+from winnow.rpc.message_interceptor import MessageInterceptor, Reject
 from winnow.rpc.per_address import PerAddressLimit
 from winnow.security.secured import Secured
 from winnow.security.serving import grpc_credentials
@@ -58,11 +58,11 @@ class Server:
         self,
         *,
         services: Sequence[str],
-        boundary: CallInterceptor,
+        interceptor: CallInterceptor,
         largest: int = 16 * KIB,
         idle: float = 120.0,
         arriving: int = ARRIVING,
-        door: Door = lambda _method, _metadata: None,
+        reject: Reject = lambda _method, _metadata: None,
         streams: int | None = None,
         secured: Secured = PLAIN,
     ) -> None:
@@ -70,12 +70,12 @@ class Server:
 
         Args:
             services: full names, such as `winnow.v1.AnswerService`.
-            boundary: around their calls.
+            interceptor: counts and logs their calls, and converts their errors.
             largest: bytes that a message may have; a question of 1 000 characters has 4 KB.
             idle: seconds without a call after which a connection is closed. One that sends headers
                 without an end has no call; gRPC would read them for ever.
             arriving: bytes that all messages together may take before they are whole.
-            door: refuses calls of these services before their messages are read.
+            reject: rejects calls of these services before their messages are read.
             streams: calls that a connection may have in hand, of any kind; more wait on the side of
                 the client. None for no limit.
             secured: how it is protected.
@@ -89,14 +89,16 @@ class Server:
             limits.append(("grpc.max_concurrent_streams", streams))
         if secured.certificates is not None:
             limits.append(("grpc.max_connection_age_ms", AGE * 1_000))
-        crowd = PerAddressLimit(secured.peer_calls)
-        self._intake = MessageInterceptor(
-            BoundedReceive(arriving // largest), door, IdleTrimmer(trimming()).begin, crowd
+        self._messages = MessageInterceptor(
+            BoundedReceive(arriving // largest),
+            reject,
+            IdleTrimmer(trimming()).begin,
+            PerAddressLimit(secured.peer_calls),
         )
         self._certificates = secured.certificates
         self.services = services
         self.grpc = grpc.aio.server(
-            interceptors=[self._intake, boundary], options=(*_OPTIONS, *limits)
+            interceptors=[self._messages, interceptor], options=(*_OPTIONS, *limits)
         )
         self._health = Health(services)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.grpc)
@@ -137,14 +139,14 @@ class Server:
         a stream is told at its next message.
         """
         self._health.close()
-        self._intake.leave()
+        self._messages.leave()
         stopping = asyncio.create_task(self.grpc.stop(grace))
         while not stopping.done():
-            idle = asyncio.create_task(self._intake.idle())
+            idle = asyncio.create_task(self._messages.idle())
             await asyncio.wait({stopping, idle}, return_when=asyncio.FIRST_COMPLETED)
             idle.cancel()
             await asyncio.wait({stopping}, timeout=_FAREWELL)
-            if not self._intake.calls:  # nor has one begun that was on its way
+            if not self._messages.calls:  # nor has one begun that was on its way
                 break
         await self.grpc.stop(None)
         await stopping

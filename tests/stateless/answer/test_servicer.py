@@ -102,7 +102,7 @@ async def front() -> AsyncIterator[Front]:
     )
     answerer = Slow()
     core.serve(answerer)  # type: ignore[arg-type]
-    server = Server(services=[SERVICE], boundary=CallInterceptor(RpcMetrics(registry)))
+    server = Server(services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(registry)))
     servicer = AnswerServicer(core, 2.0)
     servicer.add_to(server.grpc)
     port = await server.start("127.0.0.1:0")

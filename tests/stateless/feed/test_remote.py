@@ -74,7 +74,9 @@ class Servicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
 async def reached(serves: bool = True) -> AsyncIterator[tuple[Servicer, RemoteShardWriter]]:
     servicer = Servicer(FakeShardWriter())
     server = Server(
-        services=[SERVICE], boundary=CallInterceptor(RpcMetrics(CollectorRegistry())), largest=NODE
+        services=[SERVICE],
+        interceptor=CallInterceptor(RpcMetrics(CollectorRegistry())),
+        largest=NODE,
     )
     if serves:
         shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(servicer, server.grpc)

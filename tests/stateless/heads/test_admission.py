@@ -11,7 +11,7 @@ from winnow.stateless.heads.admission import TextAdmission
 from winnow.stateless.heads.metrics import HeadMetrics
 
 
-class Door:
+class Reject:
     """An admission, and who is inside."""
 
     def __init__(self, most: int) -> None:
@@ -35,7 +35,7 @@ class Door:
 
 
 def test_one_client_alone_may_have_everything() -> None:
-    door = Door(64)
+    door = Reject(64)
     assert [door.enter("a", 16) for _ in range(5)] == [True] * 4 + [False]
     door.leave()
     assert door.admission.inside == 48
@@ -43,7 +43,7 @@ def test_one_client_alone_may_have_everything() -> None:
 
 
 def test_with_nothing_in_hand_any_request_is_let_in() -> None:
-    door = Door(16)
+    door = Reject(16)
     assert door.enter("a", 16)
     door.leave()
     assert door.enter("b", 16)
@@ -51,7 +51,7 @@ def test_with_nothing_in_hand_any_request_is_let_in() -> None:
 
 @pytest.mark.parametrize("texts", [1, 16])
 def test_a_client_that_floods_leaves_room_for_one_that_comes_later(texts: int) -> None:
-    door = Door(64)
+    door = Reject(64)
     while door.enter("flood", 16):
         pass
     tries = 0
@@ -64,7 +64,7 @@ def test_a_client_that_floods_leaves_room_for_one_that_comes_later(texts: int) -
 
 
 def test_clients_that_all_want_more_get_equally_much() -> None:
-    door = Door(64)
+    door = Reject(64)
     served = {"a": 0, "b": 0, "c": 0}
     for _ in range(300):
         for client in served:
@@ -75,7 +75,7 @@ def test_clients_that_all_want_more_get_equally_much() -> None:
 
 
 def test_what_fails_inside_gives_its_place_back() -> None:
-    door = Door(16)
+    door = Reject(16)
     with pytest.raises(ZeroDivisionError), door.admission.enter(16, "a"):
         raise ZeroDivisionError
     assert door.admission.inside == 0

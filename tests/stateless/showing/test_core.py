@@ -40,7 +40,9 @@ def core(
 
 
 async def shown(made: ShowingCore) -> cluster_pb2.GetClusterResponse:
-    server = Server(services=[SERVICE], boundary=CallInterceptor(RpcMetrics(CollectorRegistry())))
+    server = Server(
+        services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()))
+    )
     cluster_pb2_grpc.add_ClusterServiceServicer_to_server(ClusterServicer(made), server.grpc)
     port = await server.start("127.0.0.1:0")
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:

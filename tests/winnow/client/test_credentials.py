@@ -70,7 +70,7 @@ async def guarded(tmp_path: Path) -> AsyncIterator[Guarded]:
     authority, gate = Authority(tmp_path), Gate([])
     certificates = Certificates(authority.issue("front", [NAME]))
     door = Guard(gate, lambda _method, _metadata: None)
-    async with scripted_front(secured=Secured(certificates), door=door) as front:
+    async with scripted_front(secured=Secured(certificates), reject=door) as front:
         front.reply = full_reply()
         yield Guarded(front, gate, authority)
 

@@ -24,7 +24,7 @@ class Front(answer_pb2_grpc.AnswerServiceServicer):
 
     def __init__(self) -> None:
         self.server = Server(
-            services=[SERVICE], boundary=CallInterceptor(RpcMetrics(CollectorRegistry()))
+            services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()))
         )
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(self, self.server.grpc)
         self.asked = 0

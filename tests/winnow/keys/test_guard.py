@@ -76,8 +76,8 @@ class Front:
         self.gate = Gate([KEY], refused=KeyMetrics(self.registry).refused)
         self.server = Server(
             services=[ASK, FEED],
-            boundary=CallInterceptor(RpcMetrics(self.registry)),
-            door=Guard(self.gate, lambda _method, _metadata: None),
+            interceptor=CallInterceptor(RpcMetrics(self.registry)),
+            reject=Guard(self.gate, lambda _method, _metadata: None),
             secured=Secured(peer_calls=_MOST),
         )
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(Answers(), self.server.grpc)

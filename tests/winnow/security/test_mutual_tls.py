@@ -48,7 +48,7 @@ class Node:
         self.certificates = Certificates(authority.issue("node", [NAME, "127.0.0.1"]))
         self.server = Server(
             services=[SERVICE],
-            boundary=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True),
+            interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True),
             secured=Secured(self.certificates),
         )
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(self.servicer, self.server.grpc)

@@ -52,7 +52,7 @@ class Served:
 
     def __init__(self, socket: Path, secured: Secured) -> None:
         boundary = CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
-        self.server = Server(services=[ASK, FEED], boundary=boundary, secured=secured)
+        self.server = Server(services=[ASK, FEED], interceptor=boundary, secured=secured)
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(Answers(), self.server.grpc)
         feed_pb2_grpc.add_FeedServiceServicer_to_server(Feeds(), self.server.grpc)
         self.other = f"unix:{socket}"
@@ -94,7 +94,7 @@ async def test_a_thousand_idle_streams_of_one_address_hold_up_nobody_else(served
         assert len(held) == _MOST
         for each in held:
             each.cancel()
-        in_hand = served.server._intake._crowd._in_hand
+        in_hand = served.server._messages._limit._in_hand
         await happens(lambda: not in_hand, 30)
         assert await answered(crowded)
 
