@@ -11,7 +11,7 @@ from winnow.inference.runtime import InferenceOptions
 from winnow.journal.expiry import SKEW
 from winnow.journal.opening import journal_url
 from winnow.settings.common import ServiceSettings, cores
-from winnow.settings.values import ListenAddress
+from winnow.settings.values import Count, ListenAddress, Threads
 
 
 class NodeSettings(ServiceSettings):
@@ -31,11 +31,9 @@ class NodeSettings(ServiceSettings):
     listen: ListenAddress = Field(
         "127.0.0.1:9000", description="HOST:PORT to serve gRPC on; port 0 for any free one."
     )
-    threads: int = Field(
-        default_factory=cores, ge=1, le=1024, description="Threads that retrieve and read."
-    )
-    reader_threads: int = Field(
-        default_factory=cores, ge=1, le=1024, description="Most threads that one request may use."
+    threads: Threads = Field(default_factory=cores, description="Threads that retrieve and read.")
+    reader_threads: Threads = Field(
+        default_factory=cores, description="Most threads that one request may use."
     )
     reader_nice: int = Field(
         5,
@@ -43,10 +41,8 @@ class NodeSettings(ServiceSettings):
         le=19,
         description="Niceness of loading and reading: a higher value gives way to other processes.",
     )
-    max_reads: int = Field(
-        1_000,
-        ge=1,
-        description="Most passages waiting to be read; further calls are refused.",
+    max_reads: Count = Field(
+        1_000, description="Most passages waiting to be read; further calls are refused."
     )
     max_tokens: int = Field(
         0,
@@ -77,15 +73,13 @@ class NodeSettings(ServiceSettings):
         description="Seconds by which the clocks of the nodes and of the journal's servers may "
         "differ. A write needs more time than that; one that arrives too late is skipped.",
     )
-    merge_after: int = Field(
+    merge_after: Count = Field(
         2_000,
-        ge=1,
         description="Fewest writes that are merged into the shard's files at once; a large shard "
         "waits for a tenth of its passages, and one that nobody writes to for ten minutes.",
     )
-    max_unmerged: int = Field(
+    max_unmerged: Count = Field(
         200_000,
-        ge=1,
         description="Most writes held in memory until they are merged; further ones are refused. "
         "From half of it on the shard is merged, however large it is.",
     )

@@ -8,7 +8,7 @@ from pydantic import Field
 from winnow.inference.runtime import InferenceOptions, Runtime
 from winnow.policy.batching import BatchLimits
 from winnow.settings.common import ServiceSettings, cores
-from winnow.settings.values import ListenAddress
+from winnow.settings.values import Count, ListenAddress
 
 _MOST_TEXTS = 16
 _DEFAULT = BatchLimits()
@@ -52,8 +52,8 @@ class EncoderSettings(ServiceSettings):
         le=1_000,
         description="Milliseconds that a text waits for others to share a run with.",
     )
-    max_texts: int = Field(
-        1_000, ge=1, description="Most texts waiting to be encoded; more are refused."
+    max_texts: Count = Field(
+        1_000, description="Most texts waiting to be encoded; more are refused."
     )
 
     @property

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from winnow.heads.local import REFRESH
 from winnow.settings.common import ProcessSettings, cores
-from winnow.settings.values import ListenAddress
+from winnow.settings.values import Count, ListenAddress, Threads
 
 
 class HeadNodeSettings(ProcessSettings):
@@ -28,10 +28,8 @@ class HeadNodeSettings(ProcessSettings):
     budget_mb: int = Field(
         512, ge=1, le=1 << 20, description="Memory for heads, in MB; the least recently used leave."
     )
-    threads: int = Field(
-        default_factory=cores, ge=1, le=1024, description="Threads that run heads."
-    )
-    max_texts: int = Field(256, ge=1, description="Most texts at the same time; more are refused.")
+    threads: Threads = Field(default_factory=cores, description="Threads that run heads.")
+    max_texts: Count = Field(256, description="Most texts at the same time; more are refused.")
     refresh: float = Field(
         REFRESH,
         gt=0,

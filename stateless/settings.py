@@ -15,7 +15,14 @@ from winnow.replicas.routing import ReplicaPolicies
 from winnow.resolving import resolver
 from winnow.settings.common import ServiceSettings, cores
 from winnow.settings.securing import PeerSettings
-from winnow.settings.values import ListenAddress, OptionalListenAddress
+from winnow.settings.values import (
+    Count,
+    ListenAddress,
+    OptionalListenAddress,
+    Seconds,
+    Share,
+    Threads,
+)
 from winnow.stateless.cluster.discovery import DiscoverySettings
 from winnow.stateless.heads.encoder_group_setting import EncoderGroupSetting, joined
 from winnow.stateless.heads.validation import MAX_TEXTS
@@ -87,10 +94,8 @@ class FrontSettings(PeerSettings, ServiceSettings):
         description="Most passages of a question to read at once where reading may stop early. "
         "Uses idle cores: answers come sooner and stay the same. 0 never reads ahead.",
     )
-    encoder_threads: int = Field(
+    encoder_threads: Threads = Field(
         default_factory=cores,
-        ge=1,
-        le=1024,
         description="Threads that encode questions and texts, in each encoder group.",
     )
     cache_mb: int = Field(
@@ -107,20 +112,16 @@ class FrontSettings(PeerSettings, ServiceSettings):
         description="Memory for answers that are given again if the same question is asked of an "
         "unchanged index, in MiB; about 6 KB each. 0 reads passages for every question.",
     )
-    trace_share: float = Field(
+    trace_share: Share = Field(
         1.0,
-        ge=0,
-        le=1,
         description="Share of calls to trace, of those whose callers trace nothing: 0 to 1. A call "
         "that belongs to a trace already is traced if its caller records that.",
     )
-    max_in_flight: int = Field(
-        64,
-        ge=1,
-        description="Most questions at the same time; more are refused with RESOURCE_EXHAUSTED.",
+    max_in_flight: Count = Field(
+        64, description="Most questions at the same time; more are refused with RESOURCE_EXHAUSTED."
     )
-    max_reads: int = Field(
-        2_000, ge=1, description="Most passages waiting to be read, of all questions together."
+    max_reads: Count = Field(
+        2_000, description="Most passages waiting to be read, of all questions together."
     )
     brown_out_floor: float = Field(
         0.3,
@@ -130,9 +131,7 @@ class FrontSettings(PeerSettings, ServiceSettings):
         "time for that is refused. 1 never reads fewer.",
     )
     merge_reserve: float = Field(
-        0.02,
-        ge=0,
-        description="Seconds before the deadline to stop waiting for shards, and merge.",
+        0.02, ge=0, description="Seconds before the deadline to stop waiting for shards, and merge."
     )
     retrieve_share: float = Field(
         0.4,
@@ -140,23 +139,16 @@ class FrontSettings(PeerSettings, ServiceSettings):
         lt=1,
         description="Share of the remaining time that retrieval may wait for a shard.",
     )
-    min_coverage: float = Field(
+    min_coverage: Share = Field(
         1.0,
-        ge=0,
-        le=1,
         description="Share of the shards to wait for until the deadline, unless the question says "
         "otherwise. After that, the others get a part of the remaining time.",
     )
-    min_wait_factor: float = Field(
-        0.0,
-        ge=0,
-        le=1,
-        description="Share of the remaining time to wait for the last shard.",
+    min_wait_factor: Share = Field(
+        0.0, description="Share of the remaining time to wait for the last shard."
     )
-    max_wait_factor: float = Field(
+    max_wait_factor: Share = Field(
         1.0,
-        ge=0,
-        le=1,
         description="Share of the remaining time to wait when --min-coverage has just been "
         "reached.",
     )
@@ -165,35 +157,29 @@ class FrontSettings(PeerSettings, ServiceSettings):
         description="Allow or forbid answers from a part of the index, unless the question says "
         "otherwise.",
     )
-    resolve_every: float = Field(
-        5.0, gt=0, description="Seconds between two look-ups of a dns:/// target."
+    resolve_every: Seconds = Field(
+        5.0, description="Seconds between two look-ups of a dns:/// target."
     )
-    poll_every: float = Field(
-        0.5, gt=0, description="Seconds between two health checks of a content node."
+    poll_every: Seconds = Field(
+        0.5, description="Seconds between two health checks of a content node."
     )
-    poll_idle: float = Field(
+    poll_idle: Seconds = Field(
         5.0,
-        gt=0,
         description="Seconds between two health checks of a content node while no questions come.",
     )
-    poll_timeout: float = Field(
+    poll_timeout: Seconds = Field(
         1.0,
-        gt=0,
         description="Seconds that a health check may take; a content node that misses two is left "
         "out.",
     )
     form_timeout: float = Field(
-        30.0,
-        ge=0,
-        description="Seconds to wait for all shards before serving a part of them.",
+        30.0, ge=0, description="Seconds to wait for all shards before serving a part of them."
     )
     retries: int = Field(
         1, ge=0, le=3, description="Times to try a failed call again, on another replica."
     )
-    hedge_budget: float = Field(
+    hedge_budget: Share = Field(
         0.05,
-        ge=0,
-        le=1,
         description="Share of all calls that may be repeated on a second replica because they are "
         "late; 0 for none.",
     )
@@ -203,8 +189,8 @@ class FrontSettings(PeerSettings, ServiceSettings):
         lt=1,
         description="A call is late if it is slower than this share of the recent calls.",
     )
-    eject_after: int = Field(
-        3, ge=1, description="Failures in a row before a replica is left out for a while."
+    eject_after: Count = Field(
+        3, description="Failures in a row before a replica is left out for a while."
     )
     eject_latency_factor: float = Field(
         5.0,
@@ -219,8 +205,8 @@ class FrontSettings(PeerSettings, ServiceSettings):
         "empty to take none. Whoever can reach it can change the index. The content nodes need "
         "--feed.",
     )
-    feed_threads: int = Field(
-        default_factory=cores, ge=1, le=1024, description="Threads that encode fed passages."
+    feed_threads: Threads = Field(
+        default_factory=cores, description="Threads that encode fed passages."
     )
     feed_nice: int = Field(
         # Python's lock is shared with what answers: a thread that hardly ever runs keeps it long
@@ -282,14 +268,13 @@ class FrontSettings(PeerSettings, ServiceSettings):
         "heads. Repeat the flag for each group; leave out STORE with --head-servers. The default "
         "group is that of --bundle and --heads, and has the bundle's name.",
     )
-    heads_budget_mb: int = Field(
+    heads_budget_mb: Count = Field(
         512,
-        ge=1,
         description="Megabytes that the heads in memory may take, in each encoder group. The "
         "least recently used leave.",
     )
-    head_threads: int = Field(
-        default_factory=cores, ge=1, le=1024, description="Threads that heads are run in."
+    head_threads: Threads = Field(
+        default_factory=cores, description="Threads that heads are run in."
     )
     head_servers: list[str] = Field(
         default_factory=list,
@@ -313,9 +298,8 @@ class FrontSettings(PeerSettings, ServiceSettings):
         description="File of the keys that callers must have, made by `winnow keys new`. Without "
         "it whoever reaches a port may call. The file is read again when it changes.",
     )
-    peer_calls: int = Field(
+    peer_calls: Count = Field(
         1_000,
-        ge=1,
         description="Most calls at the same time of one caller, on each port, streams included; "
         "more are refused with RESOURCE_EXHAUSTED. A caller is a key; without --keys, a client "
         "address, and behind a proxy all clients have one. Health watches and reflection may have "

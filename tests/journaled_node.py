@@ -30,10 +30,10 @@ class JournaledNode:
             journal=journal,
             replica=replica,
             decode=MESSAGES.decoded,
-            told=self.shard.told,
+            applied=self.shard.applied,
             metrics=JournalMetrics(self.registry),
             sleep=lambda _: turn(),
-            heard=self.shard.heard,
+            fault=self.shard.fault,
         )
 
     def metric(self, name: str) -> float | None:

@@ -39,8 +39,8 @@ _EXPIRED = (
 )
 Sleep = Callable[[float], Awaitable[None]]
 Decode = Callable[[bytes], list[Write]]
-Told = Callable[[JournalEntry, list[Written] | Exception], None]
-Heard = Callable[[str], None]
+OnApplied = Callable[[JournalEntry, list[Written] | Exception], None]
+OnFault = Callable[[str], None]
 
 
 class JournalFollower(Protocol):
@@ -73,18 +73,17 @@ class Follower:
         journal: Journal,
         replica: JournalFollower,
         decode: Decode,
-        told: Told,
+        applied: OnApplied,
         metrics: JournalMetrics,
         sleep: Sleep = asyncio.sleep,
-        heard: Heard = lambda _: None,
+        fault: OnFault = lambda _: None,
     ) -> None:
-        """`told` is called with what became of each entry, once it is durable here; `heard` with
-        the reason why the journal cannot be read or its entries cannot be stored, empty once they
-        are stored again.
+        """`applied` is called with the results of each entry once they are durable here; `fault`
+        with the reason why entries cannot be read or stored, and with an empty one once they can.
         """
-        self._heard = heard
+        self._fault = fault
         self._journal, self._replica, self._decode = journal, replica, decode
-        self._told, self._metrics, self._sleep = told, metrics, sleep
+        self._applied, self._metrics, self._sleep = applied, metrics, sleep
 
     async def run(self) -> None:
         """Follows until it is cancelled. Raises IdentityError if the journal is not the one that
@@ -97,7 +96,7 @@ class Follower:
                     async for delivered in deliveries:
                         await self._apply(delivered)
                         self._metrics.followed(delivered.behind)
-                        self._heard("")
+                        self._fault("")
                         if failures:
                             _log.info("the journal is followed again", journal=self._journal.name)
                         failures = 0
@@ -106,7 +105,7 @@ class Follower:
                 raise
             except WinnowError as error:
                 self._metrics.lost()
-                self._heard(str(error))
+                self._fault(str(error))
                 if failures % _REMINDED == 0:
                     _log.warning("the journal is not followed; trying again", reason=str(error))
                 failures += 1
@@ -157,7 +156,7 @@ class Follower:
         results = iter(written)
         for entry, call in zip(entries, calls, strict=True):
             own = list(islice(results, len(call)))
-            self._told(entry, UnavailableError(_EXPIRED) if entry.expired else own)
+            self._applied(entry, UnavailableError(_EXPIRED) if entry.expired else own)
 
     async def _writes(self, entry: JournalEntry) -> list[Write]:
         """The writes of an entry; none of one that has expired."""
@@ -185,7 +184,7 @@ class Follower:
             reason=str(error),
         )
         await self._replica.follow([], _place_of(entry))
-        self._told(entry, error)
+        self._applied(entry, error)
 
 
 def _place_of(entry: JournalEntry) -> str:

@@ -1,7 +1,7 @@
 """A shard whose writes go through a journal: published first, then applied by every replica.
 
-Whoever calls is told when this replica has applied them, so it is told what became of each write,
-and by which number: all replicas apply the same entries in the same order and number them alike.
+A call returns when this replica has applied its writes, with the outcome and the number of each.
+All replicas apply the same entries in the same order and number them alike.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class JournaledShard:
         self._journal, self._shard, self._messages = journal, shard, messages
         self._waiting: dict[str, asyncio.Future[list[Written]]] = {}
         self._ended: WinnowError | None = None
-        self._unheard = ""
+        self._fault = ""
 
     async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
         """Returns when the journal has the writes, and this replica, too. Raises
@@ -83,15 +83,15 @@ class JournaledShard:
         return await self._shard.compare(puts, deadline)
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
-        """As the shard has them."""
+        """Returns the counts of the shard as it was built."""
         return await self._shard.built_counts(deadline)
 
     async def changes(self, deadline: Deadline) -> WordChanges:
-        """Of this replica."""
+        """Returns the changes that this replica has applied."""
         return await self._shard.changes(deadline)
 
-    def told(self, entry: JournalEntry, result: list[Written] | Exception) -> None:
-        """Says that this replica has applied an entry, and what became of it."""
+    def applied(self, entry: JournalEntry, result: list[Written] | Exception) -> None:
+        """Passes the results of an entry, or its error, to the call that waits for them."""
         future = self._waiting.get(entry.key)
         if future is None or future.done():
             return
@@ -100,16 +100,18 @@ class JournaledShard:
         else:
             future.set_result(result)
 
-    def heard(self, reason: str) -> None:
-        """Says why this replica cannot read its journal or store its entries; empty once it can."""
-        self._unheard = reason
+    def fault(self, reason: str) -> None:
+        """Notes why this replica cannot read its journal or store its entries; empty once it
+        can.
+        """
+        self._fault = reason
 
     def end(self, reason: str) -> None:
-        """No entry is applied any more: the journal cannot be followed."""
+        """Fails all writes from now on: the journal cannot be followed."""
         self._end(NotWritableError(f"this replica follows its journal no more: {reason}"))
 
     def leave(self) -> None:
-        """No entry is applied any more: the node ends, and another replica takes the writes."""
+        """Fails all writes from now on: the node ends, and another replica takes them."""
         self._end(LeavingError("the node is leaving"))
 
     def _end(self, error: WinnowError) -> None:
@@ -119,7 +121,7 @@ class JournaledShard:
                 future.set_exception(error)
 
     async def _most_bytes(self) -> int:
-        """Of an entry; opens the journal where that is not known."""
+        """The largest size of an entry; opens the journal if it is not known."""
         if not self._journal.most_bytes:
             await self._journal.open()
         return self._journal.most_bytes
@@ -148,7 +150,5 @@ class JournaledShard:
 
     def _expect_followed(self) -> None:
         self._expect_not_ended()
-        if self._unheard:
-            raise UnavailableError(
-                f"this replica does not keep up with its journal: {self._unheard}"
-            )
+        if self._fault:
+            raise UnavailableError(f"this replica does not keep up with its journal: {self._fault}")

@@ -12,7 +12,7 @@ from winnow.cgroups import cpu_quota
 from winnow.inference.runtime import InferenceOptions, Runtime
 from winnow.settings.securing import SecuritySettings
 from winnow.settings.source import Settings
-from winnow.settings.values import BUNDLE_HELP, BundlePlace, OptionalListenAddress
+from winnow.settings.values import BUNDLE_HELP, BundlePlace, OptionalListenAddress, Threads
 from winnow.telemetry.tracing.opening import collector_url
 
 _LEVELS = {"debug", "info", "warning", "error"}
@@ -41,8 +41,8 @@ class ModelSettings(Settings):
         "a GPU). auto: for int8 models onnxruntime; for float models the faster of onnxruntime and "
         "openvino, timed for a second at start if openvino is installed.",
     )
-    intra_op_threads: int = Field(
-        1, ge=1, le=1024, description="Threads that one run of a model may use; 1 is best."
+    intra_op_threads: Threads = Field(
+        1, description="Threads that one run of a model may use; 1 is best."
     )
     pad_to: int = Field(
         0,

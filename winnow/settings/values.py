@@ -5,9 +5,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from winnow.address import Address
+
+Count = Annotated[int, Field(ge=1)]
+Threads = Annotated[int, Field(ge=1, le=1024)]
+Seconds = Annotated[float, Field(gt=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 BUNDLE_HELP = "Directory of the models."
 _URL = re.compile(r"[\w+.-]+:/")

@@ -16,7 +16,7 @@ from nats_server import NatsServer, needs_nats
 from prometheus_client import CollectorRegistry
 from tenacious import available, happens
 
-from winnow.content_node.journal.composing import FollowedShard
+from winnow.content_node.journal.composing import FedShard
 from winnow.content_node.live.entry import Logged
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
@@ -50,10 +50,10 @@ LONG = 30.0
 class Replica:
     """A shard on disk, served and following."""
 
-    def __init__(self, directory: Path, live: LiveShard, followed: FollowedShard) -> None:
+    def __init__(self, directory: Path, live: LiveShard, fed: FedShard) -> None:
         self.directory, self.live = directory, live
         self.changes: list[Change | None] = []
-        self.writer = followed.start(self.tell)
+        self.writer = fed.start(self.tell)
 
     @property
     def log(self) -> list[Logged]:
@@ -76,18 +76,17 @@ async def served(directory: Path, url: str) -> AsyncIterator[Replica]:
         WriteMetrics(CollectorRegistry()),
         feeding=True,
     )
-    followed = FollowedShard(
-        url=url,
+    fed = FedShard(
+        journal=url,
         shard=live,
         info=INFO,
         encoding_fingerprint="encoding",
         registry=CollectorRegistry(),
     )
     try:
-        yield Replica(directory, live, followed)
+        yield Replica(directory, live, fed)
     finally:
-        await followed.close()
-        await live.close()
+        await fed.close()
 
 
 @pytest.fixture
