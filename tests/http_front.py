@@ -175,7 +175,7 @@ class HttpFront:
                 bundle=None,  # type: ignore[arg-type]
                 registry=self.registry,
                 metrics=None,  # type: ignore[arg-type]
-                interceptor=self.boundary,
+                boundary=self.boundary,
                 server=None,  # type: ignore[arg-type]
                 doors=doors,
                 access=FrontAccess(self.secured, PLAIN, gate=self.gate),
