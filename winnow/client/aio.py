@@ -13,7 +13,7 @@ from winnow.client.calls import (
     DEFAULT_ADDRESS,
     DEFAULT_TIMEOUT,
     Call,
-    Caller,
+    CallOptions,
     failure,
     identified,
 )
@@ -44,7 +44,7 @@ class AsyncConnection:
         check_address(address)
         self.address = address
         self._access = Access(address, credentials)
-        self._caller = Caller(address, self._access, client_name)
+        self._options = CallOptions(self._access, client_name)
 
     async def available(self) -> bool:
         """Whether a front node reports that it serves."""
@@ -145,7 +145,7 @@ class AsyncClient(AsyncConnection):
 
     async def _run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
         identity = identified(request_id)
-        options = self._caller.options(timeout, identity)
+        options = self._options.of(timeout, identity)
         try:
             reply: Any = await until_replied(call.on(self._channel)(call.request, **options))
         except grpc.aio.AioRpcError as error:

@@ -63,19 +63,19 @@ class Call(Generic[Result]):
         return getattr(self.stub(channel), self.method)
 
 
-class Caller:
-    """What the calls of one client have in common: its name, its credentials, its address."""
+class CallOptions:
+    """Options of the calls of one client: its name, its token, the timeout."""
 
-    def __init__(self, address: str, access: Access, client_name: str) -> None:
+    def __init__(self, access: Access, client_name: str) -> None:
         """Raises InvalidRequestError if front nodes would not take the name of the client."""
-        self.address, self._access = address, access
+        self._access = access
         self._name = ((client_key.KEY, client_name),) if client_name else ()
         if client_key.of_metadata(self._name) != client_name:
             name = quoted(client_name)
             problem = f"{name} is not 1 to 64 letters, digits or ._:@-"
             raise InvalidRequestError(Violation("client_name", problem))
 
-    def options(self, timeout: float, identity: Metadata) -> dict[str, Any]:
+    def of(self, timeout: float, identity: Metadata) -> dict[str, Any]:
         """The options of a call. The timeout is an hour at most, as on servers.
 
         Raises InvalidRequestError if the timeout is NaN.

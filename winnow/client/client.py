@@ -11,7 +11,7 @@ from winnow.client.calls import (
     DEFAULT_ADDRESS,
     DEFAULT_TIMEOUT,
     Call,
-    Caller,
+    CallOptions,
     Metadata,
     failure,
     identified,
@@ -66,7 +66,7 @@ class Client:
         check_address(address)
         self.address = address
         access = Access(address, credentials)
-        self._caller = Caller(address, access, client_name)
+        self._options = CallOptions(access, client_name)
         self._channel = ThreadedChannel(address, access)
 
     def ask(
@@ -201,7 +201,7 @@ class Client:
 
     def reply(self, call: Call[Result], timeout: float, identity: Metadata) -> Any:
         """The message that a front node replies with. Raises a WinnowError if the call fails."""
-        options = self._caller.options(timeout, identity)
+        options = self._options.of(timeout, identity)
         running = call.on(self._channel.newest).future(call.request, **options)
         try:
             return running.result()

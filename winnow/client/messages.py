@@ -26,7 +26,7 @@ class AnswerClient(AsyncConnection):
     ) -> answer_pb2.AnswerResponse:
         """Asks once. Raises a WinnowError with the status and the message of the server."""
         try:
-            options = self._caller.options(timeout, ())
+            options = self._options.of(timeout, ())
             return await until_replied(self._stub.Answer(request, **options))
         except grpc.aio.AioRpcError as error:
             message = f"{error.code().name}: {error.details()}"
