@@ -19,7 +19,8 @@ class Source:
 
     path: str
     lines: list[str]
-    nodes: list[ast.AST]
+    tree: ast.Module
+    statements: list[ast.AST]
 
     @property
     def package(self) -> str:
@@ -32,25 +33,26 @@ class Source:
         return f"winnow.{name}" if self.package in SERVICES else name
 
     def classes(self) -> Iterator[ast.ClassDef]:
-        return (node for node in self.nodes if isinstance(node, ast.ClassDef))
+        return (node for node in self.statements if isinstance(node, ast.ClassDef))
 
     def imports(self) -> Iterator[str]:
         """Names of the modules that it imports; `from a import b` may mean `a` or `a.b`."""
-        for node in self.nodes:
+        for node in self.statements:
             if isinstance(node, ast.ImportFrom) and node.module:
                 yield node.module
                 yield from (f"{node.module}.{each.name}" for each in node.names)
             elif isinstance(node, ast.Import):
                 yield from (each.name for each in node.names)
 
-    def texts(self) -> Iterator[tuple[int, str]]:
-        """Docstrings, help and messages by line; comments, too."""
-        for node in self.nodes:
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield node.lineno, node.value
-        for number, line in enumerate(self.lines, 1):
-            if line.lstrip().startswith("#") or "  # " in line:
-                yield number, line.split("#", 1)[1]
+    def help_texts(self) -> Iterator[tuple[int, str]]:
+        """What commands say of their options and arguments, by line."""
+        if not any("typer" in name for name in self.imports()):
+            return
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.keyword) and node.arg == "help":
+                text = node.value.value if isinstance(node.value, ast.Constant) else None
+                if isinstance(text, str):
+                    yield node.value.lineno, text
 
 
 @cache
@@ -66,8 +68,17 @@ def sources() -> list[Source]:
 
 def _parsed(path: Path) -> Source:
     text = path.read_text(encoding="utf-8")
-    nodes = list(ast.walk(ast.parse(text)))
-    return Source(str(path.relative_to(ROOT)), text.splitlines(), nodes)
+    tree = ast.parse(text)
+    return Source(str(path.relative_to(ROOT)), text.splitlines(), tree, list(_statements(tree)))
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Statements, those of bodies included; expressions are many times as many."""
+    for part in ("body", "handlers", "orelse", "finalbody", "cases"):
+        nested = getattr(node, part, ())
+        for each in nested if isinstance(nested, list) else ():
+            yield each
+            yield from _statements(each)
 
 
 def importers() -> dict[str, set[str]]:

@@ -55,8 +55,8 @@ def build(
         Path,
         typer.Option(
             help="File of passages: TSV (id, text, title) or JSON lines (id, title, text, "
-            "metadata), plain, .gz or .zst. Or an index, to cut it into other shards or to bring "
-            "it up to date without encoding it again; with all that was written to it since."
+            "metadata), plain, .gz or .zst. An index, with all its writes, is cut into other "
+            "shards or upgraded without encoding it again."
         ),
     ],
     out: Annotated[Path, typer.Option(help="Directory of the new index; must not exist.")],
