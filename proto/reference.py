@@ -1,9 +1,8 @@
-"""Writes docs/api.md from the comments of the protos beside this file: `make api`.
+"""Generates docs/api.md from the comments of the protos: `make api`.
 
     python proto/reference.py OUTPUT
 
-A message stands below the first service that needs it. Services whose comment says that users do
-not call them come last.
+A message is listed below the first service that uses it. Services that users do not call come last.
 """
 
 import re
@@ -23,22 +22,22 @@ from google.protobuf.descriptor_pb2 import (
 PACKAGE = ".winnow.v1."
 _INTRO = """# API
 
-Written from `proto/winnow/v1/*.proto` by `make api`; edit those. The package is `winnow.v1`.
-Besides these services every server has `grpc.health.v1.Health` and gRPC reflection.
+Generated from `proto/winnow/v1/*.proto` by `make api`: edit the protos. The package is `winnow.v1`.
+Every server also has `grpc.health.v1.Health` and gRPC reflection.
 
-A field that is *optional* can be told from its default value. A field that is neither optional nor
-a list has the default of its type where it is not set: 0, false, an empty text.
+An *optional* field may be unset. Any other field that is not set has the default of its type: 0,
+false, an empty text, an empty list.
 """
 _INNER = """# Between the nodes
 
-Front nodes call these services. They are of one version with their callers, and may change.
+Front nodes call these services. They have the version of their callers and may change.
 """
 _NOT_FOR_USERS = "users do not"
 _STATUS = re.compile(r" {2,}([A-Z_]+) {2,}(.*)")
 
 
 def reference(protos: Protos) -> str:
-    """The page."""
+    """Returns the page."""
     written: set[str] = set()
     parts = [_INTRO]
     for inner in (False, True):

@@ -1,4 +1,4 @@
-"""The committed stubs are what the protos give."""
+"""The committed stubs and docs/api.md match the protos."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What documents show in fenced and indented blocks, and the commands among it."""
+"""Fenced and indented blocks of documents, and the commands in them."""
 
 import re
 import shlex
@@ -38,14 +38,14 @@ PROGRAMS = {
     "source",
     "winnow",
 }
-"""What a line of shell begins with, beside settings of variables."""
+"""First words of shell lines, apart from assignments of variables."""
 _SHELL = {"sh", "bash", "shell", "console"}
 _DATA = {"json", "toml", "yaml", "ini", "text"}
 _SHOWN = (
     *("all rows up to line", "filter: ", "files/SHA-256", "winnow.v1.AnswerService/Answer"),
     *("S · (", "question + "),
 )
-"""How blocks begin that show what a command says or leaves, or a formula."""
+"""Beginnings of blocks with output, files or formulae."""
 _VARIABLE = re.compile(r"[A-Z_]+=\S*$")
 _FENCE = re.compile(r"( *)```(\w*)")
 _INDENT = "    "
@@ -78,7 +78,7 @@ class Block:
 
     @property
     def kind(self) -> Kind:
-        """Told by its fence, or by how it begins."""
+        """The kind, by the fence or by the beginning."""
         first = self.text.split(maxsplit=1)[0]
         if self.language in _SHELL or first == "$" or first in PROGRAMS or _VARIABLE.match(first):
             return Kind.SHELL
@@ -96,13 +96,13 @@ class Block:
 
 @dataclass(frozen=True)
 class Command:
-    """A line of shell, without comments, redirections and what stands for something left out."""
+    """A line of shell, without comments, redirections and ellipses."""
 
     page: str
     line: int
     words: tuple[str, ...]
     says: str = ""
-    """The first line that the page shows below it."""
+    """The first line of its output on the page."""
 
     @property
     def text(self) -> str:
@@ -165,7 +165,7 @@ def commands(block: Block) -> Iterator[Command]:
 
 
 def spans(page: str) -> Iterator[Command]:
-    """Commands, or the beginnings of some, that the sentences of a page name; none of old commits."""
+    """Commands, or beginnings of commands, in the sentences of a page; none of old commits."""
     text = (ROOT / page).read_text(encoding="utf-8")
     for span in _SPAN.finditer(text):
         yield Command(page, text.count("\n", 0, span.start()) + 1, _words(span[1]))

@@ -1,7 +1,7 @@
-"""What is done about each command that a document shows: run here, run elsewhere, or why it is not.
+"""Rules of the commands in documents: run here, run elsewhere, or the reason why not.
 
-The first rule whose pattern fits decides; `*` stands for anything. A command that no rule fits
-fails a test. All commands of Winnow's own are parsed, whatever the rule, unless it is SHELL.
+The first rule whose pattern matches decides. A command without a rule fails a test. All Winnow
+commands are parsed, except under a SHELL rule.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Rule:
     pattern: str
     how: How
     why: str = ""
-    """The file that runs it, or why nothing does."""
+    """The file that runs the command, or the reason why nothing does."""
     page: str = "*"
 
 
@@ -128,11 +128,11 @@ RULES = (
 
 
 PROGRAMS = {"docs/security.md": "tests/winnow/client"}
-"""Pages whose programs in Python are not run here, and what runs the like."""
+"""Pages whose Python programs are not run here, and the tests of similar programs."""
 
 
 def rule_of(command: Command) -> Rule | None:
-    """The first rule that fits; None if there is none."""
+    """The first rule that matches; None if there is none."""
     fitting = (
         rule
         for rule in RULES

@@ -1,4 +1,4 @@
-"""The Helm chart: valid for every Kubernetes that it names, and true to what the processes take."""
+"""The Helm chart is valid for every supported Kubernetes and matches the processes' settings."""
 
 import re
 import shutil
@@ -39,7 +39,7 @@ SERVICE_NAMES = [
     "demo-winnow.prod.svc",
     "demo-winnow.prod.svc.cluster.local",
 ]
-"""Of the fronts' Service, for the release `demo` in the namespace `prod`."""
+"""Names of the fronts' Service, for the release `demo` in the namespace `prod`."""
 SERVING: dict[str, type[ServiceSettings]] = {"node": NodeSettings, "front": FrontSettings}
 
 
@@ -49,7 +49,7 @@ def manifests(request: pytest.FixtureRequest) -> list[Manifest]:
 
 
 def versions() -> list[str]:
-    """The oldest Kubernetes that the chart takes, and the newest that is known."""
+    """The oldest supported Kubernetes and the newest known one."""
     known = pytest.importorskip("kubernetes_validate.utils", reason=needs.KUBERNETES).all_versions()
     oldest = ABOUT["kubeVersion"].removeprefix(">=").removesuffix("-0")
     assert oldest in known
@@ -76,7 +76,7 @@ def test_the_chart_has_the_version_of_the_project() -> None:
     assert ABOUT["version"] == str(ABOUT["appVersion"]) == project["version"]
 
 
-def test_no_process_may_do_more_than_it_needs(manifests: list[Manifest]) -> None:
+def test_processes_have_no_unneeded_privileges(manifests: list[Manifest]) -> None:
     for pod in pods(manifests):
         spec = pod["spec"]
         assert spec["securityContext"]["runAsNonRoot"]
@@ -91,7 +91,7 @@ def test_no_process_may_do_more_than_it_needs(manifests: list[Manifest]) -> None
 
 
 def test_every_variable_is_a_setting_of_its_process(manifests: list[Manifest]) -> None:
-    """A process that is given a setting nobody has does not start."""
+    """A process with an unknown setting does not start."""
     for container in containers(manifests):
         settings = SERVING.get(container["name"])
         for each in container.get("env", []):
@@ -102,7 +102,7 @@ def test_every_variable_is_a_setting_of_its_process(manifests: list[Manifest]) -
             assert each["name"] in names
 
 
-def test_the_processes_take_what_they_are_given(manifests: list[Manifest]) -> None:
+def test_the_chart_sets_valid_settings(manifests: list[Manifest]) -> None:
     for container in containers(manifests):
         if settings := SERVING.get(container["name"]):
             given = {each["name"]: each.get("value", "nats://host") for each in container["env"]}
@@ -118,10 +118,8 @@ def test_the_processes_take_what_they_are_given(manifests: list[Manifest]) -> No
     ],
     ids=["the service's", "an ingress', too", "any, with keys"],
 )
-def test_fronts_are_told_the_names_that_they_are_called_by(
-    values: Manifest, named: list[str]
-) -> None:
-    """They refuse others over HTTP, unless callers need keys."""
+def test_fronts_accept_the_host_names_of_their_service(values: Manifest, named: list[str]) -> None:
+    """Other names are refused over HTTP, unless callers need keys."""
     (front,) = (each for each in containers(rendered(values)) if each["name"] == "front")
     given = {each["name"]: each.get("value", "") for each in front["env"]}
     assert FrontSettings.load({}, None, given).http_hosts == named
@@ -136,7 +134,7 @@ def test_every_step_is_a_command_of_the_image(manifests: list[Manifest]) -> None
         command.make_context("winnow", words)
 
 
-def test_probes_and_services_lead_to_ports_that_are_there(manifests: list[Manifest]) -> None:
+def test_probes_and_services_use_existing_ports(manifests: list[Manifest]) -> None:
     for container in containers(manifests):
         ports = {each["containerPort"] for each in container.get("ports", [])}
         for name in ("readinessProbe", "startupProbe", "livenessProbe"):
@@ -146,35 +144,33 @@ def test_probes_and_services_lead_to_ports_that_are_there(manifests: list[Manife
                     None if name == "readinessProbe" else LIVE
                 )
     for service in (each for each in manifests if each["kind"] == "Service"):
-        (selected, *_) = chosen(service["spec"]["selector"], manifests)
+        (selected, *_) = selected_pods(service["spec"]["selector"], manifests)
         names = {each["name"] for each in selected["spec"]["containers"][0]["ports"]}
         assert {each["targetPort"] for each in service["spec"]["ports"]} <= names
 
 
-def test_budgets_and_policies_select_what_is_there(manifests: list[Manifest]) -> None:
+def test_budgets_and_policies_select_existing_pods(manifests: list[Manifest]) -> None:
     for each in manifests:
         if each["kind"] in ("PodDisruptionBudget", "NetworkPolicy", "PodMonitor"):
             selector = each["spec"].get("podSelector") or each["spec"]["selector"]
             labels = selector["matchLabels"]
             ours = labels["app.kubernetes.io/name"] == "winnow"
-            assert bool(chosen(labels, manifests)) == ours, "NATS is of another chart"
+            assert bool(selected_pods(labels, manifests)) == ours, "NATS is of another chart"
 
 
-def test_nothing_of_the_operator_of_prometheus_is_there_unless_it_is_asked_for() -> None:
+def test_there_are_no_prometheus_operator_resources_by_default() -> None:
     assert not [each for each in rendered(SMALL) if "coreos" in each["apiVersion"]]
 
 
-def test_the_operator_of_prometheus_is_told_what_to_scrape_under_the_names_that_rules_know() -> (
-    None
-):
+def test_the_pod_monitor_uses_the_job_names_of_the_rules() -> None:
     manifests = rendered(LARGE)
-    monitor = operated("PodMonitor", manifests)
-    for each in (monitor, operated("PrometheusRule", manifests)):
+    monitor = operator_resource("PodMonitor", manifests)
+    for each in (monitor, operator_resource("PrometheusRule", manifests)):
         assert each["metadata"]["labels"]["release"] == "prometheus"
     assert monitor["spec"].keys() == {"selector", "podMetricsEndpoints"}
     (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
     assert endpoint.keys() == {"port", "interval", "relabelings"}
-    watched = chosen(monitor["spec"]["selector"]["matchLabels"], manifests)
+    watched = selected_pods(monitor["spec"]["selector"]["matchLabels"], manifests)
     assert len(watched) == 4
     for pod in watched:
         (serving,) = pod["spec"]["containers"]
@@ -188,10 +184,10 @@ def test_the_operator_of_prometheus_is_told_what_to_scrape_under_the_names_that_
     assert found == {"winnow-front", "winnow-node"}
 
 
-def test_the_operator_of_prometheus_is_given_the_rules_of_compose_with_their_runbooks(
+def test_the_prometheus_rule_has_the_rules_of_compose_with_runbooks(
     tmp_path: Path,
 ) -> None:
-    spec = operated("PrometheusRule", rendered(LARGE))["spec"]
+    spec = operator_resource("PrometheusRule", rendered(LARGE))["spec"]
     assert spec.keys() == {"groups"}
     given = [rule for group in spec["groups"] for rule in group["rules"]]
     for rule, ours in zip(given, of_rules(), strict=True):
@@ -207,18 +203,20 @@ def test_the_operator_of_prometheus_is_given_the_rules_of_compose_with_their_run
 
 
 def test_rules_without_an_address_of_runbooks_name_the_document() -> None:
-    spec = operated("PrometheusRule", rendered(SMALL | {"monitoring": {"enabled": True}}))["spec"]
+    spec = operator_resource("PrometheusRule", rendered(SMALL | {"monitoring": {"enabled": True}}))[
+        "spec"
+    ]
     assert spec == {"groups": yaml.safe_load((PROMETHEUS / "rules.yml").read_text())["groups"]}
 
 
-def operated(kind: str, manifests: list[Manifest]) -> Manifest:
-    """What the operator of Prometheus is told."""
+def operator_resource(kind: str, manifests: list[Manifest]) -> Manifest:
+    """The resource of a kind of the Prometheus operator."""
     (found,) = (each for each in manifests if each["kind"] == kind)
     assert found["apiVersion"] == "monitoring.coreos.com/v1"
     return found
 
 
-def test_what_is_scaled_by_itself_is_not_set_back_at_each_upgrade() -> None:
+def test_an_upgrade_does_not_reset_autoscaled_replicas() -> None:
     manifests = rendered(LARGE)
     there = {(each["kind"], each["metadata"]["name"]): each for each in manifests}
     scaled = [each for each in manifests if each["kind"] == "HorizontalPodAutoscaler"]
@@ -228,12 +226,12 @@ def test_what_is_scaled_by_itself_is_not_set_back_at_each_upgrade() -> None:
         assert "replicas" not in there[target["kind"], target["name"]]["spec"]
 
 
-def chosen(labels: Manifest, manifests: list[Manifest]) -> list[Manifest]:
-    """Pods that a selector finds."""
+def selected_pods(labels: Manifest, manifests: list[Manifest]) -> list[Manifest]:
+    """Pods that a selector matches."""
     return [pod for pod in pods(manifests) if labels.items() <= pod["metadata"]["labels"].items()]
 
 
-def test_each_shard_has_replicas_of_its_own_and_pulls_itself() -> None:
+def test_each_shard_has_separate_replicas_that_pull_it() -> None:
     manifests = rendered(LARGE)
     sets = [each for each in manifests if each["kind"] == "StatefulSet"]
     names = [f"shard-{number:05}-of-00003" for number in range(3)]
@@ -249,16 +247,18 @@ def test_each_shard_has_replicas_of_its_own_and_pulls_itself() -> None:
         assert pod["terminationGracePeriodSeconds"] > 12, "lingering and draining"
 
 
-def test_another_index_is_pulled_beside_the_one_that_is_there() -> None:
-    """A pull never replaces anything; so an upgrade to another index needs another directory."""
+def test_another_index_is_pulled_into_another_directory() -> None:
+    """A pull never replaces files."""
     places = set()
     for url in ("s3://bucket/one", "s3://bucket/two"):
-        nodes = [each for each in containers(rendered({"index": {"url": url}})) if served(each)]
+        nodes = [
+            each for each in containers(rendered({"index": {"url": url}})) if is_content_node(each)
+        ]
         places |= {variables(each)["WINNOW_NODE_SHARD"] for each in nodes}
     assert len(places) == 2
 
 
-def test_nobody_feeds_unless_he_is_named() -> None:
+def test_nobody_may_feed_by_default() -> None:
     values = SMALL | {"feed": {"enabled": True}, "node": {"replicas": 1}}
     (front,) = (
         each
@@ -270,7 +270,7 @@ def test_nobody_feeds_unless_he_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({}, "index.url: name a place of snapshots"),
         ({"index": {"url": "my-index"}}, "url"),
@@ -281,12 +281,12 @@ def test_nobody_feeds_unless_he_is_named() -> None:
         (READ_ONLY | {"feed": {"enabled": True}}, "writes are kept on disks"),
     ],
 )
-def test_values_that_cannot_work_are_refused(values: Manifest, said: str) -> None:
-    assert said in refused(values)
+def test_values_that_cannot_work_are_refused(values: Manifest, message: str) -> None:
+    assert message in refused(values)
 
 
-def served(container: Manifest) -> bool:
-    """Whether it is a content node."""
+def is_content_node(container: Manifest) -> bool:
+    """Whether the container is a content node."""
     return bool(container["name"] == "node")
 
 
@@ -295,7 +295,7 @@ def variables(container: Manifest) -> Manifest:
 
 
 def test_the_journal_is_of_one_version_and_syncs_every_entry() -> None:
-    """Versions before it lost acknowledged entries; several servers are no substitute for syncing."""
+    """Earlier versions lost acknowledged entries, and several servers do not replace syncing."""
     (nats,) = (each for each in ABOUT["dependencies"] if each["name"] == "nats")
     assert re.fullmatch(r"\d+\.\d+\.\d+", nats["version"])
     values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))["nats"]

@@ -1,4 +1,4 @@
-"""The compose file: what it starts takes what it is given, and everything is of a known version."""
+"""The compose file has valid settings and exact versions."""
 
 import re
 from pathlib import Path
@@ -22,8 +22,8 @@ TRACING: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.tracing.yaml").read_
 PROVISIONING = "/etc/grafana/provisioning"
 
 
-def test_the_processes_take_what_they_are_given() -> None:
-    """A process that is given a setting nobody has does not start."""
+def test_compose_sets_valid_settings() -> None:
+    """A process with an unknown setting does not start."""
     served = [each for each in OURS.values() if each["command"][0] in SERVING]
     assert len(served) == 4
     for each in served:
@@ -34,12 +34,12 @@ def test_the_processes_take_what_they_are_given() -> None:
 
 
 def test_other_containers_may_call_the_front_by_its_name() -> None:
-    """A front that listens everywhere refuses names that it was not told."""
+    """A front that listens on every interface refuses unknown host names."""
     settings = FrontSettings.load({}, None, OURS["front"]["environment"])
     assert names_of(Address.parse(settings.http_listen).host, settings.http_hosts)("front:8088")
 
 
-def test_with_traces_they_take_what_they_are_given_and_send_to_what_is_there() -> None:
+def test_with_traces_processes_have_valid_settings_and_send_to_jaeger() -> None:
     served = {name: each for name, each in OURS.items() if each["command"][0] in SERVING}
     assert served.keys() | {"jaeger", "grafana"} == TRACING.keys()
     for name, each in served.items():
@@ -49,15 +49,17 @@ def test_with_traces_they_take_what_they_are_given_and_send_to_what_is_there() -
 
 
 def mounted(service: dict[str, Any]) -> dict[str, Path]:
-    """The files of this project in a container, by their places there."""
+    """The project's files in a container, by their paths there."""
     found = (each.split(":") for each in service["volumes"])
     return {to: DEPLOY / source for source, to, *_ in found if source.startswith("./")}
 
 
-def test_a_point_of_a_figure_leads_to_traces_where_something_is_traced() -> None:
-    """A data source that leads nowhere is not there."""
+def test_exemplars_link_to_traces_if_there_are_traces() -> None:
+    """Without traces there is no data source for them."""
     alone, traced = mounted(OTHERS["grafana"]), mounted(TRACING["grafana"])
-    assert PROVISIONING not in alone, "nothing could be put beside what is mounted read-only"
+    assert PROVISIONING not in alone, (
+        "a read-only mount of the folder would allow no second data source"
+    )
     for place, file in (alone | traced).items():
         assert file.exists(), place
     (metrics,) = sources(alone)
@@ -69,7 +71,7 @@ def test_a_point_of_a_figure_leads_to_traces_where_something_is_traced() -> None
 
 
 def sources(files: dict[str, Path]) -> list[dict[str, Any]]:
-    """Data sources that Grafana is given."""
+    """Data sources of Grafana."""
     return [
         source
         for place, file in files.items()
@@ -90,7 +92,7 @@ def test_every_process_is_scraped() -> None:
     assert serving <= scraped
 
 
-def test_no_process_of_ours_may_do_more_than_it_needs() -> None:
+def test_processes_have_no_unneeded_privileges() -> None:
     for each in OURS.values():
         assert each["read_only"]
         assert each["cap_drop"] == ["ALL"]
@@ -98,18 +100,18 @@ def test_no_process_of_ours_may_do_more_than_it_needs() -> None:
 
 
 @pytest.mark.parametrize("name", [*OTHERS, "jaeger"])
-def test_images_of_others_have_an_exact_version(name: str) -> None:
+def test_third_party_images_have_an_exact_version(name: str) -> None:
     image = (TRACING | OTHERS)[name]["image"]
     assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+\.\d+", image)
 
 
-def test_ports_are_published_on_this_machine_alone() -> None:
+def test_ports_are_published_on_the_loopback_interface() -> None:
     for each in (*COMPOSE["services"].values(), *TRACING.values()):
         for port in each.get("ports", []):
             assert port.startswith("127.0.0.1:")
 
 
-def test_the_image_is_built_on_an_exact_version() -> None:
+def test_the_base_image_has_an_exact_version() -> None:
     text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     (base,) = re.findall(r"^ARG PYTHON_IMAGE=(\S+)$", text, re.MULTILINE)
     assert re.fullmatch(r"python:\d+\.\d+\.\d+-slim-bookworm", base)

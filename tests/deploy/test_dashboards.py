@@ -1,4 +1,4 @@
-"""The dashboards are valid, and ask for metrics that there are."""
+"""The dashboards are valid and query existing metrics."""
 
 import itertools
 import re
@@ -12,22 +12,20 @@ _PAGES = pytest.mark.parametrize("uid", DASHBOARDS)
 
 
 @pytest.mark.parametrize(("place", "expr"), list(of_panels()))
-def test_an_expression_can_be_parsed_and_names_metrics_that_there_are(
-    place: str, expr: str
-) -> None:
+def test_expressions_are_valid_and_query_existing_metrics(place: str, expr: str) -> None:
     promql_parser.parse(expr)
     assert metrics(expr) <= declared(), place
 
 
 @_PAGES
-def test_a_dashboard_has_the_uid_of_its_file_and_a_title_of_its_own(uid: str) -> None:
+def test_a_dashboard_has_the_uid_of_its_file_and_a_unique_title(uid: str) -> None:
     assert DASHBOARDS[uid]["uid"] == uid
     titles = [page["title"] for page in DASHBOARDS.values()]
     assert titles.count(DASHBOARDS[uid]["title"]) == 1
 
 
 @_PAGES
-def test_every_variable_is_used_and_every_variable_that_is_used_is_there(uid: str) -> None:
+def test_every_variable_is_used_and_every_used_variable_exists(uid: str) -> None:
     page = DASHBOARDS[uid]
     expressions = [
         target["expr"] for panel in page["panels"] for target in panel.get("targets", ())
@@ -39,14 +37,14 @@ def test_every_variable_is_used_and_every_variable_that_is_used_is_there(uid: st
 
 
 @_PAGES
-def test_every_panel_asks_the_chosen_data_source(uid: str) -> None:
+def test_every_panel_queries_the_selected_data_source(uid: str) -> None:
     panels = [panel for panel in DASHBOARDS[uid]["panels"] if panel["type"] != "row"]
     for asking in (*panels, *(target for panel in panels for target in panel["targets"])):
         assert asking["datasource"] == {"type": "prometheus", "uid": "${source}"}
 
 
 @_PAGES
-def test_panels_have_names_and_numbers_of_their_own_and_do_not_overlap(uid: str) -> None:
+def test_panels_have_unique_titles_and_ids_and_do_not_overlap(uid: str) -> None:
     panels = DASHBOARDS[uid]["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
     titles: set[str] = set()

@@ -1,4 +1,4 @@
-"""Rules and alerts: Prometheus takes them, each alert is tried, and each has a page to turn to."""
+"""Prometheus accepts the rules, each alert has a test, and each has a runbook."""
 
 import re
 import shutil
@@ -24,14 +24,14 @@ needs_promtool = pytest.mark.skipif(
 
 @needs_promtool
 @pytest.mark.parametrize("command", ["check config prometheus.yml", "test rules rules_test.yml"])
-def test_prometheus_takes_the_files_and_every_test_of_an_alert_passes(command: str) -> None:
+def test_promtool_accepts_the_files_and_the_tests_of_alerts_pass(command: str) -> None:
     done = subprocess.run(
         ["promtool", *command.split()], cwd=PROMETHEUS, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_every_alert_is_seen_to_fire_and_to_be_silent() -> None:
+def test_every_alert_has_a_test_that_fires_and_one_that_does_not() -> None:
     fires: dict[str, set[bool]] = {}
     for test in yaml.safe_load((PROMETHEUS / "rules_test.yml").read_text())["tests"]:
         for case in test["alert_rule_test"]:
@@ -42,14 +42,14 @@ def test_every_alert_is_seen_to_fire_and_to_be_silent() -> None:
 @pytest.mark.parametrize(
     "rule", list(of_rules()), ids=lambda rule: rule.get("alert", rule.get("record"))
 )
-def test_a_rule_can_be_parsed_and_asks_for_what_there_is(rule: dict[str, Any]) -> None:
+def test_rules_are_valid_and_query_existing_metrics(rule: dict[str, Any]) -> None:
     promql_parser.parse(rule["expr"])
     assert metrics(rule["expr"]) <= declared()
     assert set(re.findall(r"\bwinnow:[\w:]+", rule["expr"])) <= RECORDED
 
 
 @pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: rule["alert"])
-def test_an_alert_says_who_is_to_look_when_and_where_to_read_what_to_do(
+def test_an_alert_has_a_severity_a_summary_and_a_runbook(
     rule: dict[str, Any],
 ) -> None:
     assert rule["labels"]["severity"] in ("page", "ticket")
@@ -60,7 +60,7 @@ def test_an_alert_says_who_is_to_look_when_and_where_to_read_what_to_do(
     assert rule["alert"] in headings()
 
 
-def test_the_runbook_has_no_alert_that_is_gone() -> None:
+def test_the_runbook_has_no_removed_alerts() -> None:
     named = {heading for heading in headings() if heading.startswith("Winnow")}
     assert named == {rule["alert"] for rule in ALERTS}
 

@@ -1,7 +1,6 @@
-"""The commands and the programs of a page work as they are written, in their order.
+"""The commands and programs of a page work as written, in their order.
 
-A page is typed in a directory of its own, which has the files that it speaks of. The addresses
-that it names are those of a real cluster.
+Each page run_program in a separate directory with the files that it names, against a real cluster.
 """
 
 import asyncio
@@ -36,15 +35,15 @@ from winnow.packaged import demo_corpus
 pytestmark = pytest.mark.timeout(300)
 SHARDS = 3
 PASSAGES = 60
-"""Of the demo's, the first; what pages ask for is among them."""
+"""The first passages of the demo; they answer the questions of the pages."""
 BESIDE = {"metadata": {"year": 2015, "lang": "en"}}
-"""What pages filter by."""
+"""Metadata for the filters of the pages."""
 ASKS = {"ask", "predict"}
 
 
 @dataclass
-class House:
-    """What a reader has before a page begins."""
+class Workspace:
+    """Files and addresses of a reader before a page begins."""
 
     directory: Path
     front: str
@@ -52,9 +51,9 @@ class House:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory, bundle: Bundle) -> Iterator[House]:
-    """Passages, an index of them, a head, a store that has it, and a cluster with all of it."""
-    directory = tmp_path_factory.mktemp("house")
+def workspace(tmp_path_factory: pytest.TempPathFactory, bundle: Bundle) -> Iterator[Workspace]:
+    """Passages, an index of them, a head in a store, and a cluster that serves all of it."""
+    directory = tmp_path_factory.mktemp("workspace")
     rows = [json.loads(line) for line in passages()]
     write(directory / "my.jsonl", [{**row, **BESIDE} for row in rows])
     write(directory / "more.jsonl", [{**rows[0], **BESIDE, "id": "more"}])
@@ -68,7 +67,7 @@ def house(tmp_path_factory: pytest.TempPathFactory, bundle: Bundle) -> Iterator[
     )
     open_store(directory / "my-heads").publish(directory / "tickets-head")
     ports = free_ports(2)
-    made = House(directory, *(f"127.0.0.1:{port}" for port in ports))
+    made = Workspace(directory, *(f"127.0.0.1:{port}" for port in ports))
     running = serve(made)
     try:
         until(lambda: running.poll() is not None or asyncio.run(serving(made.front)), 240)
@@ -87,15 +86,15 @@ def write(path: Path, rows: list[Any]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-def serve(house: House) -> "subprocess.Popen[bytes]":
-    """`winnow up`, with all options that pages give it."""
-    copy = house.directory / "served"
-    shutil.copytree(house.directory / "my-index", copy)
+def serve(workspace: Workspace) -> "subprocess.Popen[bytes]":
+    """Starts `winnow up` with the options of all pages."""
+    copy = workspace.directory / "served"
+    shutil.copytree(workspace.directory / "my-index", copy)
     command = [sys.executable, "-m", "winnow", "up", "--index", str(copy)]
-    command += ["--heads", str(house.directory / "my-heads")]
-    command += ["--listen", house.front, "--feed-listen", house.feed]
+    command += ["--heads", str(workspace.directory / "my-heads")]
+    command += ["--listen", workspace.front, "--feed-listen", workspace.feed]
     command += ["--http-listen", "127.0.0.1:0"]
-    with (house.directory / "log").open("wb") as log:
+    with (workspace.directory / "log").open("wb") as log:
         return subprocess.Popen(command, stderr=log)
 
 
@@ -105,42 +104,42 @@ async def serving(address: str) -> bool:
 
 
 class Reader:
-    """Types what a page shows."""
+    """Runs the commands and programs of a page."""
 
-    def __init__(self, house: House, directory: Path) -> None:
-        self._house, self._directory = house, directory
+    def __init__(self, workspace: Workspace, directory: Path) -> None:
+        self._workspace, self._directory = workspace, directory
 
-    def types(self, command: Command) -> int:
-        """The exit code of a command."""
-        words = [self._meant(word) for word in command.words[1:]]
+    def run_command(self, command: Command) -> int:
+        """Runs a command and returns its exit code."""
+        words = [self._with_real_names(word) for word in command.words[1:]]
         if words[0] in ASKS:
-            words += ["--address", self._house.front, "--timeout", "30"]
-        self._bring(words)
+            words += ["--address", self._workspace.front, "--timeout", "30"]
+        self._copy_inputs(words)
         entry = with_flowing_help(app(words))
         return exit_code(
             lambda: entry(args=words, prog_name="winnow", standalone_mode=False), "winnow"
         )
 
-    def runs(self, block: Block) -> None:
+    def run_program(self, block: Block) -> None:
         """Runs a program."""
-        exec(compile(self._meant(block.text), f"{block.page}:{block.line}", "exec"), {})
+        exec(compile(self._with_real_names(block.text), f"{block.page}:{block.line}", "exec"), {})
 
-    def _meant(self, text: str) -> str:
-        """What stands for a place of the reader's own is one here."""
-        house = self._house
+    def _with_real_names(self, text: str) -> str:
+        """The text with placeholders replaced by files and addresses of the workspace."""
+        workspace = self._workspace
         for shown, here in (
-            ("127.0.0.1:8080", house.front),
-            ("127.0.0.1:8081", house.feed),
+            ("127.0.0.1:8080", workspace.front),
+            ("127.0.0.1:8081", workspace.feed),
             ("s3://bucket", f"{self._directory}/bucket"),
             ("FILE", "my.jsonl"),
         ):
             text = text.replace(shown, here)
         return text
 
-    def _bring(self, words: list[str]) -> None:
-        """Copies what a command reads and no command before it made."""
+    def _copy_inputs(self, words: list[str]) -> None:
+        """Copies the files that a command reads, unless an earlier command made them."""
         for before, word in zip(["", *words], words, strict=False):
-            there = self._house.directory / word
+            there = self._workspace.directory / word
             if before in ("--out", "--store") or "/" in word or not there.exists():
                 continue
             if not os.path.lexists(word):
@@ -149,7 +148,7 @@ class Reader:
 
 
 def steps(page: str) -> list[Command | Block]:
-    """What of a page is run here."""
+    """The commands and programs of a page that run here."""
     found: list[Command | Block] = []
     for block in blocks(page):
         if block.kind is Kind.PYTHON and page not in PROGRAMS:
@@ -161,20 +160,20 @@ def steps(page: str) -> list[Command | Block]:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if steps(page)])
-def test_what_a_page_shows_works_as_it_is_written(
+def test_a_page_works_as_written(
     page: str,
-    house: House,
+    workspace: Workspace,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    reader = Reader(house, tmp_path)
+    reader = Reader(workspace, tmp_path)
     for step in steps(page):
         if isinstance(step, Block):
-            reader.runs(step)
+            reader.run_program(step)
             continue
-        code = reader.types(step)
+        code = reader.run_command(step)
         said = capsys.readouterr()
         assert code == 0, f"{step}: {said.err}"
         assert step.says in said.out

@@ -1,4 +1,4 @@
-"""Whatever a document shows is of a known kind, and every command in it is run or says why not."""
+"""Every block of a page has a known kind, and every command is run or has a reason why not."""
 
 import json
 import subprocess
@@ -31,19 +31,19 @@ from winnow.v1 import answer_pb2
 COMMANDS = written_commands()
 SPANS = [each for page in PAGES for each in spans(page) if not needs_torch(each)]
 HERE = [each for each in COMMANDS if not needs_torch(each)]
-"""Those whose parsers can be imported without PyTorch; tests/models has the others."""
+"""Commands whose parsers can be imported without PyTorch; tests/models has the others."""
 
 
 def of(text: str) -> list[Command]:
     return list(commands(Block("page.md", 1, "", text)))
 
 
-def test_a_command_goes_on_after_a_backslash_and_ends_before_a_comment() -> None:
+def test_a_backslash_continues_a_command_and_a_comment_ends_it() -> None:
     (found,) = of("winnow ask 'Who won?' \\\n    --json   # for programs")
     assert found.words == ("winnow", "ask", "Who won?", "--json")
 
 
-def test_after_a_prompt_come_a_command_and_what_it_says() -> None:
+def test_a_prompt_begins_a_command_with_its_output() -> None:
     first, second = of("$ source x\n$ winnow ask Who\nJunko Tabei\n\nMore")
     assert (first.text, first.says) == ("source x", "")
     assert (second.text, second.says, second.line) == ("winnow ask Who", "Junko Tabei", 2)
@@ -52,13 +52,13 @@ def test_after_a_prompt_come_a_command_and_what_it_says() -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_is_of_a_known_kind(page: str) -> None:
     unknown = [f"{page}:{each.line}" for each in blocks(page) if each.kind is Kind.UNKNOWN]
-    assert not unknown, "tell tests/written.py what these blocks are"
+    assert not unknown, "add the kind of these blocks to tests/written.py"
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=str)
-def test_every_command_is_run_or_says_why_not(command: Command) -> None:
+def test_every_command_is_run_or_has_a_reason(command: Command) -> None:
     rule = rule_of(command)
-    assert rule is not None, "say in tests/written_rules.py where it is run, or why it is not"
+    assert rule is not None, "add a rule to tests/written_rules.py"
     if rule.how is How.ELSEWHERE:
         assert (ROOT / rule.why).exists()
     elif rule.how not in (How.RUN, How.SERVED):
@@ -99,13 +99,13 @@ def test_every_link_of_a_page_leads_to_a_heading_or_a_file(page: str) -> None:
 
 
 def test_no_script_hides_a_module_of_the_standard_library() -> None:
-    """`python bench/x.py` finds its neighbours before those."""
+    """`python bench/x.py` imports files of its folder first."""
     names = {path.stem for path in (ROOT / "bench").iterdir()}
     assert not names & sys.stdlib_module_names
 
 
 @pytest.mark.parametrize("command", SPANS, ids=str)
-def test_what_a_sentence_names_is_there_with_its_options(command: Command) -> None:
+def test_commands_in_sentences_exist_with_their_options(command: Command) -> None:
     check_names(command)
 
 
@@ -129,7 +129,7 @@ def test_blocks_of_json_are_json(block: Block) -> None:
 @pytest.mark.parametrize(
     "command", [each for each in COMMANDS if each.words[0] == "grpcurl"], ids=str
 )
-def test_the_request_that_is_shown_for_grpcurl_is_one(command: Command) -> None:
+def test_requests_for_grpcurl_are_valid(command: Command) -> None:
     body = command.words[command.words.index("-d") + 1]
     service, _, method = command.words[-1].rpartition("/")
     described = answer_pb2.DESCRIPTOR.services_by_name[service.removeprefix("winnow.v1.")]
