@@ -12,27 +12,29 @@ from winnow.errors import InvalidRequestError, Violation, WinnowError
 
 
 class Lease:
-    """Given to a stream when it begins, and ended when it must not go on."""
+    """The permission of a stream to go on; given when it begins, ended when it must stop."""
 
     def __init__(self, pause: Callable[[], float] = lambda: 0.0) -> None:
-        """`pause`: the seconds until the next part may come; at 0 the part is counted."""
+        """`pause` returns the seconds until the next part may come; at 0 it has counted the
+        part.
+        """
         self.pause = pause
         self.ended: WinnowError | None = None
-        """Why it may not go on; None if it may."""
+        """Why the stream may not go on; None if it may."""
         self._tell: Callable[[WinnowError], None] = _nobody
 
     def end(self, why: WinnowError) -> None:
-        """Whoever holds it must not go on; who waits is told at once."""
+        """Ends the lease, and tells the waiting part at once."""
         self.ended = why
         self._tell(why)
 
     def tell(self, waiting: Callable[[WinnowError], None]) -> None:
-        """Who is told of the end from now on, instead of who was before."""
+        """Sets the function that is called with the error when the lease ends."""
         self._tell = waiting
 
 
 def _nobody(_why: WinnowError) -> None:
-    """Nobody waits."""
+    """Is called where no part waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +43,23 @@ class Caller:
 
     name: str
     held: Callable[[], AbstractContextManager[Lease]]
-    """A lease of what lasts."""
+    """Opens a lease, for a stream."""
     may: Callable[[str], bool]
-    """Whether it may do something, by the name of a scope."""
+    """Whether the caller has a scope."""
     expect: Callable[[str], None]
-    """Raises PermissionDeniedError if it may not."""
+    """Raises PermissionDeniedError if the caller does not have a scope."""
 
 
 _current: ContextVar[Caller | None] = ContextVar("caller", default=None)
 
 
 def bind(caller: Caller) -> None:
-    """From now on the present task is a call of this caller."""
+    """Makes `caller` the caller of the present task."""
     _current.set(caller)
 
 
 def forget() -> None:
-    """From now on the present task is a call of nobody that is known."""
+    """Makes the caller of the present task unknown."""
     _current.set(None)
 
 
@@ -67,13 +69,13 @@ def current() -> Caller | None:
 
 
 def held() -> AbstractContextManager[Lease]:
-    """A lease of what lasts for the caller; one without end where callers are not known."""
+    """A lease for a stream of the caller; without an end where callers are not known."""
     caller = current()
     return nullcontext(Lease()) if caller is None else caller.held()
 
 
 def expect(scope: str) -> None:
-    """Raises PermissionDeniedError if the caller has a key without a scope that it needs, too."""
+    """Raises PermissionDeniedError if the caller is known by a key without a scope."""
     caller = current()
     if caller is not None:
         caller.expect(scope)
@@ -83,19 +85,20 @@ _ADMIN = "admin"
 
 
 def shows_details() -> bool:
-    """Whether the present caller may see machines, files and checksums.
+    """Whether the present caller may see machines, files and checksums in errors.
 
-    Where callers need no key, nobody may: nothing tells an administrator from a stranger.
+    Only keys with the scope `admin` may. Where callers need no key, none of them may: nothing tells
+    an administrator from a stranger.
     """
     known = current()
     return known is not None and known.may(_ADMIN)
 
 
 def message_of(error: WinnowError) -> str:
-    """What the present caller is told."""
+    """The message of an error for the present caller."""
     return str(error) if shows_details() else error.public or str(error)
 
 
 def violations_of(error: InvalidRequestError) -> Sequence[Violation]:
-    """The violations that the present caller is told; none where it is told a public message."""
+    """The violations for the present caller; none where it gets a public message."""
     return error.violations if shows_details() or not error.public else ()

@@ -1,4 +1,4 @@
-"""The moment after which an answer is of no use.
+"""The moment after which an answer is useless.
 
 Knows a clock that it is given; knows no gRPC.
 """
@@ -11,8 +11,7 @@ from winnow.errors import DeadlineExceededError
 
 Clock = Callable[[], float]
 LONGEST = 3_600.0
-"""Seconds that a call may take, whatever its caller says. Of centuries gRPC makes a moment that has
-passed."""
+"""Most seconds of a call, also if its caller allows more. gRPC takes centuries for the past."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,21 +15,19 @@ from typing import Any
 _M_ARENA_MAX = -8
 """Of glibc's malloc.h."""
 _ARENAS = 2
-"""Running models takes some hundred blocks for each passage, so threads hardly wait for each other
-at two.
-"""
+"""Running models takes only some hundred blocks for each passage: two arenas suffice."""
 _ARENAS_VARIABLE = "MALLOC_ARENA_MAX"
 _PAUSE = 2.0
-"""Seconds in which what was let go is freed, and more may be let go."""
+"""Seconds in which the rest is freed, and more may be released."""
 
 
 def bound_arenas() -> None:
-    """From now on all threads take memory from two arenas; to be called before there are threads.
+    """Limits all threads to two arenas of memory; call it before there are threads.
 
-    glibc would make eight for each core. A generation of a shard is loaded by a thread of its own,
-    so one is in this arena and the next one in that. Each arena then keeps room for a generation,
-    with a few blocks in between that are still used, and trimming does not get it back. A number
-    that the environment sets stays. Does nothing where the C library is not glibc.
+    glibc would make eight for each core. A thread loads each generation of a shard, so successive
+    generations would be in different arenas. Each arena would then keep room for a generation, with
+    some blocks in use that keep it from being trimmed. A number that the environment sets stays.
+    Does nothing where the C library is not glibc.
     """
     if not os.environ.get(_ARENAS_VARIABLE):
         with contextlib.suppress(AttributeError, OSError):
@@ -37,9 +35,10 @@ def bound_arenas() -> None:
 
 
 def trimming() -> Callable[[], object] | None:
-    """What gives back every free page; None where the C library is not glibc.
+    """The function that returns all free pages to the system; None where the C library is not
+    glibc.
 
-    It takes milliseconds, without the interpreter's lock; for 100 MB 50.
+    It takes milliseconds, 50 for 100 MB, without the interpreter's lock.
     """
     try:
         trim = ctypes.CDLL(None).malloc_trim
@@ -49,23 +48,23 @@ def trimming() -> Callable[[], object] | None:
 
 
 def give_back() -> None:
-    """Gives back every free page now; as long as `trimming` says, so not on an event loop."""
+    """Returns all free pages to the system; takes milliseconds, so not for an event loop."""
     trim = trimming()
     if trim is not None:
         trim()
 
 
 class HeapTrimmer:
-    """Gives free memory back a moment after something large was let go, in a thread."""
+    """Returns free memory to the system, in a thread, some time after a large release."""
 
     def __init__(self, trim: Callable[[], object] | None, pause: float = _PAUSE) -> None:
-        """`trim` is what `trimming` gives; None where that cannot be done."""
+        """`trim` is the result of `trimming`."""
         self._trim, self._pause = trim, pause
         self._waiting = False
 
     def soon(self) -> None:
-        """Gives back what is free then; once, however often this is called meanwhile. To be called
-        on the event loop.
+        """Trims the heap after a pause; once, however often it is called meanwhile. For an event
+        loop.
         """
         if self._trim is not None and not self._waiting:
             self._waiting = True
@@ -79,23 +78,23 @@ class HeapTrimmer:
 _FLOOD = 1_000
 """Calls, some 20 KB each."""
 _IDLE_PAUSE = 2.0
-"""Seconds in which what they left is put away, and the rest of a flood may end."""
+"""Seconds in which the last calls are put away, and the rest of a flood may end."""
 
 
 class IdleTrimmer:
-    """The calls in hand of a server."""
+    """Counts the calls in hand of a server, and trims the heap once a flood of calls has ended."""
 
     def __init__(
         self, trim: Callable[[], object] | None, flood: int = _FLOOD, pause: float = _IDLE_PAUSE
     ) -> None:
-        """`trim` gives back memory, in a thread; None where that cannot be done."""
+        """`trim` is the result of `trimming`."""
         self._trim, self._flood, self._pause = trim, flood, pause
         self._in_hand = self._most = 0
-        """Now, and at most since memory was given back."""
+        """Calls now, and the most since the heap was trimmed."""
         self._waiting = False
 
     def begin(self, context: Any) -> None:
-        """A call has begun; its context tells when it ends."""
+        """Counts a call until its context reports its end."""
         self._in_hand += 1
         self._most = max(self._most, self._in_hand)
         context.add_done_callback(self._end)

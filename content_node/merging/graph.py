@@ -16,7 +16,7 @@ from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 
 _APART = 7_919
-"""A prime: so far apart are the rows that holes are made like."""
+"""A prime: the distance between two rows whose vectors holes copy."""
 
 
 def grown_graph(

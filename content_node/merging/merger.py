@@ -1,7 +1,7 @@
-"""Merges a shard now and then while it is served: a task of the node.
+"""Merges a shard from time to time while it is served: a task of the node.
 
-Decides by the policy; the merge itself is another process, and what is served is swapped by the
-shard. Whatever fails is tried again later, and changes nothing of what is served.
+The policy decides, the merge is a child process, and the shard swaps what it serves. A failure is
+repeated later and changes nothing of what is served.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ from winnow.errors import WinnowError
 from winnow.faultpoints import reach
 
 _log = structlog.get_logger("content_node")
-_LOOK_EVERY = 1.0
-"""Seconds between looks at whether there is anything to merge: they only read some counts."""
+_CHECK_EVERY = 1.0
+"""Seconds between two checks whether to merge, which only read some counts."""
 
 Base = TypeVar("Base")
 Given_contra = TypeVar("Given_contra", contravariant=True)
@@ -37,38 +37,38 @@ class Mergeable(Protocol[Given_contra]):
 
     @property
     def directory(self) -> Path:
-        """Of the base that is served."""
+        """The directory of the base that is served."""
 
     @property
     def merged(self) -> int:
-        """The last write that the base holds."""
+        """The last write in the base."""
 
     @property
     def sequence(self) -> int:
         """The last write that is durable."""
 
     def pending(self) -> Pending:
-        """What a merge would find."""
+        """The state that decides about a merge."""
 
     async def swap(self, base: Given_contra) -> None:
-        """From now on serves `base` and what was written since."""
+        """From now on serves `base` and the writes since."""
 
     async def trim(self, upto: int) -> None:
-        """Forgets the writes up to this one, which the base holds."""
+        """Removes the writes up to this one, which are in the base, from the log."""
 
 
 class Merge(Protocol):
-    """A merge that may be run once."""
+    """A merge that may run once."""
 
     def run(self) -> Merged:
-        """Waits for its end; raises WinnowError if it failed."""
+        """Waits for the end of the merge. Raises WinnowError if it failed."""
 
     def stop(self) -> None:
-        """Ends it; from any thread."""
+        """Ends the merge; from any thread."""
 
 
 class Merger(Generic[Base]):
-    """Keeps what is written to a shard from growing for ever."""
+    """Keeps the unmerged writes of a shard few."""
 
     def __init__(
         self,
@@ -82,8 +82,8 @@ class Merger(Generic[Base]):
         sleep: Sleep = asyncio.sleep,
         clock: Clock = time.monotonic,
     ) -> None:
-        """`begin` makes a merge of a base and of the log up to a write; `open_base` opens and
-        verifies what it wrote; `tidy` removes what nobody needs once a generation is served.
+        """`begin` makes a merge of a base and the log up to a write; `open_base` opens and verifies
+        the result; `tidy` removes leftovers once a generation is served.
         """
         self._shard, self._policy, self._metrics = shard, policy, metrics
         self._begin, self._open = begin, open_base
@@ -91,17 +91,17 @@ class Merger(Generic[Base]):
         self._sleep, self._clock = sleep, clock
 
     async def run(self) -> None:
-        """Merges when it is time to, until it is cancelled."""
-        await self._cleanup.run(self._shard.merged)  # what a node that was killed left
+        """Merges when it is time, until it is cancelled."""
+        await self._cleanup.run(self._shard.merged)  # what a killed node left
         failures = 0
         while True:
-            await self._sleep(retry_after(failures) if failures else _LOOK_EVERY)
-            failures = failures + 1 if await self._look() is False else 0
+            await self._sleep(retry_after(failures) if failures else _CHECK_EVERY)
+            failures = failures + 1 if await self._check() is False else 0
 
-    async def _look(self) -> bool | None:
-        """Merges if it is time to: whether that went well, or None if it is not."""
+    async def _check(self) -> bool | None:
+        """Merges if it is time: whether the merge succeeded, or None if there was none."""
         try:
-            # before a merge, too: it may need the room that a cleanup makes
+            # before a merge, since the merge may need the room that a cleanup makes
             if self._cleanup.due:
                 await self._cleanup.run(self._shard.merged)
             pending = self._shard.pending()
@@ -121,8 +121,9 @@ class Merger(Generic[Base]):
         return False
 
     async def merge(self, reason: MergeReason) -> None:
-        """Makes the next generation and serves it. Raises WinnowError if that was not possible;
-        what was served still is.
+        """Makes the next generation and serves it.
+
+        Raises WinnowError if that fails; then the shard serves the same base as before.
         """
         started, upto = self._clock(), self._shard.sequence
         _log.info("merging", upto=upto, reason=reason.value)

@@ -1,7 +1,7 @@
-"""Where the generations of a shard lie, and which of them may go. Pure.
+"""Names of the directories of generations, and which of them may be removed. Pure.
 
-A generation is called by the last write that it holds. The shard's own directory, as it was built,
-is the first one: it is never removed.
+A generation is named by its last write. The first generation is the shard's own directory, as it
+was built; it is never removed.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ def generation_path(shard: Path, sequence: int) -> Path:
 
 
 def partial_path(generation: Path) -> Path:
-    """Where a generation is written before it is whole."""
+    """Where a generation is written before it is complete."""
     return generation.with_name(generation.name + _PARTIAL)
 
 
@@ -30,7 +30,7 @@ def damaged_path(generation: Path) -> Path:
 
 
 def sequence_of(name: str) -> int | None:
-    """The last write of the generation in a directory of this name; None if it is none."""
+    """The last write of the generation in a directory of this name; None for another name."""
     digits = name.removeprefix(_PREFIX)
     if name == digits or len(digits) != _DIGITS or not digits.isdecimal() or not digits.isascii():
         return None
@@ -38,17 +38,17 @@ def sequence_of(name: str) -> int | None:
 
 
 def newest_first(names: Iterable[str]) -> list[str]:
-    """The names that are of whole generations."""
+    """The names of complete generations."""
     return sorted((name for name in names if sequence_of(name) is not None), reverse=True)
 
 
 def unfinished(names: Iterable[str]) -> list[str]:
-    """The names of what an interrupted merge left; nothing else is ever removed at a start."""
+    """The names of what interrupted merges left; nothing else is removed at a start."""
     return [name for name in names if _is_of_generation(name, _PARTIAL)]
 
 
 def outlived(names: Iterable[str], served: int) -> list[str]:
-    """The names of all that nobody needs once the generation of write `served` is served."""
+    """The names of all that is useless once the generation of write `served` is served."""
     found = []
     for name in names:
         sequence = sequence_of(name)

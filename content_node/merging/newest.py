@@ -1,7 +1,8 @@
-"""Which generation of a shard a node starts from: the newest one that is good.
+"""The generation from which a node starts: the newest one that is good.
 
-Takes what an interrupted merge left away. A generation with damage in what is derived is repaired;
-one with damage in its database is refused by name, unless the log reaches back to the one before.
+Removes what an interrupted merge left. A generation with damaged derived files is repaired. One
+with a damaged database is an error that names it, unless the log reaches back to the generation
+before.
 """
 
 import shutil

@@ -1,12 +1,12 @@
-"""The passages of the next generation: those of base and log that are left, in one new database.
+"""The passages of the next generation: those left of base and log, in one new database.
 
-Rows are copied from database to database as they are; nothing is encoded again.
+Rows are copied from database to database; nothing is encoded again.
 
-The log is read some writes at a time, each time in a transaction of its own: SQLite cannot shorten
-its write-ahead log while somebody reads, and a merge takes minutes. What is read is consistent all
-the same. A write never changes once it was served, and a merge is asked for up to such a write. The
-node forgets only writes that the base it serves holds, which come before the span, and it serves no
-other base while it merges. So every transaction sees the same writes of the span, all of them.
+The log is read some writes at a time, each time in its own transaction: SQLite cannot shorten its
+write-ahead log while a transaction reads, and a merge takes minutes. The result is consistent all
+the same. A write never changes once it was served, and a merge ends with such a write. The node
+removes only writes that the served base holds, which come before the range, and it serves no other
+base while it merges. So every transaction sees all writes of the range, unchanged.
 """
 
 import sqlite3
@@ -26,7 +26,7 @@ from winnow.errors import ArtefactError
 Rows = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 Chunks = Iterator[tuple[Rows, Vectors]]
-"""Rows, and their vectors: float32 [rows, dimension], a number of rows at a time."""
+"""Rows and their vectors, float32 [rows, dimension], some at a time."""
 
 _CHUNK = 4_096
 """Rows of vectors in memory at a time: some megabytes."""
@@ -36,45 +36,47 @@ _WRITES = 1_024
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """The part of a log that is merged."""
+    """The range of a log that is merged."""
 
     after: int
-    """The last write that the base holds."""
+    """The last write in the base."""
     upto: int
-    """The last write that the next generation holds."""
+    """The last write in the next generation."""
 
     def parts(self, size: int) -> Iterator[dict[str, int]]:
-        """The span in pieces of up to `size` writes, as values of a query."""
+        """The range in parts of up to `size` writes, as values of a query."""
         for after in range(self.after, self.upto, size):
             yield {"after": after, "upto": min(after + size, self.upto)}
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many rows the next generation has."""
+    """The numbers of rows and passages of the next generation."""
 
     rows: int
-    """Also those that hold nothing."""
+    """All rows, those without a passage included."""
     passages: int
 
     @property
     def holes(self) -> int:
-        """Rows that hold nothing."""
+        """Rows without a passage."""
         return self.rows - self.passages
 
 
 class Passages:
-    """The new database while it is filled: `count`, perhaps `number_anew`, `copy`, `close`."""
+    """The new database while it is filled: call `count`, perhaps `number_again`, `copy`,
+    `close`.
+    """
 
     def __init__(self, *, target: Path, base: Path, log: Path, rows: int, span: LogRange) -> None:
-        """`rows` are those of the base, also those that hold nothing.
+        """Opens the databases; `rows` are the rows of the base, those without a passage included.
 
-        Nobody writes to the base; the node writes to the log meanwhile, beyond the span.
-        Raises sqlite3.Error, here and below, if one cannot be read or written.
+        The base is not written meanwhile; the log is, beyond the range. This and the other methods
+        raise sqlite3.Error if a database cannot be used.
         """
         self._rows, self._span = rows, span
         self._connection = connect = sqlite3.connect(_uri(target, "mode=rwc"), uri=True)
-        # whoever is interrupted begins anew: durable is what is synced at the end
+        # an interrupted merge is repeated from the start: the file is synced once, at the end
         connect.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
         connect.execute("ATTACH ? AS base", (_uri(base, "mode=ro&immutable=1"),))
         connect.execute("ATTACH ? AS log", (_uri(log, "mode=ro"),))
@@ -84,9 +86,9 @@ class Passages:
         self._counts = Counts(rows, 0)
 
     def count(self) -> Counts:
-        """Finds out which rows are left, in the numbers that the node gave them.
+        """Finds the rows that are left, in the numbers that the node gave them.
 
-        Raises ArtefactError if a write of the span is not there any more.
+        Raises ArtefactError if a write of the range is missing.
         """
         run = self._connection.execute
         self._read_span()
@@ -103,12 +105,12 @@ class Passages:
         return self._counts
 
     def dead(self) -> list[int]:
-        """Rows that hold nothing any more, and did in the base, or were put since."""
+        """Rows of the base, and of the puts since, that hold no passage any more."""
         dead = [row for (row,) in self._connection.execute("SELECT row FROM dead")]
         added = {row for (row,) in self._connection.execute("SELECT row FROM added")}
         return dead + [row for row in range(self._rows, self._counts.rows) if row not in added]
 
-    def number_anew(self) -> Counts:
+    def number_again(self) -> Counts:
         """Numbers the rows that are left from 0, in their order."""
         self._connection.execute(queries.NUMBER_KEPT)
         self._connection.execute(queries.NUMBER_ADDED)
@@ -136,7 +138,7 @@ class Passages:
             yield _chunk([row for row, _ in found], [vector for _, vector in found])
 
     def put_vectors(self) -> Chunks:
-        """The row of every put since the base, and its vector, also of those that are dead."""
+        """The row and the vector of every put since the base, deleted ones included."""
         first = self._rows
         for part in self._span.parts(_WRITES):
             found = self._connection.execute(queries.PUT_VECTORS, part).fetchall()
@@ -145,11 +147,11 @@ class Passages:
             first += len(found)
 
     def log_state(self) -> State:
-        """Where the log stands."""
+        """The state of the log."""
         return get_state(self._connection)
 
     def close(self) -> None:
-        """Closes it; what was copied is in the file."""
+        """Closes the database."""
         self._connection.close()
 
     def _read_span(self) -> None:

@@ -1,21 +1,21 @@
-"""When a shard is merged and when its rows are numbered anew. Pure.
+"""When a shard is merged, and when its rows are numbered again. Pure.
 
-A merge writes the whole base once more, so it waits for writes in proportion to the base: whatever
-the shard's size, each passage is then copied about ten times for as many writes as there are
-passages. Only what a shard takes without a merge bounds that.
+A merge rewrites the whole base, so it waits for a number of writes in proportion to the base. Each
+passage is then copied about ten times for as many writes as there are passages, whatever the size
+of the shard. Only the limit of unmerged writes is absolute.
 """
 
 from dataclasses import dataclass
 from enum import Enum
 
 _SHARE = 0.1
-"""Of the base's passages, as many writes are merged at once."""
+"""Writes that are merged at once, as a share of the base's passages."""
 _MOST_HOLES = 0.2
-"""Share of rows that may hold nothing: a graph walks over deleted rows as over others."""
+"""Most deleted rows, as a share: a search of the graph visits them like other rows."""
 _IDLE = 600.0
-"""Seconds without a write after which the rest is merged: a start reads the log write by write."""
+"""Seconds without a write after which all writes are merged, since a start reads the log."""
 _FIRST_RETRY, _LONGEST_RETRY = 1.0, 300.0
-"""Seconds until a merge that failed is tried again."""
+"""Seconds until a failed merge is repeated."""
 
 
 class MergeReason(Enum):
@@ -28,18 +28,18 @@ class MergeReason(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """What a merge would find."""
+    """The state of a shard, as far as it decides about a merge."""
 
     passages: int
-    """In the base, as it lies on disk."""
+    """Passages in the base, as it lies on disk."""
     rows: int
-    """Of the base, also those that hold nothing, and one for every put since."""
+    """Rows of the base, deleted ones included, and one for every put since."""
     dead: int
-    """Those of `rows` that hold nothing any more."""
+    """Deleted rows among `rows`."""
     writes: int
-    """Since the base."""
+    """Writes since the base."""
     idle: float
-    """Seconds since the last of them."""
+    """Seconds since the last write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,31 +47,29 @@ class MergePolicy:
     """When a shard is merged."""
 
     after: int = 2_000
-    """Writes, at the least; up to about as many are compared with one by one."""
+    """Fewest writes of a merge. About as many are searched without a graph."""
     unmerged: int = 200_000
-    """Writes beyond which the shard takes no more: there is to be room for those that come while it
-    is merged.
-    """
+    """Most unmerged writes: beyond it, the shard takes no writes. Some arrive during a merge."""
 
     def reason(self, pending: Pending) -> MergeReason | None:
-        """Why it is merged now; None if it is not."""
+        """Why the shard is merged now; None if it is not."""
         if not pending.writes:
             return None
         enough = max(self.after, pending.passages * _SHARE)
         if pending.writes >= min(enough, self.unmerged // 2):
             return MergeReason.WRITES
-        # what is compared with one by one needs no graph without holes
+        # writes that are searched without a graph need no graph without holes
         if pending.dead >= self.after and is_holed(pending.rows, pending.dead):
             return MergeReason.HOLES
         return MergeReason.IDLE if pending.idle >= _IDLE else None
 
 
 def is_holed(rows: int, holes: int) -> bool:
-    """Whether so many of the rows hold nothing that the others are to be numbered anew."""
+    """Whether so large a share of the rows is deleted that the others are numbered again."""
     return holes > rows * _MOST_HOLES
 
 
 def retry_after(failures: int) -> float:
-    """Seconds until a merge is tried again that failed so many times in a row, 1 or more."""
+    """Seconds until a merge is repeated that failed `failures` times in a row, at least once."""
     doubled = min(failures - 1, 16)
     return float(min(_FIRST_RETRY * 2**doubled, _LONGEST_RETRY))

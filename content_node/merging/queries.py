@@ -1,14 +1,14 @@
-"""What a merge asks SQLite for: `base`, `log` and the new database, `main`, are attached. Pure."""
+"""The SQL of a merge: `base`, `log` and the new database, `main`, are attached. Pure."""
 
 BASE = "CREATE TEMP VIEW old AS SELECT * FROM base.passages"
 BASE_AS_BUILT = """
 CREATE TEMP VIEW old AS SELECT *, 0 AS sequence, NULL AS version FROM base.passages
 """
-"""Before format 3 no passage knew the write that put it: there were none."""
+"""Before format 3, passages had no sequence number: there were no writes."""
 SPAN = """
 CREATE TEMP TABLE span (sequence INTEGER PRIMARY KEY, id TEXT, version INTEGER, put INTEGER)
 """
-"""What is merged of the log, but for what is large."""
+"""The writes of the range, without their large columns."""
 READ_SPAN = """
 INSERT INTO span SELECT sequence, id, version, vector IS NOT NULL FROM log.writes
     WHERE sequence > :after AND sequence <= :upto
@@ -32,20 +32,19 @@ INSERT INTO added SELECT * FROM (
     SELECT sequence, :rows + row_number() OVER (ORDER BY sequence) - 1 AS row FROM span WHERE put
 ) WHERE sequence IN (SELECT sequence FROM latest) ORDER BY sequence
 """
-"""Every put has a row of its own, as in the memory of the node; those that were overwritten later
-leave holes.
+"""Every put has one row, as in the memory of the node; overwritten puts leave holes.
 """
 PUTS = "SELECT count(*) FROM span WHERE put"
 NUMBER_KEPT = """
-UPDATE kept SET row = anew.row
-    FROM (SELECT old, row_number() OVER (ORDER BY old) - 1 AS row FROM kept) AS anew
-    WHERE anew.old = kept.old
+UPDATE kept SET row = numbered.row
+    FROM (SELECT old, row_number() OVER (ORDER BY old) - 1 AS row FROM kept) AS numbered
+    WHERE numbered.old = kept.old
 """
 NUMBER_ADDED = """
-UPDATE added SET row = anew.row FROM (
+UPDATE added SET row = numbered.row FROM (
     SELECT sequence, (SELECT count(*) FROM kept) + row_number() OVER (ORDER BY sequence) - 1 AS row
     FROM added
-) AS anew WHERE anew.sequence = added.sequence
+) AS numbered WHERE numbered.sequence = added.sequence
 """
 COPY_KEPT = """
 INSERT INTO main.passages (row, id, title, text, metadata, title_tokens, text_tokens, text_offsets,

@@ -59,7 +59,7 @@ def repair(directory: Path, others: Sequence[Path]) -> list[str]:
 
 
 def whole_manifest(directory: Path) -> ShardManifest:
-    """The manifest of a generation; raises BeyondRepairError if it is damaged or missing."""
+    """The manifest of a generation. Raises BeyondRepairError if it is damaged or missing."""
     try:
         return read_shard_manifest(directory)
     except ArtefactError as error:
@@ -67,7 +67,7 @@ def whole_manifest(directory: Path) -> ShardManifest:
 
 
 def _damaged(directory: Path, manifest: ShardManifest) -> dict[str, ArtefactError]:
-    """What is wrong with each file that is damaged."""
+    """The error of each damaged file."""
     found = {}
     for name, entry in manifest.files.items():
         try:
@@ -84,7 +84,7 @@ def _made(
     damaged: set[str],
     others: Sequence[Path],
 ) -> list[str]:
-    """Writes files anew, aside, under the names that the manifest has for them."""
+    """Writes files again, aside, under the names that the manifest has for them."""
     made = []
     if manifest.graph in damaged:
         store = PassageStore(OpenFile(directory / manifest.store))
@@ -120,7 +120,7 @@ def _counts(
 
 
 def _vouch(directory: Path, manifest: ShardManifest, made: Iterable[str]) -> None:
-    """Writes a manifest with the checksums of what was made."""
+    """Writes a manifest with the checksums of the new files."""
     entries = {**manifest.files, **{name: file_entry(directory / name) for name in made}}
     partial = directory / f"{SHARD_FILE}.partial"
     write(partial, manifest.model_copy(update={"files": entries}))

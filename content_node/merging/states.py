@@ -1,4 +1,4 @@
-"""The states of the next generation: copied where they are known, computed for what is new."""
+"""The precomputed states of the next generation: copied where they are known, else computed."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,9 +13,9 @@ from winnow.errors import ArtefactError
 from winnow.text.tokenizer import Tokenizer
 
 _THREADS = 1
-"""Everything that a node answers goes first."""
+"""One, since all answers of the node go first."""
 COMPUTED = 2_000
-"""Passages whose states any merge may compute: a minute's work of one busy core."""
+"""Passages whose states a merge may compute: a minute of one busy core."""
 
 
 def carry_states(bundle: Path, shard: Path, base: Path, made: Path) -> str:

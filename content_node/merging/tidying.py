@@ -60,7 +60,7 @@ def tidy(shard: Path, served: int) -> None:
     if generation.exists() and are_whole(generation):
         try:
             drop_states(shard)
-        except OSError as error:  # what was built may belong to somebody else
+        except OSError as error:  # the built shard may belong to another user
             _log.warning("states that nobody needs cannot be removed", reason=str(error))
     reach("clean.done")
 

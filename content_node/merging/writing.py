@@ -63,7 +63,7 @@ def write_generation(base: Path, shard: Path, partial: Path, upto: int) -> None:
         log_id = _expect_log(passages, manifest, upto)
         for _ in entries(log, manifest.sequence, upto):
             pass  # each is checked: a damaged one would be vouched for from now on
-        counts, anew = _numbered(passages)
+        counts, renumbered = _numbered(passages)
         passages.copy()
         before.files[manifest.store].check()
         sync_file(partial / STORE)
@@ -71,7 +71,7 @@ def write_generation(base: Path, shard: Path, partial: Path, upto: int) -> None:
         counted = before.files[before.words.frequencies]
         words = copy_words(counted, before.words, partial / STORE, partial, counts.rows)
         reach("merge.words")
-        save_graph(_graph(passages, before, counts, anew), partial / GRAPH)
+        save_graph(_graph(passages, before, counts, renumbered), partial / GRAPH)
         reach("merge.graph")
     _vouch(partial, manifest, words, counts, upto, log_id)
     reach("merge.manifest")
@@ -102,16 +102,16 @@ def _expect_log(passages: Passages, before: ShardManifest, upto: int) -> str:
 
 
 def _numbered(passages: Passages) -> tuple[Counts, bool]:
-    """How many rows there will be, and whether they were numbered anew."""
+    """The counts of rows, and whether the rows were numbered again."""
     counts = passages.count()
     if is_holed(counts.rows, counts.holes):
-        return passages.number_anew(), True
+        return passages.number_again(), True
     return counts, False
 
 
-def _graph(passages: Passages, before: _Base, counts: Counts, anew: bool) -> hnswlib.Index:
+def _graph(passages: Passages, before: _Base, counts: Counts, renumbered: bool) -> hnswlib.Index:
     old = before.manifest
-    if anew:
+    if renumbered:
         return new_graph(old.dimension, counts.rows, passages.vectors(), old.m, old.ef_construction)
     puts, dead = passages.put_vectors(), passages.dead()
     return grown_graph(before.files[old.graph], old.dimension, counts.rows, puts, dead)
@@ -125,7 +125,6 @@ def _vouch(
     upto: int,
     log_id: str,
 ) -> None:
-    """Writes the manifest."""
     changed = {
         "format": FORMAT,
         "passages": counts.passages,

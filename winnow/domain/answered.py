@@ -11,16 +11,16 @@ from winnow.domain.shard_call import ShardCall
 
 @dataclass(slots=True, eq=False)
 class Packed:
-    """The answers of a reply; its other fields differ from caller to caller."""
+    """The serialised answers of a reply, made once for all its callers."""
 
     wire: bytes
-    """An `AnswerResponse` that has nothing but its answers, serialised."""
+    """A serialised `AnswerResponse` with the answers alone."""
     json: bytes = b""
     """The same answers as a JSON array; empty until the first caller needs it."""
 
     @property
     def weight(self) -> int:
-        """Bytes of both forms, about: it is not known yet how long the second is."""
+        """Bytes of both forms, by estimate: the size of the JSON is not known yet."""
         return 3 * len(self.wire)
 
 
@@ -70,7 +70,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """Everything that is said in reply to a question."""
+    """The reply to a question."""
 
     answers: tuple[Answer, ...]
     """Best first."""
@@ -81,34 +81,34 @@ class Answered:
     passages_asked: int
     """Passages that the caller wanted to be read, over all shards."""
     passages_granted: int
-    """Passages that might be read, over all shards: fewer where there was too much to do."""
+    """Passages that the front node allowed to read, over all shards; fewer under load."""
     passages_read: int
-    """Passages that were read, also those that turned out not to be needed."""
+    """Passages that were read, those that were not needed included."""
     passages_needed: int
-    """Passages that the answers rest on, however many were read ahead or are remembered."""
+    """Passages that the answers depend on, without speculative reads."""
     read_scope: ReadScope
     question_truncated: bool
     """Whether the question was longer than the encoder reads, and was cut."""
     heads: tuple[HeadPrediction, ...] = ()
-    """What the heads that were asked for say of the question, in that order."""
+    """Predictions of the requested heads, in the order of the request."""
     cached: bool = False
-    """Whether nothing was read for it: the same question was asked before, or at the same time."""
+    """Whether no passage was read: the same question was asked before, or at the same time."""
     max_loss: float = 0.0
-    """Exact match, in percent, that stopping early might lose; 0 if all had to be read."""
+    """Accuracy budget of early stopping, in points of exact match; 0 if it was disabled."""
     packed: Packed | None = field(default=None, compare=False)
-    """The answers as they are sent; None if they are short enough to be written for each caller."""
+    """The serialised answers; None if they are short enough to serialise for each caller."""
 
     @property
     def dimmed(self) -> bool:
-        """Whether it might be better if more passages had been let in to be read."""
+        """Whether fewer passages were allowed than wanted, so that the answer may be worse."""
         asked, granted = self.passages_asked, self.passages_granted
         return dimmed(asked, granted, self.passages_needed, self.max_loss)
 
 
 def dimmed(asked: int, granted: int, needed: int | None, max_loss: float | None) -> bool:
-    """Whether fewer passages were let in than were asked for, and reading did not stop before them.
+    """Whether fewer passages were allowed than wanted, and reading did not stop before them.
 
-    What a front does not tell is None.
+    Values that a front node does not report are None.
     """
     stopped = bool(max_loss) and needed is not None and needed < granted
     return granted < asked and not stopped

@@ -1,4 +1,4 @@
-"""A cluster as one front sees it: plain values for people who look after it."""
+"""The state of a cluster as one front node sees it: plain values for its operators."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ class NodeState(Enum):
     NOT_LOADED = "not_loaded"
     """It runs, but could not load its shard."""
     REFUSED = "refused"
-    """It replies, but with another index, other models or other passages."""
+    """It serves another index, other models or other passages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaState:
-    """A content node; what it said of itself it said at the last look that it replied to."""
+    """The state of a content node, as of the last poll that it replied to."""
 
     address: str
     state: NodeState
     reason: str = ""
     """Why it is not serving; empty if it is."""
     calls_in_hand: int = 0
-    """Of this front."""
+    """Calls of this front node."""
     reads_in_hand: int = 0
     """Passages that wait to be read or are being read, for all fronts."""
     seconds_per_read: float = 0.0
@@ -42,7 +42,7 @@ class ReplicaState:
     generation: str = ""
     writable: bool = False
     heard_seconds: float | None = None
-    """Since the last look that it replied to; None if it never did."""
+    """Seconds since the last poll that it replied to; None if it never did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class ShardState:
     shard: int
     passages: int
     sequence: int
-    """The last write that is known of."""
+    """The last known write."""
     replicas: Sequence[ReplicaState]
 
 
@@ -67,7 +67,7 @@ class ClusterState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontState:
-    """What a front is, has done, and has in hand."""
+    """The state of a front node."""
 
     version: str
     bundle_name: str
@@ -86,7 +86,7 @@ class FrontState:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """All that is told of a cluster."""
+    """The state of a cluster and of the front node that reports it."""
 
     front: FrontState
     cluster: ClusterState

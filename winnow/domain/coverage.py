@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class ShardStatus(Enum):
-    """How a shard fared with one question."""
+    """The result of a shard for one question."""
 
     SEARCHED = "searched"
     TIMEOUT = "timeout"
@@ -24,17 +24,18 @@ class ShardStatus(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardCoverage:
-    """One shard's part."""
+    """The coverage of one shard."""
 
     shard: int
     passages: int
-    """Passages that were there when it was searched, or else at the last good registration."""
+    """Passages when it was searched, or else at the last good registration."""
     status: ShardStatus
     reason: str = ""
-    """Why it was not searched, for every caller: names no machine, file or checksum."""
+    """Why it was not searched, for every caller; names no machine, file or checksum."""
     sequence: int | None = None
-    """The last write that it knew of when it was searched, 0 before the first; None if it was not,
-    or that write is of another log than the shard follows now.
+    """The last write that it had when it was searched; 0 before the first write.
+
+    None if it was not searched, or follows another log by now.
     """
     detail: str = ""
     """More about the reason, for the log and for administrators."""
@@ -42,7 +43,7 @@ class ShardCoverage:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """All shards' parts. `known = searched + failed`, always."""
+    """The coverage of all shards. `known = searched + failed`, always."""
 
     shards: tuple[ShardCoverage, ...]
 

@@ -1,4 +1,4 @@
-"""What is known of an encoder of texts, wherever it runs."""
+"""The description of an encoder of texts, wherever it runs."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -17,7 +17,7 @@ class StatesFormat(str, Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderInfo:
-    """Which encoder it is, and what it takes."""
+    """The identity of an encoder and its limits."""
 
     bundle: str
     """The name of its bundle, for people."""

@@ -1,4 +1,4 @@
-"""Predictions of heads: the request, what one head predicts, and the reply."""
+"""Predictions of heads: the request, the prediction of one head, and the reply."""
 
 from dataclasses import dataclass, field
 
@@ -18,7 +18,7 @@ class LabelScore:
 
 @dataclass(frozen=True, slots=True)
 class SequencePrediction:
-    """What a sequence head says of a whole text."""
+    """The prediction of a sequence head for a whole text."""
 
     labels: tuple[LabelScore, ...]
     """Best first."""
@@ -41,7 +41,7 @@ class TokenSpan:
 
 @dataclass(frozen=True, slots=True)
 class TokenPrediction:
-    """What a token head says of a text: spans in the order of the text, none over another."""
+    """The prediction of a token head: spans in the order of the text, without overlap."""
 
     spans: tuple[TokenSpan, ...]
 
@@ -51,11 +51,11 @@ Prediction = SequencePrediction | TokenPrediction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """One head, applied; or why it was not. Of `prediction` and `failure` one is None."""
+    """The result of one head: either a prediction or a failure."""
 
     head: str
     version: int
-    """Of the head; 0 if it was not applied."""
+    """Version of the head; 0 if it was not applied."""
     prediction: Prediction | None = None
     failure: WinnowError | None = None
     moved_to: str = ""
@@ -88,11 +88,11 @@ class PredictRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadPrediction:
-    """What one head says of one text; or, in `failure`, why it says nothing."""
+    """The prediction of one head for one text, or the failure."""
 
     head_id: str
     version: int = 0
-    """Of the head; 0 if there is no prediction."""
+    """Version of the head; 0 if there is no prediction."""
     failure: WinnowError | None = None
     labels: tuple[LabelScore, ...] = ()
     """Best first; empty for token heads."""
@@ -104,7 +104,7 @@ class HeadPrediction:
 
 @dataclass(frozen=True, slots=True)
 class TextPrediction:
-    """What the heads say of one text, in the order in which they were asked for."""
+    """The predictions of the heads for one text, in the order of the request."""
 
     heads: tuple[HeadPrediction, ...]
     truncated: bool = False
@@ -120,12 +120,12 @@ class PredictTimings:
     encode: float = 0.0
     heads: float = 0.0
     total: float = 0.0
-    """By the clock: texts are worked on at the same time."""
+    """Elapsed time: texts are worked on at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """Everything that is said in reply to a request for predictions."""
+    """The reply to a request for predictions."""
 
     results: tuple[TextPrediction, ...]
     """One for each text, in the order of the request."""

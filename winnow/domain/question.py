@@ -35,18 +35,18 @@ class Retriever(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalDepth:
-    """How many passages are looked at, and how many of them are read."""
+    """How many candidates of each kind are retrieved, and how many passages are read."""
 
     passages: int
-    """To be read."""
+    """Passages to read."""
     candidates: int = 0
-    """Nearest by encoding among which those are chosen by distance and words."""
+    """Nearest passages by encoding, from which those to read are chosen by distance and words."""
     by_words: int = 0
-    """Best by words that are candidates, too; the only ones if `candidates` is 0."""
+    """Best passages by words that are candidates, too; the only candidates if `candidates` is 0."""
     where: str = ""
     """Which passages may be found, by their metadata (`winnow.filtering`); empty for all."""
     after: int = 0
-    """The write that must be known before anything is found; 0 for none."""
+    """The write that the shard must have before it retrieves; 0 for none."""
 
     @property
     def by_words_alone(self) -> bool:
@@ -55,7 +55,7 @@ class RetrievalDepth:
 
     @property
     def looked_at(self) -> int:
-        """Nearest passages that are candidates: at least as many as are read, if any."""
+        """Nearest passages that are candidates: at least the number to read, if there are any."""
         return 0 if self.by_words_alone else max(self.candidates, self.passages)
 
     @property
@@ -68,9 +68,9 @@ class PartialResults(Enum):
     """What happens to an answer that does not cover the whole index."""
 
     ALLOW = "allow"
-    """It is given, and says what it covers."""
+    """The answer is given, and says what it covers."""
     FORBID = "forbid"
-    """It is refused as soon as a shard has failed."""
+    """The question is refused as soon as a shard has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Question:
     retriever: Retriever
     max_answer_tokens: int
     max_loss: float = 0.0
-    """Exact match, in percent, that may be lost by not reading all; 0 reads all."""
+    """Accuracy budget for early stopping, in points of exact match; 0 disables it."""
     partial_results: PartialResults = PartialResults.ALLOW
     patience: WaitPolicy = WaitPolicy()
     heads: tuple[str, ...] = ()
@@ -119,9 +119,7 @@ class EncodedQuestion:
     bundle_fingerprint: str
     """The bundle that made the ids and the vector."""
     client: str = ""
-    """A key of whoever asks, for sharing fairly; empty for all who have none. No answer depends on
-    it.
-    """
+    """Key of the caller, for fair sharing; empty without a key. No answer depends on it."""
     rarities: tuple[float, ...] = ()
     """How rare each of the token ids is in the whole index, as BM25 weighs it. Empty: as it was
     counted when the index was built.
@@ -132,7 +130,7 @@ class EncodedQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerRequest:
-    """A question and its options, not validated; an option that is None is the server's default.
+    """A question and its options, not validated. None leaves an option to the server's default.
 
     `Question` says what each option means.
     """
@@ -151,7 +149,7 @@ class AnswerRequest:
     heads: tuple[str, ...] = ()
     """Heads to apply to the question."""
     fresh: bool = False
-    """Whether passages are to be read even if the answer is known from before."""
+    """Whether to read passages even if the answer is in the cache."""
     where: str = ""
     """A filter (`winnow.filtering`); empty for none."""
     after: tuple[Position, ...] = ()

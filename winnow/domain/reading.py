@@ -1,4 +1,4 @@
-"""What the reader made of a passage, and the total order of readings."""
+"""The reader's result for a passage, and the total order of readings."""
 
 import math
 from dataclasses import dataclass, field
@@ -25,11 +25,11 @@ class Reading:
     distance: float
     """Squared Euclidean distance between question and passage."""
     hybrid_distance: float
-    """What it was retrieved by; see `Hit.hybrid_distance`."""
+    """The distance by which the passage was retrieved; see `Hit.hybrid_distance`."""
     words: float = 0.0
     """BM25 of the question's words in the passage."""
     span: Interval = field(default=NEVER, compare=False)
-    """When it was read, as a part of the call to the shard. It does not make it another reading."""
+    """When the passage was read, within the call to the shard. Does not count in comparisons."""
 
     @property
     def text(self) -> str:

@@ -7,12 +7,12 @@ import hashlib
 from dataclasses import dataclass, field
 
 MOST_FIELDS = 1_000
-"""Names of fields that a shard tells; a shard that tells so many may have more."""
+"""Most names of fields that a shard reports; with this number there may be more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardInfo:
-    """Which part of which index a shard holds, what it was encoded with, and how busy it is."""
+    """The description of a shard: its part of the index, its encoding, its load."""
 
     shard: int
     shards: int
@@ -34,8 +34,9 @@ class ShardInfo:
     fields: tuple[str, ...] = field(default=(), compare=False)
     """Names of the metadata's fields, in order; at most `MOST_FIELDS`."""
     seconds_per_read: float = field(default=0.0, compare=False)
-    """Seconds per passage while it reads, all threads together; 0 if not known yet. How busy a
-    shard is does not make it another one, so this and the next do not count in comparisons.
+    """Seconds per passage while reading, all threads together; 0 if not known yet.
+
+    The load does not make it another shard, so it does not count in comparisons.
     """
     reads_in_hand: int = field(default=0, compare=False)
     """Passages that wait to be read or are being read."""
@@ -44,10 +45,11 @@ class ShardInfo:
 
     @property
     def rows(self) -> tuple[str, int, str, str, str]:
-        """Names what it holds and reads it with: replicas can be asked for one another.
+        """The identity of its passages and its models: replicas with the same one are
+        interchangeable.
 
-        Replicas of one log merge their writes at different times, each into generations of its own;
-        at the same write they hold the same passages.
+        Replicas of one log merge at different times, so their generations differ. At the same write
+        they hold the same passages.
         """
         held = "" if self.log_id else self.generation
         return self.index_id, self.shard, self.log_id, held, self.bundle_fingerprint

@@ -9,16 +9,16 @@ class Interval:
     """A piece of time, in seconds."""
 
     start: float = 0.0
-    """From the beginning of what it is a part of."""
+    """Seconds since the beginning of the whole."""
     seconds: float = 0.0
 
     def later(self, seconds: float) -> "Interval":
-        """The same piece, as a part of what began so much earlier."""
+        """The same interval within something that began `seconds` earlier."""
         return Interval(self.start + seconds, self.seconds)
 
 
 NEVER = Interval()
-"""Of what did not happen, or was not measured."""
+"""The interval of something that did not happen, or was not measured."""
 
 
 class CallKind(Enum):
@@ -36,7 +36,7 @@ class CallOutcome(Enum):
     ANSWERED = "answered"
     FAILED = "failed"
     ABANDONED = "abandoned"
-    """It had not ended when nobody waited for it any more."""
+    """It had not ended when the answer was complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,13 @@ class ReadTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardCall:
-    """A call, with its hedges and retries. Spans are parts of the question's time."""
+    """A call with its hedges and retries. Intervals are parts of the question's time."""
 
     shard: int
     kind: CallKind
     outcome: CallOutcome
     span: Interval
-    """From when it was sent to its end."""
+    """From sending the call to its end."""
     retrieved: Interval = NEVER
-    """On the content node, as if the way there took no time. So are the reads."""
+    """Retrieval on the content node, without the time of the way there; so are the reads."""
     reads: tuple[ReadTime, ...] = ()

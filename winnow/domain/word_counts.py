@@ -1,4 +1,4 @@
-"""How many passages contain each word: of an index as it was built, and what writes changed."""
+"""Counts of passages by word: of an index as it was built, and changes by writes."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ class WordCounts:
     passages: NDArray[np.uint32]
     """How many passages contain each token, [greatest token + 1]."""
     tokens: int
-    """Of all passages together."""
+    """Tokens of all passages together."""
     total: int = 0
     """Passages."""
 
@@ -25,14 +25,14 @@ class WordCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordChanges:
-    """What the writes to a shard changed, from when it was built up to one of them."""
+    """Changes of the word counts of a shard by its writes since the build."""
 
     sequence: int
-    """The last write that is counted."""
+    """The last write that is included."""
     ids: NDArray[np.uint32]
     """Tokens whose counts changed, ascending."""
     by: NDArray[np.int32]
-    """By how many passages each, [len(ids)]."""
+    """The change of each, in passages, [len(ids)]."""
     passages: int
-    """More passages than there were; negative for fewer."""
+    """The change of the number of passages; negative for fewer."""
     tokens: int

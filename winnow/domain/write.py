@@ -27,12 +27,12 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class EncodedPassage:
-    """A passage with all that is derived from its text."""
+    """A passage and all that is derived from its text."""
 
     passage: Passage
     title_ids: tuple[int, ...]
     tokens: Tokens
-    """Of the text."""
+    """Tokens of the text."""
     vector: NDArray[np.float32]
     """[dimension], of norm one."""
 
@@ -46,11 +46,11 @@ class Write:
     """A write with a lower version than the stored one changes nothing; None: the last one counts.
     """
     put: EncodedPassage | None = None
-    """What is stored; None deletes."""
+    """The passage to store; None deletes."""
 
 
 class Outcome(Enum):
-    """What became of a write. All are durable."""
+    """The outcome of a write, which is durable in any case."""
 
     STORED = "stored"
     UNCHANGED = "unchanged"
@@ -61,11 +61,11 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of a write, and where the shard's log stood then."""
+    """The outcome of a write, and the position of the shard's log after it."""
 
     outcome: Outcome
     sequence: int
-    """Of the write if it was stored; else of the last one before it."""
+    """Sequence number of the write if it was stored, else of the last write before it."""
     log_id: str = field(default="", compare=False)
     """Names the log that `sequence` counts in; empty if it is not named."""
 
@@ -78,7 +78,7 @@ class FedPassage:
     title: str
     text: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    """As JSON has it."""
+    """An object of JSON."""
     version: int | None = None
 
 
@@ -100,7 +100,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """What became of a write."""
+    """The result of a write."""
 
     id: str
     outcome: Outcome
@@ -111,10 +111,10 @@ class WriteResult:
 
 @dataclass(frozen=True, slots=True)
 class FeedSummary:
-    """What became of the writes of a stream."""
+    """The summary of the writes of a stream."""
 
     stored: int
     unchanged: int
     outdated: int
     positions: tuple[Position, ...]
-    """The last one in each shard that was written to."""
+    """The last position in each shard that was written to."""

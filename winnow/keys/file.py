@@ -32,8 +32,9 @@ class KeyFileError(WinnowError):
 
 
 def read_keys(path: Path) -> tuple[Key, ...]:
-    """All keys of a file, in its order. Raises KeyFileError if it cannot be read, is no file of
-    keys, or has a key that cannot be one.
+    """All keys of a file, in its order.
+
+    Raises KeyFileError if the file cannot be read, is no file of keys, or has an invalid key.
     """
     try:
         with path.open("rb") as file:
@@ -51,7 +52,7 @@ def read_keys(path: Path) -> tuple[Key, ...]:
 
 
 def write_keys(path: Path, keys: Iterable[Key]) -> None:
-    """Replaces the file at once; raises KeyFileError if it cannot be written."""
+    """Replaces the file at once. Raises KeyFileError if it cannot be written."""
     content = {"version": _VERSION, "keys": [_fields(key) for key in keys]}
     try:
         write_durably(path, (json.dumps(content, indent=2) + "\n").encode())
@@ -104,18 +105,18 @@ def _fields(key: Key) -> Mapping[str, Any]:
 
 _log = structlog.get_logger("winnow.keys")
 EVERY = 1.0
-"""Seconds between two looks."""
+"""Seconds between two checks of the file."""
 KeyFile = WatchedFiles[tuple[Key, ...]]
 
 
 def open_gate_of_file(path: Path, refused: Refused = nobody) -> tuple[Gate, KeyFile]:
-    """A gate for the keys of a file, and whom it tells what it refuses. Raises KeyFileError."""
+    """Returns a gate with the keys of a file, and the watched file. Raises KeyFileError."""
     file = KeyFile([path], partial(read_keys, path), _stay)
     return Gate(file.content, refused=refused), file
 
 
 async def follow_keys(file: KeyFile, gate: Gate, every: float = EVERY) -> None:
-    """Keeps the gate to what the file says, for ever."""
+    """Keeps the gate up to date with the file, for ever."""
     while True:
         await asyncio.sleep(every)
         if await asyncio.to_thread(file.refresh):
@@ -124,4 +125,6 @@ async def follow_keys(file: KeyFile, gate: Gate, every: float = EVERY) -> None:
 
 
 def _stay(error: WinnowError) -> None:
-    _log.error("keys stay as they were", error=str(error))
+    _log.error(
+        "the file of keys could not be read again; the old keys stay in use", error=str(error)
+    )

@@ -35,11 +35,11 @@ class RefusalReason(str, Enum):
 
 
 Refused = Callable[[Scope, RefusalReason], None]
-"""Told of every call that is refused, by what it wanted to do and why not."""
+"""Called for every refused call, with the scope that it needs and the reason."""
 
 
 def nobody(_scope: Scope, _reason: RefusalReason) -> None:
-    """Nobody is told."""
+    """Ignores refused calls."""
 
 
 class Gate:
@@ -54,7 +54,7 @@ class Gate:
         self.update(keys)
 
     def update(self, keys: Iterable[Key]) -> None:
-        """Takes other keys for good; what lasts by a key that no longer is good ends."""
+        """Replaces the keys, and ends the leases of keys that are no longer good."""
         self._keys = {key.id: key for key in keys}
         self._rates.keep(self._keys.keys())
         for lease, (key, scope) in tuple(self._held.items()):
@@ -62,13 +62,11 @@ class Gate:
                 lease.end(why)
 
     def enter(self, scope: Scope, token: str, calls: int = 1, begun: int = 0) -> Key:
-        """The key of a caller, whose calls are counted.
+        """The key of a caller, whose calls are counted. `begun` calls were counted before.
 
-        `begun`: those of the same request that were counted before.
-
-        Raises UnauthenticatedError if there is no token, or none that is known. Raises
-        PermissionDeniedError if the key is for something else. Raises OverloadedError if the key
-        was used too often; says when to try again.
+        Raises UnauthenticatedError if there is no token, or an unknown one. Raises
+        PermissionDeniedError if the key lacks the scope. Raises OverloadedError, with the time to
+        wait, if the rate of the key is exceeded.
         """
         key = self._known(token)
         if key is None:
@@ -92,18 +90,18 @@ class Gate:
         return key
 
     def may(self, key: Key, scope: Scope) -> bool:
-        """Whether a key that was let in may do something else, too."""
+        """Whether an admitted key has another scope, too."""
         return self._fault(key, scope) is None
 
     def expect(self, key: Key, scope: Scope) -> None:
-        """Raises what `enter` raises if a key that was let in may not do something else, too."""
+        """Raises the error of `enter` if an admitted key lacks another scope."""
         if (fault := self._fault(key, scope)) is not None:
             self._refused(scope, RefusalReason.PERMISSION_DENIED)
             raise fault
 
     @contextmanager
     def held(self, key: Key, scope: Scope) -> Iterator[Lease]:
-        """A lease of something that lasts, such as a stream; its parts count as calls."""
+        """A lease of a stream, whose messages count as calls."""
         lease = Lease(partial(self._take, key.id))
         self._held[lease] = (key, scope)
         try:
@@ -114,12 +112,12 @@ class Gate:
     def _known(self, token: str) -> Key | None:
         digest = digest_of(token)
         key = self._keys.get(id_of(digest))
-        # the time it takes says nothing about the digests that are kept
+        # the time of the comparison says nothing about the known digests
         same = hmac.compare_digest(key.digest if key else _NOBODYS, digest)
         return key if same and token else None
 
     def _fault(self, key: Key, scope: Scope) -> WinnowError | None:
-        """Why a key that was known may not do something, as the keys are now."""
+        """Why a known key may not do something, by the present keys."""
         now = self._keys.get(key.id)
         if now is None or now.digest != key.digest:
             return UnauthenticatedError(f"key {key.name} was taken back")
@@ -130,13 +128,13 @@ class Gate:
         return None
 
     def _take(self, key_id: str, calls: int = 1, begun: int = 0) -> float:
-        """The seconds until a key may be used; at 0 it is counted."""
+        """The seconds until a key may be used; at 0 the use is counted."""
         key = self._keys.get(key_id)
         return self._rates.take(key_id, key.rate, calls, begun) if key and key.rate else 0.0
 
 
 def identified(gate: Gate, key: Key, scope: Scope) -> Caller:
-    """The caller whose key was let in for a scope."""
+    """The caller whose key was admitted for a scope."""
     return Caller(
         key.name,
         partial(gate.held, key, scope),
@@ -148,14 +146,13 @@ def identified(gate: Gate, key: Key, scope: Scope) -> Caller:
 HeaderGate = Callable[..., str]
 """`gate(scope, headers, calls=1, begun=0)`: the client's key, by which the load is shared fairly.
 
-Raises UnauthenticatedError, PermissionDeniedError, OverloadedError. Headers are pairs, with names
-in lower case. `calls`: how many the request counts for, beside the `begun` ones that it was counted
-for before.
+Raises as `Gate.enter` does. Headers are pairs, with names in lower case. The request counts as
+`calls` calls, beside the `begun` ones that were counted before.
 """
 
 
 def header_gate(gate: Gate) -> HeaderGate:
-    """Asks for a key."""
+    """A gate for an HTTP server, which binds the caller to the request."""
 
     def enter(
         scope: str, headers: Iterable[tuple[str, str]], calls: int = 1, begun: int = 0

@@ -27,25 +27,25 @@ _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _ID_DIGITS = 12
 MOST_PER_SECOND = 1e6
 _LEAST_PER_SECOND = 1e-6
-"""Once in twelve days; a wait must be a number of seconds that can be told."""
+"""Once in twelve days: the seconds to wait must be a number that an error can hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """What is known of a token, and not the token itself."""
+    """A key: its owner, the digest of its token, its scopes and its rate."""
 
     name: str
-    """Whose it is; the client by which the load is shared fairly."""
+    """Name of the owner: the client by which the load is shared fairly."""
     digest: str
-    """Of the token, see `winnow.keys.token`."""
+    """Digest of the token (`winnow.keys.token`)."""
     scopes: frozenset[Scope]
     rate: Rate | None = None
-    """None for any."""
+    """None for no limit."""
     created: str = ""
-    """A day, as ISO 8601 has it."""
+    """The day of its creation, in ISO 8601."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError if it cannot be one."""
+        """Raises ValueError if a value is invalid."""
         if not _NAME.fullmatch(self.name):
             raise ValueError(
                 f"name {quoted(self.name)} is not 1 to {LONGEST_NAME} letters, digits or ._:@-"
@@ -60,7 +60,7 @@ class Key:
 
     @property
     def id(self) -> str:
-        """Names the key without giving anything away: the first digits of the digest."""
+        """The id of the key: the first digits of the digest, which do not disclose the token."""
         return id_of(self.digest)
 
 

@@ -1,4 +1,4 @@
-"""The one place where channels between nodes are built; those of clients: `winnow.client`."""
+"""Builds the channels between nodes; those of clients: `winnow.client.channels`."""
 
 import json
 
@@ -24,7 +24,7 @@ def open_channel(address: str, peers: Peers = PLAIN) -> grpc.aio.Channel:
 
 
 def open_apart(address: str, peers: Peers = PLAIN) -> grpc.aio.Channel:
-    """The same with a connection of its own: what it carries holds up nobody else's calls."""
+    """Opens a channel with its own connection, which delays no other calls."""
     options = (("grpc.use_local_subchannel_pool", 1), *OPTIONS)
     return peers.channel(address, options)
 

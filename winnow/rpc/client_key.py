@@ -1,8 +1,8 @@
-"""Who asks, as far as sharing fairly needs to know it: a key that the caller sends along.
+"""The key of the client, which calls carry for sharing fairly.
 
-Where callers are known by keys, it is the name of their key, whatever they send. Elsewhere nobody
-checks it: behind a proxy that knows its callers, the proxy sets it. Fronts hand it on to content
-nodes, which share their readers by it.
+Where callers are known by keys, it is the name of the key. Elsewhere it is not checked: behind a
+proxy that knows its callers, the proxy sets it. Front nodes pass it on to content nodes, which
+share their readers by it.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ _ALLOWED = re.compile(rf"[A-Za-z0-9._:@-]{{1,{_LONGEST}}}")
 
 
 def of_metadata(metadata: Iterable[tuple[str, Any]] | None) -> str:
-    """The caller's key; empty, the key of all who have none, if it sent none that is usable."""
+    """The caller's key; empty, the key of all callers without one, if it sent no usable key."""
     known = caller.current()
     if known is not None:
         return known.name
@@ -27,10 +27,10 @@ def of_metadata(metadata: Iterable[tuple[str, Any]] | None) -> str:
 
 
 def outgoing(client: str) -> tuple[tuple[str, str], ...]:
-    """Metadata that hands the key on.
+    """Metadata that passes the key on.
 
-    One that has grown too long here, by what it is a turn for, travels as its checksum: the next
-    server would take it for the key of all who have none.
+    A key that has grown too long here, by what it is a turn for, is replaced by its checksum: the
+    next server would take it for a missing key.
     """
     if len(client) > _LONGEST:
         client = hashlib.sha256(client.encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""What a server says of itself by gRPC's health protocol.
+"""The health service of a server.
 
-Not the servicer of grpcio-health-checking (1.85): there, once a watcher leaves, the others are told
-nothing more, and a watcher that stays holds up the end of the server for its whole grace.
+Not the servicer of grpcio-health-checking (1.85). There, once a watcher leaves, the others are told
+nothing more, and a watcher that stays delays the end of the server for its whole grace.
 """
 
 import asyncio
@@ -17,35 +17,36 @@ _Status = health_pb2.HealthCheckResponse.ServingStatus
 
 
 LIVE = "live"
-"""A name that is SERVING for as long as the process answers at all, also while it loads and leaves:
-what decides whether it is started again, where the others decide whether it is asked."""
+"""A name that is SERVING while the process replies, also when it loads or leaves.
+
+It decides whether the process is restarted; the other names decide whether it gets calls."""
 
 
 class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
-    """One state for the server as a whole (the empty name) and for each of its services; another
-    one for `LIVE`.
+    """One status for the server as a whole (the empty name) and its services; another for
+    `LIVE`.
     """
 
     def __init__(self, services: Iterable[str]) -> None:
-        """NOT_SERVING at first."""
+        """Begins as NOT_SERVING."""
         self._names = {"", LIVE, *services}
         self._ready = self._closed = False
         self._changed = asyncio.Event()
 
     def serving(self, ready: bool) -> None:
-        """Changes what is said, unless it was closed."""
+        """Changes the status, unless the service was closed."""
         self._ready = ready and not self._closed
         self._tell()
 
     def close(self) -> None:
-        """NOT_SERVING for ever; those who watch are told, and their calls end."""
+        """NOT_SERVING for ever; watchers are told, and their calls end."""
         self._ready, self._closed = False, True
         self._tell()
 
     async def Check(  # noqa: N802 (the name in the proto)
         self, request: health_pb2.HealthCheckRequest, context: Any
     ) -> health_pb2.HealthCheckResponse:
-        """What is so now; NOT_FOUND for a service that is not here."""
+        """Returns the service's current status, or NOT_FOUND if this server lacks it."""
         if request.service not in self._names:
             await context.abort(grpc.StatusCode.NOT_FOUND, f"no service {quoted(request.service)}")
         return health_pb2.HealthCheckResponse(status=self._status(request.service))
@@ -53,7 +54,7 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
     async def Watch(  # noqa: N802
         self, request: health_pb2.HealthCheckRequest, context: Any
     ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
-        """What is so now, then every change of it."""
+        """Returns the current status, then every change of it."""
         told = None
         while True:
             closed, changed, status = self._closed, self._changed, self._status(request.service)

@@ -1,6 +1,6 @@
-"""What happens at the edge of every call: request id, trace, errors, metrics.
+"""What happens around every call: request id, trace, errors, metrics.
 
-An interceptor, so that servicers only convert, call and convert.
+It is an interceptor, so that servicers only convert, call and convert.
 """
 
 import asyncio
@@ -19,13 +19,15 @@ from winnow.telemetry.tracing.span import current
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
 _log = structlog.get_logger("winnow.rpc")
-_EVERYDAY = {"OK", "CANCELLED", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
-"""What callers that hedge, give up and ask again make of a node, most of all when it has too much
-to do: then is no time to write a line for each.
+_COMMON = {"OK", "CANCELLED", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
+"""Statuses that callers cause when they hedge, give up and retry, above all under load.
+
+There is no time then to write a line for each.
 """
-_LOOKS = ("GetCluster",)
-"""Calls by which people watch, every second or two: those that succeed are left to the metrics, or
-the log would be full of them.
+_WATCHING = ("GetCluster",)
+"""Calls by which people watch a cluster, every second or two.
+
+Successful ones are not logged, or the log would be full of them.
 """
 _FAULTS = {
     "UNKNOWN",
@@ -35,7 +37,7 @@ _FAULTS = {
     "UNAVAILABLE",
     "DATA_LOSS",
 }
-"""Statuses that are a fault of the server, as OpenTelemetry has it."""
+"""Statuses that are faults of the server in the terms of OpenTelemetry."""
 _Handler = Callable[[Any, Any], Awaitable[Any]]
 
 
@@ -45,15 +47,15 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
     def __init__(
         self, metrics: RpcMetrics, quiet: bool = False, tracer: Tracer = NO_TRACER
     ) -> None:
-        """`quiet` leaves calls that end in an everyday way to the metrics, and logs the rest."""
+        """`quiet` does not log calls with a common status."""
         self._metrics, self._quiet = metrics, quiet
         self.tracer = tracer
-        """Of calls that come by gRPC or not."""
+        """The tracer of calls by gRPC and by HTTP."""
 
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
     ) -> Any:
-        """Wraps handlers of Winnow's own services that give one response."""
+        """Wraps the handlers of Winnow's own services that give one response."""
         handler = await continuation(handler_call_details)
         method = str(handler_call_details.method)
         if handler is None or handler.response_streaming or not method.startswith("/winnow."):
@@ -72,7 +74,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         )
 
     def _traced(self, call: _Handler, method: str) -> _Handler:
-        """`method`: such as `/winnow.v1.AnswerService/Answer`."""
+        """`method` is like `/winnow.v1.AnswerService/Answer`."""
         name = method.removeprefix("/")
         if not self.tracer.traces(name.rpartition("/")[2]):
             return call
@@ -117,7 +119,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         return call
 
     def finished(self, method: str, code: str, elapsed: float, fault: Exception | None) -> None:
-        """Counts, traces and logs a call, by gRPC or not, that took `elapsed` seconds."""
+        """Counts, traces and logs a call, by gRPC or HTTP, that took `elapsed` seconds."""
         span = current()
         if span:
             span.set("rpc.grpc.status_code", grpc.StatusCode[code].value[0])
@@ -126,15 +128,15 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         self._log_call(method, code, elapsed, fault)
 
     def part_finished(self, method: str, code: str, elapsed: float) -> None:
-        """Counts a part of a call that asks for several things at once, under a name of its own."""
+        """Counts one part of a call with several parts, under its own name."""
         self._metrics.finished(method, code, elapsed, current().exemplar)
 
     def _log_call(self, method: str, code: str, elapsed: float, fault: Exception | None) -> None:
-        """One line a call. Does not raise, as logs are set up in a process."""
+        """Logs one line for a call. Does not raise, given how a process sets up its logs."""
         call = {"method": method, "status": code, "ms": round(elapsed * 1e3, 2)}
         if code == "INTERNAL":
             _log.error("call failed", **call, error=str(fault), exc_info=fault)
-        elif (self._quiet and code in _EVERYDAY) or (code == "OK" and method in _LOOKS):
+        elif (self._quiet and code in _COMMON) or (code == "OK" and method in _WATCHING):
             return
         elif fault is not None:
             _log.info("call refused", **call, error=str(fault))
@@ -143,7 +145,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
 
 def name_call(request: str) -> None:
-    """Names the call that this task serves in its trace, if it has one; the trace, in the log."""
+    """Adds the request id to the trace of the present call, and the trace to its log lines."""
     span = current()
     if span:
         span.set("winnow.request_id", request)
@@ -151,9 +153,9 @@ def name_call(request: str) -> None:
 
 
 async def _abort(context: Any, error: WinnowError, request: str) -> None:
-    """Ends a call with an error that names its request.
+    """Ends a call with an error, and names its request.
 
-    In the trailing metadata, too: gRPC drops what was set there before.
+    Also in the trailing metadata, since gRPC drops what was set there before.
     """
     status = rich_status(error, request)
     trailing = (*status.trailing_metadata, (request_id.KEY, request))

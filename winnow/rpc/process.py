@@ -1,6 +1,6 @@
-"""A serving process as its settings have it: logs, event loop, bundle, end.
+"""A serving process as its settings describe it: logs, event loop, bundle, end.
 
-Knows settings that all processes have; knows no service.
+Knows the settings of all processes; knows no service.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ Served = Callable[[CollectorRegistry, Tracer], Coroutine[Any, Any, Result]]
 
 
 class Listening(Protocol):
-    """Where a process listens, and how it ends."""
+    """The settings of a process that listens."""
 
     @property
     def listen(self) -> str:
@@ -49,7 +49,7 @@ class Listening(Protocol):
 
 
 def run(settings: ProcessSettings, served: Served[Result]) -> Result:
-    """Runs an event loop until what is served has ended, with logs to stderr."""
+    """Runs an event loop until `served` has ended, with logs to standard error."""
     registry = CollectorRegistry()
     with logging_to_stderr(settings.log_level, settings.log_format is LogFormat.JSON) as logs:
         registry.register(dropped_lines(lambda: logs.dropped))
@@ -62,7 +62,7 @@ def run(settings: ProcessSettings, served: Served[Result]) -> Result:
 
 
 async def bundle_of(settings: ModelSettings, registry: CollectorRegistry) -> Bundle:
-    """The bundle that the settings name, loaded in a thread and told to the metrics."""
+    """Loads the bundle of the settings, in a thread, and shows it in the metrics."""
     bundle = await asyncio.to_thread(load_bundle, settings.bundle)
     manifest = bundle.manifest
     BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
@@ -70,7 +70,7 @@ async def bundle_of(settings: ModelSettings, registry: CollectorRegistry) -> Bun
 
 
 def _of_health(server: Server) -> Server:
-    """Tells the health of the same services, and nothing else."""
+    """A server of the health of the same services, and nothing else."""
     uncounted = CallInterceptor(RpcMetrics(CollectorRegistry()))
     secured = Secured(reflection=False)
     return Server(services=server.services, interceptor=uncounted, secured=secured)

@@ -1,7 +1,7 @@
-"""Waits for the reply of a call, so that a call that is given up leaves nothing behind.
+"""Waits for the reply of a call so that a call that is given up leaves nothing behind.
 
-This file alone uses `_cython_call` of grpc.aio, which is not public. Tried with grpcio
-1.85; `tests/winnow/test_replying.py` fails by name when it moves.
+Only this file uses `_cython_call` of grpc.aio, which is not public. Tried with grpcio 1.85;
+`tests/winnow/test_replying.py` fails by name when it moves.
 """
 
 import asyncio

@@ -12,7 +12,7 @@ _ALLOWED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 def accept(metadata: Iterable[tuple[str, Any]] | None) -> str:
-    """The caller's id if it sent a usable one, else a new one; bound to the log context."""
+    """The caller's id if it is usable, else a new one; bound to the context of the log."""
     sent = next((value for key, value in metadata or () if key == KEY), "")
     usable = isinstance(sent, str) and _ALLOWED.fullmatch(sent) is not None
     chosen = str(sent) if usable else uuid.uuid4().hex[:16]
@@ -21,11 +21,11 @@ def accept(metadata: Iterable[tuple[str, Any]] | None) -> str:
 
 
 def current() -> str:
-    """The id bound to this task, or an empty string."""
+    """The id of the present task, or an empty string."""
     return str(structlog.contextvars.get_contextvars().get("request_id", ""))
 
 
 def outgoing() -> tuple[tuple[str, str], ...]:
-    """Metadata that hands the id on."""
+    """Metadata that passes the id on."""
     chosen = current()
     return ((KEY, chosen),) if chosen else ()

@@ -1,4 +1,4 @@
-"""The one place where gRPC servers are built.
+"""Builds gRPC servers.
 
 Knows ports, message limits, keepalive, interceptors, reflection and health; knows no service.
 """
@@ -22,19 +22,19 @@ from winnow.security.serving import grpc_credentials
 
 KIB = 1024
 ARRIVING = 8 * KIB * KIB
-"""Bytes of all messages together, unless a service says otherwise."""
+"""Bytes of all incomplete messages together, unless a service says otherwise."""
 PLAIN = Secured()
 AGE = 3_600
-"""Seconds after which a connection is made anew, with the certificates that are there then."""
+"""Seconds after which a connection is replaced, with the certificates of that time."""
 _FAREWELL = 0.5
-"""Seconds for streams to hear that the server ends."""
+"""Seconds for streams to learn that the server ends."""
 _OPTIONS = (
     # two servers would silently share one port (grpc #19773)
     ("grpc.so_reuseport", 0),
     # or a front that pings an idle node is told too_many_pings
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.keepalive_permit_without_calls", 1),
-    # a client that does not speak HTTP/2, or is gone without a word
+    # a client that does not speak HTTP/2, or has vanished
     ("grpc.server_handshake_timeout_ms", 10_000),
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
@@ -44,8 +44,8 @@ _OPTIONS = (
     # it counts calls that have ended until they are put away: clients that keep to the limit of
     # calls on a connection would be told UNAVAILABLE
     ("grpc.http.overload_protection", 0),
-    # calls that nobody has looked at yet, at some 15 KB each, also those that were ended at once;
-    # beyond these gRPC cancels calls without a word, the calls of any client
+    # calls that no handler has taken yet, at some 15 KB each, immediately ended ones included;
+    # beyond this gRPC cancels calls of any client, without a message
     ("grpc.server.max_pending_requests", 10_000),
     ("grpc.server.max_pending_requests_hard_limit", 10_000),
 )
@@ -71,14 +71,14 @@ class Server:
         Args:
             services: full names, such as `winnow.v1.AnswerService`.
             interceptor: counts and logs their calls, and converts their errors.
-            largest: bytes that a message may have; a question of 1 000 characters has 4 KB.
-            idle: seconds without a call after which a connection is closed. One that sends headers
-                without an end has no call; gRPC would read them for ever.
-            arriving: bytes that all messages together may take before they are whole.
+            largest: most bytes of a message; a question of 1 000 characters has 4 KB.
+            idle: seconds without a call after which a connection is closed. A client that sends
+                headers without an end has no call; gRPC would read them for ever.
+            arriving: bytes that all incomplete messages together may take.
             reject: rejects calls of these services before their messages are read.
-            streams: calls that a connection may have in hand, of any kind; more wait on the side of
+            streams: calls of any kind that a connection may have in hand; more wait on the side of
                 the client. None for no limit.
-            secured: how it is protected.
+            secured: how the server is protected.
 
         """
         limits = [
@@ -123,20 +123,20 @@ class Server:
         return int(port)
 
     def _bind(self, address: str) -> int:
-        """The port; 0 or a RuntimeError if there is none."""
+        """The port; 0 or a RuntimeError if the address cannot be bound."""
         if self._certificates is None:
             return int(self.grpc.add_insecure_port(address))
         return int(self.grpc.add_secure_port(address, grpc_credentials(self._certificates)))
 
     async def serving(self, ready: bool) -> None:
-        """Tells the health of every service and of the server as a whole (the empty name)."""
+        """Sets the health of every service and of the server as a whole (the empty name)."""
         self._health.serving(ready)
 
     async def drain(self, grace: float) -> None:
-        """NOT_SERVING at once, then no new calls, then waits up to `grace` seconds for the rest.
+        """NOT_SERVING at once, then no new calls; waits up to `grace` seconds for those in hand.
 
-        Streams are not waited for: who watches the health is told, and need not listen; who sends
-        a stream is told at its next message.
+        Streams are not waited for: watchers of the health are told and need not listen, and a
+        stream of messages gets an error at its next message.
         """
         self._health.close()
         self._messages.leave()

@@ -30,7 +30,7 @@ class AnyServer(Protocol):
         """
 
     async def serving(self, ready: bool) -> None:
-        """Tells whoever asks whether it is ready."""
+        """Sets whether it is ready."""
 
     async def drain(self, grace: float) -> None:
         """Takes no new calls, and gives those in hand up to `grace` seconds."""
@@ -38,7 +38,7 @@ class AnyServer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A server, and the HOST:PORT that it listens on."""
+    """A server, and the HOST:PORT on which it listens."""
 
     server: AnyServer
     listen: str
@@ -57,12 +57,12 @@ async def serve(
     """Serves until SIGTERM or SIGINT.
 
     Listens at once but NOT_SERVING, awaits `prepare` (load, verify, warm up), then SERVING. If
-    `prepare` fails the error is raised after the server has stopped, but for a NotLoadedError:
-    starting again would not help, so the process stays, NOT_SERVING, and can be asked why.
+    `prepare` fails, the error is raised after the server has stopped. A NotLoadedError is the
+    exception: a restart would not help, so the process stays NOT_SERVING and tells callers why.
 
-    At the end it calls `leave` and says NOT_SERVING, serves on for `linger` seconds or until a
-    second signal, so that callers notice and go elsewhere, then takes no new calls and gives
-    those that run `grace` seconds. Later signals change nothing.
+    At the end it calls `leave` and reports NOT_SERVING. It serves on for `linger` seconds or until
+    a second signal, so that callers move elsewhere. Then it takes no new calls, and gives those in
+    hand `grace` seconds. Later signals change nothing.
 
     `further` servers begin and end with it.
     """
@@ -91,8 +91,9 @@ async def serve(
 
 
 def serve_metrics(listen: str, registry: CollectorRegistry) -> None:
-    """Serves Prometheus metrics at HOST:PORT, unless it is empty; those of the process, too. Raises
-    UnavailableError if the address cannot be bound.
+    """Serves Prometheus metrics, those of the process included, at HOST:PORT unless it is empty.
+
+    Raises UnavailableError if the address cannot be bound.
     """
     if not listen:
         return
@@ -106,8 +107,9 @@ def serve_metrics(listen: str, registry: CollectorRegistry) -> None:
 
 
 async def _started(every: Sequence[Listener]) -> None:
-    """Starts all servers, or none. A signal that came before may cancel this: gRPC takes that for a
-    fault of its own while it starts.
+    """Starts all servers, or none.
+
+    A signal that came before may cancel this, which gRPC would take for a fault while it starts.
     """
     starting = asyncio.create_task(_start(every))
     try:
@@ -141,9 +143,9 @@ async def _become_ready(every: Sequence[Listener], prepare: Callable[[], Awaitab
     try:
         await prepare()
     except NotLoadedError as error:
-        _log.error("not ready, and will not be", error=str(error))
+        _log.error("startup failed; the node stays NOT_SERVING", error=str(error))
         return False
-    # what was loaded stays; searching it for garbage took a tenth of a second on a busy machine
+    # loaded objects stay; searching them for garbage took a tenth of a second on a busy machine
     gc.collect()
     gc.freeze()
     await _say(every, ready=True)
@@ -152,7 +154,7 @@ async def _become_ready(every: Sequence[Listener], prepare: Callable[[], Awaitab
 
 
 async def _linger(every: Sequence[Listener], signals: asyncio.Semaphore, seconds: float) -> None:
-    """Serves on as NOT_SERVING, until another signal or for so long."""
+    """Serves on as NOT_SERVING for `seconds`, or until another signal."""
     _log.info("leaving", linger=seconds)
     await _say(every, ready=False)
     with contextlib.suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""Domain errors to gRPC statuses and back: the one table.
+"""The table of domain errors and gRPC statuses, in both directions.
 
 Knows the rich error model (google.rpc.Status, https://google.aip.dev/193).
 """
@@ -55,7 +55,7 @@ _PLAIN: dict[StatusCode, type[WinnowError]] = {
     StatusCode.FAILED_PRECONDITION: IdentityError,
     StatusCode.ABORTED: GenerationGoneError,
 }
-"""Errors that a caller can tell by their status alone."""
+"""Errors that their status alone identifies."""
 
 _OF_NODES: tuple[tuple[type[WinnowError], str], ...] = (
     (NotLoadedError, "a node could not load what it serves"),
@@ -67,22 +67,22 @@ _OF_NODES: tuple[tuple[type[WinnowError], str], ...] = (
     (IdentityError, "a node has another index, bundle or version"),
     (WinnowError, "a node failed"),
 )
-"""What callers are told of errors of nodes; the first that fits."""
+"""Public messages for errors of nodes; the first that fits."""
 
 _TOO_LARGE = "message larger than max"
-"""What gRPC says of a message beyond its limit, with a status that otherwise means: try again."""
+"""gRPC's message for a message beyond its limit; its status otherwise means: try again."""
 
 _MESSAGE = 2_000
 _DESCRIPTION, _VIOLATIONS = 600, 1_800
 _DETAILED = 1_900
-"""Bytes of a message as its header carries it, of one violation, of all, and of all details.
+"""Most bytes of a message in its header, of one violation, of all violations, of all details.
 
-All of an error travels as metadata, of which gRPC refuses some at random beyond 8 KB: the message
-in a header, and once more beside the details in base64.
+An error travels as metadata, of which gRPC refuses some at random beyond 8 KB: the message in a
+header, and again beside the details in base64.
 """
 
 _AS_IT_IS = frozenset(range(ord(" "), ord("~") + 1)) - {ord("%")}
-"""Bytes of a message that its header carries as they are; three (`%C3`) for each other one."""
+"""Bytes that a header carries unchanged; each other byte takes three (`%C3`)."""
 
 Trailing = Iterable[tuple[str, Any]] | None
 Detail = TypeVar("Detail", bound=Message)
@@ -98,9 +98,9 @@ def code_of(error: WinnowError) -> StatusCode:
 
 
 def error_of(code: StatusCode, message: str, trailing: Trailing = ()) -> WinnowError:
-    """The domain error of a gRPC status: the way back, on the caller's side.
+    """The domain error of a gRPC status, on the caller's side.
 
-    `trailing` is the call's trailing metadata, which carries the details.
+    `trailing` is the trailing metadata of the call, which carries the details.
     """
     if code is StatusCode.RESOURCE_EXHAUSTED:
         delays = [info.retry_delay for info in _sent(trailing, error_details_pb2.RetryInfo)]
@@ -125,14 +125,15 @@ def _unavailable(reasons: Container[str]) -> type[UnavailableError]:
 def error_of_node(error: grpc.aio.AioRpcError, node: str) -> WinnowError:
     """The domain error of a call to another node.
 
-    Its message says which node, and what that said; callers are told what kind of an error it is.
+    Its message names the node and has the node's own message; its public message is the kind of
+    error.
     """
     found = error_of(error.code(), f"{node}: {error.details()}", error.trailing_metadata())
     return found.with_public(public_of_node(found))
 
 
 def public_of_node(error: WinnowError) -> str:
-    """What callers are told of an error of a node: its kind."""
+    """The public message for an error of a node: its kind."""
     return next(public for kind, public in _OF_NODES if isinstance(error, kind))
 
 
@@ -153,7 +154,7 @@ def rich_status(error: WinnowError, request_id: str = "") -> rpc_status._Status:
 
 
 def _sendable(text: str, most: int = _MESSAGE) -> str:
-    """A text as it can travel: names of files need not be UTF-8, and metadata must be short."""
+    """A text that can travel: names of files need not be UTF-8, and metadata must be short."""
     data = text.encode(errors="backslashreplace")
     sent = accumulate(1 if byte in _AS_IT_IS else 3 for byte in data)
     fits = sum(1 for _ in takewhile(lambda length: length <= most, sent))

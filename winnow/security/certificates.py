@@ -1,7 +1,8 @@
 """The certificates of a process, as its files have them now.
 
-Knows files, and whether they fit together; does not know servers and channels. Files are replaced
-one after the other while a process runs: until a certificate and its key fit, the old pair stays.
+Knows files and whether they belong together; knows neither servers nor channels. Files are replaced
+one after the other while a process runs: the old pair stays until the new certificate and key
+match.
 """
 
 import ssl
@@ -26,26 +27,26 @@ class TlsFiles:
     """Files in PEM."""
 
     cert: Path | None = None
-    """The own certificate, with those between it and the authority behind it."""
+    """The certificate, followed by those between it and its authority."""
     key: Path | None = None
     """Its private key, without a passphrase."""
     ca: Path | None = None
-    """The authorities whose certificates the other side may have."""
+    """The authorities that may sign the certificate of the other side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pem:
-    """What the files hold; None for a file that was not named."""
+    """The content of the files; None for a file that is not named."""
 
     cert: bytes | None
     key: bytes | None = field(repr=False)
     ca: bytes | None
     context: ssl.SSLContext = field(repr=False, compare=False)
-    """With all that, for servers that Python serves: made of the files as they were read."""
+    """A context of the same content, for servers in Python."""
 
 
 class Certificates:
-    """The newest content of files that can be used. Threads may share it."""
+    """The last usable content of the files. Threads may share it."""
 
     def __init__(self, files: TlsFiles) -> None:
         """Reads the files. Raises CertificateError if they cannot be used."""
@@ -55,7 +56,7 @@ class Certificates:
 
     @property
     def pem(self) -> Pem:
-        """What the files hold."""
+        """The content of the files."""
         return self._watched.content
 
     @property
@@ -64,13 +65,16 @@ class Certificates:
         return self._watched.version
 
     def refresh(self) -> None:
-        """Reads the files again if they have changed; logs it if they cannot be used. Blocks."""
+        """Reads the files again if they have changed. Blocks.
+
+        Logs an error if they cannot be used.
+        """
         if self._watched.refresh():
             _log.info("certificates read again", **_named(self.files))
 
 
 def _stay(error: WinnowError) -> None:
-    _log.error("certificates stay as they were", error=str(error))
+    _log.error("certificates could not be read again; the old ones stay in use", error=str(error))
 
 
 def _read(files: TlsFiles) -> Pem:
@@ -86,7 +90,7 @@ def _read(files: TlsFiles) -> Pem:
             ) from error
     if pem.ca is not None:
         try:
-            # what is not ASCII can only stand between certificates
+            # other characters than ASCII can only be between certificates
             context.load_verify_locations(cadata=pem.ca.decode("ascii", "ignore"))
         except (OSError, ValueError) as error:
             raise CertificateError(
@@ -116,7 +120,7 @@ def _context() -> ssl.SSLContext:
 
 
 def _no_passphrase() -> str:
-    """Asked for one, OpenSSL would wait at a terminal."""
+    """Gives OpenSSL an empty passphrase: it would wait for one at a terminal."""
     return ""
 
 

@@ -26,9 +26,9 @@ class CertificateMetrics:
         )
 
     def watch(self, certificates: Certificates, cert: str, ca: str) -> None:
-        """Shows the expiry of files by the settings that name them.
+        """Shows the expiry of the files, by the settings that name them.
 
-        The files are looked at whenever somebody asks: a server looks at handshakes only.
+        Files are read again whenever metrics are fetched: a server reads them at handshakes only.
         """
         if certificates.files.cert is not None:
             self._show(cert, certificates, lambda pem: pem.cert, min)
@@ -62,7 +62,7 @@ def expiries(pem: bytes) -> list[float]:
 def _expiry(
     certificates: Certificates, content: Callable[[Pem], bytes | None], choose: _Choose
 ) -> float:
-    """Returns NaN for files that cannot be read: an error would hide all metrics of the process."""
+    """The expiry; NaN for files that cannot be read, since an error would hide all metrics."""
     certificates.refresh()
     try:
         return choose(expiries(content(certificates.pem) or b""))

@@ -1,4 +1,4 @@
-"""The other nodes that a process calls: which authorities they must have, and under which name."""
+"""Channels to the other nodes that a process calls, in plain text or over TLS."""
 
 import asyncio
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from winnow.security.rotating import RotatingChannel
 
 Options = Sequence[tuple[str, int | str]]
 _EVERY = 1.0
-"""Seconds between two looks at the files."""
+"""Seconds between two checks of the files."""
 
 
 class Peers:
     """Opens channels to nodes: in plain text, or over TLS where there are certificates."""
 
     def __init__(self, certificates: Certificates | None = None, name: str = "") -> None:
-        """`name`: what certificates of nodes must say; empty for the host that is called."""
+        """`name`: the name in the certificates of nodes; empty for the host that is called."""
         self._certificates, self._name = certificates, name
 
     def channel(self, target: str, options: Options) -> grpc.aio.Channel:
@@ -35,7 +35,7 @@ class Peers:
         return RotatingChannel(newest, lambda: certificates.version)
 
     async def follow(self) -> None:
-        """Looks at the files again and again, for ever."""
+        """Reads the files again when they change, for ever."""
         while True:
             await asyncio.sleep(_EVERY)
             if self._certificates is not None:
@@ -43,7 +43,7 @@ class Peers:
 
 
 def channel_credentials(certificates: Certificates) -> grpc.ChannelCredentials:
-    """What a client connects with; the system's authorities where none are named."""
+    """The credentials of a client; with the system's authorities where none are named."""
     pem = certificates.pem
     credentials: grpc.ChannelCredentials = grpc.ssl_channel_credentials(pem.ca, pem.key, pem.cert)
     return credentials

@@ -15,13 +15,16 @@ class Secured:
     certificates: Certificates | None = None
     reflection: bool = True
     peer_calls: int | None = None
-    """Most calls in hand of one caller, see `winnow.rpc.per_address`; None for no limit."""
+    """Most calls in hand of one caller (`winnow.rpc.per_address`); None for no limit."""
 
 
 def secured(
     settings: SecuritySettings, metrics: CertificateMetrics, peer_calls: int | None = None
 ) -> Secured:
-    """How the settings have it. Reads files; raises CertificateError if one cannot be used."""
+    """The protection by the settings. Reads files.
+
+    Raises CertificateError if one cannot be used.
+    """
     certificates = None
     if settings.tls_cert is not None:
         certificates = Certificates(
@@ -32,7 +35,7 @@ def secured(
 
 
 def peers(settings: PeerSettings, metrics: CertificateMetrics) -> Peers:
-    """How other nodes are called. Reads files; raises as `secured` does."""
+    """The channels to other nodes. Reads files; raises as `secured` does."""
     if settings.peer_ca is None:
         return PLAIN
     files = TlsFiles(cert=settings.peer_cert, key=settings.peer_key, ca=settings.peer_ca)

@@ -1,6 +1,7 @@
-"""TLS of servers: every connection is made with the newest certificates. Others go on as they are.
+"""TLS of servers: every connection uses the newest certificates; open connections stay.
 
-With authorities named, a client without a certificate of theirs gets no connection (mutual TLS).
+Where authorities are named, a client without a certificate of theirs gets no connection (mutual
+TLS).
 """
 
 import ssl
@@ -12,7 +13,7 @@ from winnow.security.certificates import Certificates
 
 
 def grpc_credentials(certificates: Certificates) -> grpc.ServerCredentials:
-    """What a gRPC server listens with."""
+    """The credentials of a gRPC server."""
     newest = _Newest(certificates)
     mutual = certificates.files.ca is not None
     credentials: grpc.ServerCredentials = grpc.dynamic_ssl_server_credentials(
@@ -22,13 +23,13 @@ def grpc_credentials(certificates: Certificates) -> grpc.ServerCredentials:
 
 
 class _Newest:
-    """Asked by gRPC at every handshake, in a thread of its own; must not raise."""
+    """Called by gRPC at every handshake, in a thread of gRPC's; must not raise."""
 
     def __init__(self, certificates: Certificates) -> None:
         self._certificates, self._version = certificates, certificates.version
 
     def __call__(self) -> Any:
-        """The certificates if they have changed since it was last asked, else None."""
+        """The certificates if they have changed since the last call, else None."""
         self._certificates.refresh()
         if self._version == self._certificates.version:
             return None
@@ -44,7 +45,7 @@ def _configuration(certificates: Certificates) -> Any:
 
 
 def http_context(certificates: Certificates) -> ssl.SSLContext:
-    """What an HTTP server listens with. It stays the same object while certificates change."""
+    """The context of an HTTP server. It stays the same object while certificates change."""
     context = certificates.pem.context
 
     def newest(connection: Any, _name: str | None, _context: ssl.SSLContext) -> None:
