@@ -82,9 +82,9 @@ class FrontSettings(PeerSettings, ServiceSettings):
         0.3,
         ge=0,
         le=100,
-        description="Exact match, in percent, that stopping early may lose, unless the question "
-        "says otherwise: 0 to 100. 0 reads every passage, as does a bundle without a rule for so "
-        "little, per-shard reading, and retrieval that is not hybrid.",
+        description="Accuracy budget for early stopping, in points of exact match (0 to 100), "
+        "unless the question says otherwise. 0 disables it. Early stopping needs the global scope, "
+        "hybrid retrieval, and a bundle with a rule for the budget.",
     )
     read_ahead: int = Field(
         # content nodes on one machine with the front share its cores
@@ -202,8 +202,8 @@ class FrontSettings(PeerSettings, ServiceSettings):
     feed_listen: OptionalListenAddress = Field(
         "",
         description="HOST:PORT to take passages and deletions on, while questions are answered; "
-        "empty to take none. Whoever can reach it can change the index. The content nodes need "
-        "--feed.",
+        "empty to take none. Any caller who reaches it can change the index. The content "
+        "nodes need --feed.",
     )
     feed_threads: Threads = Field(
         default_factory=cores, description="Threads that encode fed passages."
@@ -246,8 +246,8 @@ class FrontSettings(PeerSettings, ServiceSettings):
     )
     http_feed: bool = Field(
         False,
-        description="Take passages and deletions over HTTP, too. Whoever can reach it can change "
-        "the index. Needs --feed-listen.",
+        description="Take passages and deletions over HTTP, too. Any caller who reaches it can "
+        "change the index. Needs --feed-listen.",
     )
     http_connections: int = Field(
         512,
@@ -296,7 +296,7 @@ class FrontSettings(PeerSettings, ServiceSettings):
     keys: Path | None = Field(
         None,
         description="File of the keys that callers must have, made by `winnow keys new`. Without "
-        "it whoever reaches a port may call. The file is read again when it changes.",
+        "it any caller who reaches a port may call. The file is read again when it changes.",
     )
     peer_calls: Count = Field(
         1_000,
@@ -368,12 +368,12 @@ class FrontSettings(PeerSettings, ServiceSettings):
 
     @property
     def most_peer_calls(self) -> int:
-        """Calls of one caller: enough to be refused for another reason first."""
+        """Most calls of one caller: enough that the limits of questions refuse calls first."""
         return max(self.peer_calls, 2 * self.max_in_flight)
 
     @property
     def serves_heads(self) -> bool:
-        """Whether it predicts at all."""
+        """Whether the front node serves heads."""
         return bool(self.heads or self.head_servers)
 
     @property
@@ -383,12 +383,12 @@ class FrontSettings(PeerSettings, ServiceSettings):
 
     @property
     def patience(self) -> WaitPolicy:
-        """How long shards are waited for."""
+        """The policy for waiting for shards."""
         return WaitPolicy(self.min_coverage, self.min_wait_factor, self.max_wait_factor)
 
     @property
     def replica_policies(self) -> ReplicaPolicies:
-        """How replicas are chosen, and when another one is asked."""
+        """The policies for choosing replicas, hedging and retrying."""
         outliers = OutlierSettings(
             strikes=self.eject_after, latency_factor=self.eject_latency_factor
         )
@@ -400,12 +400,12 @@ class FrontSettings(PeerSettings, ServiceSettings):
 
     @property
     def admission(self) -> LoadSettings:
-        """How much is let in."""
+        """The limits of the load."""
         return LoadSettings(most_reads=self.max_reads, least_share=self.brown_out_floor)
 
     @property
     def discovery(self) -> DiscoverySettings:
-        """How often to look who is there."""
+        """How often names are resolved and nodes are polled."""
         return DiscoverySettings(
             self.resolve_every, self.poll_every, self.poll_idle, self.poll_timeout
         )

@@ -1,6 +1,7 @@
-"""Everything that can go wrong on purpose.
+"""All errors that Winnow raises on purpose.
 
-Errors say what was wrong, with what value, and what to do. `winnow.rpc.status` maps them to gRPC.
+An error says what was wrong, with what value, and what to do. `winnow.rpc.status` maps errors to
+gRPC.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ class Fault:
 
 
 class WinnowError(Exception):
-    """Something a user or an operator can do something about."""
+    """An error that a user or an operator can act upon."""
 
     public = ""
     """Message for callers where the error's own names machines, files or checksums; else empty."""
@@ -57,19 +58,19 @@ class InvalidRequestError(WinnowError):
 
 
 class NotFoundError(WinnowError):
-    """The request names something that is not there."""
+    """The request names something that does not exist."""
 
 
 class UnauthenticatedError(WinnowError):
-    """Nobody knows who asks: there is no key, or none that is good."""
+    """The key is missing or invalid."""
 
 
 class PermissionDeniedError(WinnowError):
-    """It is known who asks, and they may not."""
+    """The key is valid but lacks the scope."""
 
 
 class OverloadedError(WinnowError):
-    """There is no room for the request now."""
+    """There is no capacity for the request now."""
 
     def __init__(
         self, message: str, retry_after: float = 0.1, faults: Sequence[Fault] = ()
@@ -80,37 +81,37 @@ class OverloadedError(WinnowError):
 
 
 class DeadlineExceededError(WinnowError):
-    """Time ran out."""
+    """The deadline has passed."""
 
 
 class UnavailableError(WinnowError):
-    """What is needed to answer cannot be reached, or is not ready."""
+    """Something that is needed to answer cannot be reached, or is not ready."""
 
 
 class NotLoadedError(UnavailableError):
-    """A node runs, but could not load what it is to serve; it says why, and does not get better."""
+    """A node runs but could not load its data, and a retry does not help; the message says why."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, [Fault(NOT_LOADED)])
 
 
 class LeavingError(UnavailableError):
-    """A node ends, and takes no new work."""
+    """A node ends and takes no new work."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, [Fault(LEAVING)])
 
 
 class NotServedError(UnavailableError):
-    """A server is there, but does not serve what was asked for; trying again does not help."""
+    """A server runs but does not serve the request; a retry does not help."""
 
 
 class StoppedError(WinnowError):
-    """Work was ended because nobody waits for it any more. No caller sees it: there is none."""
+    """Work was stopped because its caller is gone. No caller sees this error."""
 
 
 class IdentityError(WinnowError):
-    """Two artefacts that do not belong together: another bundle, index or dimension."""
+    """Two artefacts do not belong together: another bundle, index or dimension."""
 
 
 class GenerationGoneError(WinnowError):
@@ -118,7 +119,7 @@ class GenerationGoneError(WinnowError):
 
 
 class NotWritableError(WinnowError):
-    """An index that takes no writes as it is set up; says what to change."""
+    """The index takes no writes in its present configuration; the message says what to change."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, [Fault(NOT_WRITABLE)])

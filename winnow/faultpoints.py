@@ -39,12 +39,12 @@ class FaultPoints:
     """Counts down to the end of the process."""
 
     def __init__(self, wanted: str) -> None:
-        """`wanted` as in the variable; empty for none."""
+        """`wanted` is the value of the variable; empty for none."""
         self._point, _, times = wanted.partition(":")
         self._left = int(times or 1)
 
     def reach(self, point: str) -> None:
-        """The program has come to this point."""
+        """Kills the process if this is the wanted point."""
         if point != self._point:
             return
         self._left -= 1

@@ -1,6 +1,6 @@
-"""What comes with the code: a bundle, the heads of its encoder and the demo corpus.
+"""Files that come with the code: a bundle, the heads of its encoder and the demo corpus.
 
-A wheel carries them inside this package, a checkout keeps them beside it.
+A wheel has them inside this package, a checkout beside it.
 """
 
 import os
@@ -40,7 +40,7 @@ def demo_corpus() -> Path:
 
 
 def made_files() -> Path:
-    """Where commands keep what they can make again: `var/` of a checkout, else the user's cache.
+    """Where commands keep files that they can make again: `var/` of a checkout, else a cache.
 
     The cache is `$XDG_CACHE_HOME/winnow`, or `~/.cache/winnow`. The directory may not exist yet.
     """

@@ -1,4 +1,4 @@
-"""Child processes that never outlive their parent, however that ends (Linux)."""
+"""Child processes that end with their parent (Linux)."""
 
 import contextlib
 import ctypes
@@ -7,17 +7,17 @@ import signal
 import sys
 
 PARENT_VARIABLE = "WINNOW_PARENT"
-"""Who starts a child sets it to its own process id."""
+"""The parent sets it to its process id."""
 _SET_DEATH_SIGNAL = 1
 
 
 def die_with_parent() -> None:
-    """Called first thing in a child: asks the kernel for SIGTERM when the parent dies.
+    """Asks the kernel for SIGTERM when the parent dies; call it first in a child.
 
     That is when the thread ends that started the child. Does nothing for processes that were
-    started without the variable, and elsewhere than on Linux.
+    started without the variable, and on other systems than Linux.
     """
-    # its own children have another parent
+    # children of this process have another parent
     parent = os.environ.pop(PARENT_VARIABLE, None)
     if parent is None or not sys.platform.startswith("linux"):
         return

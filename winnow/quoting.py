@@ -12,7 +12,7 @@ _MOST_OF_NAME = 24
 
 
 def shortened(text: str) -> str:
-    """The beginning of a text, on one line, in characters that can be printed."""
+    """The beginning of a text, on one line, in printable characters."""
     start = "".join(each if each.isprintable() else "?" for each in text[:MOST])
     return start if len(text) <= MOST else f"{start}… ({len(text)} characters)"
 
@@ -23,7 +23,7 @@ def quoted(text: str) -> str:
 
 
 def briefly(value: str) -> str:
-    """Quoted, in a few bytes: what travels in headers takes three for each that is not ASCII."""
+    """A short quote for headers, in which each character that is not ASCII takes three bytes."""
     return quoted("".join(each if each.isascii() else "?" for each in value[:_MOST_OF_NAME]))
 
 

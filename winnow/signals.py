@@ -1,6 +1,6 @@
-"""SIGTERM and Ctrl-C end a command alike: as KeyboardInterrupt, so that it can clean up.
+"""SIGTERM and Ctrl-C: both end a command by KeyboardInterrupt, so that it can clean up.
 
-A service is told of them instead, as often as they come, and ends by itself.
+A service gets a callback for each of them instead, and ends by itself.
 """
 
 import asyncio
@@ -28,8 +28,8 @@ def end_on_signals() -> None:
 def run(main: Coroutine[Any, Any, Result]) -> Result:
     """Runs an event loop in the main thread, as `asyncio.run` does.
 
-    The first SIGTERM or Ctrl-C cancels `main`, and is a KeyboardInterrupt when that has cleaned up;
-    the next one is at once. A KeyboardInterrupt in the middle of `main` may be in the middle of
+    The first SIGTERM or Ctrl-C cancels `main`, and raises KeyboardInterrupt when that has cleaned
+    up; the next one raises it at once. A KeyboardInterrupt within `main` could be raised inside
     gRPC, which it crashes.
     """
     cancelling = _Cancelling()
@@ -46,15 +46,15 @@ def run(main: Coroutine[Any, Any, Result]) -> Result:
 
 
 class _Cancelling:
-    """Handles signals by cancelling a task, once it is there."""
+    """Handles signals by cancelling a task."""
 
     def __init__(self) -> None:
         self.told = 0
-        """Signals that came."""
+        """Signals so far."""
         self._task: asyncio.Task[Any] | None = None
 
     def install(self, until: contextlib.ExitStack) -> None:
-        """From now on; `until` puts back what was there before."""
+        """Installs the handlers; `until` restores the previous ones."""
         for number in _BOTH:
             until.callback(self._take_back, number, signal.getsignal(number))
             signal.signal(number, self._tell)
@@ -81,10 +81,10 @@ class _Cancelling:
 
 
 def on_signals(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
-    """Has `call` made on the loop at every SIGTERM and Ctrl-C, for as long as the loop runs.
+    """Calls `call` on the loop at every SIGTERM and Ctrl-C, for as long as the loop runs.
 
-    What comes later changes nothing. A handler of the loop's own would be gone with the loop, and
-    the next signal would kill a process that is about to end well. To be called once in a process.
+    Later signals change nothing. A handler of the loop itself would be gone with the loop, and the
+    next signal would kill a process that is about to end. Call it once in a process.
     """
 
     def tell(_number: int, _frame: FrameType | None) -> None:
@@ -101,11 +101,11 @@ def _call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> N
 
 
 def _wake(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
-    """Has every signal wake the loop. Its handler runs in the main thread, and not before that does
-    something: one that came just before the thread went to sleep, or that the system handed to
-    another thread, would wait until something else happens, and in an idle process that is never.
+    """Makes every signal wake the loop; returns a function that undoes it after the loop.
 
-    Returns what takes that back, after the loop.
+    A handler runs in the main thread, and only once that thread does something. A signal just
+    before the thread sleeps, or one that the system gives to another thread, would wait until
+    something else happens; in an idle process, for ever.
     """
     out, into = os.pipe()
     for end in (out, into):
@@ -122,13 +122,13 @@ def _wake(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
 
 
 def end_at_once_on_signals() -> None:
-    """For a command that was interrupted, and is ending: nothing is left to clean up."""
+    """Restores the default handlers, for an interrupted command that is ending."""
     for number in _BOTH:
         signal.signal(number, signal.SIG_DFL)
 
 
 def ignore_signals() -> None:
-    """For the end of a process: the interpreter takes down every other handler."""
+    """Ignores signals, for the end of a process: the interpreter removes every other handler."""
     for number in _BOTH:
         signal.signal(number, signal.SIG_IGN)
 

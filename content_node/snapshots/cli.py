@@ -91,8 +91,8 @@ def pull(
 ) -> None:
     """Restore a snapshot of a shard, unless the shard is in the directory already.
 
-    What `winnow node --pull URL` does when it starts, for an init step of its own. A shard that
-    lies there stays as it is, with the writes that it has taken since.
+    `winnow node --pull URL` does the same when it starts; this is for a separate init step. A shard
+    in the directory stays unchanged, with the writes that it has taken since.
     """
     with StageProgress() as progress:
         pulled = pull_shard(url, directory, progress, name)

@@ -34,17 +34,17 @@ _log = structlog.get_logger("content_node")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A file of a snapshot."""
+    """An open file of a snapshot."""
 
     path: str
     """In the directory that the snapshot is of."""
     file: OpenFile
     entry: FileEntry
     verified: bool = False
-    """Whether `entry` was worked out from the file, and not only claimed for it."""
+    """Whether `entry` was computed from the file; else a manifest claims it."""
 
     def within(self, directory: str) -> "Item":
-        """The same, seen from the directory above."""
+        """The same file, with its path in the directory above."""
         return replace(self, path=f"{directory}/{self.path}")
 
 
@@ -86,7 +86,7 @@ def opened_states(directory: Path, generation: str) -> list[Item]:
 
 
 def warn_without_states(directory: Path, reason: str) -> None:
-    """Says that there are states that a snapshot is taken without."""
+    """Logs that a snapshot is taken without the states of a shard."""
     _log.warning(
         "the states of the shard are not in the snapshot", directory=str(directory), reason=reason
     )
@@ -94,14 +94,14 @@ def warn_without_states(directory: Path, reason: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LogCopy:
-    """A log that nobody writes to."""
+    """A copy of a log, to which nothing is written."""
 
     items: tuple[Item, ...]
     log_id: str
     last: int
     """The last write."""
     trimmed: int
-    """The last write that is not in it any more: a base has to hold it."""
+    """The last write that was trimmed, which a base has to hold."""
 
 
 def copy_log(shard: Path, room: Path) -> LogCopy | None:
@@ -173,7 +173,7 @@ def open_contents(directory: Path) -> Iterator[Contents]:
 
 @dataclass(frozen=True, slots=True)
 class _Generation:
-    """One that was merged."""
+    """A merged generation."""
 
     name: str
     manifest: ShardManifest

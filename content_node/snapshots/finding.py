@@ -47,7 +47,7 @@ def snapshot_place(url: str) -> Place:
 
 
 def split(url: str) -> tuple[str, str]:
-    """The place that `url` names, and the shard in it; empty for the whole index."""
+    """The place in `url`, and the shard in it; empty for the whole index."""
     place, slash, last = url.rstrip("/").rpartition("/")
     return (place, last) if slash and _SHARD.fullmatch(last) else (url, "")
 
@@ -71,7 +71,7 @@ def find(url: str, name: str = "") -> FoundSnapshot:
 
 
 def names(place: Place) -> list[str]:
-    """The snapshots of a place, the newest first."""
+    """The names of the snapshots of a place, the newest first."""
     found = (name for name in place.sizes(SNAPSHOTS) if name.endswith(_SUFFIX))
     return sorted((name.removesuffix(_SUFFIX) for name in found), reverse=True)
 
@@ -84,7 +84,7 @@ def snapshots(place: Place) -> Iterator[Snapshot]:
 
 
 def named(place: Place, name: str) -> Snapshot:
-    """The snapshot with this name; raises NotFoundError if there is none."""
+    """The snapshot with this name. Raises NotFoundError if there is none."""
     snapshot = _read(place, name) if name in (there := names(place)) else None
     if snapshot is None:
         listed = ", ".join(there[:_SHOWN]) or "none"
@@ -117,7 +117,7 @@ def newest(place: Place, shard: str) -> Snapshot:
 
 
 def _read(place: Place, name: str) -> Snapshot | None:
-    """None if it was removed since it was listed."""
+    """The snapshot; None if it was removed since it was listed."""
     path = f"{SNAPSHOTS}/{name}{_SUFFIX}"
     content = place.read(path)
     if content is None:

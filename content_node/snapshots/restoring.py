@@ -80,8 +80,10 @@ def _pulled(found: FoundSnapshot) -> dict[str, PulledFile]:
 
 
 def rename_logs(directory: Path) -> None:
-    """Renames the logs in a directory that was restored, an index or a shard. Raises ArtefactError
-    if a manifest is damaged. Raises OSError if it cannot be written; `sqlite3.Error` as well.
+    """Renames the logs in a restored directory, an index or a shard.
+
+    Raises ArtefactError if a manifest is damaged, and OSError or `sqlite3.Error` if one cannot be
+    written.
     """
     for shard in (directory, *directory.iterdir()):
         if log_path(shard).exists():
@@ -120,12 +122,12 @@ _EXAMPLE = shard_name(0, 3)
 
 @dataclass(frozen=True, slots=True)
 class PulledShard:
-    """What became of a pull."""
+    """The result of a pull."""
 
     restored: FoundSnapshot | None
-    """None where the shard was there before, and is what is served: it may have taken writes."""
+    """The restored snapshot; None if the shard was there before, and stays."""
     unreachable: str = ""
-    """Why it is not known whether that is the shard that the snapshot is of."""
+    """Why the present shard could not be compared with the snapshot."""
 
 
 def pull(url: str, target: Path, progress: CopyProgress, name: str = "") -> PulledShard:

@@ -33,7 +33,7 @@ from winnow.storage.pull import CopyProgress, start_copying
 
 
 class SnapshotUpload:
-    """Puts files where they are not yet."""
+    """Copies files to a place of snapshots, each once, even if several snapshots have it."""
 
     def __init__(self, place: Place, progress: CopyProgress) -> None:
         self._place, self._progress = place, progress
@@ -51,7 +51,7 @@ class SnapshotUpload:
             self._upload(item, advance)
 
     def _has(self, item: Item) -> bool:
-        """One that was cut off is shorter."""
+        """Whether the place has the file; one that was cut off is shorter."""
         return self._there.get(item.entry.sha256) == item.entry.bytes
 
     def _upload(self, item: Item, advance: Advance) -> None:
@@ -95,7 +95,7 @@ def take_snapshot(
 
 
 class _Taking:
-    """What was copied so far."""
+    """The parts of a snapshot that were copied so far."""
 
     def __init__(self, upload: SnapshotUpload) -> None:
         self._upload = upload
@@ -158,7 +158,7 @@ class _Taking:
         )
 
     def note(self, snapshot: Snapshot) -> None:
-        """Notes in every shard that this one, which is whole now, was taken of it."""
+        """Notes in every shard that this complete snapshot was taken of it."""
         for directory, part in zip(self._sources, self._parts, strict=True):
             write_last_snapshot(directory, snapshot, part.sequence)
 
@@ -169,7 +169,7 @@ def _expect_of(index: IndexManifest, manifest: ShardManifest, directory: Path, s
 
 
 def _name(now: datetime, files: Mapping[str, FileEntry]) -> str:
-    """Names sort by time; of two snapshots that are taken at once each has its own."""
+    """A name for the snapshot: names sort by time, and simultaneous snapshots differ."""
     content = json.dumps({path: entry.sha256 for path, entry in files.items()}, sort_keys=True)
     digest = hashlib.sha256(content.encode()).hexdigest()
     return f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}-{digest[:_DIGITS]}"

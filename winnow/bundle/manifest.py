@@ -33,7 +33,7 @@ class _Part(BaseModel):
 
 
 class BundleFile(_Part):
-    """What a file must be."""
+    """The expected content of a file."""
 
     sha256: str
     bytes: int = Field(ge=0)
@@ -54,7 +54,7 @@ class BundleEncoder(_Part):
     passage_token_types: tuple[_TokenType, _TokenType]
     precision: str
     question_precision: str | None = None
-    """Where it differs."""
+    """Precision of the question encoder, where it differs."""
     states: str = ""
     """The value inside the question encoder that holds the hidden states [1, tokens, width] that
     heads are given; empty if there are none. Neither vectors nor answers depend on it.
@@ -67,7 +67,7 @@ class BundleEncoder(_Part):
 
 
 class ApartEntry(_Part):
-    """Lower layers of a reader that look at question and passage apart."""
+    """The lower layers of a split reader, which see question and passage apart."""
 
     lower: str
     """Their file; that of the reader holds the upper layers alone."""
@@ -115,7 +115,7 @@ class ScoreEntry(_Part):
     distance: float
     no_answer_below: float
     confidence: ConfidenceEntry | None = None
-    """None in bundles that were calibrated before there was one."""
+    """None in older bundles."""
 
 
 class RetrievalEntry(_Part):
@@ -129,7 +129,7 @@ class StoppingEntry(_Part):
     """A calibrated rule for reading fewer passages; see `winnow.domain.stopping`."""
 
     max_loss: float = Field(gt=0)
-    """Exact match, in percent, that it lost at most on training questions."""
+    """Most accuracy that the rule lost on training questions, in points of exact match."""
     nearness: float = Field(ge=0)
     gap: float = Field(ge=0)
     bar: float
@@ -137,7 +137,7 @@ class StoppingEntry(_Part):
 
 
 class Manifest(_Part):
-    """Everything a service has to know of a bundle before it opens a model."""
+    """Everything that a service must know of a bundle before it opens a model."""
 
     format: int
     name: str
@@ -157,7 +157,7 @@ class Manifest(_Part):
 
     @property
     def encoding_fingerprint(self) -> str:
-        """Names how passages are encoded: vectors are comparable only where it is equal."""
+        """Identifies how passages are encoded: vectors are comparable only where it is equal."""
         return _digest(
             self.files[self.encoder.passage].sha256,
             self.files[self.tokenizer].sha256,
@@ -166,7 +166,7 @@ class Manifest(_Part):
 
     @property
     def states_fingerprint(self) -> str:
-        """Names how texts become token states: heads are at home with one encoder only."""
+        """Identifies how texts become token states: heads fit one encoder only."""
         return _digest(
             self.files[self.encoder.question].sha256,
             self.files[self.tokenizer].sha256,
@@ -176,7 +176,7 @@ class Manifest(_Part):
 
     @property
     def lower_fingerprint(self) -> str:
-        """Names what the reader's lower layers make of passages; empty if they are not apart."""
+        """Identifies the lower layers of a split reader; empty for a full cross-encoder."""
         apart = self.reader.apart
         if apart is None:
             return ""
@@ -188,8 +188,8 @@ class Manifest(_Part):
 
     @property
     def fingerprint(self) -> str:
-        """Names everything that an answer depends on: encoding, retrieval, reader, score, and when
-        reading stops.
+        """Identifies everything that an answer depends on: encoding, retrieval, reader, score,
+        stopping.
         """
         return _digest(
             self.encoding_fingerprint,
@@ -204,12 +204,12 @@ class Manifest(_Part):
 
     @property
     def confidence(self) -> Confidence | None:
-        """How likely answers are right, if that was fitted."""
+        """The estimate of how likely an answer is right; None if it was not fitted."""
         entry = self.score.confidence
         return None if entry is None else Confidence(**entry.model_dump())
 
     def stopping_rule(self, max_loss: float) -> StoppingRule | None:
-        """The rule that reads least of those that lose no more than `max_loss`, if there is one."""
+        """The rule with the largest loss that is at most `max_loss`; None if there is none."""
         allowed = [entry for entry in self.stopping if entry.max_loss <= max_loss]
         if not allowed:
             return None

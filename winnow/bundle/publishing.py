@@ -1,4 +1,4 @@
-"""Bundles at a directory or URL: published for machines that pull them, verified."""
+"""Bundles at a directory or URL, published for machines that pull and verify them."""
 
 import hashlib
 from dataclasses import dataclass
@@ -14,39 +14,40 @@ from winnow.storage.partial import restored_directory
 from winnow.storage.pull import NoProgress, PulledFile, PullSource, pull_files
 
 BUNDLES = "bundles"
-"""What a place holds, for its errors."""
+"""The content of a place, in its errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class PulledBundle:
-    """What became of a pull."""
+    """The result of a pull."""
 
     bundle: Bundle
     copied: bool
-    """Whether it was copied now; else it was there before."""
+    """Whether the pull copied it; else it was there before."""
     unreachable: str = ""
-    """Why what was there before could not be compared with what is published."""
+    """Why the present bundle could not be compared with the published one."""
 
 
 def push_bundle(directory: Path, url: str) -> Bundle:
-    """Copies a verified bundle to `url`; its manifest goes last, so that it is whole or not there.
-    Raises ArtefactError if the bundle is damaged; another one is at `url`, where what machines have
-    pulled never changes; or other files are. Raises UnavailableError if `url` cannot be reached or
-    written.
+    """Copies a verified bundle to `url`; its manifest goes last, so that it is complete or absent.
+
+    Raises ArtefactError if the bundle is damaged, or if another bundle or other files are at `url`:
+    a bundle that machines have pulled never changes. Raises UnavailableError if `url` cannot be
+    reached or written.
     """
     bundle = load_bundle(directory)
     place = open_place(url, BUNDLES)
     there = place.read(FILE)
     if there is not None and there != (directory / FILE).read_bytes():
         raise ArtefactError(
-            f"another bundle is at {place.name}: give this one a place of its own, such as "
+            f"another bundle is at {place.name}: give this one another place, such as "
             f"{place.name.rstrip('/')}-{bundle.manifest.version}"
         )
     files = (*bundle.manifest.files, FILE)
     if there is None and (others := sorted({*place.sizes(), *place.folders()}.difference(files))):
         raise ArtefactError(
             f"{place.name} is no place of a bundle alone, it holds {shortened(others[0])}: "
-            "remove that, or give the bundle a place of its own"
+            "remove that, or give the bundle another place"
         )
     for name in files:
         place.upload(name, directory / name)
@@ -54,12 +55,11 @@ def push_bundle(directory: Path, url: str) -> Bundle:
 
 
 def pull_bundle(url: str, target: Path) -> PulledBundle:
-    """Copies the bundle at `url` to `target`, unless it lies there already.
+    """Copies the bundle at `url` to `target`, unless it is there already.
 
-    `target` appears once all is there and verified. What an interrupted pull has copied is used.
-
-    Raises NotFoundError if there is no bundle at `url`. Raises ArtefactError if it is damaged,
-    `target` holds another one, or cannot be written. Raises UnavailableError if `url` cannot be
+    `target` appears once it is complete and verified; files of an interrupted pull are reused.
+    Raises NotFoundError if there is no bundle at `url`. Raises ArtefactError if it is damaged, or
+    `target` holds another one or cannot be written. Raises UnavailableError if `url` cannot be
     reached, or another process pulls into `target`.
     """
     if target.exists():
@@ -72,7 +72,7 @@ def pull_bundle(url: str, target: Path) -> PulledBundle:
 
 
 def _kept(url: str, target: Path) -> PulledBundle:
-    """A bundle that is there already is verified, and compared with what is published."""
+    """Verifies a bundle that is there already, and compares it with the published one."""
     bundle = load_bundle(target)
     try:
         manifest = _manifest(open_place(url, BUNDLES))
@@ -96,7 +96,7 @@ def _manifest(place: Place) -> bytes:
 
 
 def _fill(directory: Path, place: Place, manifest: bytes) -> None:
-    """Copies every file that an interrupted pull has not left there, whole."""
+    """Copies every file that an interrupted pull has not left there."""
     write_durably(directory / FILE, manifest)
     named = read_manifest(directory).files  # names of files only: the manifest is checked for that
     files = {FILE: PulledFile(FILE, hashlib.sha256(manifest).hexdigest(), len(manifest))}

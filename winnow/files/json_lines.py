@@ -1,4 +1,4 @@
-"""What is wrong with a line of JSON lines. Pure."""
+"""Faults of lines of JSON. Pure."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ _KINDS = {
 
 
 def not_json(error: ValueError | RecursionError) -> str:
-    """What the parser of a line said, without the number of a line: that is 1 for every line."""
+    """The parser's error without the number of the line, which is 1 for every line."""
     if isinstance(error, json.JSONDecodeError):
         said = f"{error.msg.removesuffix(' at')} at character {error.colno}"
         return f"not JSON: {said}; each line must be one whole JSON object"
@@ -21,5 +21,5 @@ def not_json(error: ValueError | RecursionError) -> str:
 
 
 def kind(value: Any) -> str:
-    """What a value out of JSON is, in words of JSON."""
+    """The kind of a JSON value, in words."""
     return "null" if value is None else _KINDS.get(type(value), "an object")

@@ -1,7 +1,7 @@
-"""Files that are opened once: what was verified is what is read afterwards.
+"""Files that are opened once, so that the verified bytes are the ones read afterwards.
 
 A name can lead to another file at any moment, a descriptor cannot. Only a file that is written over
-in place changes under its descriptor: its size and time of change tell.
+in place changes under its descriptor: its size and time of change show it.
 """
 
 import contextlib
@@ -36,9 +36,9 @@ class OpenFile:
 
     @property
     def link(self) -> Path:
-        """A path that opens this very file, whatever has become of its name.
+        """A path that opens this very file, even if its name leads to another one by now.
 
-        Where there is no /proc it is the name, which `fault` then has to be asked about afterwards.
+        Where there is no /proc, it is the name; call `check` afterwards.
         """
         link = Path(f"/proc/self/fd/{self._descriptor}")
         return link if link.exists() else self.path
@@ -62,8 +62,9 @@ class OpenFile:
         return data
 
     def verify(self, expected: str, size: int, mend: str = ", copy it again") -> None:
-        """Checks the bytes against what a manifest says; `mend` is what to do if they differ.
-        Raises ArtefactError if they have another size or checksum, or cannot be read.
+        """Checks the bytes against a manifest; `mend` is the advice in the error.
+
+        Raises ArtefactError if the size or the checksum differs, or the bytes cannot be read.
         """
         if self.size != size:
             raise self._damaged(f"it has {self.size} bytes, its manifest says {size}", mend)
@@ -85,7 +86,7 @@ class OpenFile:
 
     @property
     def altered(self) -> bool:
-        """Whether it was written to since it was opened."""
+        """Whether the file was written to since it was opened."""
         return _content(os.fstat(self._descriptor)) != self._opened
 
     @property
@@ -100,7 +101,7 @@ _AGAIN = "copy it again, and start the node again"
 
 
 def _content(found: os.stat_result) -> tuple[int, int]:
-    """What changes when a file is written to; not when it is renamed, linked or deleted."""
+    """The values that change when a file is written to, but not when it is renamed or deleted."""
     return found.st_size, found.st_mtime_ns
 
 

@@ -21,7 +21,7 @@ _HEX = re.compile("[0-9a-f]{64}")
 
 
 def vouched(content: Mapping[str, Any]) -> str:
-    """The text of a file that vouches for `content`, whatever checksum that has."""
+    """The text of a file that vouches for `content`; the checksum in `content` is replaced."""
     others = {name: value for name, value in content.items() if name != FIELD}
     text = json.dumps({**others, FIELD: ""}, indent=2) + "\n"
     # the last one: a value further up may be called the same
@@ -30,7 +30,7 @@ def vouched(content: Mapping[str, Any]) -> str:
 
 
 def is_vouched(text: str, content: Mapping[str, Any]) -> bool:
-    """Whether `text`, which holds `content`, is as it was written, byte for byte."""
+    """Whether `text`, which holds `content`, is unchanged, byte for byte."""
     claimed = content.get(FIELD)
     if not isinstance(claimed, str) or not _HEX.fullmatch(claimed):
         return False
@@ -38,9 +38,7 @@ def is_vouched(text: str, content: Mapping[str, Any]) -> bool:
 
 
 def open_object(path: Path, what: str) -> OpenFile:
-    """Opens a JSON file; `what` its directory should be. Raises ArtefactError if it cannot be
-    opened.
-    """
+    """Opens a JSON file. Raises ArtefactError, which asks whether it is `what`, if that fails."""
     try:
         return OpenFile(path)
     except ArtefactError as error:

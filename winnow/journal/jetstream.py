@@ -45,9 +45,9 @@ _OPTIONS: dict[str, Any] = {
     "max_outstanding_pings": 2,  # then the link is dead
 }
 _KEYS_KEPT = 120.0
-"""Seconds in which the server knows an entry that it has: longer than anybody tries."""
+"""Seconds in which the server recognises an entry: longer than any writer retries."""
 _HEAD = 4_096
-"""Bytes of a message that are left to its headers."""
+"""Bytes of a message that are reserved for its headers."""
 _DIGITS = 16
 _FULL_AFTER = 5.0
 """Seconds until a full disk may have room again."""
@@ -135,18 +135,20 @@ class JetStreamJournal:
         client = Client()
         try:
             async with asyncio.timeout(_CONNECT):
-                await client.connect(self._url, name=self._stream, error_cb=self._told, **_OPTIONS)
+                await client.connect(
+                    self._url, name=self._stream, error_cb=self._log_error, **_OPTIONS
+                )
         except BaseException:
             await client.close()
             raise
         return client
 
-    async def _told(self, error: Exception) -> None:
-        """The client goes on by itself; what fails for it is told to whoever waits for it."""
+    async def _log_error(self, error: Exception) -> None:
+        """Logs an error of the client, which goes on by itself; callers get their own errors."""
         _log.debug("the client of the journal says", error=repr(error), journal=self._name)
 
     async def _made(self, streams: JetStreamContext) -> StreamInfo:
-        """The stream, as it was made by whoever was first."""
+        """The stream, which is created if there is none."""
         try:
             return await streams.stream_info(self._stream)
         except nats.js.errors.NotFoundError:
@@ -212,7 +214,7 @@ class JetStreamJournal:
 
 
 def _id_of(info: StreamInfo) -> str:
-    """A stream that was made anew is another one: it begins again at 1."""
+    """The id of a stream; a stream that was created again is another one and begins at 1."""
     made = f"{info.config.name} {info.created}"
     return JOURNAL + hashlib.sha256(made.encode()).hexdigest()[:_DIGITS]
 

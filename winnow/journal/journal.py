@@ -1,7 +1,7 @@
-"""The one interface of a durable log of writes to one shard, which all its replicas follow.
+"""The interface of a durable log of writes to one shard, which all its replicas follow.
 
-Knows neither what an entry says nor who applies it. Implementations: `winnow.journal.jetstream`
-(a stream of NATS JetStream), and a fake in the tests.
+Knows neither the content of an entry nor who applies it. Implementations:
+`winnow.journal.jetstream` (a stream of NATS JetStream), and a fake in the tests.
 """
 
 from collections.abc import AsyncGenerator
@@ -11,17 +11,17 @@ from typing import Protocol
 from winnow.deadline import Deadline
 
 JOURNAL = "journal-"
-"""What ids of journals begin with, and those of no other logs."""
+"""The prefix of ids of journals, which no other log has."""
 
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """What was published at once."""
+    """An entry of a journal: what was published at once."""
 
     place: int
     """Counted from 1, without gaps."""
     key: str
-    """Given by whoever published it; empty if none was."""
+    """The key that its writer gave it; empty without one."""
     content: bytes
     expired: bool = False
     """Whether the journal stored it after its writer had given it up: no replica applies it. See
@@ -31,7 +31,7 @@ class JournalEntry:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """Entries in their order, and how many come after them by now."""
+    """Entries in their order, and the number of entries that follow by now."""
 
     entries: tuple[JournalEntry, ...]
     behind: int

@@ -19,17 +19,17 @@ from winnow.errors import UnavailableError
 from winnow.journal.journal import JournalEntry
 
 _AT_ONCE = 256
-"""Messages that are asked for at a time; a message has some kilobytes, at most a megabyte."""
+"""Messages of a request; a message has some kilobytes, at most a megabyte."""
 _BYTES = 8 * 1024 * 1024
-"""Of messages that are asked for at a time."""
+"""Most bytes of the messages of a request."""
 _HEARTBEAT = 1.0
-"""Seconds between signs of life of a server that has nothing new."""
+"""Seconds between heartbeats of a server that has nothing new."""
 _SILENCE = 3.0
-"""Seconds after which a server is taken for dead."""
+"""Seconds without a heartbeat after which a server counts as dead."""
 _EXPIRES = 30.0
-"""Seconds after which the server forgets what it was asked for."""
+"""Seconds after which the server drops a request."""
 _FORGOTTEN = 60.0
-"""Seconds after which the server forgets a consumer that nobody asks for messages."""
+"""Seconds after which the server drops an unused consumer."""
 _NANOSECONDS = 1_000_000_000
 _ALIVE = "100"
 _NOTHING_MORE = ("404", "408", "409")
@@ -84,7 +84,7 @@ def _request() -> bytes:
 
 
 async def _arrived(subscription: Subscription) -> list[Msg]:
-    """What has come, and what comes next if that is nothing."""
+    """The messages that have arrived; waits for the next one if there are none."""
     found: list[Msg] = []
     while not found or subscription.pending_msgs:
         try:
@@ -97,21 +97,22 @@ async def _arrived(subscription: Subscription) -> list[Msg]:
 
 
 def _status(message: Msg) -> str:
-    """What the server says instead of a message; empty for a message."""
+    """The status that the server sends instead of a message; empty for a message."""
     return (message.headers or {}).get("Status", "") if not message.data else ""
 
 
 def _is_over(said: Iterable[str]) -> bool:
-    """Whether nothing more comes for what was asked; raises UnavailableError if nobody hears it."""
+    """Whether the request is over. Raises UnavailableError if the server did not take it."""
     statuses = {status for status in said if status not in ("", _ALIVE)}
     if statuses - set(_NOTHING_MORE):
-        raise UnavailableError(f"the server answers {', '.join(statuses)}: it is starting anew")
+        raise UnavailableError(f"the server answers {', '.join(statuses)}: it is restarting")
     return bool(statuses)
 
 
 def following(after: int, arrived: Iterable[JournalEntry]) -> tuple[JournalEntry, ...]:
-    """The entries after a place: what was delivered before is left out. Raises UnavailableError if
-    one is missing in between; it was lost on its way.
+    """The entries after a place; those that were delivered before are left out.
+
+    Raises UnavailableError if one in between was lost.
     """
     found: list[JournalEntry] = []
     for entry in arrived:

@@ -54,7 +54,7 @@ class ModelSettings(Settings):
 
     @property
     def inference(self) -> InferenceOptions:
-        """How models are run."""
+        """The options of runs of models."""
         return InferenceOptions(self.runtime, self.intra_op_threads, self.pad_to)
 
 
@@ -92,9 +92,7 @@ class ProcessSettings(SecuritySettings):
 
     @property
     def share_to_trace(self) -> float:
-        """Share of calls that are traced though their callers trace nothing; only fronts have
-        some.
-        """
+        """Share of calls to trace whose callers trace nothing; only front nodes have some."""
         return 0.0
 
 
@@ -105,8 +103,9 @@ class ServiceSettings(ProcessSettings, ModelSettings):
 def cores(root: Path = Path("/")) -> int:
     """Cores that this process may use: at most those that it may run on.
 
-    A CPU quota counts as the whole cores in it: with more threads than that all of them, and those
-    that answer calls, would wait for the rest of each tenth of a second. `root`: as `cpu_quota`.
+    A CPU quota counts as the whole cores in it. With more threads than that, all threads, those
+    that answer calls included, would wait for the rest of each tenth of a second. `root`: as
+    `cpu_quota`.
     """
     present = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     quota = cpu_quota(root)

@@ -17,14 +17,14 @@ NAME_VARIABLE = "WINNOW_PROCESS_NAME"
 
 _PREFIX = "WINNOW_"
 _OF_TOOLS = {"TLS", "CA", "CERT", "KEY", "TOKEN_FILE", "TOKEN"}
-"""What tools that ask may find in variables, see `winnow.cli.access`."""
+"""Variables of commands that call a front node; see `winnow.cli.access`."""
 _OTHERS = {CONFIG_VARIABLE, NAME_VARIABLE, *(_PREFIX + name for name in _OF_TOOLS)}
 _SERVICE_LINK = re.compile(
     r"\w+_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
 )
 _LEAST_LIKENESS = 0.5
 _RENAMED = {"cache_entries": "cache_mb"}
-"""What settings are called now."""
+"""New names of renamed settings."""
 
 
 def variable(table: str, field: str) -> str:
@@ -33,9 +33,9 @@ def variable(table: str, field: str) -> str:
 
 
 def wrong_variables(table: str, fields: Iterable[str], environment: Mapping[str, str]) -> list[str]:
-    """A line for each variable that was meant for Winnow and is none.
+    """A line for each variable that was meant for Winnow and is not known.
 
-    Those of other tables are left to the processes that read them.
+    Variables of other tables are left to the processes that read them.
     """
     known = {variable(table, field): field for field in fields}
     lines = []
@@ -76,7 +76,7 @@ def wrong_key(key: str, table: str, fields: Iterable[str]) -> str:
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    """The known name that this one has become, or is most like; empty if none is like it."""
+    """The known name that replaced `name`, or is most like it; empty if none is like it."""
     known = set(known)
     if _RENAMED.get(name) in known:
         return _RENAMED[name]
@@ -96,13 +96,13 @@ def _is_service_link(name: str, value: str) -> bool:
 def explained(
     table: str, fields: Iterable[str], error: ValidationError, files: Mapping[str, Path]
 ) -> str:
-    """Every fault with its flag, its variable and the value that it has.
+    """Every fault of settings with its flag, its variable and the value.
 
     Args:
-        table: the settings' table.
-        fields: their names.
-        error: what is wrong.
-        files: the file that a value is from, by its name, for those that are from one.
+        table: the table of the settings.
+        fields: the names of the settings.
+        error: the faults that pydantic found.
+        files: the file of each value that is from a file, by the name of the setting.
 
     """
     return "; ".join(

@@ -27,7 +27,7 @@ from winnow.settings.names import (
 
 
 class SettingsError(WinnowError):
-    """A setting has a value it cannot have, or a name nobody knows."""
+    """A setting has a value it cannot have, or an unknown name."""
 
 
 class Settings(BaseModel):
@@ -70,8 +70,10 @@ class Settings(BaseModel):
         config: Path | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> Self:
-        """Settles every field. Raises SettingsError if a value is wrong or missing, a name is
-        unknown, or the file cannot be read.
+        """Settles every field.
+
+        Raises SettingsError if a value is wrong or missing, a name is unknown, or the file cannot
+        be read.
         """
         environment = os.environ if environment is None else environment
         if wrong := wrong_variables(cls.table, cls.model_fields, environment):
@@ -97,13 +99,10 @@ class Settings(BaseModel):
 def given(
     table: str, field: str, file: Path | None, environment: Mapping[str, str] | None = None
 ) -> Any:
-    """What a process of another kind would find for a setting, unless a flag says otherwise.
+    """A setting of a process of another kind, unless a flag says otherwise.
 
-    Returns:
-        Its variable, else what stands in the file, as it stands there; None if it is in neither.
-
-    Raises SettingsError if the file cannot be read.
-
+    Returns the variable, else the value in the file, unconverted; None if it is in neither. Raises
+    SettingsError if the file cannot be read.
     """
     environment = os.environ if environment is None else environment
     if file is None and environment.get(CONFIG_VARIABLE):

@@ -16,7 +16,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 BUNDLE_HELP = "Directory of the models."
 _URL = re.compile(r"[\w+.-]+:/")
-"""A flag was read as a path already, which has one slash where a URL has two."""
+"""A URL; as a path, which a flag may already be, it has one slash instead of two."""
 
 
 def _local(value: object) -> object:
@@ -37,7 +37,7 @@ BundlePlace = Annotated[Path, BeforeValidator(_local)]
 
 
 def bundle_place(text: str) -> Path:
-    """The same for an option of a command."""
+    """The directory of a bundle, as an option of a command."""
     try:
         return Path(str(_local(text)))
     except ValueError as error:
@@ -56,7 +56,7 @@ OptionalListenAddress = Annotated[str, AfterValidator(lambda value: value and _c
 
 
 def place_url(text: str) -> str:
-    """A directory or URL; an empty one would be the directory that a command runs in."""
+    """A directory or URL. An empty text, which would mean the working directory, is an error."""
     if not text.strip():
         raise typer.BadParameter("expected a directory or a URL, not an empty text")
     return text

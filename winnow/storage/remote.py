@@ -126,7 +126,7 @@ class RemotePlace:
             yield
         except WinnowError:
             raise
-        except Exception as error:  # each file system has errors of its own
+        except Exception as error:  # each file system has its own errors
             reason = shortened(str(error)) or repr(error)
             raise unusable(self._url, self._purpose, reason) from error
 

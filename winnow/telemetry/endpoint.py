@@ -30,7 +30,10 @@ _OPEN = "application/openmetrics-text"
 
 
 def exposition(registry: CollectorRegistry, accept: str = "") -> tuple[str, bytes]:
-    """The type of the page, and the page. `accept`: the header of that name, if there was one."""
+    """The content type and the text of the page; `accept` is the header of that name.
+
+    Only OpenMetrics has exemplars, which lead from a histogram to traces; Prometheus asks for it.
+    """
     if _OPEN in accept:
         page: bytes = openmetrics.generate_latest(registry)  # type: ignore[no-untyped-call]
         return openmetrics.CONTENT_TYPE_LATEST, page
@@ -38,7 +41,7 @@ def exposition(registry: CollectorRegistry, accept: str = "") -> tuple[str, byte
 
 
 _SECONDS = 5.0
-"""That a request and its reply may take."""
+"""Seconds that a request and its reply may take."""
 _MOST = 128
 """Connections at once."""
 _LONGEST = 16 * 1024
@@ -47,7 +50,7 @@ _ACCEPT = re.compile(rb"\r\naccept:([^\r]*)", re.IGNORECASE)
 
 
 class MetricsEndpoint:
-    """Serves the metrics of a registry, whatever path is asked for."""
+    """Serves the metrics of a registry at every path."""
 
     def __init__(
         self, registry: CollectorRegistry, most: int = _MOST, seconds: float = _SECONDS
@@ -80,7 +83,9 @@ class MetricsEndpoint:
             oldest = next(iter(self._open))
             del self._open[oldest]
             oldest.transport.abort()
-        writer.transport.set_write_buffer_limits(0)  # or who does not read would go unnoticed
+        writer.transport.set_write_buffer_limits(
+            0
+        )  # or a client that does not read would go unnoticed
         try:
             with contextlib.suppress(
                 TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError
@@ -91,7 +96,7 @@ class MetricsEndpoint:
                     await writer.drain()
         finally:
             self._open.pop(writer, None)
-            # closed, it would wait for whoever does not read to take the rest of the page
+            # a close would wait until a client that does not read takes the rest of the page
             writer.transport.abort()
 
     def _page(self, request: bytes) -> bytes:
@@ -107,7 +112,7 @@ class MetricsEndpoint:
 
 
 def describe_process(registry: CollectorRegistry) -> None:
-    """Adds `process_*`, `python_*` and `winnow_build_info`; to one registry of a process, once."""
+    """Adds `process_*`, `python_*` and `winnow_build_info`; once, to one registry of a process."""
     # a series beside every other, which nobody asks for
     disable_created_metrics()  # type: ignore[no-untyped-call]
     ProcessCollector(registry=registry)

@@ -35,8 +35,10 @@ def bounded(render: Processor) -> Processor:
 
 
 def escaped(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
-    """Shows control characters as Python writes them, as JSON does anyway: a terminal would obey
-    them, and a reader would take one line for two. The lines of a stack stay apart.
+    """Escapes control characters as Python does; JSON does so by itself.
+
+    A terminal would obey them, and a reader would take one line for two. The lines of a stack stay
+    separate.
     """
     texts = {key: value for key, value in event.items() if isinstance(value, str)}
     return {
@@ -53,7 +55,7 @@ def _escaped(text: str) -> str:
 
 
 def _shortened(value: object, longest: int) -> object:
-    """A stack's end says most, so the middle is left out."""
+    """Cuts the middle out, since the end of a stack says most."""
     if value is None or isinstance(value, bool | int | float):
         return value
     text = value if isinstance(value, str) else repr(value)
@@ -67,7 +69,7 @@ _WIDTH = 8
 
 
 def prefix() -> str:
-    """What this process puts before every line of text; empty for a process that is on its own."""
+    """The prefix of every line of this process; empty for a process that has no name."""
     name = os.environ.get(NAME_VARIABLE, "")
     return name and f"{name:<{_WIDTH}}"
 
@@ -85,5 +87,5 @@ def naming(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
 
 
 def prefixed(render: Processor) -> Callable[[WrappedLogger, str, EventDict], str]:
-    """Renders a log line for people with the prefix before each of its lines."""
+    """Renders a log line for people, with the prefix before each of its lines."""
     return lambda logger, name, event: before_every_line(str(render(logger, name, event)))

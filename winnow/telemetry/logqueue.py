@@ -1,7 +1,7 @@
-"""Lines on their way to a log that may be slow, full or gone.
+"""A queue of lines for a log that may be slow, full or gone.
 
-Who logs only puts a line into a bounded queue, which neither waits nor fails; one thread writes.
-Knows nothing of what the lines say.
+Logging only puts a line into the bounded queue, which neither waits nor fails; one thread writes.
+Knows nothing of the content of lines.
 """
 
 import queue
@@ -16,7 +16,7 @@ _WAKE, _END = b"", None
 
 
 class LogQueue:
-    """Writes lines in a thread of its own; counts those that it cannot."""
+    """Writes lines in one thread; counts the lines that cannot be written."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class LogQueue:
         """
         self._write, self._most, self._tick = write, most, tick
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        # one thread may come twice: garbage that is collected meanwhile logs, too
+        # a thread may enter twice: garbage collection in between may log, too
         self._dropped, self._counting = 0, threading.RLock()
         self._closed = False
         # a daemon: the process ends also while a write hangs
@@ -65,7 +65,7 @@ class LogQueue:
         self._lines.put(_WAKE)
 
     def close(self, patience: float) -> None:
-        """Writes what waits, for so many seconds at most; later lines are dropped."""
+        """Writes the waiting lines, for `patience` seconds at most; later lines are dropped."""
         self._closed = True
         self._lines.put(_END)
         self._thread.join(patience)
@@ -82,7 +82,7 @@ class LogQueue:
                     self.lost(len(batch))
 
     def _next(self) -> list[bytes | None]:
-        """What waits, or comes next; empty if `tick` is due first."""
+        """The waiting lines, or the next one; empty if `tick` is due first."""
         lines: list[bytes | None] = []
         try:
             lines.append(self._lines.get(timeout=self._tick()))
@@ -94,8 +94,10 @@ class LogQueue:
 
 
 def _batches(lines: list[bytes | None]) -> Iterator[list[bytes]]:
-    """Lines that can be written at once. One by one would take a turn of the interpreter each,
-    which a busy event loop gives two hundred times a second.
+    """Lines that can be written at once.
+
+    Writing one by one would take a turn of the interpreter each, which a busy event loop gives only
+    two hundred times a second.
     """
     batch: list[bytes] = []
     for line in filter(None, lines):

@@ -38,7 +38,7 @@ class Logs:
 
     def __init__(self) -> None:
         self._sampler = Sampler(time.monotonic)
-        # one thread may come twice: garbage that is collected meanwhile logs, too
+        # a thread may enter twice: garbage collection in between may log, too
         self._sampling = threading.RLock()
         self._awake = False
         self._queue = LogQueue(stderr.writer(), _MOST_WAITING, self._summarise)
@@ -54,7 +54,7 @@ class Logs:
         self._queue.lost(1)
 
     def sample(self, _logger: WrappedLogger, level: str, event: EventDict) -> EventDict:
-        """Drops a line of which there are too many just now, unless it tells of success."""
+        """Drops a line if there are too many of its kind just now, unless it reports success."""
         if event.get("status") == "OK" or event.get("event") == _SUMMARY:
             return event
         most = _MOST_WITH_STACK if event.get("exc_info") else _MOST_A_SECOND
@@ -67,12 +67,12 @@ class Logs:
         raise structlog.DropEvent
 
     def close(self) -> None:
-        """Writes what waits, if that can be written soon."""
+        """Writes the waiting lines, if that is soon possible."""
         self._tell(unfinished=True)
         self._queue.close(_PATIENCE)
 
     def _summarise(self) -> float | None:
-        """Logs how many lines were left out; the seconds until there is more to say."""
+        """Logs how many lines were dropped; returns the seconds until there is more to report."""
         self._tell(unfinished=False)
         with self._sampling:
             due = self._sampler.due()
@@ -89,9 +89,9 @@ class Logs:
 
 @contextlib.contextmanager
 def logging_to_stderr(level: str, as_json: bool = True) -> Iterator[Logs]:
-    """Sets up logs for a process: structlog, Python's own, warnings and what is printed there.
+    """Sets up the logs of a process: structlog, Python's `logging`, warnings and standard error.
 
-    `as_json` off is for people at a terminal.
+    Turn `as_json` off for people at a terminal.
     """
     colours = _colours()
     logs = Logs()
@@ -106,7 +106,7 @@ def logging_to_stderr(level: str, as_json: bool = True) -> Iterator[Logs]:
     structlog.configure(
         processors=[_never_failing(processors, logs)],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
-        logger_factory=lambda *_: _Handing(logs),
+        logger_factory=lambda *_: _LineLogger(logs),
     )
     if sys.stderr is not None:
         stderr.free_native_code()
@@ -118,15 +118,15 @@ def logging_to_stderr(level: str, as_json: bool = True) -> Iterator[Logs]:
             logs.close()
 
 
-class _Handing:
-    """Hands rendered lines over, whatever their level."""
+class _LineLogger:
+    """A logger that passes rendered lines of all levels on."""
 
     def __init__(self, logs: Logs) -> None:
         self.debug = self.info = self.warning = self.error = self.critical = logs.put
 
 
 def _never_failing(processors: Sequence[Processor], logs: Logs) -> Processor:
-    """One processor for `processors`; an event that one of them fails at is counted, not raised.
+    """Combines `processors`; an event on which one fails is counted, and the error not raised.
 
     A value that cannot be shown must not change an answer.
     """
@@ -146,7 +146,7 @@ def _never_failing(processors: Sequence[Processor], logs: Logs) -> Processor:
 
 
 def _kind(level: str, event: EventDict) -> Kind:
-    """Level, event, method and status: all of them ours, so there are few."""
+    """Level, event, method and status. All are defined in the code, so there are few kinds."""
     said = event.get("logger") or event.get("event")
     return level, str(said), str(event.get("method", "")), str(event.get("status", ""))
 

@@ -1,7 +1,7 @@
-"""Standard error, as something to write to that is not Python's own file object.
+"""Standard error without Python's own file object.
 
-That object has a lock: a thread that hangs in a write would hold it, and so hold up whoever prints,
-and the end of the interpreter, too.
+That object has a lock. A thread that hangs in a write would hold it, and delay every other print
+and the end of the interpreter.
 """
 
 import io
@@ -18,9 +18,9 @@ _STANDARD_ERROR = 2
 
 
 def writer() -> Callable[[bytes], None]:
-    """Writes to what is standard error now, all of it; raises OSError or ValueError if it cannot.
+    """A function that writes all of its data to standard error.
 
-    Blocks where standard error does.
+    It blocks where standard error does, and raises OSError or ValueError if it cannot write.
     """
     stream = sys.stderr
     if stream is None:  # the process was started without one

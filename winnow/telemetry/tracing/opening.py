@@ -1,4 +1,4 @@
-"""From settings to a tracer: nothing is imported, and nothing paid, where nobody traces."""
+"""Creates a tracer from settings; nothing is imported, and no time spent, without tracing."""
 
 import contextlib
 import os

@@ -1,7 +1,7 @@
-"""Pieces of work as spans of OpenTelemetry, sent to a collector by OTLP over gRPC.
+"""Spans of OpenTelemetry, sent to a collector by OTLP over gRPC.
 
-The one file that needs OpenTelemetry, and of that only the messages: its SDK takes many times as
-long to record a span and to make a message of it (decision 16).
+The only file that needs OpenTelemetry, and only its messages: its SDK takes many times as long to
+record a span and to convert it (decision 16).
 """
 
 import threading
@@ -20,14 +20,14 @@ from winnow.telemetry.tracing.standard import Standard
 
 _log = structlog.get_logger("winnow.traces")
 _SECONDS = 5.0
-"""That a collector is waited for, also until it can be reached."""
+"""Seconds to wait for a collector, the connection included."""
 _OPTIONS = (
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1_000),
 )
 _INTEGERS = 2**63
-"""Greater ones do not fit; a caller may name a write by any number of 64 bits."""
+"""Limit of integers; a caller may use any number of 64 bits as a version."""
 _KINDS = {
     SpanKind.INTERNAL: trace_pb2.Span.SPAN_KIND_INTERNAL,
     SpanKind.SERVER: trace_pb2.Span.SPAN_KIND_SERVER,
@@ -55,7 +55,7 @@ class OtlpExporter:
         self._failing, self._closed = False, threading.Event()
 
     def export(self, spans: Sequence[RecordedSpan]) -> bool:
-        """Whether the collector took them within some seconds."""
+        """Whether the collector took the spans within some seconds."""
         scope = trace_pb2.ScopeSpans(scope=_SCOPE, spans=map(message, spans))
         part = trace_pb2.ResourceSpans(resource=self._resource, scope_spans=[scope])
         request = trace_service_pb2.ExportTraceServiceRequest(resource_spans=[part])
@@ -76,12 +76,12 @@ class OtlpExporter:
         return True
 
     def close(self) -> None:
-        """Ends an export that goes on; later ones fail at once."""
+        """Ends a running export; later ones fail at once."""
         self._closed.set()
         self._channel.close()
 
     def _failed(self, error: grpc.RpcError) -> None:
-        """Says so once, until it works again."""
+        """Logs the first failure until an export succeeds."""
         if self._closed.is_set() or self._failing:
             return
         self._failing = True
@@ -91,7 +91,7 @@ class OtlpExporter:
 
 
 def message(span: RecordedSpan) -> trace_pb2.Span:
-    """The same as OpenTelemetry has it."""
+    """The span as a message of OpenTelemetry."""
     made = trace_pb2.Span(
         trace_id=span.trace.id.to_bytes(16, "big"),
         trace_state=span.trace.state,

@@ -16,55 +16,53 @@ from winnow.telemetry.tracing.recorded import RecordedSpan
 
 _log = structlog.get_logger("winnow.traces")
 _MOST = 8_192
-"""That may wait: some 4 MB."""
+"""Most waiting spans: some 4 MB."""
 _AT_ONCE = 100
-"""Making messages of these holds up other threads for about half a millisecond."""
+"""Spans sent together; converting them delays other threads by about half a millisecond."""
 _PAUSE = 0.2
-"""Seconds that a piece of work waits for others: woken for each, the thread would take turns of the
-interpreter from calls.
-"""
+"""Seconds that a span waits for others, so that the thread does not run for each one."""
 _LAST = 0.5
 """Seconds that a thread gets to end once its exporter is closed."""
 
 
 class Exporter(Protocol):
-    """Sends pieces of work to a collector; `winnow.telemetry.tracing.otlp` does."""
+    """Sends spans to a collector, as `winnow.telemetry.tracing.otlp` does."""
 
     def export(self, spans: Sequence[RecordedSpan]) -> bool:
-        """Whether they were taken; may block for some seconds."""
+        """Whether the collector took the spans; may block for some seconds."""
 
     def close(self) -> None:
-        """Ends an export that goes on; later ones fail at once."""
+        """Ends a running export; later ones fail at once."""
 
 
 class SpanQueue:
-    """Sends pieces of work in a thread of its own; counts those that it cannot."""
+    """Sends spans in one thread; counts the spans that cannot be sent."""
 
     def __init__(
         self, exporter: Exporter, most: int = _MOST, at_once: int = _AT_ONCE, pause: float = _PAUSE
     ) -> None:
-        """Begins to send; `most` may wait, `at_once` are sent together."""
+        """Begins to send; `most` spans may wait, `at_once` are sent together."""
         self._exporter, self._most, self._at_once = exporter, most, at_once
         self._pause = pause
         self._spans: queue.SimpleQueue[RecordedSpan | None] = queue.SimpleQueue()
-        # one thread may come twice: garbage that is collected meanwhile may end a span, too
+        # a thread may enter twice: garbage collection in between may end a span, too
         self._counting = threading.RLock()
         self.sent = self.dropped = 0
-        """Pieces of work that were taken, and that were not."""
+        """Spans that the collector took, and those that it did not."""
         self._closed = False
         # a daemon: the process ends also while an export hangs
         self._thread = threading.Thread(target=self._run, name="traces", daemon=True)
         self._thread.start()
 
     def put(self, span: RecordedSpan) -> None:
-        """Hands one over; drops it if too many wait. Does not block, does not raise."""
+        """Adds a span; drops it if too many wait. Neither blocks nor raises."""
         if self._closed or self._spans.qsize() >= self._most:
             self._count(dropped=1)
         else:
             self._spans.put(span)
 
     def close(self, patience: float) -> None:
-        """Sends what waits, for so many seconds at most; later ones are dropped."""
+        """Sends the waiting spans, for `patience` seconds at most; later ones are dropped."""
         self._closed = True
         self._spans.put(None)
         self._thread.join(patience)

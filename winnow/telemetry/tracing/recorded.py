@@ -1,7 +1,7 @@
-"""Pieces of work that are recorded, and the trace that they belong to.
+"""Recorded spans and their trace.
 
-Knows a clock and ids; does not know where they go. What is only needed to send them is left to the
-thread that does.
+Knows a clock and ids; does not know where spans are sent. Conversions for sending are left to the
+sending thread.
 """
 
 import asyncio
@@ -16,17 +16,17 @@ from winnow.telemetry.tracing import traceparent
 from winnow.telemetry.tracing.span import CURRENT, NO_ATTRIBUTES, Attributes, Span, SpanKind, Value
 
 _GIVEN_UP = (asyncio.CancelledError, StoppedError, GeneratorExit)
-"""What ends work that nobody waits for any more; a call that lost to its hedge did not fail."""
+"""Errors that end abandoned work; a call that lost to its hedge did not fail."""
 GIVEN_UP = "winnow.given_up"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """What all pieces of work that this process does for one caller have in common."""
+    """What all spans of this process for one caller have in common."""
 
     id: int
     state: str
-    """Of other systems that trace (W3C `tracestate`): handed on as it came."""
+    """State of other tracing systems (W3C `tracestate`), passed on unchanged."""
     epoch: int
     """Nanoseconds of the calendar at the zero of `time.perf_counter_ns`: by one clock, parts never
     begin before the whole, also where the calendar is set meanwhile.
@@ -34,7 +34,7 @@ class Trace:
     new_id: Callable[[], int]
     """A number of 64 bits that is not 0."""
     record: Callable[["RecordedSpan"], None]
-    """Is given each piece of work when it has ended, in whichever thread it did."""
+    """Called with each span when it has ended, in the thread where it ended."""
 
     def now(self) -> int:
         """Nanoseconds of the calendar."""
@@ -42,7 +42,7 @@ class Trace:
 
 
 class RecordedSpan(Span):
-    """A piece of work with a beginning, an end, and what is said of it."""
+    """A span with a beginning, an end and attributes."""
 
     __slots__ = (
         "_token",
@@ -60,14 +60,14 @@ class RecordedSpan(Span):
     def __init__(
         self, *, trace: Trace, parent: int, name: str, attributes: Attributes, kind: SpanKind
     ) -> None:
-        """Begins when it is entered. `parent`: the id of what it is a part of; 0 for nothing."""
+        """Begins when it is entered. `parent` is the id of the parent span; 0 for none."""
         self.trace, self.parent, self.name, self.kind = trace, parent, name, kind
         self.id = trace.new_id()
         self.attributes: dict[str, Value] = dict(attributes)
         self.began = self.ended = 0
         """Nanoseconds of the calendar; 0 where it has not ended."""
         self.fault: str | None = None
-        """Why it failed; empty where it did not, None where nobody has said."""
+        """Why it failed; empty if it did not, None if that is not known."""
         self._token: Token[Span] | None = None
 
     @property
@@ -113,7 +113,7 @@ class RecordedSpan(Span):
         self.trace.record(self)
 
     def _raised(self, kind: type[BaseException]) -> None:
-        """The kind of an error says enough: its text may quote what somebody asked."""
+        """The type of an error is enough: its text may quote a question."""
         if issubclass(kind, _GIVEN_UP):
             self.set(GIVEN_UP, True)
         elif self.fault is None:

@@ -1,7 +1,7 @@
-"""Pieces of work, each a part of the one that it is done for.
+"""Spans: pieces of work, each a part of another one.
 
-The current piece travels with the task, as the request id does, so `span("encode")` needs nobody to
-hand it anything. Where nothing is traced the current one is a `Span`, which records nothing: that
+The current span travels with the task, as the request id does, so `span("encode")` needs no
+arguments for it. Where nothing is traced, the current span is a `Span`, which records nothing and
 costs a look-up and a call. Knows neither who records spans nor where they are sent.
 """
 
@@ -27,7 +27,7 @@ class SpanKind(Enum):
 
 
 class Span:
-    """A piece of work that nobody records; a context manager that lasts as long as the work."""
+    """A span that is not recorded; a context manager that lasts as long as the work."""
 
     __slots__ = ()
 
@@ -38,12 +38,12 @@ class Span:
 
     @property
     def exemplar(self) -> dict[str, str] | None:
-        """What leads from a figure in a histogram to its trace; None where there is no trace."""
+        """The labels that lead from a histogram to the trace; None without a trace."""
         return None
 
     @property
     def outgoing(self) -> tuple[tuple[str, str], ...]:
-        """Metadata, or headers, by which another process knows that it works for this."""
+        """Metadata, or headers, that tell another process that it works for this span."""
         return ()
 
     def child(
@@ -53,13 +53,13 @@ class Span:
         return self
 
     def set(self, key: str, value: Value) -> None:
-        """Says something of the work. Never what somebody asked, nor what stands in a passage."""
+        """Sets an attribute. Never the text of a question or of a passage."""
 
     def failed(self, why: str) -> None:
-        """Says how it ended, whatever is raised: with a fault, or without one if `why` is empty."""
+        """Sets how the work ended, despite any error: the fault, or success if `why` is empty."""
 
     def __bool__(self) -> bool:
-        """Whether it is recorded."""
+        """Whether the span is recorded."""
         return False
 
     def __enter__(self) -> Self:
@@ -74,12 +74,12 @@ CURRENT: ContextVar[Span] = ContextVar("winnow_span", default=NOTHING)
 
 
 def current() -> Span:
-    """The piece of work that this task does."""
+    """The span of the present task."""
     return CURRENT.get()
 
 
 def span(
     name: str, attributes: Attributes = NO_ATTRIBUTES, kind: SpanKind = SpanKind.INTERNAL
 ) -> Span:
-    """A part of the work that this task does."""
+    """A part of the work of the present task."""
     return CURRENT.get().child(name, attributes, kind)

@@ -1,4 +1,4 @@
-"""The variables by which OpenTelemetry is set up everywhere, as far as they hold here.
+"""The variables by which OpenTelemetry is configured, as far as they apply here.
 
 https://opentelemetry.io/docs/specs/otel/protocol/exporter/. Secrets come by them, and by no flag.
 """
@@ -19,17 +19,17 @@ _EXPORTER, _TRACES = "OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standard:
-    """What the variables say."""
+    """The values of the variables."""
 
     resource: Mapping[str, str]
-    """What a process says of itself."""
+    """Attributes of the process."""
     headers: tuple[tuple[str, str], ...]
-    """Sent to the collector, such as a token."""
+    """Headers for the collector, such as a token."""
     authority: bytes | None
-    """Certificates of the authorities that may vouch for the collector; None for the machine's."""
+    """Certificates of the collector's authorities; None for those of the machine."""
     certificate: bytes | None
     key: bytes | None
-    """Our own, if the collector wants one."""
+    """The client's key, if the collector asks for a certificate."""
 
 
 def standard(environment: Mapping[str, str]) -> Standard:
@@ -49,9 +49,7 @@ def standard(environment: Mapping[str, str]) -> Standard:
 
 
 def pairs(text: str) -> dict[str, str]:
-    """Of `key=value,key=value`, where values may be written as in URLs; what is no pair is left
-    out.
-    """
+    """The pairs of `key=value,key=value`, with values as in URLs; other parts are ignored."""
     split = (each.partition("=") for each in text.split(","))
     return {key.strip(): unquote(value.strip()) for key, _, value in split if key.strip() and value}
 

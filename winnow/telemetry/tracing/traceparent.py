@@ -1,4 +1,4 @@
-"""Which trace a caller's work belongs to, and how another process is told. Pure.
+"""The trace of a caller, and the headers that tell another process about it. Pure.
 
 The headers of https://www.w3.org/TR/trace-context/, in gRPC metadata and HTTP alike.
 """
@@ -15,22 +15,22 @@ _FIRST, _NEVER = "00", "ff"
 _FORM = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _SAMPLED = 1
 _PRINTABLE = re.compile(r"[ -~]{1,512}")
-"""What is handed on of the state of others: as much as a caller may rely on."""
+"""The state that is passed on: as long as a caller may rely on."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceCaller:
-    """What a caller traces."""
+    """The trace of a caller."""
 
     trace_id: int
     span_id: int
     sampled: bool
-    """Whether it records its part, and wants ours."""
+    """Whether the caller records its part, so that ours is recorded, too."""
     state: str = ""
 
 
 def read(sent: Sent) -> TraceCaller | None:
-    """The caller's trace; None if it sent none, or none that is valid."""
+    """The trace of the caller; None if it sent no valid one."""
     pairs = list(sent or ())
     named = list(_values(pairs, KEY))
     found = _FORM.fullmatch(named[0]) if len(named) == 1 else None
@@ -44,7 +44,7 @@ def read(sent: Sent) -> TraceCaller | None:
 
 
 def written(trace_id: int, span_id: int, state: str = "") -> tuple[tuple[str, str], ...]:
-    """The headers that say: this belongs to that trace, and is recorded."""
+    """The headers for work that belongs to a trace and is recorded."""
     named = (KEY, f"{_FIRST}-{trace_id:032x}-{span_id:016x}-{_SAMPLED:02x}")
     return (named, (STATE, state)) if state else (named,)
 

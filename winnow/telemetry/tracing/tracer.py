@@ -1,4 +1,4 @@
-"""Which calls are traced: those of a trace that the caller records, and a share of the others."""
+"""Which calls are traced: calls of a trace that the caller records, and a share of the others."""
 
 import random
 import time
@@ -9,8 +9,8 @@ from winnow.telemetry.tracing.recorded import RecordedSpan, Trace
 from winnow.telemetry.tracing.span import NOTHING, Span, SpanKind
 from winnow.telemetry.tracing.traceparent import Sent
 
-_LOOKS = ("Get", "List")
-"""Methods that only look at something: nodes are asked twice a second which shard they have."""
+_POLLING = ("Get", "List")
+"""Prefixes of methods that are not traced: nodes are polled by them twice a second."""
 
 
 class Tracer:
@@ -21,12 +21,9 @@ class Tracer:
         return False
 
     def begin(self, name: str, sent: Sent) -> Span:
-        """The work for a call: part of its caller's trace, or the first of a new one.
+        """The span of a call: part of the caller's trace, or the first of another trace.
 
-        Args:
-            name: of what is called.
-            sent: gRPC metadata, or the headers of an ASGI request (`scope["headers"]`).
-
+        `name` is that of the method; `sent` is gRPC metadata, or the headers of an ASGI request.
         """
         return NOTHING
 
@@ -40,13 +37,13 @@ class SamplingTracer(Tracer):
     def __init__(
         self, record: Callable[[RecordedSpan], None], share: float, chance: random.Random
     ) -> None:
-        """`record` is given every piece of work that has ended, in whichever thread it did, and
-        must not block. `share`: of calls without a trace, 0 to 1.
+        """`record` is called with every ended span, in its thread, and must not block. `share` is
+        that of calls without a trace, 0 to 1.
         """
         self._record, self._share, self._chance = record, share, chance
 
     def traces(self, method: str) -> bool:
-        return not method.startswith(_LOOKS)
+        return not method.startswith(_POLLING)
 
     def begin(self, name: str, sent: Sent) -> Span:
         caller = traceparent.read(sent)
