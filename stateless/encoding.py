@@ -10,7 +10,7 @@ from winnow.bundle import Bundle
 from winnow.domain.answered import Timings
 from winnow.domain.question import EncodedQuestion
 from winnow.errors import InvalidRequestError, Violation
-from winnow.stateless.heads.text import EncodedText
+from winnow.stateless.heads.encoder_groups import EncodedText
 from winnow.telemetry.tracing.span import span
 from winnow.text.encoder import TextEncoder
 from winnow.text.tokenizer import Tokenizer, Tokens

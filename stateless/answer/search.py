@@ -14,7 +14,7 @@ from winnow.stateless.answer.choose import Ranked, best_overall, by_shard
 from winnow.stateless.answer.findings import Findings, Searched
 from winnow.stateless.answer.speculative_reads import SpeculativeReads
 from winnow.stateless.answer.stale_hits import StaleHitRetry
-from winnow.stateless.policy.ahead import at_once
+from winnow.stateless.policy.reading import at_once
 from winnow.telemetry.tracing.span import span
 
 

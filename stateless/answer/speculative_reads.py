@@ -1,6 +1,6 @@
 """Passages that are read before they are known to be needed.
 
-`policy/ahead.py` says which passages; here each has a task. Speculative reads change no answer: a
+`policy/reading.py` says which passages; here each has a task. Speculative reads change no answer: a
 passage that could not be read ahead is read again when it is needed, and the read of a passage
 that is not needed is cancelled.
 """

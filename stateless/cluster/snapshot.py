@@ -10,7 +10,7 @@ from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery
 from winnow.stateless.cluster.index_version import IndexVersion, edition_of
 from winnow.stateless.cluster.membership import ClusterView
-from winnow.stateless.policy.capacity import seconds_per_read
+from winnow.stateless.policy.reading import seconds_per_read
 from winnow.stateless.words.source import WordSource
 
 _UNSURE = 0.05

@@ -17,7 +17,7 @@ from winnow.telemetry.metrics import CacheMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.encoder import TextEncoder
-from winnow.text.remote import routed_encoder
+from winnow.text.routed import RoutedTextEncoder
 from winnow.text.tokenizer import Tokenizer
 
 
@@ -66,7 +66,7 @@ class Encoders:
         front, settings = self._front, self._front.settings
         wanted = StatesFormat.FLOAT16 if settings.serves_heads else StatesFormat.NONE
         fingerprint = bundle.manifest.states_fingerprint
-        encoder = routed_encoder(fingerprint, wanted, front.access.peers)
+        encoder = RoutedTextEncoder(fingerprint, wanted, front.access.peers)
         front.stack.push_async_callback(encoder.close_nodes)
         self.followed["encoders"] = partial(
             follow, "encoder", [resolver(address)], encoder.update, settings.resolve_every

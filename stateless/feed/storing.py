@@ -19,9 +19,9 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.quoting import many
+from winnow.replicas.policy.retrying import pause
 from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.feed.writers import Writers
-from winnow.stateless.policy.feeding import pause
 from winnow.telemetry.tracing.span import SpanKind, span
 
 _WORST = (NotWritableError, OverloadedError, UnavailableError, DeadlineExceededError)

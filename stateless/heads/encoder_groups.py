@@ -9,12 +9,23 @@ from winnow.errors import NotFoundError, UnavailableError, WinnowError
 from winnow.heads.heads import Heads
 from winnow.heads.run import BeginEncoderThreadRun, no_heads
 from winnow.quoting import quoted
-from winnow.stateless.heads.text import EncodedText
-from winnow.text.encoder import TextEncoder, Then
+from winnow.text.encoder import TextEncoder, TextEncoding, Then
 from winnow.text.tokenizer import Tokenizer, Tokens
 
 _QUICK = 500
 """Characters that are tokenised in half a millisecond, whatever they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedText:
+    """A text, its tokens and its encoding: what heads are applied to, and what their spans mean."""
+
+    text: str
+    tokens: Tokens
+    """The tokens that were encoded."""
+    encoding: TextEncoding
+    truncated: bool
+    """Whether the text had more."""
 
 
 @dataclass(frozen=True, slots=True)

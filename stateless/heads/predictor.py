@@ -20,10 +20,9 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.quoting import quoted
-from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups
+from winnow.stateless.heads.encoder_groups import EncodedText, EncoderGroup, EncoderGroups
 from winnow.stateless.heads.entities import entities
 from winnow.stateless.heads.metrics import HeadMetrics
-from winnow.stateless.heads.text import EncodedText
 from winnow.telemetry.tracing.span import span
 from winnow.text.encoder import Then
 from winnow.text.tokenizer import Tokens

@@ -62,7 +62,7 @@ class ReplicatedSearcher:
             reach, policies.replicas, clock=clock, chance=chance, observer=self._metrics
         )
         self._router = ReplicaRouter(self._pool, policies, clock, self._metrics)
-        self._progress = ShardProgress(clock, lambda: self._pool.replicas)
+        self._progress = ShardProgress(clock, lambda: self._pool.replicas.known)
         self._absence: WinnowError = UnavailableError(f"no replica of shard {shard} was found yet")
         self._retired = False
         self._lagging: set[str] = set()
@@ -98,7 +98,7 @@ class ReplicatedSearcher:
             address: ReplicaCondition(
                 r.active, r.outstanding, self._progress.sequence(r), behind[address]
             )
-            for address, r in self._pool.replicas.items()
+            for address, r in self._pool.replicas.known.items()
         }
 
     async def info(self, deadline: Deadline) -> ShardInfo:

@@ -36,6 +36,7 @@ from winnow.stateless.feed.targets import target
 from winnow.stateless.http.problems import problem_of
 from winnow.stateless.replicas.remote import RemoteSearcher
 from winnow.text.remote import RemoteEncoder
+from winnow.v1 import encoder_pb2_grpc
 
 DIGEST = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 SAID = f"/data/index/shard-00000-of-00002/passages.sqlite has {DIGEST}; see 10.7.3.9:9001"
@@ -181,10 +182,12 @@ def test_a_feeder_is_not_told_which_replicas_share_no_log() -> None:
 @ALL_FAULTS
 async def test_nobody_is_told_what_an_encoder_or_a_head_server_says(fault: Fault) -> None:
     async with failing(fault) as channel:
-        encoder = RemoteEncoder(channel, ADDRESS, DIGEST, StatesFormat.FLOAT16)
+        encoder = RemoteEncoder("127.0.0.1:1", DIGEST, StatesFormat.FLOAT16)
+        encoder._stub = encoder_pb2_grpc.EncoderServiceStub(channel)
         error = await raised(encoder.encode([1, 2], "", Deadline.after(30)))
         states = np.zeros((2, 2), np.float16)
         heads = RemoteHeads(channel, ADDRESS, DIGEST)
+        await encoder.close()
         failure = await raised(heads.call(states, ["intent"], Deadline.after(30)))
     prediction = HeadPrediction(head_id="intent", failure=failure)
     for scopes in STRANGERS:

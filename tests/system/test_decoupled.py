@@ -25,7 +25,7 @@ from winnow.domain.prediction import Applied
 from winnow.errors import IdentityError
 from winnow.heads.remote import placed_heads
 from winnow.heads.store import open_store
-from winnow.text.remote import routed_encoder
+from winnow.text.routed import RoutedTextEncoder
 
 pytestmark = pytest.mark.timeout(300)
 LONG = 60.0
@@ -89,7 +89,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_encoder_encodes_until_a_signal_ends_it(bundle: Bundle, sent: signal.Signals) -> None:
     async def encode(address: str) -> None:
         fingerprint = bundle.manifest.states_fingerprint
-        encoder = routed_encoder(fingerprint, StatesFormat.INT8)
+        encoder = RoutedTextEncoder(fingerprint, StatesFormat.INT8)
         encoder.update([address])
         await encoder.warm_up(254)
         made = await encoder.encode([2040, 2180])

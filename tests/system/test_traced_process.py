@@ -18,7 +18,7 @@ from collector import Collector, collecting
 
 from winnow.bundle import Bundle
 from winnow.domain.encoder import StatesFormat
-from winnow.text.remote import routed_encoder
+from winnow.text.routed import RoutedTextEncoder
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.bundle]
 LONG = 120.0
@@ -40,7 +40,7 @@ async def encode_once(address: str, bundle: Bundle) -> Traced:
     """Encodes a text for a call that is traced here; its spans."""
     traced = Traced()
     fingerprint = bundle.manifest.states_fingerprint
-    encoder = routed_encoder(fingerprint, StatesFormat.NONE, seconds=LONG, patience=LONG)
+    encoder = RoutedTextEncoder(fingerprint, StatesFormat.NONE, seconds=LONG, patience=LONG)
     encoder.update([address])
     await encoder.warm_up(1)
     with traced.begin():

@@ -21,7 +21,6 @@ from winnow.errors import (
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.text.encoder import TextEncoding, Then
-from winnow.text.remote import routed_encoder
 from winnow.text.routed import RoutedTextEncoder
 from winnow.text.tokenizer import Tokenizer
 
@@ -69,7 +68,7 @@ async def remote(
     timeout: float = LONG,
     patience: float = LONG,
 ) -> AsyncIterator[RoutedTextEncoder]:
-    made = routed_encoder(fingerprint, states, seconds=timeout, patience=patience)
+    made = RoutedTextEncoder(fingerprint, states, seconds=timeout, patience=patience)
     made.update(target.split(",") if target else [])
     yield made
     made.close()

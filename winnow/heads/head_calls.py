@@ -135,12 +135,12 @@ class HeadCalls:
         for head in heads:
             order = [each for each in self._placement.order(head) if each != tried.get(head)]
             if order:
-                server = self._pool.first_open(order, probes=not tried)
+                server = self._pool.replicas.first_open(order, probes=not tried)
                 chosen.setdefault(server, []).append(head)
         return [self._call(server, tuple(own)) for server, own in chosen.items()]
 
     def _call(self, address: str, heads: tuple[str, ...]) -> HeadCall:
-        attempt = self._pool.take_at(address)
+        attempt = self._pool.replicas.take_at(address)
         sent = self._pool.send(attempt, lambda server: self._send(server, heads), "ask heads")
         call = HeadCall(heads, sent, self._clock())
         self._in_hand.add(call)
@@ -156,7 +156,7 @@ class HeadCalls:
         The first server may still answer; the first answer counts.
         """
         running = {first.sent.task: first}
-        others = len(self._pool.replicas) > 1
+        others = len(self._pool.replicas.known) > 1
         patience = max(self._deadline.left(), 0.0) * _FIRST_SHARE
         await self._next(running, patience if others else None)
         again = self._open(first.heads)

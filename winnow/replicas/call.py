@@ -101,9 +101,9 @@ class HedgedCall(Generic[Backend, Result]):
         `repeat`: then to one that was tried.
         """
         brief, preference = self._request.brief, self._request.preference
-        attempt = self._pool.take(self._schedule.tried, brief, preference)
+        attempt = self._pool.replicas.take(self._schedule.tried, brief, preference)
         if attempt is None and repeat:
-            attempt = self._pool.take((), brief, preference)
+            attempt = self._pool.replicas.take((), brief, preference)
         return self._sent(attempt, why) if attempt is not None else None
 
     def _send_hedge(self) -> None:
@@ -115,7 +115,9 @@ class HedgedCall(Generic[Backend, Result]):
         if not urgent and any(attempt.waits for attempt in running):
             return
         # a late request must not make others late
-        attempt = self._pool.take_spare(self._schedule.tried, urgent, self._request.preference)
+        attempt = self._pool.replicas.take_spare(
+            self._schedule.tried, urgent, self._request.preference
+        )
         if attempt is None:
             return
         if not self._budget.spend(urgent):

@@ -6,7 +6,7 @@ which replica gets a request, and which one is ejected.
 
 import asyncio
 import random
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -15,14 +15,7 @@ from winnow.errors import UnavailableError, WinnowError
 from winnow.replicas.observer import PoolObserver
 from winnow.replicas.policy.outcomes import ReplicaOutcome
 from winnow.replicas.policy.outliers import Standing
-from winnow.replicas.policy.replicas import (
-    ANY,
-    Attempt,
-    Preference,
-    Replica,
-    Replicas,
-    ReplicaSettings,
-)
+from winnow.replicas.policy.replicas import Attempt, Replica, Replicas, ReplicaSettings
 from winnow.telemetry.tracing.span import SpanKind, span
 
 Backend = TypeVar("Backend")
@@ -62,14 +55,10 @@ class ReplicaPool(Generic[Backend]):
     ) -> None:
         """`reach` returns the backend at an address; raises UnavailableError if it is gone."""
         self._reach, self._observer = reach, observer
-        self._replicas = Replicas((), settings, clock, chance)
+        self.replicas = Replicas((), settings, clock, chance)
+        """Which replica a request goes to: take one here, then `send`, then `end`."""
         self._in_hand: set[SentAttempt[Any]] = set()
         self._ending: set[asyncio.Task[Any]] = set()
-
-    @property
-    def replicas(self) -> Mapping[str, Replica]:
-        """The replicas that get new requests, and those that are ejected, by address."""
-        return self._replicas.known
 
     def update(self, addresses: Collection[str], lost: Collection[str] = ()) -> None:
         """From now on new requests go to these replicas.
@@ -77,8 +66,8 @@ class ReplicaPool(Generic[Backend]):
         Requests in hand of the `lost` ones are given up. Requests in hand of any other replica end
         by themselves, even if it gets no new ones.
         """
-        gone = [r for address, r in self.replicas.items() if address not in addresses]
-        self._replicas.update(addresses)
+        gone = [r for address, r in self.replicas.known.items() if address not in addresses]
+        self.replicas.update(addresses)
         for address in lost:
             self._give_up(address, "it does not reply any more")
         self._observer.gone([replica.address for replica in gone])
@@ -88,32 +77,12 @@ class ReplicaPool(Generic[Backend]):
 
     def retire(self) -> None:
         """From now on observes nothing: another pool serves new requests."""
-        self._observer.gone(self.replicas)
+        self._observer.gone(self.replicas.known)
         self._observer = PoolObserver()
-
-    def take(
-        self, excluding: Collection[str], brief: bool, preference: Preference = ANY
-    ) -> Attempt | None:
-        """Chooses a replica for a request; see `Replicas.take`."""
-        return self._replicas.take(excluding, brief, preference)
-
-    def take_spare(
-        self, excluding: Collection[str], busy: bool, preference: Preference = ANY
-    ) -> Attempt | None:
-        """Chooses a replica for a hedge; see `Replicas.take_spare`."""
-        return self._replicas.take_spare(excluding, busy, preference)
-
-    def first_open(self, addresses: Sequence[str], probes: bool) -> str:
-        """The first of these addresses that takes a request; see `Replicas.first_open`."""
-        return self._replicas.first_open(addresses, probes)
-
-    def take_at(self, address: str) -> Attempt:
-        """Takes the replica at an address."""
-        return self._replicas.take_at(address)
 
     def untake(self, attempt: Attempt) -> None:
         """Releases an attempt that was not sent."""
-        self._replicas.release(attempt, ReplicaOutcome.ABANDONED)
+        self.replicas.release(attempt, ReplicaOutcome.ABANDONED)
         self._tell_left(attempt.replica)
 
     def send(self, attempt: Attempt, send: Send[Backend, Result], name: str) -> SentAttempt[Result]:
@@ -142,7 +111,7 @@ class ReplicaPool(Generic[Backend]):
         self._dismiss(ended.task)
         replica = ended.attempt.replica
         before = replica.record.standing
-        self._replicas.release(ended.attempt, outcome, seconds)
+        self.replicas.release(ended.attempt, outcome, seconds)
         self._count(replica)
         if replica.record.standing is not before:
             self._tell_standing(replica, before, error)
@@ -166,7 +135,7 @@ class ReplicaPool(Generic[Backend]):
         if replica.record.standing is Standing.EJECTED:
             if known:
                 self._observer.ejected(address, before is Standing.ACTIVE, error)
-            if any(other.active for other in self.replicas.values()):
+            if any(other.active for other in self.replicas.known.values()):
                 self._give_up(address, "it does not answer as it should")
         elif replica.active and known:
             self._observer.readmitted(address)
@@ -194,9 +163,9 @@ class ReplicaPool(Generic[Backend]):
             self._observer.outstanding(replica.address, replica.outstanding)
 
     def _tell_left(self, replica: Replica) -> None:
-        if not replica.outstanding and replica.address not in self.replicas:
+        if not replica.outstanding and replica.address not in self.replicas.known:
             self._observer.left(replica.address)
 
     def _is_known(self, replica: Replica) -> bool:
         """Whether it is observed: the series of replicas that left were dropped."""
-        return self.replicas.get(replica.address) is replica
+        return self.replicas.known.get(replica.address) is replica

@@ -17,7 +17,6 @@ from winnow.rpc.replying import until_replied
 from winnow.rpc.status import error_of_node
 from winnow.security.peers import PLAIN, Peers
 from winnow.text.encoder import TextEncoding
-from winnow.text.routed import RoutedTextEncoder
 from winnow.v1 import encoder_pb2, encoder_pb2_grpc
 
 SERVICE = "winnow.v1.EncoderService"
@@ -28,21 +27,22 @@ class RemoteEncoder:
     """Calls one encoder node. A caller that is cancelled ends its call, and the node's work."""
 
     def __init__(
-        self, channel: grpc.aio.Channel, address: str, fingerprint: str, states: StatesFormat
+        self, address: str, fingerprint: str, states: StatesFormat, peers: Peers = PLAIN
     ) -> None:
-        """Begins to connect. The channel is closed here.
+        """Begins to connect.
 
         Args:
-            channel: see `winnow.rpc.channel.open_balanced`.
-            address: for errors.
+            address: of the node, as HOST:PORT.
             fingerprint: of the encoder that is meant (`Manifest.states_fingerprint`).
             states: whether token states are wanted, and how they travel. As INT8 they are rounded.
+            peers: how encoder nodes are called.
 
         """
-        self._stub = encoder_pb2_grpc.EncoderServiceStub(channel)
-        self._channel, self._address = channel, address
-        self._fingerprint, self._states = fingerprint, states
-        channel.get_state(try_to_connect=True)
+        # a node that says NOT_SERVING gets no calls; the caller decides where else to try
+        self._channel = open_balanced(address, SERVICE, peers)
+        self._channel.get_state(try_to_connect=True)
+        self._stub = encoder_pb2_grpc.EncoderServiceStub(self._channel)
+        self._address, self._fingerprint, self._states = address, fingerprint, states
 
     @property
     def ready(self) -> bool:
@@ -101,33 +101,3 @@ class RemoteEncoder:
     def _unavailable(self, what: str) -> UnavailableError:
         error = UnavailableError(f"the encoder at {self._address} {what}")
         return error.with_public(f"the encoder {what}")
-
-
-def routed_encoder(
-    fingerprint: str,
-    states: StatesFormat = StatesFormat.FLOAT16,
-    peers: Peers = PLAIN,
-    *,
-    seconds: float = 2.0,
-    patience: float = 60.0,
-) -> RoutedTextEncoder:
-    """An encoder on encoder nodes, none of which is known yet.
-
-    Args:
-        fingerprint: of the encoder that is meant (`Manifest.states_fingerprint`).
-        states: whether token states are wanted, and how they travel. As INT8 they are rounded.
-        peers: how encoder nodes are called.
-        seconds: that a text may take; callers with less time cancel.
-        patience: seconds that `warm_up` waits for a node.
-
-    """
-
-    def open_encoder(address: str) -> RemoteEncoder:
-        # a node that says NOT_SERVING gets no calls; the pool decides where else to try
-        channel = open_balanced(address, SERVICE, peers)
-        return RemoteEncoder(channel, address, fingerprint, states)
-
-    needs_states = states is not StatesFormat.NONE
-    return RoutedTextEncoder(
-        open_encoder, fingerprint, needs_states, seconds=seconds, patience=patience
-    )

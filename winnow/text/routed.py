@@ -1,16 +1,15 @@
 """Encoding on any of several encoder nodes, as a `TextEncoder`.
 
-Knows a pool of nodes; does not know how a node is called.
+Knows a pool of nodes; `remote` calls one.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from winnow.deadline import Deadline
-from winnow.domain.encoder import EncoderInfo
+from winnow.domain.encoder import EncoderInfo, StatesFormat
 from winnow.errors import DeadlineExceededError, IdentityError, UnavailableError, WinnowError
 from winnow.replicas.call import PoolRequest
 from winnow.replicas.policy.outliers import OutlierSettings
@@ -18,7 +17,9 @@ from winnow.replicas.policy.replicas import Replica, ReplicaSettings
 from winnow.replicas.policy.retrying import RetrySettings
 from winnow.replicas.routing import ReplicaPolicies, ReplicaRouter
 from winnow.replicas.server_pool import ServerPool
+from winnow.security.peers import PLAIN, Peers
 from winnow.text.encoder import TextEncoding, Then
+from winnow.text.remote import RemoteEncoder
 
 _POLICIES = ReplicaPolicies(
     ReplicaSettings(outliers=OutlierSettings(mismatch_ejects=True)),
@@ -27,27 +28,10 @@ _POLICIES = ReplicaPolicies(
 )
 
 
-class EncoderNode(Protocol):
-    """Calls one encoder node: `winnow.text.remote.RemoteEncoder`."""
-
-    @property
-    def ready(self) -> bool:
-        """Whether it is connected, and the node says that it serves."""
-
-    async def encode(self, ids: Sequence[int], client: str, deadline: Deadline) -> TextEncoding:
-        """Encodes on the node, in the turn of `client`; raises WinnowError."""
-
-    async def info(self, seconds: float) -> EncoderInfo:
-        """Which encoder is there; waits for the node if need be. Raises UnavailableError."""
-
-    async def close(self) -> None:
-        """Closes the connection."""
-
-
 class ReadyNodes:
     """The preference of every text: nodes that are connected and say that they serve."""
 
-    def __init__(self, servers: ServerPool[EncoderNode]) -> None:
+    def __init__(self, servers: ServerPool[RemoteEncoder]) -> None:
         self._servers = servers.servers
 
     def among(self, replicas: Sequence[Replica]) -> Sequence[Replica]:
@@ -68,37 +52,42 @@ class RoutedTextEncoder:
 
     def __init__(
         self,
-        open_node: Callable[[str], EncoderNode],
         fingerprint: str,
-        needs_states: bool,
+        states: StatesFormat = StatesFormat.FLOAT16,
+        peers: Peers = PLAIN,
         *,
-        seconds: float,
-        patience: float,
+        seconds: float = 2.0,
+        patience: float = 60.0,
     ) -> None:
         """Knows no node yet: see `update`.
 
         Args:
-            open_node: makes what calls the node at an address. It is closed here.
             fingerprint: of the encoder that is meant (`Manifest.states_fingerprint`).
-            needs_states: whether token states are wanted.
+            states: whether token states are wanted, and how they travel. As INT8 they are rounded.
+            peers: how encoder nodes are called.
             seconds: that a text may take; callers with less time cancel.
             patience: seconds that `warm_up` waits for a node.
 
         """
+
+        def open_node(address: str) -> RemoteEncoder:
+            return RemoteEncoder(address, fingerprint, states, peers)
+
         clock = time.monotonic
         self._nodes = ServerPool("encoder", open_node, _POLICIES.replicas, clock)
         self._router = ReplicaRouter(self._nodes.pool, _POLICIES, clock, self._nodes, "encoder")
         self._ready = ReadyNodes(self._nodes)
-        self._fingerprint, self._needs_states = fingerprint, needs_states
+        self._fingerprint, self._states = fingerprint, states
         self._seconds, self._patience = seconds, patience
         self._changed = asyncio.Event()
         """Set when the addresses change the next time."""
         self._closed = False
         self.close_nodes = self._nodes.close
+        """Closes all connections; to be awaited after `close`."""
 
     def update(self, addresses: Collection[str]) -> None:
         """From now on texts go to the nodes at these addresses."""
-        if set(addresses) != self._nodes.pool.replicas.keys():
+        if set(addresses) != self._nodes.pool.replicas.known.keys():
             self._nodes.update(addresses)
             self._changed.set()
             self._changed = asyncio.Event()
@@ -117,7 +106,7 @@ class RoutedTextEncoder:
         """
         started = time.perf_counter()
         deadline = Deadline.after(self._seconds)
-        request: PoolRequest[EncoderNode, TextEncoding] = PoolRequest(
+        request: PoolRequest[RemoteEncoder, TextEncoding] = PoolRequest(
             kind="encode",
             work=len(ids),
             send=lambda node: node.encode(ids, client, deadline),
@@ -154,7 +143,7 @@ class RoutedTextEncoder:
                 f"the encoder at {address} is {info.fingerprint} of bundle {info.bundle}, "
                 f"expected {self._fingerprint}: give both the same bundle"
             )
-        if self._needs_states and not info.width:
+        if self._states is not StatesFormat.NONE and not info.width:
             raise IdentityError(f"the encoder at {address} gives no token states")
         if longest > info.max_tokens:
             raise IdentityError(

@@ -3,8 +3,8 @@
 import pytest
 
 from winnow.errors import NotWritableError, UnavailableError
+from winnow.replicas.policy.retrying import pause
 from winnow.stateless.feed.targets import BEGINS, target
-from winnow.stateless.policy.feeding import pause
 
 
 def test_the_only_node_takes_them_whatever_it_says_of_its_log() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.stateless.policy.capacity import seconds_per_read
+from winnow.stateless.policy.reading import seconds_per_read
 
 
 @pytest.mark.parametrize(

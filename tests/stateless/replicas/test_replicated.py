@@ -97,7 +97,7 @@ class Shard:
 
     @property
     def known(self) -> dict[str, Replica]:
-        return self.searcher._pool._replicas.known
+        return self.searcher._pool.replicas.known
 
     def count(self, metric: str, **labels: str) -> float:
         value = self.registry.get_sample_value(f"winnow_front_{metric}", {"shard": "0", **labels})

@@ -91,7 +91,7 @@ class Scene:
 
     @property
     def ejected(self) -> set[str]:
-        replicas = self.heads._servers.pool.replicas
+        replicas = self.heads._servers.pool.replicas.known
         return {address for address, replica in replicas.items() if not replica.active}
 
     async def fail(self, server: str, times: int) -> None:
@@ -224,7 +224,7 @@ async def test_a_caller_that_gives_up_ends_every_call(scene: Scene) -> None:
     await asyncio.wait([applying])
     assert applying.cancelled()
     await happens(lambda: all(server.given_up == 1 for server in scene.servers.values()))
-    assert not any(r.outstanding for r in scene.heads._servers.pool.replicas.values())
+    assert not any(r.outstanding for r in scene.heads._servers.pool.replicas.known.values())
 
 
 async def test_a_server_that_fails_is_ejected_until_a_probe_succeeds(scene: Scene) -> None:

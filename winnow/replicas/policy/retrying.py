@@ -9,6 +9,11 @@ from dataclasses import dataclass
 
 from winnow.errors import GenerationGoneError, OverloadedError, UnavailableError, WinnowError
 
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+"""Seconds before a failed write is sent again. Until then it takes up room, so callers notice by
+refusals that a shard is slow.
+"""
+_DOUBLINGS = 5
 _RETRYABLE = (UnavailableError, OverloadedError, GenerationGoneError)
 
 
@@ -48,3 +53,17 @@ def may_repeat(settings: RetrySettings, error: WinnowError) -> bool:
     Only if it was unavailable: behind its address may be another server by now.
     """
     return settings.repeat and isinstance(error, UnavailableError)
+
+
+def pause(attempt: int, left: float, wanted: float = 0.0) -> float | None:
+    """Seconds to wait before a further attempt; None if there is no time for one, or a shard wants
+    so long that its caller should know why.
+
+    Args:
+        attempt: how many have failed, from 1.
+        left: seconds before the deadline.
+        wanted: seconds that the shard said to wait.
+
+    """
+    wait = max(min(_FIRST_PAUSE * 2 ** min(attempt - 1, _DOUBLINGS), _LONGEST_PAUSE), wanted)
+    return wait if wait < left and wanted <= _LONGEST_PAUSE else None

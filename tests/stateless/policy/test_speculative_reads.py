@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.stateless.policy.ahead import at_once
+from winnow.stateless.policy.reading import at_once
 
 
 @pytest.mark.parametrize(
