@@ -1,17 +1,16 @@
 """Puts a head node together and runs it."""
 
 import asyncio
-import time
 from functools import partial
 
 import structlog
 from prometheus_client import CollectorRegistry
 
 from winnow.errors import ArtefactError
-from winnow.head_node.admission import TextPlaces
 from winnow.head_node.metrics import HeadNodeMetrics
 from winnow.head_node.servicer import ARRIVING, LARGEST, SERVICE, EncoderHeads, HeadNodeServicer
 from winnow.head_node.settings import HeadNodeSettings
+from winnow.heads.admission import TextAdmission
 from winnow.heads.local import LocalHeads
 from winnow.heads.manifest import EncoderEntry
 from winnow.heads.metrics import HeadCacheMetrics
@@ -37,8 +36,9 @@ def run(settings: HeadNodeSettings) -> None:
 
 async def _run(settings: HeadNodeSettings, registry: CollectorRegistry, tracer: Tracer) -> None:
     metrics = HeadNodeMetrics(registry)
-    places = TextPlaces(settings.max_texts, metrics, time.monotonic)
-    servicer = HeadNodeServicer(places, settings.default_deadline)
+    # texts take milliseconds
+    admission = TextAdmission(settings.max_texts, metrics, retry_after=0.05)
+    servicer = HeadNodeServicer(admission, settings.default_deadline)
     boundary = CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer)
     protected = secured(settings, CertificateMetrics(registry))
     server = Server(

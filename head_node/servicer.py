@@ -6,8 +6,8 @@ from typing import Any
 from winnow.convert import head_node as convert
 from winnow.deadline import Deadline
 from winnow.errors import UnavailableError
-from winnow.head_node.admission import TextPlaces
 from winnow.head_node.validation import check_encoder, check_heads
+from winnow.heads.admission import TextAdmission
 from winnow.heads.heads import Heads
 from winnow.heads.manifest import EncoderEntry
 from winnow.rpc import client_key
@@ -37,8 +37,8 @@ class EncoderHeads:
 class HeadNodeServicer(head_node_pb2_grpc.HeadNodeServiceServicer):
     """Serves heads, once they are there."""
 
-    def __init__(self, places: TextPlaces, default_deadline: float) -> None:
-        self._places, self._default_deadline = places, default_deadline
+    def __init__(self, admission: TextAdmission, default_deadline: float) -> None:
+        self._admission, self._default_deadline = admission, default_deadline
         self._group: EncoderHeads | None = None
 
     def serve(self, group: EncoderHeads) -> None:
@@ -55,7 +55,7 @@ class HeadNodeServicer(head_node_pb2_grpc.HeadNodeServiceServicer):
         states = convert.states_of_request(request)
         deadline = of_context(context, self._default_deadline)
         client = client_key.of_metadata(context.invocation_metadata())
-        with self._places.enter(client), span("heads", {"winnow.heads": len(heads)}):
+        with self._admission.enter(1, client), span("heads", {"winnow.heads": len(heads)}):
             applied = await self._group.heads.apply(states, heads, _for_heads(deadline), client)
         return head_node_pb2.ApplyResponse(heads=map(convert.applied_to_message, applied))
 

@@ -1,4 +1,4 @@
-"""Refuses calls before their messages are read: the doors of the services of a front.
+"""Refuses calls before their messages are read: each service of a front may have a rule.
 
 Knows names of services and keys of clients; each service says by itself whom it refuses.
 """
@@ -14,13 +14,13 @@ Refusal = Callable[[str], WinnowError | None]
 
 
 class EarlyRejection:
-    """The doors of a server; a service without one is open."""
+    """The rules of a server, by service; a service without a rule is open."""
 
     def __init__(self) -> None:
         self._refusals: dict[str, Refusal] = {}
 
     def add(self, service: str, refusal: Refusal) -> None:
-        """Gives a service a door; `service` is its full name."""
+        """Adds the rule of a service; `service` is its full name."""
         self._refusals[service] = refusal
 
     def __call__(self, method: str, metadata: Metadata) -> WinnowError | None:

@@ -407,5 +407,8 @@ class FrontSettings(PeerSettings, ServiceSettings):
     def discovery(self) -> DiscoverySettings:
         """How often names are resolved and nodes are polled."""
         return DiscoverySettings(
-            self.resolve_every, self.poll_every, self.poll_idle, self.poll_timeout
+            resolve_every=self.resolve_every,
+            poll_every=self.poll_every,
+            poll_idle=self.poll_idle,
+            poll_timeout=self.poll_timeout,
         )

@@ -9,9 +9,9 @@ from prometheus_client import CollectorRegistry
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.prediction import HeadInMemory, Predicted, PredictRequest, TokenSpan
+from winnow.heads.admission import TextAdmission
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
-from winnow.stateless.heads.admission import TextAdmission
 from winnow.stateless.heads.core import PredictCore
 from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups, Memory
 from winnow.stateless.heads.metrics import HeadMetrics
@@ -41,11 +41,11 @@ class House:
             EncoderGroup(
                 name,
                 f"of-{name}",
-                self.tokenizer,
-                CachedTextEncoder(self.encoders[name], 100),
-                MOST_TOKENS,
-                self.heads[name],
-                lambda: Memory(512, (HeadInMemory("intent", 3, 100, True),)),
+                tokenizer=self.tokenizer,
+                encoder=CachedTextEncoder(self.encoders[name], 100),
+                most_tokens=MOST_TOKENS,
+                heads=self.heads[name],
+                memory=lambda: Memory(512, (HeadInMemory("intent", 3, 100, True),)),
             )
             for name in self.encoders
         ]

@@ -1,15 +1,14 @@
 """A head node in this process: a real gRPC server around any heads."""
 
 import contextlib
-import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
 
-from winnow.head_node.admission import TextPlaces
 from winnow.head_node.metrics import HeadNodeMetrics
 from winnow.head_node.servicer import ARRIVING, LARGEST, SERVICE, EncoderHeads, HeadNodeServicer
+from winnow.heads.admission import TextAdmission
 from winnow.heads.heads import Heads
 from winnow.heads.manifest import EncoderEntry
 from winnow.rpc.interceptor import CallInterceptor
@@ -33,8 +32,8 @@ class ServedHeads:
     tracer: Tracer = NO_TRACER
 
     def __post_init__(self) -> None:
-        self.places = TextPlaces(self.most, HeadNodeMetrics(self.registry), time.monotonic)
-        self.servicer = HeadNodeServicer(self.places, 10.0)
+        self.admission = TextAdmission(self.most, HeadNodeMetrics(self.registry))
+        self.servicer = HeadNodeServicer(self.admission, 10.0)
         boundary = CallInterceptor(RpcMetrics(self.registry), quiet=True, tracer=self.tracer)
         self.server = Server(
             services=[SERVICE], interceptor=boundary, largest=LARGEST, arriving=ARRIVING

@@ -32,9 +32,14 @@ class Nodes:
         self.clock, registry = ManualClock(), CollectorRegistry()
         metrics = ReplicaMetrics(registry)
         self.found = Discovery(
-            [], self._open, lambda: None, DiscoverySettings(), random.Random(1), self.clock
+            [],
+            self._open,
+            lambda: None,
+            settings=DiscoverySettings(),
+            chance=random.Random(1),
+            clock=self.clock,
         )
-        self.formation = ClusterBuilder(
+        self.builder = ClusterBuilder(
             Encoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
                 shard,
@@ -45,9 +50,9 @@ class Nodes:
                 metrics=metrics,
             ),
             lambda _: None,
-            ClusterMetrics(registry),
+            metrics=ClusterMetrics(registry),
         )
-        self.known = ClusterSnapshot(self.formation, self.found, LATELY)
+        self.snapshot = ClusterSnapshot(self.builder, self.found, LATELY)
 
     def hear(self, address: str, shard: int, index: str = "index", **said: Any) -> None:
         said = {"generation": "rows", **said}
@@ -75,7 +80,7 @@ class Nodes:
         return self.found.nodes.setdefault(address, self._open(address))
 
     def _update(self) -> None:
-        self.formation.update(self.found.present(), self.found.nodes.values())
+        self.builder.update(self.found.present(), self.found.nodes.values())
 
     def _open(self, address: str) -> Node:
         return Node(address, FakeSearcher([reading(address)]), closed)

@@ -168,8 +168,8 @@ class HttpFront:
     async def serving(self) -> AsyncIterator[httpx.AsyncClient]:
         """Serves on a free port; gives a client of it."""
         async with self.stack:
-            doors = EarlyRejection()
-            doors.add(SERVICE, self.admission.refusal)
+            rejection = EarlyRejection()
+            rejection.add(SERVICE, self.admission.refusal)
             front = Front(
                 settings=self.settings,
                 bundle=None,  # type: ignore[arg-type]
@@ -177,7 +177,7 @@ class HttpFront:
                 metrics=None,  # type: ignore[arg-type]
                 boundary=self.boundary,
                 server=None,  # type: ignore[arg-type]
-                doors=doors,
+                rejection=rejection,
                 access=FrontAccess(self.secured, PLAIN, gate=self.gate),
                 stack=self.stack,
                 calls=self.calls,

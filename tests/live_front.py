@@ -63,9 +63,14 @@ class LiveFront:
         self.replicas = {each.name: each for each in replicas}
         metrics = ReplicaMetrics(self.registry)
         self.nodes = Discovery(
-            [], self._open, lambda: None, DiscoverySettings(), random.Random(1), self.clock
+            [],
+            self._open,
+            lambda: None,
+            settings=DiscoverySettings(),
+            chance=random.Random(1),
+            clock=self.clock,
         )
-        self.formation = ClusterBuilder(
+        self.builder = ClusterBuilder(
             Encoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
                 shard,
@@ -76,11 +81,11 @@ class LiveFront:
                 metrics=metrics,
             ),
             self._serve,
-            ClusterMetrics(self.registry),
-            self.clock,
+            metrics=ClusterMetrics(self.registry),
+            clock=self.clock,
         )
         self.words = ServedWords(self._counting, _at_once)
-        self.known = ClusterSnapshot(self.formation, self.nodes, LATELY, lambda: self.words.name)
+        self.snapshot = ClusterSnapshot(self.builder, self.nodes, LATELY, lambda: self.words.name)
         load = ReadLoad(LoadSettings(most_reads=1000, kept=0.0), self.clock, lambda: None)
         self.core = AnswerCore(
             Defaults(
@@ -92,7 +97,7 @@ class LiveFront:
             ),
             Admission(load, 64, AdmissionMetrics(self.registry)),
             FrontMetrics(self.registry),
-            cache=AnswerCache(1 << 20, self.known.edition),
+            cache=AnswerCache(1 << 20, self.snapshot.index_version),
         )
         for name in self.replicas:
             self.nodes.nodes[name] = self._open(name)
@@ -106,7 +111,7 @@ class LiveFront:
                 node.heard(replica.said, self.clock())
             else:
                 node.missed(replica.fails)
-        self.formation.update(self.nodes.present(), self.nodes.nodes.values())
+        self.builder.update(self.nodes.present(), self.nodes.nodes.values())
 
     def restart(self, replica: LiveReplica) -> None:
         """Another one runs at the address of a replica, and the front has looked at it."""
@@ -120,8 +125,8 @@ class LiveFront:
 
     @property
     def cluster(self) -> Cluster:
-        assert self.formation.cluster is not None
-        return self.formation.cluster
+        assert self.builder.cluster is not None
+        return self.builder.cluster
 
     @property
     def statistics(self) -> object:
@@ -141,7 +146,7 @@ class LiveFront:
         return await self.core.ask(request, Deadline.after(left))
 
     def _counting(self, shard: int) -> list[WordSource]:
-        return self.known.counting(shard)
+        return self.snapshot.counting(shard)
 
     def _serve(self, cluster: Cluster) -> None:
         bundle = _bundle()

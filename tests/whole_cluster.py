@@ -24,6 +24,7 @@ from winnow.content_node.servicer import SERVICE as SHARD_SERVICE
 from winnow.content_node.servicer import ShardServicer
 from winnow.content_node.shard import open_shard, view_of
 from winnow.domain.question import ReadScope
+from winnow.heads.admission import TextAdmission
 from winnow.heads.local import LocalHeads
 from winnow.heads.metrics import HeadCacheMetrics
 from winnow.heads.store import open_store
@@ -53,7 +54,6 @@ from winnow.stateless.cluster.membership import Encoding
 from winnow.stateless.cluster.node import Node as Known
 from winnow.stateless.cluster.snapshot import ClusterSnapshot as ClusterKnown
 from winnow.stateless.encoding import QuestionEncoder
-from winnow.stateless.heads.admission import TextAdmission
 from winnow.stateless.heads.core import PredictCore
 from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups
 from winnow.stateless.heads.metrics import HeadMetrics
@@ -163,7 +163,7 @@ async def _node(
     port = await server.start("127.0.0.1:0")
     await server.serving(True)
     stack.push_async_callback(server.drain, 0)
-    return Node(server, searcher, registry, f"127.0.0.1:{port}")
+    return Node(server, searcher, registry, reads=f"127.0.0.1:{port}")
 
 
 async def _front(
@@ -200,12 +200,12 @@ async def _front(
         serves_heads=bool(groups),
     )
 
-    def edition() -> IndexVersion:
+    def index_version() -> IndexVersion:
         # tests may be held up for longer than a node is silent
-        return ClusterKnown(formation, known, 60.0).edition()
+        return ClusterKnown(builder, known, 60.0).index_version()
 
     watch = CacheMetrics(registry, "winnow_front_answer_cache", "answers")
-    remembered = AnswerCache(MIB, edition, watch)
+    remembered = AnswerCache(MIB, index_version, watch)
     core = AnswerCore(defaults, admission, metrics, cache=remembered, heads=of_questions)
     replicas = ReplicaMetrics(registry)
 
@@ -229,7 +229,7 @@ async def _front(
             )
         )
 
-    formation = ClusterBuilder(
+    builder = ClusterBuilder(
         Encoding(manifest.fingerprint, manifest.encoder.dimension, manifest.name),
         lambda shard: ReplicatedSearcher(
             shard,
@@ -240,19 +240,19 @@ async def _front(
             metrics=replicas,
         ),
         serve,
-        ClusterMetrics(registry),
+        metrics=ClusterMetrics(registry),
     )
     known = Discovery(
         [Static(node.address) for node in nodes],
         _known,
-        lambda: formation.update(known.present(), known.nodes.values()),
-        looks,
-        random.Random(1),
+        lambda: builder.update(known.present(), known.nodes.values()),
+        settings=looks,
+        chance=random.Random(1),
     )
     looking = asyncio.create_task(known.run())
     stack.push_async_callback(asyncio.wait, [looking])
     stack.callback(looking.cancel)
-    await asyncio.wait_for(formation.ready(30), 60)
+    await asyncio.wait_for(builder.ready(30), 60)
     server = Server(
         services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(registry), tracer=tracer)
     )
@@ -288,7 +288,9 @@ def warm_group(
     )
     stack.callback(heads.close)
     most = bundle.manifest.encoder.max_passage_tokens - 2
-    return EncoderGroup("default", fingerprint, tokenizer, encoder, most, heads)
+    return EncoderGroup(
+        "default", fingerprint, tokenizer=tokenizer, encoder=encoder, most_tokens=most, heads=heads
+    )
 
 
 def _known(address: str) -> Known:

@@ -11,7 +11,7 @@ from winnow.stateless.cluster.node import Node
 def absences(
     shards: Collection[int], nodes: Collection[Node], view: ClusterView
 ) -> dict[int, WinnowError]:
-    """The errors of questions to shards that have no replica: of all of them, at once.
+    """The error of each shard that has no replica.
 
     A node that never said which shard it serves is named only if no other shard is missing: if one
     is, the node may belong to either.

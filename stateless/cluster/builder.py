@@ -1,6 +1,6 @@
-"""The cluster that is served, formed anew whenever nodes come or go.
+"""The cluster that is served, built again when nodes come or go.
 
-Knows nodes and their infos; which of them belong together is the business of `membership`.
+Knows nodes and their infos; `membership` says which of them belong together.
 """
 
 import asyncio
@@ -19,17 +19,18 @@ from winnow.stateless.cluster.node import Node, lost
 from winnow.stateless.metrics import ClusterMetrics
 from winnow.stateless.replicas.replicated import ReplicaCondition, ReplicatedSearcher
 
-_log = structlog.get_logger("stateless.cluster.formation")
+_log = structlog.get_logger("stateless.cluster.builder")
 
 
 class ClusterBuilder:
-    """Forms a cluster of nodes, and keeps it up to date."""
+    """Builds a cluster of nodes, and keeps it up to date."""
 
     def __init__(
         self,
         encoding: Encoding,
         open_shard: Callable[[int], ReplicatedSearcher],
         serve: Callable[[Cluster], None],
+        *,
         metrics: ClusterMetrics,
         clock: Clock = time.monotonic,
     ) -> None:
@@ -117,7 +118,7 @@ class ClusterBuilder:
             self._metrics.shard(shard, info.passages, len(addresses))
 
     def _tell(self, before: ClusterView, nodes: Collection[Node]) -> None:
-        """Logs changes, and nothing that was logged before."""
+        """Logs each change once."""
         for address, reason in self.view.refused.items():
             if before.refused.get(address) != reason:
                 _log.warning("node refused", address=address, reason=reason)

@@ -1,6 +1,6 @@
-"""The content nodes by address, each asked again and again which shard it serves: a look.
+"""The content nodes by address, each polled for the shard that it serves.
 
-Knows targets, nodes and time. A look also tells that a node is alive and how busy it is. A health
+Knows targets, nodes and time. A poll also tells that a node is alive and how busy it is. A health
 stream would stay open while its process is stopped, so a call with a time limit is needed anyway.
 """
 
@@ -23,20 +23,20 @@ from winnow.stateless.cluster.polling import PollingSchedule
 
 _log = structlog.get_logger("stateless.cluster.discovery")
 _JITTER = 0.2
-"""Share by which the time between looks varies, so that fronts do not ask in step."""
+"""Share by which the time between polls varies, so that fronts do not poll in step."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoverySettings:
-    """How often to look, in seconds."""
+    """How often to look up targets and to poll nodes, in seconds."""
 
     resolve_every: float = 5.0
     poll_every: float = 0.5
     poll_idle: float = 0.0
-    """Between two looks at a node that is well, while nobody asks; `poll_every` if that is more."""
+    """Between two polls of a healthy node while no question comes; `poll_every` if that is more."""
     poll_timeout: float = 1.0
     misses: int = 2
-    """Looks in a row without a good reply, after which a node is left out."""
+    """Polls in a row without a good reply, after which a node is left out."""
 
 
 class Discovery:
@@ -47,6 +47,7 @@ class Discovery:
         resolvers: Sequence[Resolver],
         open_node: Callable[[str], Node],
         changed: Callable[[], None],
+        *,
         settings: DiscoverySettings,
         chance: random.Random,
         clock: Clock = time.monotonic,
@@ -54,16 +55,16 @@ class Discovery:
         """`changed` is called when a node comes, goes, or says something else than before."""
         self._resolvers, self._open_node, self._changed = resolvers, open_node, changed
         self._settings, self._chance = settings, chance
-        self._clock, self._attention = clock, PollingSchedule(clock)
-        self.asked = self._attention.asked
-        """To be called when a question or a write comes: nodes are then looked at more often."""
+        self._clock, self._schedule = clock, PollingSchedule(clock)
+        self.asked = self._schedule.asked
+        """To be called when a question or a write comes: nodes are then polled more often."""
         self.nodes: dict[str, Node] = {}
         self._named: dict[str, frozenset[str]] = {}
         """Addresses by target."""
         self._left_out = asyncio.Event()
         """Set when the next node that was present is left out."""
-        self._untold = False
-        """Whether the last change could not be taken in."""
+        self._unreported = False
+        """Whether reporting the last change failed."""
 
     def present(self) -> dict[str, ShardInfo]:
         """The nodes that may be asked questions, and what they said."""
@@ -80,7 +81,7 @@ class Discovery:
         return node.others_reads if node is not None else 0
 
     def now(self) -> float:
-        """The moment on the clock by which silences are told."""
+        """The time on the clock by which silences are measured."""
         return self._clock()
 
     def silence(self, address: str) -> float:
@@ -95,13 +96,13 @@ class Discovery:
         return self.nodes[address].searcher
 
     async def run(self) -> None:
-        """Keeps looking until it is cancelled; then closes what it opened."""
+        """Polls until it is cancelled; then closes what it opened."""
         async with asyncio.TaskGroup() as group:
             for resolver in self._resolvers:
                 group.create_task(self._follow(resolver, group))
 
     async def _follow(self, resolver: Resolver, group: asyncio.TaskGroup) -> None:
-        """Looks a target up again and again: each by itself, since a look-up may hang."""
+        """Looks a target up periodically: each target by itself, since a look-up may hang."""
         while True:
             left_out = self._left_out
             await self._resolve(resolver)
@@ -122,43 +123,44 @@ class Discovery:
             self._named[resolver.target] = await resolver.addresses()
         except WinnowError as error:
             _log.warning("cannot resolve", target=resolver.target, reason=str(error))
-        except Exception:  # noqa: BLE001 (looking must go on)
+        except Exception:  # noqa: BLE001 (polling must go on)
             _log.exception("resolving failed unexpectedly", target=resolver.target)
 
     async def _watch(self, node: Node) -> None:
-        """Looks at a node until it is neither listed, nor present, nor has calls in hand."""
+        """Polls a node until it is neither listed, nor present, nor has calls in hand."""
         try:
-            while await self._look(node):
+            while await self._poll(node):
                 varied = 1 + _JITTER * (2 * self._chance.random() - 1)
-                await self._attention.rest(self._pause(node) * varied)
+                await self._schedule.rest(self._pause(node) * varied)
         finally:
             self.nodes.pop(node.address, None)
             await self._close(node)
 
     def _pause(self, node: Node) -> float:
-        """Seconds until the next look. The first question after a quiet time does not wait for it:
-        it has every node looked at.
+        """Seconds until the next poll.
+
+        The first question after a quiet time has all nodes polled at once.
         """
         often, seldom = self._settings.poll_every, self._settings.poll_idle
-        closely = self._attention.awake or node.error is not None or node.busy() or self._untold
+        closely = self._schedule.awake or node.error is not None or node.busy() or self._unreported
         return often if closely else max(often, seldom)
 
-    async def _look(self, node: Node) -> bool:
-        """Looks at a node once; whether to go on."""
+    async def _poll(self, node: Node) -> bool:
+        """Polls a node once; returns whether to go on."""
         before = self._state(node)
         await self._ask(node)
         there = node.present(self._settings.misses)
         kept = there or node.address in self._listed() or node.busy()
         if not kept:
             del self.nodes[node.address]
-        if self._untold or not kept or self._state(node) != before:
-            self._tell()
+        if self._unreported or not kept or self._state(node) != before:
+            self._report()
         if before[0] and not there:
             self._look_up_now()
         return kept
 
     def _look_up_now(self) -> None:
-        """Has every target looked up without delay: another node may be there instead."""
+        """Has every target looked up at once: another node may have taken the place of one."""
         self._left_out.set()
         self._left_out = asyncio.Event()
 
@@ -169,23 +171,23 @@ class Discovery:
             node.heard(info, began)
         except WinnowError as error:
             node.missed(error)
-        except Exception as error:  # noqa: BLE001 (looking must go on)
-            _log.exception("looking at a node failed unexpectedly", address=node.address)
+        except Exception as error:  # noqa: BLE001 (polling must go on)
+            _log.exception("poll failed unexpectedly", address=node.address)
             node.missed(WinnowError(f"{node.address}: its reply makes no sense: {error}"))
 
-    def _tell(self) -> None:
-        """Says that something has changed; where that fails, the next look repeats it."""
+    def _report(self) -> None:
+        """Reports a change; if that fails, the next poll repeats it."""
         try:
             self._changed()
-            self._untold = False
-        except Exception:  # noqa: BLE001 (looking must go on)
-            _log.exception("a change of the nodes could not be taken in")
-            self._untold = True
+            self._unreported = False
+        except Exception:  # noqa: BLE001 (polling must go on)
+            _log.exception("change of nodes failed")
+            self._unreported = True
 
     async def _close(self, node: Node) -> None:
         try:
             await node.close()
-        except Exception:  # noqa: BLE001 (the other nodes are looked at all the same)
+        except Exception:  # noqa: BLE001 (the other nodes are polled all the same)
             _log.exception("closing a node failed unexpectedly", address=node.address)
 
     def _state(self, node: Node) -> tuple[bool, ShardInfo | None, str]:

@@ -8,8 +8,8 @@ from winnow.domain.shard import ShardInfo
 from winnow.domain.write import Position
 
 
-class EditionName:
-    """Everything that an edition depends on, as a key: its hash is calculated once."""
+class IndexVersionName:
+    """Everything that an index version depends on, as a key: its hash is calculated once."""
 
     __slots__ = ("_hash", "_parts")
 
@@ -22,7 +22,7 @@ class EditionName:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return isinstance(other, EditionName) and self._parts == other._parts
+        return isinstance(other, IndexVersionName) and self._parts == other._parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ class IndexVersion:
         return all(self.sequences.get(part.shard, 0) == part.sequence for part in coverage.shards)
 
 
-def edition_of(
+def index_version_of(
     infos: Mapping[int, ShardInfo],
     silences: Mapping[int, Iterable[float]],
     lately: float,
     sequences: Mapping[int, int] | None = None,
     words: object = None,
 ) -> IndexVersion:
-    """The edition of a cluster.
+    """The version of a cluster.
 
     Args:
         infos: of every shard, as it was last heard of.
@@ -71,4 +71,4 @@ def edition_of(
     latest = {shard: info.sequence for shard, info in infos.items()} | dict(sequences or {})
     # the coverage of an answer counts passages
     held = ((info.rows, info.passages, latest[shard]) for shard, info in sorted(infos.items()))
-    return IndexVersion(EditionName((*held, words)), max(shortest) <= lately, latest)
+    return IndexVersion(IndexVersionName((*held, words)), max(shortest) <= lately, latest)

@@ -1,4 +1,4 @@
-"""How closely content nodes are looked at: less so while nobody asks anything.
+"""How often content nodes are polled: less often while no question comes.
 
 Knows that questions come, and time; knows neither nodes nor questions.
 """
@@ -9,20 +9,19 @@ import contextlib
 from winnow.deadline import Clock
 
 QUIET = 5.0
-"""Seconds without a question after which nobody seems to ask."""
+"""Seconds without a question after which nodes are polled less often."""
 
 
 class PollingSchedule:
-    """Whether questions come; wakes those that rest when one does."""
+    """Whether questions come; wakes the polls that rest when one does."""
 
     def __init__(self, clock: Clock) -> None:
-        """Nobody has asked yet."""
         self._clock = clock
         self._last: float | None = None
         self._came = asyncio.Event()
 
     def asked(self) -> None:
-        """A question came: whoever rests is woken."""
+        """A question came: polls that rest are woken."""
         rested = not self.awake
         self._last = self._clock()
         if rested:

@@ -1,7 +1,7 @@
 """How far the logs of shards have got, by what nodes, answers and acknowledged writes say.
 
-Nodes are looked at now and then; whoever was told that a write is durable must not wait for the
-next look, least of all if it was a deletion. Knows numbers and a clock; asks nobody. Pure.
+Nodes are polled now and then. A caller that was told that a write is durable must not wait for the
+next poll, least of all after a deletion. Knows numbers and a clock; asks no node.
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from winnow.domain.shard import ShardInfo
 from winnow.policy.logs import same_log
 
 PATIENCE = 2.0
-"""Seconds for which an acknowledged write is waited for that no node has said it has: some looks.
-Where a log is replicated, the replica that had it may be gone, and the others may take long to
-catch up: then questions are answered from what there is, and say so.
+"""Seconds for which an acknowledged write is waited for while no node says that it has it: some
+polls. In a replicated log, the replica that had it may be gone, and the others may take long to
+catch up: then questions are answered without it, and say so.
 """
 
 
@@ -26,7 +26,7 @@ class _Known:
 
 
 class Sequences:
-    """Of all shards of one index."""
+    """The last writes of all shards of one index."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -30,25 +30,25 @@ class _Told:
 class Showing:
     """Shows the cluster that is served."""
 
-    def __init__(self, formation: ClusterBuilder, nodes: Discovery) -> None:
-        self._formation, self._nodes = formation, nodes
+    def __init__(self, builder: ClusterBuilder, nodes: Discovery) -> None:
+        self._builder, self._nodes = builder, nodes
 
     def show(self) -> ClusterState:
         """Every shard with its replicas, and every other node."""
-        view, nodes = self._formation.view, sorted(self._nodes.nodes.items())
+        view, nodes = self._builder.view, sorted(self._nodes.nodes.items())
         told = _Told(view.refused, {each for own in view.replicas.values() for each in own})
         infos = view.expected()
         if view.identity is None or infos is None:
             return ClusterState(strangers=[self._replica(node, told, {}) for _, node in nodes])
         shown: dict[int | None, list[ReplicaState]] = {}
         conditions: dict[int | None, Mapping[str, ReplicaCondition]] = {
-            shard: self._formation.conditions(shard) for shard in infos
+            shard: self._builder.conditions(shard) for shard in infos
         }
         for _, node in nodes:
             place = _place(node, view.identity)
             known = conditions.get(place, {})
             shown.setdefault(place, []).append(self._replica(node, told, known))
-        latest = self._formation.cluster.latest() if self._formation.cluster else {}
+        latest = self._builder.cluster.latest() if self._builder.cluster else {}
         shards = [
             ShardState(shard, info.passages, latest.get(shard, info.sequence), shown.get(shard, ()))
             for shard, info in infos.items()

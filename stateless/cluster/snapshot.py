@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery
-from winnow.stateless.cluster.index_version import IndexVersion, edition_of
+from winnow.stateless.cluster.index_version import IndexVersion, index_version_of
 from winnow.stateless.cluster.membership import ClusterView
 from winnow.stateless.policy.reading import seconds_per_read
 from winnow.stateless.words.source import WordSource
@@ -22,7 +22,7 @@ class ClusterSnapshot:
 
     def __init__(
         self,
-        formation: ClusterBuilder,
+        builder: ClusterBuilder,
         nodes: Discovery,
         lately: float,
         words: Callable[[], object] = lambda: (),
@@ -30,15 +30,15 @@ class ClusterSnapshot:
         """`lately`: seconds for which a node is believed to be unchanged; `words` names the counts
         that questions are weighed by.
         """
-        self._formation, self._nodes, self._lately = formation, nodes, lately
+        self._builder, self._nodes, self._lately = builder, nodes, lately
         self._words = words
-        self._edition = IndexVersion(None)
+        self._index_version = IndexVersion(None)
         self._made_of: tuple[object, ...] = ()
         self._holds_until = float("-inf")
 
     def seconds_per_read(self) -> float | None:
         """Seconds per passage of all nodes together; None if no node has told its pace."""
-        shards = self._formation.view.replicas.values()
+        shards = self._builder.view.replicas.values()
         return seconds_per_read(
             [[self._nodes.seconds_per_read(address) for address in own] for own in shards]
         )
@@ -47,17 +47,17 @@ class ClusterSnapshot:
         """Passages that the nodes have in hand for other fronts."""
         return sum(self._nodes.others_reads(address) for address in self._addresses())
 
-    def edition(self) -> IndexVersion:
+    def index_version(self) -> IndexVersion:
         """Of the index. Every question asks for it, so it is built again only after a change
         that it depends on, or when the silence of nodes matters.
         """
-        view, cluster = self._formation.view, self._formation.cluster
+        view, cluster = self._builder.view, self._builder.cluster
         if cluster is None:
             return IndexVersion(None)
         made_of = view, cluster.infos, cluster.version, len(self._nodes.nodes), self._words()
         if not _same(made_of, self._made_of) or self._nodes.now() > self._holds_until:
-            self._edition, self._made_of = self._current(view, cluster), made_of
-        return self._edition
+            self._index_version, self._made_of = self._current(view, cluster), made_of
+        return self._index_version
 
     def _current(self, view: ClusterView, cluster: Cluster) -> IndexVersion:
         infos = view.expected()
@@ -67,7 +67,7 @@ class ClusterSnapshot:
         silences = {
             shard: [nodes.silence(each) for each in own] for shard, own in view.replicas.items()
         }
-        found = edition_of(infos, silences, self._lately, cluster.latest(), self._words())
+        found = index_version_of(infos, silences, self._lately, cluster.latest(), self._words())
         silence = max(min(own) for own in silences.values()) if found.sure else 0.0
         holds = self._lately - silence if found.sure else self._lately * _UNSURE
         self._holds_until = nodes.now() + holds
@@ -80,18 +80,18 @@ class ClusterSnapshot:
         looked at closely for a while then.
         """
         self._nodes.asked()
-        if self._formation.cluster is not None:
-            self._formation.cluster.notice(shard, sequence, log_id)
+        if self._builder.cluster is not None:
+            self._builder.cluster.notice(shard, sequence, log_id)
 
     def counting(self, shard: int) -> list[WordSource]:
         """The replicas of a shard that count words, the one with most writes first."""
-        addresses = self._formation.view.replicas.get(shard, ())
+        addresses = self._builder.view.replicas.get(shard, ())
         nodes = [node for each in addresses if (node := self._nodes.nodes.get(each)) is not None]
         nodes.sort(key=lambda node: node.info.sequence if node.info else 0, reverse=True)
         return [node.words for node in nodes if node.words is not None]
 
     def _addresses(self) -> Iterator[str]:
-        for own in self._formation.view.replicas.values():
+        for own in self._builder.view.replicas.values():
             yield from own
 
 

@@ -43,18 +43,18 @@ def serve_answers(
     front.stack.callback(packing.close)
     core = AnswerCore(
         _defaults(front, serves_heads=heads is not None),
-        _admission(front, opened.known),
+        _admission(front, opened.snapshot),
         front.metrics,
         on_question=opened.nodes.asked,
-        cache=_cache(front, opened.known),
+        cache=_cache(front, opened.snapshot),
         heads=heads,
         pack=partial(pack, packing),
     )
-    front.work.answering, front.work.seconds_per_read = core, opened.known.seconds_per_read
+    front.work.answering, front.work.seconds_per_read = core, opened.snapshot.seconds_per_read
     seconds = front.settings.default_deadline
     servicer = AnswerServicer(core, seconds)
     servicer.add_to(front.server.grpc)
-    refusal, finished = partial(front.doors.refusal, SERVICE), front.boundary.part_finished
+    refusal, finished = partial(front.rejection.refusal, SERVICE), front.boundary.part_finished
     front.calls.extend(answer_calls(core, seconds, refusal, finished))
     return opened
 
@@ -74,27 +74,27 @@ def _defaults(front: Front, serves_heads: bool) -> Defaults:
     )
 
 
-def _admission(front: Front, known: ClusterSnapshot) -> Admission:
+def _admission(front: Front, snapshot: ClusterSnapshot) -> Admission:
     """Who is let in; its door refuses who would not be, before messages are read."""
     settings, metrics = front.settings, AdmissionMetrics(front.registry)
 
     def pace() -> float | None:
-        seconds = known.seconds_per_read()
+        seconds = snapshot.seconds_per_read()
         metrics.pace.set(seconds or 0.0)
         return seconds
 
-    load = ReadLoad(settings.admission, time.monotonic, pace, known.others_reads)
+    load = ReadLoad(settings.admission, time.monotonic, pace, snapshot.others_reads)
     usual = settings.passages_to_read
     admission = Admission(load, settings.max_in_flight, metrics, usual=usual)
-    front.doors.add(SERVICE, admission.refusal)
+    front.rejection.add(SERVICE, admission.refusal)
     front.work.questions = admission
     return admission
 
 
-def _cache(front: Front, known: ClusterSnapshot) -> AnswerCache | None:
+def _cache(front: Front, snapshot: ClusterSnapshot) -> AnswerCache | None:
     metrics = CacheMetrics(front.registry, "winnow_front_answer_cache", "answers")
     budget = front.settings.answer_cache_mb * MIB
-    return AnswerCache(budget, known.edition, metrics) if budget else None
+    return AnswerCache(budget, snapshot.index_version, metrics) if budget else None
 
 
 def _answerer(

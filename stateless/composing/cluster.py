@@ -35,8 +35,8 @@ class OpenCluster:
     """What finds the nodes, and what is known of the cluster that they form."""
 
     nodes: Discovery
-    formation: ClusterBuilder
-    known: ClusterSnapshot
+    builder: ClusterBuilder
+    snapshot: ClusterSnapshot
     words: ServedWords
     part: Part
 
@@ -58,21 +58,21 @@ def open_cluster(front: Front, serve: Callable[[Cluster], None]) -> OpenCluster:
         )
 
     def counting(shard: int) -> list[WordSource]:
-        return known.counting(shard)
+        return snapshot.counting(shard)
 
-    formation = ClusterBuilder(encoding, open_shard, serve, ClusterMetrics(front.registry))
+    builder = ClusterBuilder(encoding, open_shard, serve, metrics=ClusterMetrics(front.registry))
     nodes = Discovery(
         [resolver(target) for target in settings.shards],
         partial(_open_node, front.access.peers),
-        lambda: formation.update(nodes.present(), nodes.nodes.values()),
-        settings.discovery,
-        random.Random(),
+        lambda: builder.update(nodes.present(), nodes.nodes.values()),
+        settings=settings.discovery,
+        chance=random.Random(),
     )
     words = ServedWords(counting, partial(asyncio.sleep, _COUNT_EVERY))
-    known = ClusterSnapshot(formation, nodes, _LATELY * settings.poll_every, lambda: words.name)
-    formed = partial(formation.ready, settings.form_timeout)
+    snapshot = ClusterSnapshot(builder, nodes, _LATELY * settings.poll_every, lambda: words.name)
+    formed = partial(builder.ready, settings.form_timeout)
     part = Part(formed, {"content nodes": nodes.run, "counts of words": words.run})
-    return OpenCluster(nodes, formation, known, words, part)
+    return OpenCluster(nodes, builder, snapshot, words, part)
 
 
 def _open_node(peers: Peers, address: str) -> Node:

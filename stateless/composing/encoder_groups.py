@@ -3,12 +3,12 @@
 import asyncio
 
 from winnow.bundle import load_bundle
+from winnow.heads.admission import TextAdmission
 from winnow.stateless.composing.encoders import Encoders, OpenEncoder
 from winnow.stateless.composing.front import Front, Part
 from winnow.stateless.composing.local_heads import LocalHeadsOpener
 from winnow.stateless.composing.open_heads import HeadsOpener
 from winnow.stateless.composing.placed_heads import PlacedHeadsOpener
-from winnow.stateless.heads.admission import TextAdmission
 from winnow.stateless.heads.core import PredictCore
 from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups
 from winnow.stateless.heads.metrics import HeadMetrics
@@ -67,10 +67,10 @@ def _group(name: str, own: OpenEncoder, opening: HeadsOpener, store: str) -> Enc
     return EncoderGroup(
         name,
         manifest.states_fingerprint,
-        own.tokenizer,
-        own.encoder,
-        most,
-        opened.heads,
-        opened.memory,
-        opened.ahead,
+        tokenizer=own.tokenizer,
+        encoder=own.encoder,
+        most_tokens=most,
+        heads=opened.heads,
+        memory=opened.memory,
+        ahead=opened.ahead,
     )

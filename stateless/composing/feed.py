@@ -37,10 +37,10 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
     front.stack.push_async_callback(writers.close)
     admission = FeedAdmission(settings.feed_in_hand, metrics)
     front.work.passages = admission
-    storing = Storing(writers, metrics, notice=cluster.known.notice)
+    storing = Storing(writers, metrics, notice=cluster.snapshot.notice)
     aside = FairThreads(1, "fed")
     front.stack.callback(aside.close)
-    unchanged = UnchangedPuts(writers, cluster.known.notice)
+    unchanged = UnchangedPuts(writers, cluster.snapshot.notice)
     core = FeedCore(Preparing(encoder, unchanged), storing, admission, metrics, aside)
     # not the door of questions, nor their places: none of them waits behind a passage
     server = Server(
@@ -67,4 +67,4 @@ def _writers(front: Front, cluster: OpenCluster) -> Writers:
         writer = RemoteShardWriter(channel, address, index.index_id, shard, fingerprint)
         return Reached(writer, lambda: writer.calls > 0, channel.close)
 
-    return Writers(lambda: cluster.formation.view, cluster.nodes.present, open_writer)
+    return Writers(lambda: cluster.builder.view, cluster.nodes.present, open_writer)

@@ -45,7 +45,7 @@ class Front:
     boundary: CallInterceptor
     """Around the calls of all its servers."""
     server: Server
-    doors: EarlyRejection
+    rejection: EarlyRejection
     """Each service may have its own."""
     access: FrontAccess
     """Who may call its servers, and how it calls other nodes."""
@@ -82,13 +82,13 @@ async def opened(
     """A front that has no part yet; at the end closes what its parts opened."""
     metrics = FrontMetrics(registry)
     bundle = await bundle_of(settings, registry)
-    doors = EarlyRejection()
+    rejection = EarlyRejection()
     boundary = CallInterceptor(RpcMetrics(registry), tracer=tracer)
     access = open_access(settings, registry)
-    server = _server(settings, boundary, doors, access)
+    server = _server(settings, boundary, rejection, access)
     serve_metrics(settings.metrics_listen, registry)
     async with contextlib.AsyncExitStack() as stack:
-        yield Front(settings, bundle, registry, metrics, boundary, server, doors, access, stack)
+        yield Front(settings, bundle, registry, metrics, boundary, server, rejection, access, stack)
 
 
 async def serve(front: Front, parts: Iterable[Part]) -> None:
@@ -115,14 +115,17 @@ async def serve(front: Front, parts: Iterable[Part]) -> None:
 
 
 def _server(
-    settings: FrontSettings, boundary: CallInterceptor, doors: EarlyRejection, access: FrontAccess
+    settings: FrontSettings,
+    boundary: CallInterceptor,
+    rejection: EarlyRejection,
+    access: FrontAccess,
 ) -> Server:
     services = [CLUSTER_SERVICE, *([SERVICE] if settings.shards else [])]
     streams = max(_LEAST_STREAMS, 2 * settings.max_in_flight)
     made = partial(
         Server,
         interceptor=boundary,
-        reject=access.door(doors),
+        reject=access.door(rejection),
         streams=streams,
         secured=access.secured,
     )

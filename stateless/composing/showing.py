@@ -18,7 +18,7 @@ def serve_showing(front: Front, cluster: OpenCluster | None, groups: EncoderGrou
     """Has the server show the front, its cluster if it has one, and its encoder groups."""
     manifest = front.bundle.manifest
     names = Names(running_version(), manifest.name, manifest.fingerprint)
-    shown = Showing(cluster.formation, cluster.nodes).show if cluster else ClusterState
+    shown = Showing(cluster.builder, cluster.nodes).show if cluster else ClusterState
     core = ShowingCore(
         names,
         front.work,

@@ -1,4 +1,4 @@
-"""The predict core: from texts to predictions, whatever brought them.
+"""The predict core: from texts to predictions.
 
 Knows neither gRPC nor HTTP: both convert, call `predict`, and convert.
 """
@@ -17,11 +17,12 @@ from winnow.domain.prediction import (
     TextPrediction,
 )
 from winnow.errors import NotFoundError, WinnowError
+from winnow.heads.admission import TextAdmission
 from winnow.quoting import quoted
-from winnow.stateless.heads.admission import TextAdmission
 from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups
 from winnow.stateless.heads.metrics import HeadMetrics
-from winnow.stateless.heads.predictor import Predictor, encode, failures, for_heads
+from winnow.stateless.heads.predictions import failures
+from winnow.stateless.heads.predictor import Predictor, encode, for_heads
 from winnow.stateless.heads.validation import ValidPredictRequest, refuse, validate, wordless
 from winnow.telemetry.tracing.span import span
 from winnow.text.tokenizer import Tokens
@@ -58,7 +59,7 @@ class PredictCore:
             NotFoundError: there is no such encoder group, or no such head; every one is named.
             OverloadedError: too many texts are in hand; says when to try again.
             UnavailableError: this front serves no heads.
-            WinnowError: no head could be applied to any text; what the first one said.
+            WinnowError: no head could be applied to any text; the error of the first.
 
         """
         started = time.perf_counter()
@@ -100,7 +101,7 @@ class PredictCore:
 
 
 class _OneText:
-    """What is done for each text of a request; what goes wrong with one is left to that one."""
+    """Predictions of one text of a request. A failure of one text does not fail the others."""
 
     def __init__(
         self,
@@ -111,7 +112,7 @@ class _OneText:
         client: str,
     ) -> None:
         self._group, self._predictor, self._ids = group, predictor, ids
-        # turns of their own: a client's texts would be before its questions, sixteen at a time
+        # texts wait in a queue apart: sixteen texts of a client would be before its question
         self._deadline, self._client = deadline, f"{client}:predict"
 
     async def predict(self, text: str, tokens: Tokens, timings: PredictTimings) -> TextPrediction:
@@ -135,7 +136,7 @@ class _OneText:
 
 
 def _expect_some(predictions: Sequence[HeadPrediction]) -> None:
-    """Raises what was wrong with a request that names unknown heads, or of which nothing came."""
+    """Raises NotFoundError if a head is unknown, or the first error if every head failed."""
     unknown = [each.head_id for each in predictions if isinstance(each.failure, NotFoundError)]
     if unknown:
         named = ", ".join(map(quoted, dict.fromkeys(unknown)))

@@ -13,7 +13,7 @@ from winnow.text.encoder import TextEncoder, TextEncoding, Then
 from winnow.text.tokenizer import Tokenizer, Tokens
 
 _QUICK = 500
-"""Characters that are tokenised in half a millisecond, whatever they are."""
+"""Characters that are always tokenised within half a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class EncodedText:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What heads take, where they are in this process."""
+    """Memory that heads take, if they run in this process."""
 
     budget_bytes: int = 0
     warm: tuple[HeadInMemory, ...] = ()
@@ -43,6 +43,7 @@ class EncoderGroup:
         self,
         name: str,
         fingerprint: str,
+        *,
         tokenizer: Tokenizer,
         encoder: TextEncoder,
         most_tokens: int,
@@ -50,8 +51,8 @@ class EncoderGroup:
         memory: Callable[[], Memory] = Memory,
         ahead: BeginEncoderThreadRun = no_heads,
     ) -> None:
-        """`most_tokens`: that a text keeps, without special tokens; `ahead`: runs heads where texts
-        are encoded.
+        """`most_tokens`: that a text keeps, without special tokens; `ahead`: runs heads in the
+        thread that encodes.
         """
         self.name, self.fingerprint, self.heads = name, fingerprint, heads
         self.ahead = ahead

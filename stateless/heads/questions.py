@@ -16,13 +16,14 @@ from winnow.domain.question import Question
 from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
 from winnow.stateless.encoding import QuestionEncoder, TokenisedQuestion
 from winnow.stateless.heads.encoder_groups import EncoderGroup
-from winnow.stateless.heads.predictor import Predictor, failures
+from winnow.stateless.heads.predictions import failures
+from winnow.stateless.heads.predictor import Predictor
 
 _log = structlog.get_logger("stateless")
 _Predictions = tuple[HeadPrediction, ...]
 _LONGEST = 1.0
-"""Seconds that heads may take, whatever the deadline: a store that hangs must not hold up answers.
-Said beforehand, so that heads that are ready do not wait for others."""
+"""Seconds that heads may take, even if the deadline is later: a store that hangs must not hold up
+answers. Heads are told this deadline, so that those that are ready do not wait for others."""
 
 
 class QuestionHeads:
@@ -67,7 +68,7 @@ class Predicting:
         self._task = asyncio.create_task(work) if work else None
 
     async def result(self) -> _Predictions:
-        """What the heads said; waits for them."""
+        """The predictions; waits for them."""
         return await self._task if self._task else ()
 
     def __enter__(self) -> Self:

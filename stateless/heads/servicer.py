@@ -20,7 +20,7 @@ class HeadServicer(head_pb2_grpc.HeadServiceServicer):
     """The predict core behind gRPC."""
 
     def __init__(self, core: PredictCore, default_deadline: float) -> None:
-        """`default_deadline`: seconds that a caller without a deadline of its own is given."""
+        """`default_deadline`: seconds for a caller that sets no deadline."""
         self._core, self._default_deadline = core, default_deadline
 
     async def Predict(  # noqa: N802

@@ -44,7 +44,7 @@ def validate(request: PredictRequest) -> ValidPredictRequest:
 
 
 def wrong_heads(field: str, ids: Sequence[str]) -> Iterator[Violation]:
-    """What is wrong with the ids of heads that a request names."""
+    """The rules that the ids of a request's heads break."""
     if len(ids) > MAX_HEADS:
         yield Violation(field, f"has {len(ids)} heads, at most {MAX_HEADS} are allowed")
         return

@@ -61,7 +61,7 @@ class ReplicatedSearcher:
         self._pool = ReplicaPool(
             reach, policies.replicas, clock=clock, chance=chance, observer=self._metrics
         )
-        self._router = ReplicaRouter(self._pool, policies, clock, self._metrics)
+        self._router = ReplicaRouter(self._pool, policies, clock, observer=self._metrics)
         self._progress = ShardProgress(clock, lambda: self._pool.replicas.known)
         self._absence: WinnowError = UnavailableError(f"no replica of shard {shard} was found yet")
         self._retired = False

@@ -57,7 +57,7 @@ async def test_a_deletion_that_was_acknowledged_is_not_answered_from_memory() ->
     front = LiveFront(x)
     assert "a" in answered(await front.ask())
     assert (await front.ask()).cached
-    front.known.notice(0, log.delete("a"))
+    front.snapshot.notice(0, log.delete("a"))
     x.follow()
     again = await front.ask()
     assert not again.cached
@@ -69,7 +69,7 @@ async def test_an_answer_that_was_being_found_when_a_passage_was_deleted_is_not_
     front = LiveFront(x)
 
     def deleted() -> None:
-        front.known.notice(0, log.delete("a"))
+        front.snapshot.notice(0, log.delete("a"))
         x.follow()
 
     x.before_reading.append(deleted)
@@ -85,7 +85,7 @@ async def test_who_asks_after_a_deletion_does_not_join_a_question_from_before_it
     x.hangs = asyncio.Event()
     before = asyncio.create_task(front.ask())
     await happens(lambda: len(x.asked) == 1)
-    front.known.notice(0, log.delete("a"))
+    front.snapshot.notice(0, log.delete("a"))
     x.follow()
     after = asyncio.create_task(front.ask())
     await happens(lambda: len(x.asked) == 2)
@@ -115,7 +115,7 @@ async def test_a_late_reply_from_before_a_restore_says_nothing_of_the_new_log(
     front.restart(new)
     old.hangs.set()
     assert sequences(await late) == [None], "its writes are no writes of this log"
-    front.known.notice(0, log.put("d9", (1,)), log.log_id)
+    front.snapshot.notice(0, log.put("d9", (1,)), log.log_id)
     assert front.cluster.latest() == {0: 1}
     assert not (await front.ask(read_scope=scope)).cached
     assert (await front.ask(read_scope=scope)).cached
@@ -305,7 +305,7 @@ async def test_what_was_acknowledged_is_waited_for_a_while_and_then_given_up() -
     """The replica that had it is gone, and the other one does not catch up."""
     log, (x, y) = one_log("xy")
     front = LiveFront(x, y)
-    front.known.notice(0, log.delete("a"))
+    front.snapshot.notice(0, log.delete("a"))
     y.follow()
     front.kill("y")
     front.look()
@@ -347,7 +347,7 @@ async def test_all_retrievals_of_a_question_are_weighed_alike() -> None:
         assert all(rarities for rarities, _ in weights)
 
 
-async def test_other_counts_of_words_are_another_edition() -> None:
+async def test_other_counts_of_words_are_another_version() -> None:
     log, (x,) = one_log("x")
     log.put("d", (1, 2))
     x.follow()
@@ -366,7 +366,7 @@ async def test_one_that_comes_with_a_log_of_its_own_is_refused_by_name() -> None
     front.replicas["y"] = y
     front.nodes.nodes["y"] = front._open("y")
     front.look()
-    assert front.formation.view.refused["y"].startswith(
+    assert front.builder.view.refused["y"].startswith(
         "shard 0 of 1 has log another, log log is served"
     )
     await turn()
@@ -387,7 +387,7 @@ async def test_a_filter_by_a_field_that_a_write_may_have_brought_is_left_to_the_
     front = LiveFront(x)
     with pytest.raises(InvalidRequestError, match="year"):
         await front.ask(where="year = 2015")
-    front.known.notice(0, log.put("d", (1,)))
+    front.snapshot.notice(0, log.put("d", (1,)))
     x.follow()
     assert answered(await front.ask(where="year = 2015"))
     front.look()

@@ -65,7 +65,7 @@ class History(RuleBasedStateMachine):
         """By a replica that has all writes up to this one."""
         self.replicas[shard][replica].follow()
         self.acknowledged[shard] = sequence
-        self.front.known.notice(shard, sequence)
+        self.front.snapshot.notice(shard, sequence)
 
     @rule(shard=st.integers(0, 1), replica=st.integers(0, 1), more=st.integers(1, 3))
     def follow(self, shard: int, replica: int, more: int) -> None:

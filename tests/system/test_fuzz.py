@@ -28,6 +28,7 @@ from winnow.domain.answered import Answered, Timings
 from winnow.domain.coverage import Coverage
 from winnow.domain.prediction import TokenSpan
 from winnow.domain.question import Question, ReadScope
+from winnow.heads.admission import TextAdmission
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
@@ -36,7 +37,6 @@ from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.answer.servicer import SERVICE, AnswerServicer
 from winnow.stateless.answer.validation import Defaults
 from winnow.stateless.encoding import TokenisedQuestion
-from winnow.stateless.heads.admission import TextAdmission
 from winnow.stateless.heads.core import PredictCore
 from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups
 from winnow.stateless.heads.metrics import HeadMetrics
@@ -146,7 +146,18 @@ async def start_front(stack: contextlib.AsyncExitStack) -> str:
 def predict_core() -> PredictCore:
     heads = FakeHeads({"intent": ("a", "b")}, {"names": (TokenSpan("x", 0, 1, 0.5),)})
     tokenizer = Tokenizer(default_bundle() / "tokenizer.json")
-    groups = EncoderGroups([EncoderGroup("fake", "f", tokenizer, FakeTextEncoder(), 254, heads)])
+    groups = EncoderGroups(
+        [
+            EncoderGroup(
+                "fake",
+                "f",
+                tokenizer=tokenizer,
+                encoder=FakeTextEncoder(),
+                most_tokens=254,
+                heads=heads,
+            )
+        ]
+    )
     metrics = HeadMetrics(REGISTRY)
     return PredictCore(groups, Predictor(groups, metrics), TextAdmission(64, metrics), metrics)
 

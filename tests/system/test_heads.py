@@ -14,10 +14,10 @@ from winnow.bundle import Bundle
 from winnow.client import AsyncClient
 from winnow.deadline import Deadline
 from winnow.domain.prediction import Predicted, PredictRequest
+from winnow.heads.admission import TextAdmission
 from winnow.heads.store import open_store
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
-from winnow.stateless.heads.admission import TextAdmission
 from winnow.stateless.heads.core import PredictCore
 from winnow.stateless.heads.encoder_groups import EncoderGroups
 from winnow.stateless.heads.metrics import HeadMetrics

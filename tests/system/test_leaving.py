@@ -82,7 +82,7 @@ class Front:
         metrics = ReplicaMetrics(self.registry)
         self.served: list[Cluster] = []
         self.closed: list[str] = []
-        self.formation = ClusterBuilder(
+        self.builder = ClusterBuilder(
             Encoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
                 shard,
@@ -93,14 +93,14 @@ class Front:
                 metrics=metrics,
             ),
             self.served.append,
-            ClusterMetrics(self.registry),
+            metrics=ClusterMetrics(self.registry),
         )
         self.nodes = Discovery(
             [listed],
             self._open,
-            lambda: self.formation.update(self.nodes.present(), self.nodes.nodes.values()),
-            DiscoverySettings(resolve_every=0.01, poll_every=0.01, poll_timeout=LONG),
-            random.Random(1),
+            lambda: self.builder.update(self.nodes.present(), self.nodes.nodes.values()),
+            settings=DiscoverySettings(resolve_every=0.01, poll_every=0.01, poll_timeout=LONG),
+            chance=random.Random(1),
         )
 
     def _open(self, address: str) -> Node:
@@ -150,7 +150,7 @@ async def scene() -> AsyncIterator[Scene]:
     front = Front(listed)
     looking = asyncio.create_task(front.nodes.run())
     try:
-        await asyncio.wait_for(front.formation.ready(LONG), LONG)
+        await asyncio.wait_for(front.builder.ready(LONG), LONG)
         asked = await in_hand(front, leaving)
         listed.now = {leaving.address, staying.address}
         await happens(lambda: len(front.nodes.present()) == 2)

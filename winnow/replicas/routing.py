@@ -33,6 +33,7 @@ class ReplicaRouter(Generic[Backend]):
         pool: ReplicaPool[Backend],
         policies: ReplicaPolicies,
         clock: Clock,
+        *,
         observer: PoolObserver,
         noun: str = "",
     ) -> None:

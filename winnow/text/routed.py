@@ -75,7 +75,9 @@ class RoutedTextEncoder:
 
         clock = time.monotonic
         self._nodes = ServerPool("encoder", open_node, _POLICIES.replicas, clock)
-        self._router = ReplicaRouter(self._nodes.pool, _POLICIES, clock, self._nodes, "encoder")
+        self._router = ReplicaRouter(
+            self._nodes.pool, _POLICIES, clock, observer=self._nodes, noun="encoder"
+        )
         self._ready = ReadyNodes(self._nodes)
         self._fingerprint, self._states = fingerprint, states
         self._seconds, self._patience = seconds, patience

@@ -66,7 +66,14 @@ class House:
         registry = CollectorRegistry()
         metrics = FrontMetrics(registry)
         # the encoder group's own encoder is for texts that are no questions
-        group = EncoderGroup("en", "f", tokenizer, FakeTextEncoder(fails=WinnowError()), 8, heads)
+        group = EncoderGroup(
+            "en",
+            "f",
+            tokenizer=tokenizer,
+            encoder=FakeTextEncoder(fails=WinnowError()),
+            most_tokens=8,
+            heads=heads,
+        )
         predictor = Predictor(EncoderGroups([group]), HeadMetrics(registry))
         load = ReadLoad(LoadSettings(), time.monotonic, lambda: None)
         self.core = AnswerCore(

@@ -90,11 +90,11 @@ class House:
     """Remembered answers over shards that reply at once, unless told otherwise."""
 
     def __init__(self, *answers: Answered | WinnowError, budget: int = ROOM) -> None:
-        self.edition = IndexVersion(("rows",), sure=True)
+        self.index_version = IndexVersion(("rows",), sure=True)
         self.clock, self.counted, self.shards = ManualClock(), Counted(), Shards(*answers)
         self.shards.go_on.set()
         self.in_hand, self.room = Counter[str](), True
-        self.remembered = AnswerCache(budget, lambda: self.edition, self.counted)
+        self.remembered = AnswerCache(budget, lambda: self.index_version, self.counted)
 
     def begin(
         self, asked: AnswerKey = WHO, left: float = 2.0, client: str = ""
@@ -162,22 +162,22 @@ async def test_another_spelling_of_the_same_tokens_is_the_same_question() -> Non
 
 
 @pytest.mark.parametrize("changed", [IndexVersion(("other",), sure=True), IndexVersion(None)])
-async def test_an_answer_of_another_edition_is_never_given(changed: IndexVersion) -> None:
+async def test_an_answer_of_another_version_is_never_given(changed: IndexVersion) -> None:
     house = House(answer("old"), answer("new"))
-    first = house.edition
+    first = house.index_version
     await house.ask()
-    house.edition = changed
+    house.index_version = changed
     assert (await house.ask()).answers == answer("new").answers
-    house.edition = first
+    house.index_version = first
     assert not (await house.ask()).cached, "and what is gone does not come back"
 
 
 async def test_while_it_is_not_sure_what_is_served_shards_are_asked() -> None:
     house = House()
     await house.ask()
-    house.edition = replace(house.edition, sure=False)
+    house.index_version = replace(house.index_version, sure=False)
     assert not (await house.ask()).cached
-    house.edition = replace(house.edition, sure=True)
+    house.index_version = replace(house.index_version, sure=True)
     assert (await house.ask()).cached
 
 
@@ -186,7 +186,7 @@ async def test_an_answer_during_which_the_index_changed_is_not_kept() -> None:
     house.shards.go_on.clear()
     task = house.begin()
     await house.waits(task)
-    house.edition = IndexVersion(("new rows",), sure=True)
+    house.index_version = IndexVersion(("new rows",), sure=True)
     house.shards.go_on.set()
     await task
     assert not (await house.ask()).cached
@@ -393,7 +393,7 @@ async def test_what_the_first_asker_found_does_not_do_for_who_named_a_later_writ
         [ShardCoverage(shard=0, passages=10, status=ShardStatus.SEARCHED, sequence=7)]
     )
     house = House(answer("old"), answer("new", later))
-    house.edition = replace(house.edition, sequences={0: 7})
+    house.index_version = replace(house.index_version, sequences={0: 7})
     house.shards.go_on.clear()
     first = house.begin()
     await happens(lambda: house.shards.asked == 1)

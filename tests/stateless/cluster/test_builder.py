@@ -39,14 +39,14 @@ async def closed() -> None:
 
 
 class Front:
-    """A formation over fake nodes."""
+    """A builder over fake nodes."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.nodes: dict[str, Node] = {}
         self.served: list[Cluster] = []
         metrics = ReplicaMetrics(self.registry)
-        self.formation = ClusterBuilder(
+        self.builder = ClusterBuilder(
             Encoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
                 shard,
@@ -57,7 +57,7 @@ class Front:
                 metrics=metrics,
             ),
             self.served.append,
-            ClusterMetrics(self.registry),
+            metrics=ClusterMetrics(self.registry),
         )
 
     def add(self, name: str, shard: int | None, shards: int = 2, **changes: Any) -> Node:
@@ -84,7 +84,7 @@ class Front:
             for name, node in self.nodes.items()
             if node.info is not None and node.error is None
         }
-        self.formation.update(present, self.nodes.values())
+        self.builder.update(present, self.nodes.values())
 
     async def ask(self, shard: int) -> str:
         searcher = self.served[-1].searchers[shard]
@@ -106,7 +106,7 @@ async def test_a_whole_index_is_served_at_once(front: Front) -> None:
     assert not front.served
     front.add("b", 0)
     front.update()
-    await asyncio.wait_for(front.formation.ready(PATIENCE), 5)
+    await asyncio.wait_for(front.builder.ready(PATIENCE), 5)
     assert [await front.ask(0), await front.ask(1)] == ["b", "a"]
     assert front.gauge("index_passages", shard="1") == 10
     assert front.gauge("replicas", shard="1") == 1
@@ -118,7 +118,7 @@ async def test_after_a_while_a_part_is_served_and_says_what_is_missing(front: Fr
     silent.missed(UnavailableError("b: connection refused"))
     front.update()
     assert not front.served
-    await asyncio.wait_for(front.formation.ready(0), 5)  # though no node comes or goes any more
+    await asyncio.wait_for(front.builder.ready(0), 5)  # though no node comes or goes any more
     assert await front.ask(1) == "a"
     assert front.served[0].infos[0].passages == 10  # what is left of 20
     with pytest.raises(UnavailableError, match=r"no replica of shard 0 .* b: connection refused"):
@@ -128,11 +128,11 @@ async def test_after_a_while_a_part_is_served_and_says_what_is_missing(front: Fr
 async def test_a_part_of_unknown_size_is_not_served(front: Front) -> None:
     front.add("a", 1, index_passages=0)
     front.update()
-    front.formation.take_what_is_there()
+    front.builder.take_what_is_there()
     assert not front.served
     front.add("b", 0, index_passages=0)
     front.update()
-    await asyncio.wait_for(front.formation.ready(0), 5)
+    await asyncio.wait_for(front.builder.ready(0), 5)
 
 
 async def test_replicas_come_and_go_without_a_new_cluster(front: Front) -> None:
@@ -170,7 +170,7 @@ async def test_of_several_missing_shards_none_is_blamed_on_a_node_that_said_noth
     front.add("b", None).missed(NotLoadedError("b: graph.hnsw is damaged"))
     with capture_logs() as logs:
         front.update()
-        await asyncio.wait_for(front.formation.ready(0), 5)
+        await asyncio.wait_for(front.builder.ready(0), 5)
     for shard in (1, 2):
         with pytest.raises(UnavailableError, match="there: none was found") as caught:
             await front.ask(shard)
@@ -342,7 +342,7 @@ async def test_a_write_to_a_shard_is_told_to_no_other_one(front: Front) -> None:
             super().update(*said)
 
     metrics = ReplicaMetrics(CollectorRegistry())
-    front.formation._open_shard = lambda shard: Told(
+    front.builder._open_shard = lambda shard: Told(
         shard,
         lambda address: front.nodes[address].searcher,
         ReplicaPolicies(),

@@ -80,7 +80,7 @@ class Watched:
     async def looking(self) -> AsyncIterator["Watched"]:
         targets = [self.target, *self.others]
         self.discovery = Discovery(
-            targets, self._open, self._changed, self._settings, random.Random(1)
+            targets, self._open, self._changed, settings=self._settings, chance=random.Random(1)
         )
         task = asyncio.create_task(self.discovery.run())
         try:
@@ -281,7 +281,7 @@ async def test_what_a_node_has_in_hand_for_other_fronts_is_told_from_what_is_min
     mine: int, others: int
 ) -> None:
     fake = FakeSearcher([reading("a")])
-    node = Node("a", fake, fake.go_on.wait, lambda: mine)  # type: ignore[arg-type]
+    node = Node("a", fake, fake.go_on.wait, reads=lambda: mine)  # type: ignore[arg-type]
     node.heard(replace(await fake.info(Deadline.after(60)), reads_in_hand=7))
     assert node.others_reads == others
 

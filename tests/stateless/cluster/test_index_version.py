@@ -8,7 +8,7 @@ import pytest
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.shard import ShardInfo
 from winnow.domain.write import Position
-from winnow.stateless.cluster.index_version import IndexVersion, edition_of
+from winnow.stateless.cluster.index_version import IndexVersion, index_version_of
 
 INFOS = {
     n: ShardInfo(
@@ -27,7 +27,7 @@ NOW = {0: [0.1], 1: [0.1]}
 
 
 def test_an_index_of_which_every_shard_was_heard_of_lately_is_sure() -> None:
-    assert edition_of(INFOS, NOW, 1.0).sure
+    assert index_version_of(INFOS, NOW, 1.0).sure
 
 
 @pytest.mark.parametrize(
@@ -41,14 +41,14 @@ def test_an_index_of_which_every_shard_was_heard_of_lately_is_sure() -> None:
         {"log_id": "log"},
     ],
 )
-def test_whatever_answers_depend_on_makes_it_another_edition(change: dict[str, Any]) -> None:
+def test_whatever_answers_depend_on_makes_it_another_version(change: dict[str, Any]) -> None:
     other = {**INFOS, 1: replace(INFOS[1], **change)}
-    assert edition_of(other, NOW, 1.0).name != edition_of(INFOS, NOW, 1.0).name
+    assert index_version_of(other, NOW, 1.0).name != index_version_of(INFOS, NOW, 1.0).name
 
 
-def test_how_busy_a_shard_is_makes_no_other_edition() -> None:
+def test_how_busy_a_shard_is_makes_no_other_version() -> None:
     busy = {**INFOS, 1: replace(INFOS[1], reads_in_hand=9, seconds_per_read=0.1)}
-    assert edition_of(busy, NOW, 1.0) == edition_of(INFOS, NOW, 1.0)
+    assert index_version_of(busy, NOW, 1.0) == index_version_of(INFOS, NOW, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -59,51 +59,53 @@ def test_how_busy_a_shard_is_makes_no_other_edition() -> None:
 def test_a_shard_that_may_have_changed_unnoticed_makes_it_unsure(
     silences: dict[int, list[float]],
 ) -> None:
-    assert edition_of(INFOS, silences, 1.0) == replace(edition_of(INFOS, NOW, 1.0), sure=False)
+    assert index_version_of(INFOS, silences, 1.0) == replace(
+        index_version_of(INFOS, NOW, 1.0), sure=False
+    )
 
 
 def test_one_replica_that_was_heard_of_will_do() -> None:
-    assert edition_of(INFOS, {0: [9.0, 0.1], 1: [0.2, 9.0]}, 1.0).sure
+    assert index_version_of(INFOS, {0: [9.0, 0.1], 1: [0.2, 9.0]}, 1.0).sure
 
 
-def test_what_replicas_of_a_log_have_merged_makes_no_other_edition() -> None:
+def test_what_replicas_of_a_log_have_merged_makes_no_other_version() -> None:
     logged = {n: replace(info, log_id="log", sequence=7) for n, info in INFOS.items()}
     merged = {n: replace(info, generation="merged") for n, info in logged.items()}
-    assert edition_of(merged, NOW, 1.0) == edition_of(logged, NOW, 1.0)
+    assert index_version_of(merged, NOW, 1.0) == index_version_of(logged, NOW, 1.0)
 
 
-def test_a_write_that_is_known_of_and_other_counts_of_words_make_another_edition() -> None:
+def test_a_write_that_is_known_of_and_other_counts_of_words_make_another_version() -> None:
     names = {
-        edition_of(INFOS, NOW, 1.0).name,
-        edition_of(INFOS, NOW, 1.0, {0: 1, 1: 0}).name,
-        edition_of(INFOS, NOW, 1.0, {0: 0, 1: 1}).name,
-        edition_of(INFOS, NOW, 1.0, words=("other",)).name,
+        index_version_of(INFOS, NOW, 1.0).name,
+        index_version_of(INFOS, NOW, 1.0, {0: 1, 1: 0}).name,
+        index_version_of(INFOS, NOW, 1.0, {0: 0, 1: 1}).name,
+        index_version_of(INFOS, NOW, 1.0, words=("other",)).name,
     }
     assert len(names) == 4
 
 
-def test_an_edition_knows_the_writes_up_to_its_last_ones() -> None:
-    edition = edition_of(INFOS, NOW, 1.0, {0: 7, 1: 0})
-    assert edition.knows([])
-    assert edition.knows([Position(0, 7), Position(1, 0)])
-    assert not edition.knows([Position(0, 8)])
-    assert not edition.knows([Position(1, 1)])
+def test_an_version_knows_the_writes_up_to_its_last_ones() -> None:
+    version = index_version_of(INFOS, NOW, 1.0, {0: 7, 1: 0})
+    assert version.knows([])
+    assert version.knows([Position(0, 7), Position(1, 0)])
+    assert not version.knows([Position(0, 8)])
+    assert not version.knows([Position(1, 1)])
 
 
 @pytest.mark.parametrize(("sequence", "made"), [(7, True), (6, False), (8, False), (None, False)])
-def test_an_answer_is_of_an_edition_only_if_every_shard_had_just_its_writes(
+def test_an_answer_is_of_an_version_only_if_every_shard_had_just_its_writes(
     sequence: int | None, made: bool
 ) -> None:
-    edition = edition_of(INFOS, NOW, 1.0, {0: 7, 1: 0})
+    version = index_version_of(INFOS, NOW, 1.0, {0: 7, 1: 0})
     parts = [(0, sequence), (1, 0)]
     coverage = Coverage.of(
         ShardCoverage(shard=n, passages=10, status=ShardStatus.SEARCHED, sequence=each)
         for n, each in parts
     )
-    assert edition.made(coverage) == made
+    assert version.made(coverage) == made
 
 
 def test_an_index_of_unknown_rows_has_no_name() -> None:
     unknown = {**INFOS, 1: replace(INFOS[1], generation="")}
-    assert edition_of(unknown, NOW, 1.0) == IndexVersion(None)
-    assert edition_of({}, {}, 1.0) == IndexVersion(None)
+    assert index_version_of(unknown, NOW, 1.0) == IndexVersion(None)
+    assert index_version_of({}, {}, 1.0) == IndexVersion(None)

@@ -39,7 +39,7 @@ def nodes() -> Nodes:
 
 
 def show(nodes: Nodes) -> ClusterState:
-    return Showing(nodes.formation, nodes.found).show()
+    return Showing(nodes.builder, nodes.found).show()
 
 
 def replica(nodes: Nodes, address: str) -> ReplicaState:
@@ -134,7 +134,7 @@ async def test_a_replica_that_was_ejected_is_out_and_serves_again_later(nodes: N
     broken = nodes.found.nodes["a"].searcher
     assert isinstance(broken, FakeSearcher)
     broken.fails = UnavailableError("a: gone")
-    cluster = nodes.formation.cluster
+    cluster = nodes.builder.cluster
     assert cluster is not None
 
     async def ask() -> None:
@@ -154,7 +154,7 @@ async def test_calls_in_hand_are_counted_where_they_are(nodes: Nodes) -> None:
     busy = nodes.found.nodes["a"].searcher
     assert isinstance(busy, FakeSearcher)
     busy.hangs = True
-    cluster = nodes.formation.cluster
+    cluster = nodes.builder.cluster
     assert cluster is not None
     asking = asyncio.create_task(
         cluster.searchers[0].retrieve(ASKED, RetrievalDepth(passages=1), Deadline.after(60))
@@ -178,7 +178,7 @@ def test_the_shards_are_gone_through_once_however_many_nodes_there_are(nodes: No
 
     for number in range(20):
         nodes.hear(f"b{number}", 1)
-    counted = Counted(nodes.formation.view.replicas)
-    nodes.formation.view = replace(nodes.formation.view, replicas=counted)
+    counted = Counted(nodes.builder.view.replicas)
+    nodes.builder.view = replace(nodes.builder.view, replicas=counted)
     assert len(show(nodes).shards[1].replicas) == 21
     assert counted.times == 1

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from winnow.bundle import Bundle
 from winnow.domain.prediction import Entity, TokenSpan
 from winnow.errors import UnavailableError
-from winnow.stateless.heads.entities import entities
+from winnow.stateless.heads.predictions import entities
 from winnow.text.tokenizer import Tokenizer
 
 

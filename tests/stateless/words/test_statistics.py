@@ -34,7 +34,7 @@ class House:
             for name, shard in (("x", 0), ("y", 0), ("z", 1))
         )
         self.front = LiveFront(self.x, self.y, self.z)
-        self.statistics = WordStatistics(self.front.cluster, self.front.known.counting)
+        self.statistics = WordStatistics(self.front.cluster, self.front.snapshot.counting)
 
     def put(self, shard: int, name: str, *words: int) -> None:
         self.logs[shard].put(name, words)
@@ -158,7 +158,7 @@ async def test_counting_goes_on_whatever_goes_wrong(house: House) -> None:
         raise ZeroDivisionError
 
     tell, house.z.changes = house.z.changes, bug  # type: ignore[method-assign]
-    words = ServedWords(house.front.known.counting, lambda: asyncio.sleep(0))
+    words = ServedWords(house.front.snapshot.counting, lambda: asyncio.sleep(0))
     assert words.name == ()
     words.serve(house.front.cluster)
     running = asyncio.create_task(words.run())

@@ -13,7 +13,7 @@ from winnow.deadline import Clock
 from winnow.policy.recent import SlidingQuantile
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HedgeSettings:
     """When to hedge, and the most load that it may add."""
 

@@ -24,7 +24,7 @@ class Standing(Enum):
 _ALIVE = (ReplicaOutcome.ANSWERED, ReplicaOutcome.REFUSED)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OutlierSettings:
     """When a replica is ejected and for how long."""
 

@@ -1,31 +1,43 @@
-"""Where texts are let in for prediction, beside questions.
+"""Admission of texts that heads are applied to: a bounded number, with clients sharing fairly.
 
-Knows how many texts are in hand and whose they are; does not know what is done with them. Texts and
-questions share the encoder: it takes turns between those that ask and those that predict, so
-neither waits for more than this many of the other.
+Knows how many texts are in hand and whose they are; does not know what is done with them. On a
+front, texts and questions share the encoder, which takes turns between them: so no question waits
+for more than this many texts.
 """
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
+
+from prometheus_client import Counter, Gauge
 
 from winnow.deadline import Clock
 from winnow.errors import OverloadedError
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import LoadSettings
 from winnow.quoting import are
-from winnow.stateless.heads.metrics import HeadMetrics
 
-_RETRY_AFTER = 0.1
-"""Seconds."""
+
+class TextMetrics(Protocol):
+    """Metrics of texts in hand."""
+
+    texts: Gauge
+    refusals: Counter
 
 
 class TextAdmission:
-    """Lets texts in."""
+    """Admits texts, or refuses them."""
 
-    def __init__(self, most: int, metrics: HeadMetrics, clock: Clock = time.monotonic) -> None:
-        """`most`: texts in hand."""
-        self._most, self._metrics = most, metrics
+    def __init__(
+        self,
+        most: int,
+        metrics: TextMetrics,
+        clock: Clock = time.monotonic,
+        retry_after: float = 0.1,
+    ) -> None:
+        """`most`: texts in hand; `retry_after`: seconds that a refused caller is told to wait."""
+        self._most, self._metrics, self._retry_after = most, metrics, retry_after
         shared = LoadSettings()
         self._places = FairShares(shared.kept, shared.here_for, shared.hungry_for, clock)
 
@@ -36,7 +48,7 @@ class TextAdmission:
 
     @contextmanager
     def enter(self, texts: int, client: str) -> Iterator[None]:
-        """Counts the texts of a request while they are in hand; with nothing in hand lets any in.
+        """Counts the texts of a request while they are in hand; if none is in hand, admits any.
 
         Raises:
             OverloadedError: they would be too many, or take what other clients need.
@@ -49,7 +61,7 @@ class TextAdmission:
             raise OverloadedError(
                 f"{are(self.inside, 'text')} in hand, of at most {self._most}, and no client gets "
                 f"more than its share: there is no room for {texts} more; try again",
-                _RETRY_AFTER,
+                self._retry_after,
             )
         self._places.take(client, texts)
         self._metrics.texts.set(self.inside)

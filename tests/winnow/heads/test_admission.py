@@ -7,7 +7,7 @@ from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
 from winnow.errors import OverloadedError
-from winnow.stateless.heads.admission import TextAdmission
+from winnow.heads.admission import TextAdmission
 from winnow.stateless.heads.metrics import HeadMetrics
 
 
