@@ -1,7 +1,7 @@
-"""An encoder that lets in only what it can do in time.
+"""An encoder that admits only texts that it can encode in time.
 
-Nothing waits here: a text that cannot meet its deadline, with clients taking turns, is refused at
-once, so that the caller has time left to ask elsewhere.
+No text waits here: one that cannot meet its deadline, with clients taking turns, is refused at
+once, so that the caller has time left to ask another node.
 """
 
 import math
@@ -22,7 +22,7 @@ _HALF_LIFE = 2.0
 
 
 class AdmittedEncoder:
-    """Refuses what cannot be in time."""
+    """Refuses texts that cannot be encoded in time."""
 
     def __init__(
         self, inner: TextEncoder, most: int, clock: Clock, metrics: EncoderMetrics

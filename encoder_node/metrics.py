@@ -38,6 +38,6 @@ class EncoderMetrics:
         )
 
     def encoded(self, queue: float, encode: float) -> None:
-        """Counts a text that waited and was encoded for so many seconds."""
+        """Counts a text by the seconds that it waited and that its run took."""
         self._stage.labels("queue").observe(queue)
         self._stage.labels("encode").observe(encode)

@@ -1,4 +1,4 @@
-"""What an encoder node accepts: whatever passes here can be encoded."""
+"""Which requests an encoder node accepts. A request that passes can be encoded."""
 
 from collections.abc import Sequence
 

@@ -7,13 +7,12 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from winnow.errors import ArtefactError
-from winnow.head_node.metrics import HeadNodeMetrics
 from winnow.head_node.servicer import ARRIVING, LARGEST, SERVICE, EncoderHeads, HeadNodeServicer
 from winnow.head_node.settings import HeadNodeSettings
 from winnow.heads.admission import TextAdmission
 from winnow.heads.local import LocalHeads
 from winnow.heads.manifest import EncoderEntry
-from winnow.heads.metrics import HeadCacheMetrics
+from winnow.heads.metrics import HeadCacheMetrics, HeadNodeMetrics
 from winnow.heads.store import HeadStore, open_store
 from winnow.inference.fair_threads import FairThreads
 from winnow.rpc import process

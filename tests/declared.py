@@ -9,8 +9,7 @@ from winnow.content_node.live.room import RoomMetrics
 from winnow.content_node.metrics import MergeMetrics, NodeMetrics
 from winnow.content_node.metrics import WriteMetrics as NodeFeedMetrics
 from winnow.encoder_node.metrics import EncoderMetrics
-from winnow.head_node.metrics import HeadNodeMetrics
-from winnow.heads.metrics import HeadCacheMetrics
+from winnow.heads.metrics import HeadCacheMetrics, HeadNodeMetrics
 from winnow.keys.metrics import KeyMetrics
 from winnow.packaged import demo_corpus
 from winnow.security.metrics import CertificateMetrics

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
 
-from winnow.head_node.metrics import HeadNodeMetrics
 from winnow.head_node.servicer import ARRIVING, LARGEST, SERVICE, EncoderHeads, HeadNodeServicer
 from winnow.heads.admission import TextAdmission
 from winnow.heads.heads import Heads
 from winnow.heads.manifest import EncoderEntry
+from winnow.heads.metrics import HeadNodeMetrics
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.telemetry.metrics import RpcMetrics

@@ -28,6 +28,24 @@ async def happens(condition: Callable[[], bool], seconds: float = 60.0) -> None:
         await turn()
 
 
+class Change:
+    """Wakes tests when what they watch has changed: fakes tell, nothing polls."""
+
+    def __init__(self) -> None:
+        self._next = asyncio.Event()
+
+    def tell(self) -> None:
+        """Something has changed."""
+        told, self._next = self._next, asyncio.Event()
+        told.set()
+
+    async def when(self, condition: Callable[[], bool], seconds: float = 60.0) -> None:
+        """Waits until `condition` holds after a change; fails after `seconds`."""
+        async with asyncio.timeout(seconds):
+            while not condition():
+                await self._next.wait()
+
+
 async def available(work: Callable[[], Awaitable[Result]], seconds: float = 10.0) -> Result:
     """Does `work` again while it is unavailable, as a front does; fails after `seconds`."""
     deadline = time.monotonic() + seconds

@@ -163,7 +163,7 @@ async def _node(
     port = await server.start("127.0.0.1:0")
     await server.serving(True)
     stack.push_async_callback(server.drain, 0)
-    return Node(server, searcher, registry, reads=f"127.0.0.1:{port}")
+    return Node(server, searcher, registry, f"127.0.0.1:{port}")
 
 
 async def _front(

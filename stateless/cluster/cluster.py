@@ -26,16 +26,16 @@ class Cluster:
         self._sequences = Sequences(clock)
 
     def notice(self, shard: int, sequence: int, log_id: str = "") -> None:
-        """A write was acknowledged: every question that comes from now on is to know of it.
+        """Records an acknowledged write: every later question must know of it.
 
-        `log_id` names its log, if that is known. To be called before its caller is told.
+        `log_id` names its log, if that is known. To be called before the writer is told.
         """
         if shard in self.infos:  # another index may be served by now
             self._sequences.acknowledged(self.infos[shard], sequence, log_id)
 
     def answered(self, shard: int, sequence: int, log_id: str = "") -> None:
-        """A shard answered a question, and this was its last write; `log_id` names its log, if that
-        is known.
+        """Records the last write of a shard that answered; `log_id` names its log, if that is
+        known.
         """
         self._sequences.answered(self.infos[shard], sequence, log_id)
 

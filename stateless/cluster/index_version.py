@@ -1,4 +1,4 @@
-"""Which index is served, down to the rows and the last write of every shard. Pure."""
+"""Which version of the index is served, down to the last write of every shard."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from winnow.domain.write import Position
 
 
 class IndexVersionName:
-    """Everything that an index version depends on, as a key: its hash is calculated once."""
+    """Everything that an index version depends on, as a key. Its hash is calculated once."""
 
     __slots__ = ("_hash", "_parts")
 
@@ -27,23 +27,23 @@ class IndexVersionName:
 
 @dataclass(frozen=True, slots=True)
 class IndexVersion:
-    """What the answers of a cluster depend on, beside the questions."""
+    """The state of the index that answers depend on."""
 
     name: Hashable | None
     """Equal for equal rows, writes, models, counts of passages and of words; None while they are
     not known.
     """
     sure: bool = False
-    """Whether every shard said lately that this is what it serves."""
+    """Whether every shard confirmed lately that it serves this."""
     sequences: Mapping[int, int] = field(default_factory=dict)
-    """The last write of each shard; none was made where none is named."""
+    """The last write of each shard; a shard that is not named has none."""
 
     def knows(self, after: Iterable[Position]) -> bool:
-        """Whether these writes are in it, as far as is known."""
+        """Whether it includes these writes, as far as is known."""
         return all(self.sequences.get(place.shard, 0) >= place.sequence for place in after)
 
     def made(self, coverage: Coverage) -> bool:
-        """Whether an answer with this coverage knew of the same writes, and of no others."""
+        """Whether an answer with this coverage knew of exactly these writes."""
         return all(self.sequences.get(part.shard, 0) == part.sequence for part in coverage.shards)
 
 
@@ -57,9 +57,9 @@ def index_version_of(
     """The version of a cluster.
 
     Args:
-        infos: of every shard, as it was last heard of.
-        silences: seconds since each replica of a shard was heard of. Replicas hold the same rows,
-            so that one of them will do.
+        infos: of every shard, by its last reply.
+        silences: seconds since each replica of a shard replied. Replicas hold the same rows,
+            so one of them is enough.
         lately: seconds for which a shard is believed. A longer silence may hide a change.
         sequences: the last write of each shard that is known of, if that is more than `infos` say.
         words: names the counts that questions are weighed by.

@@ -1,8 +1,7 @@
-"""Which nodes form the index that is served, and which are refused and why. Pure.
+"""Which nodes form the index that is served, and which are refused and why.
 
-Answers of nodes with other models, passages or rows must never be mixed, so what does not fit is
-left out by name. The index that is served stays: only if it is not whole, another one that is
-whole takes its place.
+Answers of nodes with other models, passages or rows must never be mixed, so a node that does not
+fit is refused by name. The index that is served stays, unless it is not whole and another one is.
 """
 
 from collections import Counter
@@ -44,11 +43,11 @@ class ClusterView:
     """The nodes that belong together."""
 
     identity: IndexIdentity | None = None
-    """The index that they form; None if there is none yet."""
+    """The index that the nodes form; None if there is none yet."""
     replicas: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """The addresses that may be asked, for every shard of the index; none for a dead one."""
+    """The addresses that may be asked, for every shard of the index; none for a dead shard."""
     infos: Mapping[int, ShardInfo] = field(default_factory=dict)
-    """The last info of each shard, also of a dead one; of its replica with most writes."""
+    """The last info of each shard, from its replica with most writes; also of a dead shard."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Why an address is left out."""
 
@@ -87,9 +86,9 @@ class ClusterView:
         return dict(sorted({**self.infos, **invented}.items()))
 
     def _left(self, built: int, unseen: int) -> int:
-        """Passages of the shards never seen, of an index that was built with so many.
+        """Passages of the shards never seen; `built` is what the index was built with.
 
-        An index that was written to is another size now. Its passages are spread by a hash, so the
+        An index that was written to has another size now. Its passages are spread by a hash, so the
         shards that were seen tell how many the others have.
         """
         seen = sum(info.passages for info in self.infos.values())
@@ -99,7 +98,7 @@ class ClusterView:
 
 
 def form(present: Mapping[str, ShardInfo], encoding: Encoding, served: ClusterView) -> ClusterView:
-    """The index that the nodes `present` form, by address; `served` is the view until now."""
+    """The index that the nodes `present` form; `served` is the view until now."""
     refused: dict[str, str] = {}
     indexes: dict[IndexIdentity, dict[str, ShardInfo]] = {}
     if served.identity is not None:
@@ -144,7 +143,7 @@ def _misfit(info: ShardInfo, encoding: Encoding) -> str | None:
             f"{_name(info)} holds vectors of {info.dimension} values, this front node's have "
             f"{encoding.dimension}: build the index with this bundle"
         )
-    if not info.shard < info.shards <= MOST_SHARDS:  # what it says is gone through on the loop
+    if not info.shard < info.shards <= MOST_SHARDS:  # a loop over the shards must be short
         return (
             f"{_name(info)} cannot be: shards are counted from 0, and an index has at most "
             f"{MOST_SHARDS:,}"
@@ -174,7 +173,7 @@ def _choose(
 def _same_rows(
     holders: Mapping[str, ShardInfo], served: ShardInfo | None, refused: dict[str, str]
 ) -> dict[str, ShardInfo]:
-    """The replicas of one shard whose rows are the same, or who follow one log; the others are
+    """The replicas of one shard that have the same rows, or follow one log; the others are
     refused.
     """
     chosen = _rows([info.rows for info in holders.values()], served)
@@ -190,7 +189,7 @@ def _same_rows(
 
 
 def _rows(held: Iterable[_Rows], served: ShardInfo | None) -> _Rows | None:
-    """The served ones while a replica holds them, then those that most replicas hold."""
+    """The served rows while a replica holds them, else the rows of most replicas."""
     counts = Counter(held)
     if served is not None and served.rows in counts:
         return served.rows

@@ -79,6 +79,6 @@ class Sequences:
         learnt = known.get(info.shard)
         if learnt is None:
             return 0
-        # its first write begins the log of a shard: it is known before the next look tells of it
+        # its first write begins the log of a shard: it is known before the next poll reports it
         began = not info.log_id and self._clock() - learnt.at < PATIENCE
         return learnt.sequence if began or learnt.log_id == info.log_id else 0

@@ -1,6 +1,6 @@
-"""The cluster as it is now, for people who look after it.
+"""The state of the cluster, for people who operate it.
 
-Knows the view that is served and what its nodes said last; asks no node anything.
+Knows the view that is served and the last replies of its nodes; asks no node.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _UNUSED = ReplicaCondition(active=True)
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What became of nodes, by their addresses."""
+    """Which nodes are refused, and which serve, by address."""
 
     refused: Mapping[str, str]
     serving: set[str]
@@ -82,7 +82,7 @@ class Showing:
 
 
 def _place(node: Node, served: IndexIdentity) -> int | None:
-    """The shard that a node belongs to; None if it never said so, or is of another index."""
+    """The shard that a node belongs to; None if that is not known, or it is of another index."""
     info = node.info
     fits = info is not None and IndexIdentity.of(info) == served and info.shard < served.shards
     return info.shard if info is not None and fits else None

@@ -1,6 +1,6 @@
-"""What is known of the cluster now, as those want it who let questions in and keep answers.
+"""What is known of the cluster at a moment, for admission of questions and the cache of answers.
 
-Knows the view that is served and what its nodes said last; asks no node anything.
+Knows the view that is served and the last replies of its nodes; asks no node.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,11 +14,11 @@ from winnow.stateless.policy.reading import seconds_per_read
 from winnow.stateless.words.source import WordSource
 
 _UNSURE = 0.05
-"""Part of the time for which nodes are believed: how often silent ones are looked at again."""
+"""Share of `lately` after which the silence of nodes is checked again."""
 
 
 class ClusterSnapshot:
-    """The cluster that is served, by what was heard of its nodes."""
+    """The cluster that is served, by the last replies of its nodes."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class ClusterSnapshot:
         words: Callable[[], object] = lambda: (),
     ) -> None:
         """`lately`: seconds for which a node is believed to be unchanged; `words` names the counts
-        that questions are weighed by.
+        of words that questions are weighted by.
         """
         self._builder, self._nodes, self._lately = builder, nodes, lately
         self._words = words
@@ -37,7 +37,7 @@ class ClusterSnapshot:
         self._holds_until = float("-inf")
 
     def seconds_per_read(self) -> float | None:
-        """Seconds per passage of all nodes together; None if no node has told its pace."""
+        """Seconds per passage of all nodes together; None if no node has reported its pace."""
         shards = self._builder.view.replicas.values()
         return seconds_per_read(
             [[self._nodes.seconds_per_read(address) for address in own] for own in shards]
@@ -48,8 +48,8 @@ class ClusterSnapshot:
         return sum(self._nodes.others_reads(address) for address in self._addresses())
 
     def index_version(self) -> IndexVersion:
-        """Of the index. Every question asks for it, so it is built again only after a change
-        that it depends on, or when the silence of nodes matters.
+        """The version of the index. Every question asks for it, so it is built again only after a
+        change that it depends on, or when the silence of nodes matters.
         """
         view, cluster = self._builder.view, self._builder.cluster
         if cluster is None:
@@ -74,17 +74,17 @@ class ClusterSnapshot:
         return found
 
     def notice(self, shard: int, sequence: int, log_id: str = "") -> None:
-        """A write to a shard was acknowledged: no answer from before it is given any more.
+        """Records an acknowledged write to a shard: no answer from before it is given any more.
 
-        `log_id` names its log, if that is known. To be called before its caller is told. Nodes are
-        looked at closely for a while then.
+        `log_id` names its log, if that is known. To be called before the writer is told. Nodes are
+        polled more often for a while then.
         """
         self._nodes.asked()
         if self._builder.cluster is not None:
             self._builder.cluster.notice(shard, sequence, log_id)
 
     def counting(self, shard: int) -> list[WordSource]:
-        """The replicas of a shard that count words, the one with most writes first."""
+        """The word counts of the replicas of a shard, of the one with most writes first."""
         addresses = self._builder.view.replicas.get(shard, ())
         nodes = [node for each in addresses if (node := self._nodes.nodes.get(each)) is not None]
         nodes.sort(key=lambda node: node.info.sequence if node.info else 0, reverse=True)

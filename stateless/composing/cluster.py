@@ -25,9 +25,9 @@ from winnow.stateless.words.served import ServedWords
 from winnow.stateless.words.source import WordSource
 
 _LATELY = 2.5
-"""Times the pause between two looks at a node for which it is believed to be unchanged."""
+"""Pauses between two polls of a node for which it is believed to be unchanged."""
 _COUNT_EVERY = 1.0
-"""Seconds between two looks at which shards were written to, whose words are counted then."""
+"""Seconds between two checks of which shards were written to: their words are counted then."""
 
 
 @dataclass(frozen=True, slots=True)

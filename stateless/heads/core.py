@@ -91,48 +91,39 @@ class PredictCore:
         timings.tokenise = time.perf_counter() - started
         refuse([wordless(f) for f, own in zip(asked.fields, tokens, strict=True) if not own.ids])
         reserve = min(_RESERVE, deadline.left() / 10)
-        one = _OneText(group, self._predictor, asked.head_ids, deadline.earlier(reserve), client)
+        until, ids = deadline.earlier(reserve), asked.head_ids
+        # texts wait in a queue apart: sixteen texts of a client would be before its question
+        queue = f"{client}:predict"
         async with asyncio.TaskGroup() as running:
             tasks = [
-                running.create_task(one.predict(text, own, timings))
+                running.create_task(self._text(group, text, own, ids, until, queue, timings))
                 for text, own in zip(asked.texts, tokens, strict=True)
             ]
         return [task.result() for task in tasks]
 
-
-class _OneText:
-    """Predictions of one text of a request. A failure of one text does not fail the others."""
-
-    def __init__(
+    async def _text(
         self,
         group: EncoderGroup,
-        predictor: Predictor,
+        text: str,
+        tokens: Tokens,
         ids: Sequence[str],
         deadline: Deadline,
         client: str,
-    ) -> None:
-        self._group, self._predictor, self._ids = group, predictor, ids
-        # texts wait in a queue apart: sixteen texts of a client would be before its question
-        self._deadline, self._client = deadline, f"{client}:predict"
-
-    async def predict(self, text: str, tokens: Tokens, timings: PredictTimings) -> TextPrediction:
-        with span("text"):
-            return await self._predict(text, tokens, timings)
-
-    async def _predict(self, text: str, tokens: Tokens, timings: PredictTimings) -> TextPrediction:
-        group, ids, deadline, client = self._group, self._ids, self._deadline, self._client
-        with group.ahead(ids, for_heads(deadline)) as ahead:
+        timings: PredictTimings,
+    ) -> TextPrediction:
+        """The predictions of one text. Its failure does not fail the others."""
+        with span("text"), group.ahead(ids, for_heads(deadline)) as ahead:
             try:
                 encoded = await encode(group, text, tokens, deadline, client, ahead.run)
             except WinnowError as error:
                 return TextPrediction(failures(ids, error))
             done = ahead.applied()
-        timings.queue += encoded.encoding.queue
-        timings.encode += encoded.encoding.encode
-        began = time.perf_counter()
-        heads = await self._predictor.predict(group, encoded, ids, deadline, client, done)
-        timings.heads += ahead.seconds + time.perf_counter() - began
-        return TextPrediction(heads, encoded.truncated)
+            timings.queue += encoded.encoding.queue
+            timings.encode += encoded.encoding.encode
+            began = time.perf_counter()
+            heads = await self._predictor.predict(group, encoded, ids, deadline, client, done)
+            timings.heads += ahead.seconds + time.perf_counter() - began
+            return TextPrediction(heads, encoded.truncated)
 
 
 def _expect_some(predictions: Sequence[HeadPrediction]) -> None:

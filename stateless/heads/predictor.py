@@ -1,4 +1,4 @@
-"""Heads applied to one text, each on states of its own encoder group.
+"""Heads applied to one text, each on the states of the encoder group that serves it.
 
 Knows encoder groups and encoded texts; does not know whether a question is answered, too.
 """

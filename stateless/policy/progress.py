@@ -1,8 +1,8 @@
 """How far the replicas of a shard have got in its log, and which of them a request needs.
 
-Knows the numbers of writes and a clock; does not know what logs hold. Replicas are looked at one
-after the other while writes go on, so at any moment one is known to be a little further than
-another. It lags only if it does not have what another had a while ago.
+Knows the numbers of writes and a clock; does not know what logs hold. Replicas are polled one
+after the other while writes go on, so at any moment one seems to be a little further than another.
+A replica lags only if it does not have what another had a while ago.
 """
 
 from collections import deque
@@ -13,11 +13,11 @@ from winnow.policy.logs import same_log
 from winnow.replicas.policy.replicas import Replica
 
 SETTLED = 2.0
-"""Seconds after which every replica should know of a write, and its front of that: two looks and
+"""Seconds after which every replica should have a write, and its front should know: two polls and
 more.
 """
 _STEP = 0.1
-"""Seconds below which nothing new is remembered: many answers come in that time."""
+"""Seconds between two records: many answers come in that time."""
 
 
 class ReplicaProgress:
@@ -26,7 +26,7 @@ class ReplicaProgress:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._known = deque([(clock(), 0)])
-        """When it was known to have got how far."""
+        """Times, and the last write that it was known to have at each."""
         self._told, self._log_id = 0, ""
 
     @property
@@ -36,7 +36,7 @@ class ReplicaProgress:
 
     @property
     def settled(self) -> int:
-        """The last write that it was known to have a while ago: others should have it by now."""
+        """The last write that it was known to have `SETTLED` ago: others should have it by now."""
         until = self._clock() - SETTLED
         while len(self._known) > 1 and self._known[1][0] <= until:
             self._known.popleft()
@@ -44,16 +44,15 @@ class ReplicaProgress:
         return sequence if since <= until else 0
 
     def reached(self, sequence: int, log_id: str = "") -> None:
-        """It answered with this write; a reply that comes late takes nothing back, and one of
-        another log than it told of says nothing.
+        """Records that it answered with this write. A late reply takes nothing back, and a reply of
+        another log than the last poll named is ignored.
         """
         if sequence > self.sequence and same_log(log_id, self._log_id):
             self._add(sequence)
 
     def told(self, sequence: int, log_id: str = "") -> None:
-        """At the last look it said that this is its last write. It has answered with later ones
-        since, perhaps; only if it says less than at another look, or names another log, was it
-        started again.
+        """Records the last write that a poll reported. It may have answered with later ones since.
+        Only if the poll reports less than an earlier poll, or another log, was it started again.
         """
         if sequence < self._told or not same_log(log_id, self._log_id):
             self._known.clear()

@@ -59,10 +59,10 @@ class Wait:
 
 
 class AdaptiveTimeout:
-    """The waits of one scatter, computed anew after every reply."""
+    """The waits of one scatter, computed again after every reply."""
 
     def __init__(self, settings: WaitingSettings, asked: int, deadline: Deadline) -> None:
-        """`asked`: the number of shards called, also of those that cannot be reached."""
+        """`asked`: the number of shards called, including unreachable ones."""
         self._settings, self._asked, self._deadline = settings, asked, deadline
         self._minimum = at_least(settings.minimum_coverage, asked)
         self._until = deadline

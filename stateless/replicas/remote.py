@@ -28,7 +28,7 @@ class RemoteSearcher:
         self._stub = shard_pb2_grpc.ShardServiceStub(channel)
         self.address = address
         self.calls = 0
-        """Calls in hand, without looks."""
+        """Calls in hand, without polls."""
         self.reads = 0
         """Passages to read in hand."""
 

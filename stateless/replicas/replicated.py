@@ -31,7 +31,7 @@ Result = TypeVar("Result", ShardInfo, Retrieved, Read)
 
 @dataclass(frozen=True, slots=True)
 class ReplicaCondition:
-    """How a replica does, for people who look after it."""
+    """The condition of a replica, for people who operate it."""
 
     active: bool
     """Whether it gets requests; if not, it was ejected."""
@@ -92,7 +92,7 @@ class ReplicatedSearcher:
         self._pool.retire()
 
     def conditions(self) -> dict[str, ReplicaCondition]:
-        """How each replica does, by address."""
+        """The condition of each replica, by address."""
         behind = self._progress.behind()
         return {
             address: ReplicaCondition(

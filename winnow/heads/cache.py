@@ -5,7 +5,7 @@ heads are loaded. Lives on the event loop.
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from winnow.errors import OverloadedError
 from winnow.heads.head import Head
@@ -19,6 +19,7 @@ class HeadSlot:
     """A head that is in memory or being loaded."""
 
     id: str
+    _: KW_ONLY
     head: Head | None = None
     """None until the head is loaded."""
     current: Current | None = None

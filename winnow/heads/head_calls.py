@@ -18,8 +18,8 @@ from winnow.replicas.policy.placement import Placement
 from winnow.replicas.pool import ReplicaPool, SentAttempt
 
 HEAD_OUTLIERS = OutlierSettings(silence=0.1, largest_share=None, mismatch_ejects=True)
-"""A head server answers by its caller's deadline, whatever its heads do: silence means more than at
-a content node. All may be ejected at once: a head is then asked for at its first choice."""
+"""A head server answers by its caller's deadline even if its heads are late, so silence means more
+than at a content node. All may be ejected at once: a head is then asked for at its first choice."""
 _FIRST_SHARE = 0.5
 """Share of the time left after which a second server is asked for the heads of a silent one."""
 
@@ -86,7 +86,7 @@ class HeadCall:
 
 
 class HeadCalls:
-    """What is found out of the heads of one text. Its maker ends it."""
+    """The calls for the heads of one text. Its creator ends it."""
 
     def __init__(
         self,

@@ -45,7 +45,7 @@ class TextEncoder(Protocol):
 
         Args:
             ids: of the tokens.
-            client: a key of whoever asks, for sharing the encoder fairly.
+            client: a key of the caller, for sharing the encoder fairly.
             then: is called with the encoding in the thread that has made it, in the same turn. An
                 encoder that has it already, or elsewhere, need not call it.
 
@@ -55,4 +55,4 @@ class TextEncoder(Protocol):
         """Encodes at several lengths up to `longest` tokens: first runs at a length are slow."""
 
     def close(self) -> None:
-        """Ends what it began. Whoever still waits for an encoding is cancelled."""
+        """Ends what it began. Callers that still wait for an encoding are cancelled."""

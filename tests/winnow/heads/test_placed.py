@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from manual_clock import ManualClock
 from structlog.testing import capture_logs
-from tenacious import happens
+from tenacious import Change
 
 from winnow.deadline import Deadline
 from winnow.domain.prediction import Applied, LabelScore, SequencePrediction
@@ -45,6 +45,7 @@ class FakeServer:
     hanging: int = 0
     given_up: int = 0
     closed: bool = False
+    change: Change = field(default_factory=Change)
 
     def __post_init__(self) -> None:
         self.go_on.set()
@@ -56,6 +57,7 @@ class FakeServer:
         self.asked += head_ids
         self.clients.append(client)
         self.hanging += 1
+        self.change.tell()
         try:
             await self.go_on.wait()
             await asyncio.sleep(0)
@@ -64,6 +66,7 @@ class FakeServer:
             raise
         finally:
             self.hanging -= 1
+            self.change.tell()
         if self.fails is not None:
             raise self.fails
         return [self._applied(head) for head in head_ids]
@@ -80,11 +83,13 @@ class FakeServer:
     async def close(self) -> None:
         await asyncio.sleep(0)
         self.closed = True
+        self.change.tell()
 
 
 class Scene:
     def __init__(self, *servers: str) -> None:
         self.servers: dict[str, FakeServer] = {}
+        self.change = Change()
         self.clock = ManualClock()
         self.heads = PlacedHeads(self._open, self.clock)
         self.heads.update(servers)
@@ -102,7 +107,7 @@ class Scene:
         self.servers[server].fails = None
 
     def _open(self, address: str) -> FakeServer:
-        self.servers[address] = FakeServer(address)
+        self.servers[address] = FakeServer(address, change=self.change)
         return self.servers[address]
 
     async def apply(self, heads: Sequence[str] = HEADS, seconds: float = LONG) -> dict[str, str]:
@@ -137,7 +142,7 @@ async def test_each_head_is_applied_where_it_belongs_all_servers_at_once(scene: 
     for server in scene.servers.values():
         server.go_on.clear()
     applying = asyncio.create_task(scene.apply())
-    await happens(lambda: all(server.hanging == 1 for server in scene.servers.values()))
+    await scene.change.when(lambda: all(server.hanging == 1 for server in scene.servers.values()))
     for server in scene.servers.values():
         server.go_on.set()
     assert await applying == choice(0)
@@ -190,7 +195,7 @@ async def test_a_server_that_hangs_gets_a_rival_and_is_given_up_once_that_has_an
 ) -> None:
     scene.servers["a:1"].go_on.clear()
     assert await scene.apply(seconds=1.0) == without("a:1")
-    await happens(lambda: scene.servers["a:1"].given_up == 1)
+    await scene.change.when(lambda: scene.servers["a:1"].given_up == 1)
 
 
 async def test_a_late_answer_of_the_first_choice_still_counts(scene: Scene) -> None:
@@ -202,7 +207,7 @@ async def test_a_late_answer_of_the_first_choice_still_counts(scene: Scene) -> N
     mine = [head for head in HEADS if choice(0)[head] == "a:1"]
     applying = asyncio.create_task(scene.apply(mine, seconds=2.0))
     others = [scene.servers["b:1"], scene.servers["c:1"]]
-    await happens(lambda: bool(others[0].asked or others[1].asked))
+    await scene.change.when(lambda: bool(others[0].asked or others[1].asked))
     hung.go_on.set()
     assert set((await applying).values()) == {"a:1"}
 
@@ -219,11 +224,11 @@ async def test_a_caller_that_gives_up_ends_every_call(scene: Scene) -> None:
     for server in scene.servers.values():
         server.go_on.clear()
     applying = asyncio.create_task(scene.apply())
-    await happens(lambda: all(server.hanging for server in scene.servers.values()))
+    await scene.change.when(lambda: all(server.hanging for server in scene.servers.values()))
     applying.cancel()
     await asyncio.wait([applying])
     assert applying.cancelled()
-    await happens(lambda: all(server.given_up == 1 for server in scene.servers.values()))
+    await scene.change.when(lambda: all(server.given_up == 1 for server in scene.servers.values()))
     assert not any(r.outstanding for r in scene.heads._servers.pool.replicas.known.values())
 
 
@@ -251,7 +256,7 @@ async def test_a_server_that_is_tried_again_gets_one_call_at_a_time(scene: Scene
     probed = scene.servers["a:1"]
     probed.go_on.clear()
     first = asyncio.create_task(scene.apply())
-    await happens(lambda: probed.hanging == 1)
+    await scene.change.when(lambda: probed.hanging == 1)
     assert await scene.apply() == without("a:1")
     probed.go_on.set()
     assert await first == choice(0)
@@ -301,11 +306,13 @@ async def test_silence_counts_once_it_is_longer_than_any_server_is_silent(
         server.go_on.clear()
     for _ in range(3):
         applying = asyncio.create_task(scene.apply())
-        await happens(lambda: all(server.hanging for server in scene.servers.values()))
+        await scene.change.when(lambda: all(server.hanging for server in scene.servers.values()))
         scene.clock.advance(waited)
         applying.cancel()
         await asyncio.wait([applying])
-        await happens(lambda: not any(server.hanging for server in scene.servers.values()))
+        await scene.change.when(
+            lambda: not any(server.hanging for server in scene.servers.values())
+        )
     assert scene.ejected == ejected
 
 
@@ -336,20 +343,20 @@ async def test_a_server_that_leaves_ends_what_it_has_in_hand_and_is_closed_then(
     leaving = scene.servers["a:1"]
     leaving.go_on.clear()
     applying = asyncio.create_task(scene.apply())
-    await happens(lambda: leaving.hanging == 1)
+    await scene.change.when(lambda: leaving.hanging == 1)
     scene.heads.update(("b:1", "c:1"))
     assert await scene.apply() == without("a:1")
     assert not leaving.closed
     leaving.go_on.set()
     assert await applying == choice(0)
-    await happens(lambda: leaving.closed)
+    await scene.change.when(lambda: leaving.closed)
 
 
 async def test_closing_cancels_what_is_in_hand(scene: Scene) -> None:
     for server in scene.servers.values():
         server.go_on.clear()
     applying = asyncio.create_task(scene.apply())
-    await happens(lambda: all(server.hanging for server in scene.servers.values()))
+    await scene.change.when(lambda: all(server.hanging for server in scene.servers.values()))
     await scene.heads.close()
     assert all(server.closed and server.given_up == 1 for server in scene.servers.values())
     applying.cancel()
@@ -361,4 +368,4 @@ async def test_a_mistake_in_the_program_is_told_and_ends_every_call(scene: Scene
     scene.servers["b:1"].go_on.clear()
     with pytest.raises(ZeroDivisionError):
         await scene.apply()
-    await happens(lambda: scene.servers["b:1"].given_up == 1)
+    await scene.change.when(lambda: scene.servers["b:1"].given_up == 1)

@@ -63,7 +63,7 @@ class HeadDiskCache:
 
 
 def _put_in_place(aside: Path, target: Path) -> None:
-    """What is there already is as good, if another process was quicker; else it is damaged."""
+    """Moves a copy into place. A copy of another process that was quicker stays, unless damaged."""
     try:
         aside.rename(target)
     except OSError:

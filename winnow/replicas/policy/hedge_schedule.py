@@ -60,11 +60,11 @@ class HedgeSchedule:
         return max(self._deadline.left() / 2, 0.0)
 
     def late(self) -> bool:
-        """Ticks off the moment that `next` named: whether the request is overdue, not just late."""
+        """Consumes the moment that `next` named: whether the request is overdue, not just late."""
         return self._moments.pop(0)[1]
 
     def retries(self, error: WinnowError) -> bool:
-        """Whether to send it again, now that its last attempt failed with `error`; counts that."""
+        """Whether to send it again after its last attempt failed with `error`; counts the retry."""
         again = should_retry(
             self._retry, error, self._retried, self._deadline.left(), self._typical or 0.0
         )

@@ -25,7 +25,7 @@ class ReplicaOutcome(Enum):
     OUTLIER = "outlier"
     """With a result, but so much slower than other replicas that it is ejected at once."""
     REFUSED = "refused"
-    """With a refusal: it is overloaded, or has moved on to other rows. A sign of life."""
+    """With a refusal: it is overloaded, or has moved on to other rows. It is alive."""
     FAILED = "failed"
     """Unreachable, broken, or silent for longer than any request should take."""
     MISMATCHED = "mismatched"

@@ -1,9 +1,9 @@
-"""Which server a thing belongs to, and which comes next, without anybody who keeps a list.
+"""Which server a key belongs to, and which server comes next, without a coordinator.
 
 Rendezvous hashing (Thaler and Ravishankar, "Using name-based mappings to increase hit rates", 1998;
-also called highest random weight): server and thing together give a weight, and the server with the
-greatest one has the thing. Whoever knows the same servers comes to the same order. When a server
-leaves, only its things move, and they spread over all others.
+also called highest random weight): server and key together give a weight, and the server with the
+greatest weight has the key. Two fronts that know the same servers come to the same order. When a
+server leaves, only its keys move, and they spread over all others.
 """
 
 import hashlib
@@ -14,15 +14,15 @@ _MASK = (1 << 64) - 1
 
 
 class Placement:
-    """The order of servers for each thing."""
+    """The order of servers for each key."""
 
     def __init__(self, servers: Collection[str]) -> None:
         """`servers`: names, distinct."""
         self._servers = [(_digest(server), server) for server in sorted(servers)]
 
-    def order(self, thing: str) -> list[str]:
-        """All servers, the one that the thing belongs to first; some 1.5 µs for each server."""
-        digest = _digest(thing)
+    def order(self, key: str) -> list[str]:
+        """All servers, the one that the key belongs to first; some 1.5 µs for each server."""
+        digest = _digest(key)
         weighed = [(_mixed(own ^ digest), server) for own, server in self._servers]
         weighed.sort(reverse=True)
         return [server for _, server in weighed]
