@@ -140,7 +140,13 @@ class Node:
     async def feed(self, channel: grpc.aio.Channel, passages: int, per_second: float) -> None:
         """Sends writes at a steady rate, until cancelled."""
         fingerprint = load_bundle(default_bundle()).manifest.encoding_fingerprint
-        writer = RemoteShardWriter(channel, self.address, _INDEX, 0, fingerprint)
+        writer = RemoteShardWriter(
+            channel=channel,
+            address=self.address,
+            index_id=_INDEX,
+            shard=0,
+            fingerprint=fingerprint,
+        )
         source = writes(passages, seed=0)
         while True:
             batch = list(itertools.islice(source, _BATCH))

@@ -14,7 +14,7 @@ from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, publi
 from winnow.domain.passage import Passage
 from winnow.domain.shard import shard_name
 from winnow.domain.write import EncodedPassage, Write
-from winnow.passages.rows import Row
+from winnow.passages.encoding import pack
 from winnow.text.tokenizer import Tokens
 
 _TITLE, _TITLE_TOKENS = "Title", (1, 2)
@@ -43,7 +43,7 @@ class SyntheticEncoder:
     def passage(self, identifier: str, text: str, metadata: str = "") -> EncodedPassage:
         """Returns an encoded passage; `metadata` is a JSON object, or empty."""
         offsets = tuple(word.span() for word in re.finditer(r"\S+", text))
-        return EncodedPassage(
+        return pack(
             Passage(identifier, _TITLE, text, metadata),
             _TITLE_TOKENS,
             Tokens(self.tokens(text), offsets),
@@ -78,10 +78,9 @@ def build_shard(
 
     """
     staging = Staging(directory / "staging.sqlite")
-    for number, each in enumerate(passages, start=1):
-        title = Tokens(each.title_ids, tuple((n, n + 1) for n in range(len(each.title_ids))))
-        staging.add(Row(number, each.passage, "{}"), title, each.tokens, shard=0)
-        staging.encoded([(number, each.vector)])
+    for each in passages:
+        staging.add(Write(each.passage.id, None, each), shard=0)
+    staging.note(written=True)
     words = count_words(staging.words())
     staging.close()
     identity = ShardSetIdentity(index, 1, dimension, bundle, fingerprint, len(passages), words)

@@ -16,7 +16,7 @@ from winnow.content_node.changing import Changing
 from winnow.content_node.feed_servicer import FEED_SERVICE, LARGEST_WRITE, ShardFeedServicer
 from winnow.content_node.identity import shard_info
 from winnow.content_node.journal.composing import FedShard
-from winnow.content_node.live.limiting import write_limits
+from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.room import RoomMetrics
 from winnow.content_node.live.shard import LiveShard
@@ -184,7 +184,7 @@ def _load(
     live = open_live(
         settings.shard,
         partial(_open_base, settings, bundle.manifest.lower_fingerprint),
-        partial(write_limits, settings, tokenizer.vocabulary),
+        partial(WriteLimits.of, settings, tokenizer.vocabulary),
         feed_metrics,
         feeding=settings.feed,
     )

@@ -3,7 +3,6 @@
 Knows which shard writes are meant for, and what to say while there is none.
 """
 
-import asyncio
 from typing import Any
 
 from winnow.convert import shard_feed as convert
@@ -42,8 +41,7 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
     ) -> shard_feed_pb2.WriteResponse:
         deadline = self._deadline(context)
         writer = self._meant(request)
-        # a full message takes some ten milliseconds
-        writes = await asyncio.to_thread(convert.writes_of_messages, request.writes)
+        writes = convert.writes_of_messages(request.writes)
         return convert.written_to_message(await writer.write(writes, deadline))
 
     async def FindUnchanged(  # noqa: N802

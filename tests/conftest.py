@@ -135,7 +135,7 @@ def indexes(
     """The same passages cut into 1, 2, 3 and 8 shards."""
     root = tmp_path_factory.mktemp("indexes")
     for shards in (1, 2, 3, 8):
-        plan = BuildPlan(passages_file, root / str(shards), shards, threads=2)
+        plan = BuildPlan(source=passages_file, target=root / str(shards), shards=shards, threads=2)
         build_index(plan, bundle, Recorder())
     return {shards: root / str(shards) for shards in (1, 2, 3, 8)}
 

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
 from winnow.domain.shard import ShardInfo, shard_of
-from winnow.domain.write import EncodedPassage
+from winnow.domain.write import EncodedPassage, Write
 from winnow.inference.fair_threads import FairThreads
 from winnow.inference.runtime import Runtime
 from winnow.rpc.interceptor import CallInterceptor
@@ -19,13 +19,12 @@ from winnow.rpc.server import Server
 from winnow.stateless.cluster.membership import ClusterView, IndexIdentity
 from winnow.stateless.feed.admission import FeedAdmission
 from winnow.stateless.feed.core import FeedCore
-from winnow.stateless.feed.encoding import EncodedPut, FeedEncoder, TokenisedPut
+from winnow.stateless.feed.encoding import FeedEncoder, PreparedPut
 from winnow.stateless.feed.metrics import FeedMetrics
-from winnow.stateless.feed.preparing import Preparing
 from winnow.stateless.feed.servicer import ARRIVING, LARGEST, SERVICE, FeedServicer, door_of
 from winnow.stateless.feed.storing import Storing
 from winnow.stateless.feed.unchanged import UnchangedPuts
-from winnow.stateless.feed.writers import Reached, Writers
+from winnow.stateless.feed.writers import OpenWriter, Writers
 from winnow.telemetry.metrics import RpcMetrics
 
 INDEX = IndexIdentity("fake-index", 2, 384)
@@ -49,7 +48,7 @@ class CountingEncoder(FeedEncoder):
 
     encoded = 0
 
-    async def encode(self, puts: Sequence[TokenisedPut], client: str = "") -> list[EncodedPut]:
+    async def encode(self, puts: Sequence[PreparedPut], client: str = "") -> list[Write]:
         found = await super().encode(puts, client)
         self.encoded += len(found)
         return found
@@ -77,8 +76,14 @@ class FedFront:
         self.admission = FeedAdmission(most, metrics)
         self.storing = Storing(writers, metrics, self._rest, self._notice)
         self.aside = FairThreads(1, "fed")
-        preparing = Preparing(self.encoder, UnchangedPuts(writers, self._notice))
-        self.core = FeedCore(preparing, self.storing, self.admission, metrics, self.aside)
+        self.core = FeedCore(
+            encoder=self.encoder,
+            unchanged=UnchangedPuts(writers, self._notice),
+            storing=self.storing,
+            admission=self.admission,
+            metrics=metrics,
+            aside=self.aside,
+        )
         self._deadline = deadline
 
     @property
@@ -114,7 +119,7 @@ class FedFront:
             arriving=ARRIVING,
             reject=door,
         )
-        servicer = FeedServicer(self.core, self._deadline, self.aside)
+        servicer = FeedServicer(self.core, self._deadline)
         add(servicer, server)
         port = await server.start(f"127.0.0.1:{port}")
         await server.serving(True)
@@ -130,11 +135,11 @@ class FedFront:
     def _notice(self, shard: int, sequence: int, _log_id: str) -> None:
         self.noticed.append((shard, sequence))
 
-    def _open(self, address: str, index: IndexIdentity, shard: int) -> Reached:
+    def _open(self, address: str, index: IndexIdentity, shard: int) -> OpenWriter:
         async def close() -> None:
             self.closed.append(address)
 
-        return Reached(self.nodes[address], lambda: False, close)
+        return OpenWriter(self.nodes[address], lambda: False, close)
 
     async def _rest(self, seconds: float) -> None:
         self.rests.append(seconds)

@@ -11,11 +11,12 @@ import numpy as np
 from live_writes import encoded
 
 from winnow.content_node.indexing.written import written
-from winnow.content_node.live.entry import Logged, PackedPassage, packed
+from winnow.content_node.live.entry import Logged
 from winnow.content_node.live.opening import open_log
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.domain.shard import shard_name, shard_of
+from winnow.domain.write import EncodedPassage
 
 Held = dict[str, tuple[str, int | None]]
 """Text and version of each passage, by id."""
@@ -39,7 +40,7 @@ class FedIndex:
         vector = chance.standard_normal(self.manifest.dimension).astype("<f4")
         vector /= np.linalg.norm(vector)
         self._append(
-            identifier, version, replace(packed(encoded(identifier, text)), vector=vector.tobytes())
+            identifier, version, replace(encoded(identifier, text), vector=vector.tobytes())
         )
         self.held[identifier] = text, version
 
@@ -62,10 +63,16 @@ class FedIndex:
         for log in self.logs:
             log.close()
 
-    def _append(self, identifier: str, version: int | None, put: PackedPassage | None) -> None:
+    def _append(self, identifier: str, version: int | None, put: EncodedPassage | None) -> None:
         log = self.logs[shard_of(identifier, self.manifest.shards)]
         removed = self._words.pop(identifier, None)
-        log.append([Logged(log.last + 1, identifier, version, put, removed)])
+        log.append(
+            [
+                Logged(
+                    sequence=log.last + 1, id=identifier, version=version, put=put, removed=removed
+                )
+            ]
+        )
         log.acknowledge()
         self.tombstones.pop(identifier, None)
         if put is not None:

@@ -6,27 +6,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from live_writes import DIMENSION, encoded
+from live_writes import DIMENSION, encoded, put
 
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.indexing.staging import Staging
-from winnow.content_node.live.entry import Logged, packed
+from winnow.content_node.live.entry import Logged
 from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.opening import open_log
 from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, publish_shard
-from winnow.passages.rows import Row
-from winnow.text.tokenizer import Tokens
 
 
 def built(directory: Path, texts: Mapping[str, str]) -> Path:
     """A shard of passages by their ids, built in `directory`; the only one of its index."""
     with TemporaryDirectory() as aside:
         staging = Staging(Path(aside) / "staging.sqlite")
-        for number, (identifier, text) in enumerate(texts.items(), start=1):
-            own = encoded(identifier, text)
-            title = Tokens(own.title_ids, ((0, 2), (3, 5)))
-            staging.add(Row(number, own.passage, "{}"), title, own.tokens, shard=0)
-            staging.encoded([(number, own.vector)])
+        for identifier, text in texts.items():
+            staging.add(put(identifier, text), shard=0)
         words = count_words(staging.words())
         staging.note(done=True)
         staging.close()
@@ -86,9 +81,11 @@ class Fed:
         self, identifier: str, text: str | None, version: int | None, metadata: str = ""
     ) -> int:
         old = self.passages.get(identifier)
-        removed = None if old is None else packed(encoded(identifier, old.text)).words
-        put = None if text is None else packed(encoded(identifier, text, metadata))
-        write = Logged(self.log.last + 1, identifier, version, put, removed)
+        removed = None if old is None else encoded(identifier, old.text).words
+        put = None if text is None else encoded(identifier, text, metadata)
+        write = Logged(
+            sequence=self.log.last + 1, id=identifier, version=version, put=put, removed=removed
+        )
         self.log.append([write])
         self.log.acknowledge()
         return write.sequence
@@ -97,7 +94,8 @@ class Fed:
         """The ids of the nearest passages, by comparing with all of them."""
 
         def distance(identifier: str) -> float:
-            own = encoded(identifier, self.passages[identifier].text).vector
+            stored = encoded(identifier, self.passages[identifier].text)
+            own = np.frombuffer(stored.vector, "<f4")
             return float(((own - vector) ** 2).sum())
 
         return sorted(self.passages, key=distance)[:k]

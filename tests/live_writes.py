@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from winnow.content_node.live.entry import Logged, PackedPassage, packed
+from winnow.content_node.live.entry import Logged
 from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage, Write
 from winnow.passages.canonical import PassageDigest, digest
+from winnow.passages.encoding import pack
 from winnow.text.tokenizer import Tokens
 
 DIMENSION = 8
@@ -19,7 +20,7 @@ def encoded(identifier: str, text: str = "some words", metadata: str = "") -> En
     ids = tuple(1 + sum(word.encode()) % 200 for word in words)
     rng = np.random.default_rng(list(text.encode()))
     vector = rng.standard_normal(DIMENSION).astype(np.float32)
-    return EncodedPassage(
+    return pack(
         Passage(identifier, "Title", text, metadata),
         (7, 8),
         Tokens(ids, offsets),
@@ -52,5 +53,5 @@ def logged(
 ) -> Logged:
     """A write as a log holds it; a deletion if there is no text."""
     identifier = identifier or f"id-{sequence}"
-    stored: PackedPassage | None = None if text is None else packed(encoded(identifier, text))
-    return Logged(sequence, identifier, version, stored, removed)
+    stored = None if text is None else encoded(identifier, text)
+    return Logged(sequence=sequence, id=identifier, version=version, put=stored, removed=removed)

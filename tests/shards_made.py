@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from unpacked import tokens, vector
 
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.shard import StoredSegment, open_shard
@@ -14,11 +15,12 @@ from winnow.content_node.shard.manifest import FORMAT, SHARD_FILE, ShardManifest
 from winnow.content_node.shard.nearest import SPACE, build_graph
 from winnow.content_node.shard.saving import FILES, GRAPH, STORE, file_entry, save_graph, save_words
 from winnow.content_node.shard.schema import SCHEMA
-from winnow.content_node.shard.store import PassageStore, pack_ids, pack_offsets
+from winnow.content_node.shard.store import PassageStore
 from winnow.domain.passage import Passage
 from winnow.domain.question import EncodedQuestion
 from winnow.domain.write import EncodedPassage
 from winnow.files.opened import OpenFile
+from winnow.passages.encoding import pack
 from winnow.text.tokenizer import Tokens
 
 DIMENSION = 8
@@ -29,12 +31,12 @@ def passage(number: int, chance: np.random.Generator, text: str = "") -> Encoded
     """A passage with a few random tokens, frequent ones more often than rare ones."""
     drawn = chance.zipf(1.5, chance.integers(1, 12)) % VOCABULARY
     ids = tuple(int(token) for token in drawn)
-    vector = chance.standard_normal(DIMENSION).astype(np.float32)
-    return EncodedPassage(
+    drawn_vector = chance.standard_normal(DIMENSION).astype(np.float32)
+    return pack(
         Passage(f"p{number}", "title", text or f"text {number}"),
         (int(chance.integers(VOCABULARY)),),
         Tokens(ids, tuple((place, place + 1) for place in range(len(ids)))),
-        vector / np.linalg.norm(vector),
+        drawn_vector / np.linalg.norm(drawn_vector),
     )
 
 
@@ -47,7 +49,11 @@ def question(seed: int, **options: Any) -> EncodedQuestion:
     chance = np.random.default_rng(seed)
     asked = passage(0, chance)
     return EncodedQuestion(
-        text="?", token_ids=asked.tokens.ids, vector=asked.vector, bundle_fingerprint="", **options
+        text="?",
+        token_ids=tokens(asked).ids,
+        vector=vector(asked),
+        bundle_fingerprint="",
+        **options,
     )
 
 
@@ -83,17 +89,16 @@ def make(
                     "INSERT INTO passages VALUES (?, ?, 0, NULL, ?, ?, '{}', ?, ?, ?, ?)",
                     (
                         *(row, each.passage.id, each.passage.title, each.passage.text),
-                        *(pack_ids(each.title_ids), pack_ids(each.tokens.ids)),
-                        *(pack_offsets(each.tokens.offsets), each.vector.tobytes()),
+                        *(each.title_tokens, each.text_tokens, each.text_offsets, each.vector),
                     ),
                 )
         connection.commit()
-    every = [np.array((*each.title_ids, *each.tokens.ids), np.uint32) for each in whole or own]
+    every = [np.frombuffer(each.words, "<u4") for each in whole or own]
     store = PassageStore(OpenFile(directory / STORE))
-    tokens, ends = store.words(VOCABULARY, len(own))
+    words_held, ends = store.words(VOCABULARY, len(own))
     store.close()
-    words = save_words(directory, tokens, ends, count_words(every))
-    vectors = np.array([each.vector for each in own], np.float32).reshape(-1, DIMENSION)
+    words = save_words(directory, words_held, ends, count_words(every))
+    vectors = np.array([vector(each) for each in own], np.float32).reshape(-1, DIMENSION)
     graph = build_graph(vectors, 16, 100, 1)
     for row in holes:
         graph.mark_deleted(row)

@@ -32,7 +32,13 @@ from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.errors import WinnowError
 from winnow.parent import die_with_parent
 
-_LIMITS = WriteLimits(0, 1, ENCODER.dimension, ENCODER.vocabulary, unmerged=100_000, refusal="")
+_LIMITS = WriteLimits(
+    shard=0,
+    shards=1,
+    dimension=ENCODER.dimension,
+    vocabulary=ENCODER.vocabulary,
+    unmerged=100_000,
+)
 _ALL = 1_000
 _SECONDS = 60.0
 

@@ -12,8 +12,7 @@ from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.cli.questions import read_questions
 from winnow.client.messages import AnswerClient
 from winnow.content_node.indexing.builder import build_index
-from winnow.content_node.indexing.plan import BuildPlan
-from winnow.content_node.indexing.progress import BuildProgress
+from winnow.content_node.indexing.plan import BuildPlan, BuildProgress
 from winnow.packaged import demo_corpus
 from winnow.settings.common import cores
 from winnow.v1 import answer_pb2
@@ -31,7 +30,8 @@ async def question(bundle: Bundle, store: Path, requests: int) -> list[Figure]:
         index = Path(directory) / "index"
         passages = demo_corpus() / "passages.jsonl"
         with BuildProgress() as progress:
-            build_index(BuildPlan(passages, index, _SHARDS, threads=cores()), bundle, progress)
+            built = BuildPlan(source=passages, target=index, shards=_SHARDS, threads=cores())
+            build_index(built, bundle, progress)
         plan = LocalPlan(index, bundle.directory, "127.0.0.1:0", front=("--heads", str(store)))
         with LocalCluster(plan) as cluster:
             cluster.start()

@@ -1,6 +1,6 @@
-"""An index from a file of passages: stage, encode, count, publish, rename.
+"""Builds an index from a file of passages: stage, encode, count words, write shards, rename.
 
-Interrupted at any moment, the same command goes on where it was.
+After an interruption at any moment the same command resumes the build.
 """
 
 import contextlib
@@ -37,19 +37,19 @@ _FLAGS = {
     "skip_bad_rows": "--skip-bad-rows",
     "documents": "--cut",
 }
-"""What a user gives for each part of a plan."""
+"""The flag for each part of a plan."""
 
 
 def build_index(
     plan: BuildPlan, bundle: Bundle, progress: BuildListener, engine: Engine | None = None
 ) -> IndexManifest:
-    """Builds the index and renames it into place; `engine` encodes, by default threads here.
+    """Builds the index and renames it into place; `engine` encodes, by default threads.
 
     Raises:
         BadRowsError: the source has bad rows and they are not to be skipped.
-        ArtefactError: the source cannot be read, is empty, the target exists or cannot be written,
-            or the partial directory beside it belongs to another build.
-        WinnowError: as the engine says.
+        ArtefactError: the source cannot be read or is empty, the target exists or cannot be
+            written, or the partial directory beside it belongs to another build.
+        WinnowError: the engine failed.
 
     """
     engine = engine or LocalEngine(plan.threads)
@@ -63,7 +63,8 @@ def _build(
     place: Workspace, plan: BuildPlan, bundle: Bundle, progress: BuildListener, engine: Engine
 ) -> IndexManifest:
     with contextlib.closing(Staging(place.staging)) as staging:
-        with _unchanging(plan.source):
+        frozen = at_rest(plan.source) if is_index(plan.source) else contextlib.nullcontext()
+        with frozen:
             wanted = _wanted(plan, bundle)
             if not _is_staged(staging, wanted, place.directory):
                 place.fate = Fate.REMOVE
@@ -80,19 +81,15 @@ def _build(
     return manifest
 
 
-def _unchanging(source: Path) -> contextlib.AbstractContextManager[None]:
-    return at_rest(source) if is_index(source) else contextlib.nullcontext()
-
-
 def _wanted(plan: BuildPlan, bundle: Bundle) -> dict[str, object]:
-    """What must be the same for a build to go on."""
+    """The parts of the plan that must be the same when a build is resumed."""
     source = plan.source
     return {
         "source": fingerprint(source) if is_index(source) else sha256(source),
         "shards": plan.shards,
         "encoding": bundle.manifest.encoding_fingerprint,
         "skip_bad_rows": plan.skip_bad_rows,
-        "documents": plan.documents or None,  # as older versions have it
+        "documents": plan.documents or None,  # older versions wrote nothing for False
     }
 
 
@@ -107,8 +104,8 @@ def _is_staged(staging: Staging, wanted: dict[str, object], directory: Path) -> 
     ]
     if differing:
         raise ArtefactError(
-            f"{directory} was begun with another {', '.join(differing)}: give the same to go on, "
-            "or remove it to begin anew"
+            f"{directory} was begun with another {', '.join(differing)}: give the same to resume, "
+            "or remove it to start again"
         )
     return True
 
@@ -151,7 +148,7 @@ def _publish(
     plan: BuildPlan,
     progress: BuildListener,
 ) -> tuple[str, ...]:
-    """Writes every shard; the checksums of their manifests."""
+    """Writes every shard; returns the checksums of their manifests."""
     identity = ShardSetIdentity(
         manifest.index_id,
         manifest.shards,

@@ -14,10 +14,9 @@ from winnow.bundle import Bundle, default_bundle, load_bundle
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.contents import K
 from winnow.content_node.indexing.engine import Engine, LocalEngine
-from winnow.content_node.indexing.plan import BuildPlan
-from winnow.content_node.indexing.progress import BuildProgress
+from winnow.content_node.indexing.plan import BuildPlan, BuildProgress
+from winnow.content_node.indexing.ray_engine import RayEngine
 from winnow.content_node.indexing.verify import ShardReport, verify_index
-from winnow.content_node.indexing.workers.engine import RayEngine
 from winnow.content_node.indexing.written import WrittenShard, written
 from winnow.content_node.shard.manifest import read_index_manifest, read_shard_manifest
 from winnow.content_node.shard.writing import GraphPlan
@@ -43,7 +42,7 @@ _MOST_WORKERS = 4096
 
 
 class EngineName(str, Enum):
-    """What encodes passages."""
+    """The engine that encodes passages."""
 
     LOCAL = "local"
     RAY = "ray"
@@ -74,8 +73,8 @@ def build(
     engine: Annotated[
         EngineName,
         typer.Option(
-            help="What encodes passages: local, threads of this process; ray, workers of a Ray "
-            "cluster. The index is the same."
+            help="Engine that encodes passages: local, threads of this process; ray, workers of a "
+            "Ray cluster. The index is the same."
         ),
     ] = EngineName.LOCAL,
     workers: Annotated[
@@ -83,16 +82,16 @@ def build(
         typer.Option(
             min=1,
             max=_MOST_WORKERS,
-            help="With --engine ray: workers, each on a core of its own.",
+            help="With --engine ray: workers, each on one core.",
             show_default="all cores of the cluster",
         ),
     ] = None,
     ray_address: Annotated[
         str,
         typer.Option(
-            help="With --engine ray: a Ray cluster that runs already, HOST:PORT, or auto for that "
-            "of this machine.",
-            show_default="one is started on this machine, and ended",
+            help="With --engine ray: a running Ray cluster, HOST:PORT, or auto for the cluster of "
+            "this machine.",
+            show_default="a new one on this machine",
         ),
     ] = "",
     skip_bad_rows: Annotated[
@@ -102,8 +101,8 @@ def build(
         bool,
         typer.Option(
             "--cut",
-            help="Rows are raw documents: cut each into passages of 100 words. Those of the "
-            "document DOC are called DOC#0, DOC#1 …",
+            help="Rows are raw documents: cut each into passages of 100 words. The passages of "
+            "document DOC get the ids DOC#0, DOC#1 …",
         ),
     ] = False,
     m: Annotated[
@@ -116,23 +115,23 @@ def build(
         bool,
         typer.Option(
             "--states",
-            help="Compute half of the reading beforehand, too: up to 1.7 times as many questions "
-            "a second, for some 60 KB a passage. `winnow index states` does it later.",
+            help="Precompute reader states, too: up to 1.7 times as many questions a second, for "
+            "about 60 KB a passage. `winnow index states` does it later.",
         ),
     ] = False,
     as_json: _Json = False,
 ) -> None:
     """Encode passages and write the shards of an index.
 
-    The index appears only when it is whole. Until then the work lies beside it, in OUT.partial: an
-    interrupted build goes on from there with the same command. States come after it: `winnow index
-    states OUT` goes on with those.
+    The index appears only when it is complete. Until then the work is in OUT.partial: run the same
+    command again to resume an interrupted build. States are computed after it: run `winnow index
+    states OUT` to resume those.
     """
     loaded = load_bundle(bundle or default_bundle())
     if states and loaded.manifest.reader.apart is None:
         raise typer.BadParameter(
-            f"the reader of {loaded.directory} has no half to compute beforehand: leave out "
-            "--states, or give a bundle whose reader is in halves, as the default one",
+            f"the reader of {loaded.directory} is not a split reader, so it has no states: omit "
+            "--states, or give a bundle with a split reader, as the default bundle",
             param_hint="--states",
         )
     if states and (out / INDEX_FILE).exists():
@@ -142,13 +141,13 @@ def build(
         )
     threads = threads or cores()
     plan = BuildPlan(
-        passages,
-        out,
-        shards,
-        threads,
-        skip_bad_rows,
-        GraphPlan(m, ef_construction, threads),
-        cut,
+        source=passages,
+        target=out,
+        shards=shards,
+        threads=threads,
+        skip_bad_rows=skip_bad_rows,
+        graph=GraphPlan(m, ef_construction, threads),
+        documents=cut,
     )
     chosen = _engine(engine, threads, workers, ray_address)
     with BuildProgress() as progress:
@@ -165,18 +164,18 @@ def build(
     if manifest.truncated_passages:
         most = loaded.manifest.encoder.max_passage_tokens
         typer.echo(
-            f"{many(manifest.truncated_passages, 'passage')} of more than {most} tokens: found by "
-            "the beginning, and read whole"
+            f"{many(manifest.truncated_passages, 'passage')} of more than {most} tokens: retrieved "
+            "by the beginning, and read whole"
         )
 
 
 def compute_states(out: Path, bundle: Bundle, threads: int, progress: BuildProgress) -> None:
-    """Puts states beside an index that was just built; where that fails, says how to go on."""
+    """Writes states beside a new index; says how to resume if that fails."""
     try:
         write_states(out, bundle, threads, progress)
     except BaseException:  # also Ctrl-C
-        go_on = remedy(out, bundle.directory)
-        progress.say(f"{out} is whole but for its states: {go_on} goes on")
+        resume = remedy(out, bundle.directory)
+        progress.say(f"{out} is complete except for its states: resume with {resume}")
         raise
 
 
@@ -201,10 +200,11 @@ def add_states(
     ] = None,
     as_json: _Json = False,
 ) -> None:
-    """Compute half of the reading beforehand: what the reader makes of every passage alone.
+    """Precompute the reader states of every passage of an index, or of one shard.
 
-    Writes states.bin beside every shard, some 60 KB a passage. After an interruption the same
-    command goes on. Nodes use it when they start again; with it or without, answers are the same.
+    Writes states.bin beside every shard, about 60 KB a passage. Run the same command again to
+    resume an interrupted one. Nodes use the states after a restart. Answers are the same with or
+    without states.
     """
     loaded = load_bundle(bundle or default_bundle())
     with BuildProgress() as progress:
@@ -212,7 +212,7 @@ def add_states(
             made = write_states(directory, loaded, threads or cores(), progress)
         except KeyboardInterrupt:
             progress.say(
-                f"what was computed is kept: {remedy(directory, loaded.directory)} goes on"
+                f"computed states are kept: resume with {remedy(directory, loaded.directory)}"
             )
             raise
     if as_json:
@@ -224,7 +224,7 @@ def add_states(
 
 @app.command()
 def inspect(directory: _Directory, as_json: _Json = False) -> None:
-    """Show what an index is and how far it was written to, without checking it."""
+    """Show the shards of an index, its writes and its states, without checking them."""
     index = read_index_manifest(directory)
     places = [directory / shard_name(shard, index.shards) for shard in range(index.shards)]
     writes = list(map(written, places))
@@ -261,7 +261,7 @@ def inspect(directory: _Directory, as_json: _Json = False) -> None:
         typer.echo(f"states are of {whose(reader)}")
     for each in writes:
         if each.state is not None:
-            typer.echo(_said_of(each))
+            typer.echo(_written_line(each))
 
 
 @app.command()
@@ -275,8 +275,7 @@ def verify(
 ) -> None:
     """Check checksums, counts, vectors, logs and the recall of every graph; exit 1 on any fault.
 
-    States that were computed beforehand are checked where there are some.
-    Nodes may serve the index and write to it meanwhile.
+    Precomputed states are checked, too. Nodes may serve the index and write to it meanwhile.
     """
     reports = verify_index(directory, sample, min_recall)
     faulty = any(report.faults for report in reports)
@@ -298,7 +297,7 @@ def _good(report: ShardReport) -> str:
 
 
 def _states(now: WrittenShard) -> str:
-    """Megabytes of the states beside a shard, or why there are none to use."""
+    """The megabytes of the states beside a shard, or why there are none."""
     if now.states is not None:
         size, held = f"{now.states.bytes / 1e6:,.1f}", now.with_states
         lacking = held < now.manifest.passages
@@ -309,7 +308,6 @@ def _states(now: WrittenShard) -> str:
 
 
 def _writes(now: WrittenShard) -> dict[str, object]:
-    """What programs are told of the writes to a shard, and of what is beside its newest base."""
     return {
         "sequence": now.sequence,
         "unmerged": now.unmerged,
@@ -319,7 +317,7 @@ def _writes(now: WrittenShard) -> dict[str, object]:
     }
 
 
-def _said_of(now: WrittenShard) -> str:
+def _written_line(now: WrittenShard) -> str:
     return (
         f"shard {now.manifest.shard}: {many(now.sequence, 'write')}, "
         f"{now.unmerged} of them unmerged; generation {now.generation}, log {now.log_id}"

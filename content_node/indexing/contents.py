@@ -1,6 +1,6 @@
-"""Checking what was built or merged into one directory: files, counts, vectors, words, recall.
+"""Checks one generation of a shard: files, counts, vectors, words and recall.
 
-Knows nothing of what was written since.
+Knows nothing of later writes.
 """
 
 from collections.abc import Sequence
@@ -25,38 +25,38 @@ _EF = 128
 
 @dataclass(frozen=True, slots=True)
 class GraphTarget:
-    """How well a graph is to find what is near."""
+    """The recall that a graph has to reach."""
 
     sample: int
-    """Vectors that are searched for."""
+    """The number of vectors that are searched for."""
     min_recall: float
-    """Lowest recall@10 that is no fault."""
+    """The lowest recall@10 that is no fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexContents:
-    """What was found in one directory."""
+    """The findings in one directory."""
 
     recall: float
     faults: tuple[str, ...]
 
 
 def recall_at(by_graph: Sequence[Found], exact: Sequence[Found]) -> float:
-    """Share of the exact results that the graph found too, or others that are as near."""
+    """The share of the exact results that the graph found, or found others as near as."""
     wanted = sum(map(len, exact))
     found = sum(map(_as_near, by_graph, exact))
     return found / wanted if wanted else 1.0
 
 
 def _as_near(by_graph: Found, exact: Found) -> int:
-    """How many of the graph's results are as near as the furthest exact one; by distance, since
-    any of many equal passages is right.
+    """The number of the graph's results that are as near as the furthest exact one. Distances are
+    compared, since any of several equal passages is right.
     """
     return sum(distance <= exact[-1][1] for _, distance in by_graph[: len(exact)])
 
 
 def check_contents(directory: Path, manifest: ShardManifest, asked: GraphTarget) -> IndexContents:
-    """Checks all that a manifest vouches for.
+    """Checks everything that a manifest vouches for.
 
     Raises:
         ArtefactError: a file is missing, or damaged.
@@ -124,6 +124,6 @@ def _recall(
     # midpoints of two passages: like questions, they lie beside the vectors and not on them
     asked = vectors[chosen] + vectors[(chosen * 7919 + 1) % len(vectors)]
     asked /= np.maximum(np.linalg.norm(asked, axis=1, keepdims=True), 1e-6)
-    # by the graph alone: where it leads to too few, search would hide that
+    # by the graph alone: `search` would hide that it leads to too few passages
     by_graph = [graph.walk(vector, K) or [] for vector in asked]
     return recall_at(by_graph, [exact.search(vector, K) for vector in asked])

@@ -1,4 +1,4 @@
-"""How rare words are: counted over a whole index, so that every shard weighs them alike. Pure."""
+"""Word counts of a whole index, so that every shard gives a word the same weight. Pure."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from winnow.domain.word_counts import WordCounts
 
 
 def count_words(passages: Iterable[NDArray[np.uint32]]) -> WordCounts:
-    """Counts the tokens of each passage."""
+    """Counts the passages that have each token, given the tokens of each passage."""
     containing = np.zeros(1, np.uint32)
     total = number = 0
     for tokens in passages:

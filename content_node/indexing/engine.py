@@ -1,11 +1,20 @@
-"""What encodes the passages of a build: threads of this process, unless it is told otherwise."""
+"""Encoding the passages of a build: by threads of this process, or by another engine.
 
+A vector depends on its passage alone, so a resumed build equals an uninterrupted one.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from winnow.bundle import Bundle
-from winnow.content_node.indexing.encode import encode_pending
 from winnow.content_node.indexing.plan import BuildListener
 from winnow.content_node.indexing.staging import Staging
+from winnow.deadline import Clock
 from winnow.inference.encoder import open_passage_encoder
 from winnow.inference.runtime import InferenceOptions
 from winnow.passages.encoding import PassageEncoder
@@ -13,17 +22,23 @@ from winnow.text.tokenizer import Tokenizer
 
 ENCODING = "encoding passages"
 """The stage of a build, as its user sees it."""
+CHUNK = 1024
+"""The greatest number of passages between two commits."""
+SECONDS = 2.0
+"""The longest time between two commits: what a kill may lose. An exception loses nothing."""
+Vector = tuple[int, NDArray[np.float32]]
+"""The sequence number of a passage, and its vector."""
 
 
 class Engine(Protocol):
-    """Encodes. Whatever does it, the vectors are the same to the last bit."""
+    """Encodes passages. The vectors of all engines are the same to the last bit."""
 
     def encode(self, staging: Staging, bundle: Bundle, progress: BuildListener) -> None:
-        """Stores a vector for every passage that has none yet; what is stored is kept."""
+        """Stores a vector for every passage that has none yet; stored vectors survive a failure."""
 
 
 class LocalEngine:
-    """Threads of this process."""
+    """Encodes by threads of this process."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
@@ -36,7 +51,49 @@ class LocalEngine:
 
 
 def open_encoder(bundle: Bundle, runs: int = 1) -> PassageEncoder:
-    """The passage encoder of a bundle, for so many runs at the same time."""
+    """The passage encoder of a bundle, for a number of runs at the same time."""
     special = Tokenizer(bundle.tokenizer).special
     model = open_passage_encoder(bundle, special, InferenceOptions(runs=runs))
     return PassageEncoder(model, bundle.manifest.encoder)
+
+
+def encode_pending(
+    staging: Staging,
+    encoder: PassageEncoder,
+    threads: int,
+    advance: Callable[[int], None],
+    clock: Clock = time.monotonic,
+) -> None:
+    """Encodes passages that have no vector; calls `advance` with numbers of stored passages."""
+    with ThreadPoolExecutor(threads, thread_name_prefix="encode") as pool:
+        for chunk in staging.pending(CHUNK):
+            futures = [pool.submit(encoder.encode, title, text) for _, title, text in chunk]
+            vectors = (
+                (row[0], future.result()) for row, future in zip(chunk, futures, strict=True)
+            )
+            try:
+                _store(staging, vectors, advance, clock)
+            except BaseException:
+                for future in futures:
+                    future.cancel()
+                raise
+
+
+def _store(
+    staging: Staging, vectors: Iterable[Vector], advance: Callable[[int], None], clock: Clock
+) -> None:
+    """Stores vectors every few seconds, and the rest in any case."""
+    waiting: list[Vector] = []
+    since = clock()
+    try:
+        for vector in vectors:
+            waiting.append(vector)
+            if clock() - since >= SECONDS:
+                stored, waiting = waiting, []
+                staging.encoded(stored)
+                advance(len(stored))
+                since = clock()
+    finally:
+        if waiting:
+            staging.encoded(waiting)
+            advance(len(waiting))

@@ -1,4 +1,4 @@
-"""What the system says when it refuses something, as one line that says what to do."""
+"""Errors of the operating system and of SQLite as one line each that says what to do."""
 
 import contextlib
 import errno
@@ -21,7 +21,7 @@ _BY_ERRNO = {
     errno.ENOLCK: "choose an --out on a file system that can lock files",
 }
 _PRIMARY = 0xFF
-"""Of SQLite's extended result codes, the part that names the kind."""
+"""The bits of an extended result code that hold the primary code."""
 
 
 @contextlib.contextmanager
@@ -37,7 +37,7 @@ def named_faults(source: Path, staging: Path) -> Iterator[None]:
 
 def _of_system(error: OSError, source: Path, directory: Path) -> str:
     path = Path(str(error.filename or directory))
-    # numpy says how many bytes are missing, and nothing else
+    # an error of numpy names the missing bytes and no reason
     reason = error.strerror or f"{error}: is the disk full?"
     if path.is_relative_to(source):
         return f"cannot read {path}: {reason}"
@@ -57,5 +57,5 @@ def _of_database(error: sqlite3.Error, staging: Path) -> str:
         sqlite3.SQLITE_LOCKED: "end the program that has it open",
     }
     code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
-    anew = f"remove {staging.parent} to begin anew"
-    return f"cannot use {staging}: {error}: {advice.get(code, anew)}"
+    again = f"remove {staging.parent} to start again"
+    return f"cannot use {staging}: {error}: {advice.get(code, again)}"

@@ -1,4 +1,4 @@
-"""Passages into the staging database: out of a file, or out of another index."""
+"""Takes passages into the staging database, from a file or from another index."""
 
 import itertools
 import uuid
@@ -12,6 +12,7 @@ from winnow.content_node.live.entry import Logged
 from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.domain.shard import shard_of
 from winnow.errors import ArtefactError
+from winnow.passages.encoding import tokenise
 from winnow.passages.formats import parser
 from winnow.passages.rows import BadRow, Row, read_rows
 from winnow.quoting import many
@@ -24,7 +25,7 @@ class BadRowsError(ArtefactError):
     """The source has rows that are no passages."""
 
     def __init__(self, count: int) -> None:
-        super().__init__(f"{many(count, 'bad row')}: mend, or leave out with --skip-bad-rows")
+        super().__init__(f"{many(count, 'bad row')}: correct, or leave out with --skip-bad-rows")
         self.count = count
 
 
@@ -33,21 +34,21 @@ def check_source(plan: BuildPlan) -> None:
     source = plan.source
     if is_index(source):
         if plan.documents:
-            raise ArtefactError(f"{source} is an index: it has passages, and nothing to cut")
+            raise ArtefactError(f"{source} is an index: its passages cannot be cut; omit --cut")
         return
     if source.is_dir():
-        raise ArtefactError(f"{source} is a directory and no index: give a file with --passages")
+        raise ArtefactError(f"{source} is a directory, not an index: give a file with --passages")
     if not source.exists():
-        raise ArtefactError(f"no file {source}, and no index either: check the path")
+        raise ArtefactError(f"no file or index {source}: check the path")
     if not source.is_file():
-        raise ArtefactError(f"{source} is no regular file: it is read twice, so write it to one")
+        raise ArtefactError(f"{source} is not a regular file: it is read twice, so write it to one")
     parser(source)
 
 
 def take_in(
     staging: Staging, plan: BuildPlan, bundle: Bundle, wanted: object, progress: BuildListener
 ) -> None:
-    """Adds every passage; notes, last of all, that they are those of the plan `wanted`.
+    """Adds every passage, and then notes that the passages of the plan `wanted` are staged.
 
     Raises:
         BadRowsError: the source has bad rows and they are not to be skipped.
@@ -109,11 +110,8 @@ def _stage(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: BuildLis
 def _add(
     staging: Staging, rows: list[Row], tokenizer: Tokenizer, plan: BuildPlan
 ) -> Iterator[BadRow]:
-    titles = tokenizer.tokenise_many([row.passage.title for row in rows])
-    texts = tokenizer.tokenise_many([row.passage.text for row in rows])
-    for row, title, text in zip(rows, titles, texts, strict=True):
-        shard = shard_of(row.passage.id, plan.shards)
-        if not staging.add(row, title, text, shard):
+    for row, each in zip(rows, tokenise(tokenizer, [row.put for row in rows]), strict=True):
+        if not staging.add(each.write(), shard_of(row.passage.id, plan.shards)):
             yield BadRow(row.line, f"duplicate id {row.passage.id}")
 
 

@@ -1,8 +1,7 @@
-"""An index as the source of another: its passages and their vectors are taken over as they are.
+"""An index as the source of another one: its passages, vectors and later writes are taken over.
 
-For another number of shards, other graphs, or what an older version did not build yet; encoding
-again, which takes by far the longest, is not needed. What was written to it since it was built is
-taken over, too.
+This changes the number of shards or the graphs, or brings an index of an older version up to date,
+without encoding the passages again, which takes by far the longest.
 """
 
 import contextlib
@@ -15,7 +14,7 @@ from winnow.bundle import Manifest
 from winnow.content_node.indexing.verify import identity_faults
 from winnow.content_node.indexing.written import WrittenShard, written
 from winnow.content_node.live.entry import Logged
-from winnow.content_node.live.lock import LOCK, DirectoryLock
+from winnow.content_node.live.locks import LOCK, DirectoryLock
 from winnow.content_node.live.opening import expect_base, open_log
 from winnow.content_node.live.reading import log_path, state_of
 from winnow.content_node.merging.newest import open_newest
@@ -33,7 +32,7 @@ def is_index(source: Path) -> bool:
 
 @contextlib.contextmanager
 def at_rest(index: Path) -> Iterator[None]:
-    """Keeps every node from writing to an index meanwhile.
+    """Keeps every node from writing to an index.
 
     Raises:
         ArtefactError: a node is writing to it, or has begun to.
@@ -46,13 +45,13 @@ def at_rest(index: Path) -> Iterator[None]:
                 held.callback(_lock(lock).release)
         before = fingerprint(index)
         yield
-        # what was never written to has no lock that could be held
+        # a shard without writes has no lock that could be held
         if fingerprint(index) != before:
-            raise ArtefactError(f"{index} was written to while it was taken over: do it again")
+            raise ArtefactError(f"{index} was written to while it was taken over: build again")
 
 
 def fingerprint(index: Path) -> str:
-    """What a build from an index depends on: what was built, and every write since.
+    """A checksum of all that a build from an index depends on: its manifest and its logs.
 
     Raises:
         ArtefactError: a manifest or the state of a log is damaged.
@@ -67,7 +66,7 @@ def fingerprint(index: Path) -> str:
 
 
 def sources(index: Path, bundle: Manifest) -> list[tuple[Path, WrittenShard]]:
-    """Every shard, and what it is now; the passages of the newest generation are verified.
+    """The directory and the present state of every shard, whose passages are verified.
 
     Raises:
         ArtefactError: a file is missing or damaged, or the index was encoded by another bundle.
@@ -78,7 +77,7 @@ def sources(index: Path, bundle: Manifest) -> list[tuple[Path, WrittenShard]]:
         raise ArtefactError(
             f"{index} was encoded by bundle {manifest.bundle_name} "
             f"({manifest.encoding_fingerprint}), not by {bundle.name} "
-            f"({bundle.encoding_fingerprint}): name that bundle, or build from the passages"
+            f"({bundle.encoding_fingerprint}): give that bundle, or build from the passages"
         )
     found, passages = [], 0
     for shard, directory in enumerate(_shards(index)):
@@ -97,10 +96,10 @@ def sources(index: Path, bundle: Manifest) -> list[tuple[Path, WrittenShard]]:
 
 
 def replay(shard: Path, now: WrittenShard, apply: Callable[[Logged], None]) -> None:
-    """Checks the log of a shard, and calls `apply` with each write that its base does not hold.
+    """Checks the log of a shard, and calls `apply` with each write that its base lacks.
 
     Raises:
-        ArtefactError: the log is damaged, or is not that of the base.
+        ArtefactError: the log is damaged, or does not belong to the base.
 
     """
 

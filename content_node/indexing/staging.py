@@ -1,6 +1,6 @@
-"""The half-built index: one database that is also the record of how far the build has come.
+"""The staging database of a build: its passages, and the progress of the build.
 
-Knows the staging schema; what is encoded is a row with a vector.
+Knows the staging schema. An encoded passage is a row with a vector.
 """
 
 import contextlib
@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.content_node.live.entry import Logged
-from winnow.content_node.shard.store import TOKEN_BYTES, pack_ids, pack_offsets, unpack_ids
-from winnow.passages.rows import Row
-from winnow.text.tokenizer import Tokens
+from winnow.content_node.shard.store import TOKEN_BYTES, unpack_ids
+from winnow.domain.write import Write
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS plan (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -41,6 +40,11 @@ CREATE TABLE IF NOT EXISTS tombstones (
 """
 
 _BATCH = 512
+_NO_METADATA = "{}"
+_INSERT = (
+    "INSERT INTO passages (id, title, text, metadata, title_tokens, text_tokens, text_offsets,"
+    " vector, version, shard, tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 _TAKEN = (
     "SELECT id, title, text, metadata, title_tokens, text_tokens, text_offsets, vector, version"
     " FROM passages ORDER BY row"
@@ -48,7 +52,7 @@ _TAKEN = (
 
 
 class Staging:
-    """Passages on their way into an index. Used by one thread."""
+    """Passages that are becoming an index. Used by one thread."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -60,7 +64,7 @@ class Staging:
             self._connection.execute("ALTER TABLE passages ADD COLUMN version INTEGER")
 
     def get(self, key: str) -> object:
-        """What was noted under `key`, or none."""
+        """The value that was noted under `key`, or None."""
         query = "SELECT value FROM plan WHERE key = ?"
         found = self._connection.execute(query, (key,)).fetchone()
         return None if found is None else json.loads(found[0])
@@ -73,25 +77,28 @@ class Staging:
         )
         self._connection.commit()
 
-    def add(self, row: Row, title: Tokens, text: Tokens, shard: int) -> bool:
-        """Adds a passage; false if its id is there already."""
-        values = (
-            row.passage.id, row.passage.title, row.passage.text, row.metadata,
-            pack_ids(title.ids), pack_ids(text.ids), pack_offsets(text.offsets),
-            shard, len(title) + len(text), row.version,
-        )  # fmt: skip
+    def add(self, write: Write, shard: int) -> bool:
+        """Adds the passage of a put, whose vector may be empty; returns False if its id is there
+        already.
+        """
+        put = write.put
+        assert put is not None
+        passage = put.passage
         added = self._connection.execute(
-            "INSERT OR IGNORE INTO passages (id, title, text, metadata, title_tokens, text_tokens,"
-            " text_offsets, shard, tokens, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            values,
+            _INSERT.replace("INSERT", "INSERT OR IGNORE"),
+            (
+                *(passage.id, passage.title, passage.text, passage.metadata or _NO_METADATA),
+                *(put.title_tokens, put.text_tokens, put.text_offsets, put.vector or None),
+                *(write.version, shard, len(put.words) // TOKEN_BYTES),
+            ),
         )
         return added.rowcount == 1
 
     def copy(
         self, store: Path, shard_of: Callable[[str], int], advance: Callable[[int], None]
     ) -> None:
-        """Adds the passages of a shard's database, with their vectors, and the versions of what was
-        deleted; tells `advance` how many passages.
+        """Adds the passages of a shard's database, with their vectors, and the versions of
+        deletions. Calls `advance` with numbers of passages.
         """
         uri = f"{store.resolve().as_uri()}?mode=ro&immutable=1"
         with contextlib.closing(sqlite3.connect(uri, uri=True)) as old:
@@ -100,9 +107,7 @@ class Staging:
             rows = old.execute(_TAKEN if knows_writes else _TAKEN.replace("version", "NULL"))
             while batch := rows.fetchmany(_BATCH):
                 self._connection.executemany(
-                    "INSERT INTO passages (id, title, text, metadata, title_tokens, text_tokens,"
-                    " text_offsets, vector, version, shard, tokens)"
-                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    _INSERT,
                     [
                         (*row, shard_of(row[0]), (len(row[4]) + len(row[5])) // TOKEN_BYTES)
                         for row in batch
@@ -119,46 +124,36 @@ class Staging:
                 )
 
     def apply(self, write: Logged, shard: int) -> None:
-        """Does what a write did that came after what was copied."""
-        run, put = self._connection.execute, write.put
+        """Applies a write that came after the copied passages."""
+        run = self._connection.execute
         for table in ("passages", "tombstones"):
             run(f"DELETE FROM {table} WHERE id = ?", (write.id,))  # noqa: S608
-        if put is not None:
-            run(
-                "INSERT INTO passages (id, title, text, metadata, title_tokens, text_tokens,"
-                " text_offsets, vector, version, shard, tokens)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(write.id, put.title, put.text, put.metadata or "{}"),
-                    *(put.title_tokens, put.text_tokens, put.text_offsets, put.vector),
-                    *(write.version, shard, len(put.words) // TOKEN_BYTES),
-                ),
-            )
+        if write.put is not None:
+            self.add(Write(write.id, write.version, write.put), shard)
         elif write.version is not None:
             run("INSERT INTO tombstones VALUES (?, ?, ?)", (write.id, write.version, shard))
 
     def clear(self) -> None:
-        """Forgets everything that was added."""
         self._connection.execute("DELETE FROM passages")
         self._connection.execute("DELETE FROM tombstones")
         self._connection.commit()
 
     def counts(self) -> tuple[int, int]:
-        """All passages, and those with a vector."""
+        """The number of passages, and of passages with a vector."""
         query = "SELECT count(*), count(vector) FROM passages"
         total, encoded = self._connection.execute(query).fetchone()
         return int(total), int(encoded)
 
     def longer_than(self, tokens: int) -> int:
-        """Passages whose title and text have more than `tokens` tokens together."""
+        """The number of passages whose title and text have more than `tokens` tokens together."""
         query = "SELECT count(*) FROM passages WHERE tokens > ?"
         return int(self._connection.execute(query, (tokens,)).fetchone()[0])
 
     def pending(self, chunk: int) -> Iterator[list[tuple[int, tuple[int, ...], tuple[int, ...]]]]:
-        """Chunks of (sequence number, title ids, text ids) without a vector, longest first.
+        """Chunks of (sequence number, title ids, text ids) of passages without a vector.
 
-        Similar lengths stand together; the longest come first so that memory is at its height, and
-        the estimate of the time left at its most cautious, in the beginning.
+        They are sorted by length. The longest come first, so that the use of memory and the
+        estimate of the time left are greatest in the beginning.
         """
         query = "SELECT seq FROM passages WHERE vector IS NULL ORDER BY tokens DESC, seq"
         waiting = [row[0] for row in self._connection.execute(query)]
@@ -180,7 +175,6 @@ class Staging:
         self._connection.commit()
 
     def close(self) -> None:
-        """Closes the database."""
         self._connection.close()
 
     def _tokens(self, seq: int) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
@@ -190,5 +184,4 @@ class Staging:
 
 
 def _columns(connection: sqlite3.Connection) -> set[str]:
-    """Of the table of passages."""
     return {name for _, name, *_ in connection.execute("PRAGMA table_info(passages)")}

@@ -1,6 +1,6 @@
-"""Checking an index: what was built, what was merged since, and the logs.
+"""Checks an index: its shards as they were built, their newest generations, and their logs.
 
-Knows how to find faults; says them, and leaves exit codes to the command line.
+Returns faults, and leaves exit codes to the command line.
 """
 
 from dataclasses import dataclass, replace
@@ -18,31 +18,31 @@ from winnow.content_node.shard.manifest import (
 from winnow.content_node.states.checking import states_fault
 from winnow.content_node.states.manifest import STATES_FILE
 from winnow.domain.shard import shard_name
-from winnow.errors import ArtefactError, WinnowError
+from winnow.errors import WinnowError
 from winnow.quoting import many
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShardReport:
-    """What was found in one shard."""
+    """The findings in one shard."""
 
     shard: int
     passages: int
     recall: float
-    """Of the newest graph."""
+    """The recall of the newest graph."""
     faults: tuple[str, ...]
     sequence: int = 0
-    """The last write; 0 if there was none."""
+    """The number of the last write; 0 if there was none."""
     unmerged: int = 0
-    """Writes that only the log has."""
+    """The number of writes that only the log has."""
     states: bool = False
-    """Whether there were states to check."""
+    """Whether there were precomputed states to check."""
     states_of: str = ""
-    """The fingerprint of their reader; empty where they cannot be used."""
+    """The fingerprint of their reader; empty if they cannot be used."""
 
 
 def verify_index(directory: Path, sample: int, min_recall: float) -> list[ShardReport]:
-    """Checks every shard, also while it is written to; `sample` vectors of each are searched for.
+    """Checks every shard; a node may write to it. `sample` vectors of each are searched for.
 
     Raises:
         ArtefactError: there is no readable index manifest.
@@ -69,22 +69,22 @@ def _verify_built(
     try:
         manifest = read_shard_manifest(directory)
         found = check_contents(directory, manifest, asked)
-        faults = (*identity_faults(manifest, shard, index), *found.faults)
-        return ShardReport(shard, manifest.passages, found.recall, faults)
-    except ArtefactError as error:
-        return ShardReport(shard, 0, 0.0, (str(error),))
     except Exception as error:  # noqa: BLE001 (a checksum can be made for any nonsense)
-        return ShardReport(shard, 0, 0.0, (_unreadable(error),))
+        return ShardReport(shard=shard, passages=0, recall=0.0, faults=(_named(error),))
+    return ShardReport(
+        shard=shard,
+        passages=manifest.passages,
+        recall=found.recall,
+        faults=(*identity_faults(manifest, shard, index), *found.faults),
+    )
 
 
 def _with_writes(built: ShardReport, directory: Path, asked: GraphTarget) -> ShardReport:
-    """The report of a shard with what was written since it was built."""
+    """Adds the findings in the newest generation and in the log."""
     try:
         found = check_writes(directory, asked)
-    except WinnowError as error:
-        return _with_fault(built, str(error))
     except Exception as error:  # noqa: BLE001 (as above)
-        return _with_fault(built, _unreadable(error))
+        return _with_fault(built, _named(error))
     if found is None:
         return built
     return replace(
@@ -98,11 +98,11 @@ def _with_writes(built: ShardReport, directory: Path, asked: GraphTarget) -> Sha
 
 
 def _with_states(found: ShardReport, directory: Path) -> ShardReport:
-    """The report of a shard with what is beside its newest generation."""
+    """Adds the findings in the precomputed states beside the newest generation."""
     try:
         now = written(directory)
         base, fault = now.base, states_fault(now.base)
-    except Exception:  # noqa: BLE001 (the faults say so already, or a merge has just removed it)
+    except Exception:  # noqa: BLE001 (it is a fault already, or a merge has just removed the base)
         return found
     there = (base / STATES_FILE).exists()
     found = replace(found, states=there, states_of=now.states.fingerprint if now.states else "")
@@ -112,16 +112,16 @@ def _with_states(found: ShardReport, directory: Path) -> ShardReport:
 
 
 def _with_fault(built: ShardReport, fault: str) -> ShardReport:
-    # damage of what was built is in the way of what was written, too
+    # a damaged base is found once more with the writes
     return replace(built, faults=tuple(dict.fromkeys((*built.faults, fault))))
 
 
-def _unreadable(error: Exception) -> str:
-    return f"it cannot be read: {error!r}"
+def _named(error: Exception) -> str:
+    return str(error) if isinstance(error, WinnowError) else f"it cannot be read: {error!r}"
 
 
 def identity_faults(manifest: ShardManifest, shard: int, index: IndexManifest) -> list[str]:
-    """Why this is not that shard of the index."""
+    """The reasons why this is not that shard of the index."""
     faults = []
     if (manifest.shard, manifest.shards) != (shard, index.shards):
         faults.append(f"it calls itself shard {manifest.shard} of {manifest.shards}")

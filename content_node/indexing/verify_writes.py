@@ -1,6 +1,6 @@
-"""Checking what was written to a shard since it was built: its newest generation, and its log.
+"""Checks the writes to a shard: its newest generation, and its log.
 
-A node may be writing and merging meanwhile: no lock is taken, and the log is read from a copy.
+A node may write and merge meanwhile: no lock is taken, and the log is read from a copy.
 """
 
 from dataclasses import dataclass
@@ -18,28 +18,28 @@ from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.opened import OpenFile
 
 _TRIES = 5
-"""Each takes less time than a merge."""
+"""Attempts; each takes less time than a merge."""
 _TOLD = 3
-"""Faults of one log that are told: where one write is wrong those after it may be, too."""
+"""Faults of one log that are reported: after a wrong write later ones may be wrong, too."""
 _FLOAT_BYTES = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Writes:
-    """What was found in the newest generation and the log."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenContents:
+    """The findings in the newest generation and the log."""
 
     passages: int
-    """With all writes."""
+    """The number of passages with all writes."""
     sequence: int
     unmerged: int
-    """Writes that only the log has."""
+    """The number of writes that only the log has."""
     recall: float | None
-    """Of the newest graph; None if that is the one that was built."""
+    """The recall of the newest graph; None if that is the graph that was built."""
     faults: tuple[str, ...]
 
 
-def check_writes(shard: Path, asked: GraphTarget) -> Writes | None:
-    """Checks what was written to a shard; None if nothing was.
+def check_writes(shard: Path, asked: GraphTarget) -> WrittenContents | None:
+    """Checks the writes to a shard; None if there were none.
 
     Raises:
         ArtefactError: it is damaged.
@@ -55,18 +55,18 @@ def check_writes(shard: Path, asked: GraphTarget) -> Writes | None:
         except ArtefactError:
             if newest_name(shard) == name:
                 raise
-            # a merge has removed what was read, or trimmed the log beyond it
+            # a merge has removed the files that were read, or trimmed the log
     raise UnavailableError(
         f"{shard} was merged again and again while it was checked: verify it later"
     )
 
 
-def _checked(shard: Path, asked: GraphTarget) -> Writes | None:
+def _checked(shard: Path, asked: GraphTarget) -> WrittenContents | None:
     base, found = open_newest(
         shard, 0, lambda each: (each, _generation(each, shard, asked)), feeding=False
     )
     manifest = read_shard_manifest(base)
-    # open from here on, also if a merge removes it
+    # it stays open even if a merge removes it
     store = PassageStore(OpenFile(base / manifest.store))
     try:
         replay = _Replay(store, manifest)
@@ -79,34 +79,33 @@ def _checked(shard: Path, asked: GraphTarget) -> Writes | None:
     state, trimmed = log
     expect_base(manifest, shard, state.log_id, trimmed.last, state.last)
     merged = [f"{base.name}: {fault}" for fault in found.faults] if found else []
-    return Writes(
-        replay.passages,
-        state.last,
-        state.last - manifest.sequence,
-        found.recall if found else None,
-        (*merged, *replay.faults[:_TOLD]),
+    return WrittenContents(
+        passages=replay.passages,
+        sequence=state.last,
+        unmerged=state.last - manifest.sequence,
+        recall=found.recall if found else None,
+        faults=(*merged, *replay.faults[:_TOLD]),
     )
 
 
 def _generation(directory: Path, shard: Path, asked: GraphTarget) -> IndexContents | None:
-    """None for what was built, which is checked without this."""
+    """The findings in a generation; None for the one that was built, which was checked before."""
     if directory == shard:
         return None
     return check_contents(directory, read_shard_manifest(directory), asked)
 
 
 class _Replay:
-    """Applies the writes of a log to what a base holds, as far as counting needs it."""
+    """Counts the passages that a base and the writes of a log make together."""
 
     def __init__(self, store: PassageStore, base: ShardManifest) -> None:
         self._store, self._base = store, base
         self._there: dict[str, bool] = {}
         self.passages = base.passages
         self.faults: list[str] = []
-        """Where the log does not go on from the base."""
+        """The faults of writes that do not fit the base."""
 
     def take(self, write: Logged) -> None:
-        """The next write."""
         if write.sequence <= self._base.sequence:
             return
         there = self._there.get(write.id)

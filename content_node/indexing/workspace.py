@@ -1,6 +1,6 @@
 """The directory beside the target in which an index is built: `OUT.partial`.
 
-Knows who holds it, what may be removed from it, and when; knows nothing of passages.
+Knows its lock and the files that may be removed from it; knows nothing of passages.
 """
 
 import contextlib
@@ -18,18 +18,18 @@ _STAGING, _LOCK, _INDEX = "staging.sqlite", "lock", "index"
 
 
 class Fate(enum.Enum):
-    """What becomes of a workspace whose build fails."""
+    """Whether the workspace of a failed build is removed."""
 
     REMOVE = enum.auto()
-    """It holds nothing that another run could use."""
+    """It is removed: another run could use nothing of it."""
     KEEP = enum.auto()
-    """Another run goes on from it."""
+    """It is kept: another run resumes from it."""
     LEAVE = enum.auto()
-    """It is another build's, or its state is not known."""
+    """It is not touched: it belongs to another build, or its state is not known."""
 
 
 class Workspace:
-    """Where one build writes. Nothing but what a build makes is ever removed from it."""
+    """The directory of one build. Only files that a build makes are ever removed from it."""
 
     def __init__(self, target: Path, directory: Path, begun: bool) -> None:
         """`begun`: an earlier build made `directory`."""
@@ -47,7 +47,7 @@ class Workspace:
         self.remove()
 
     def remove(self) -> None:
-        """Removes what builds make; the staging database last, since it tells whose this is."""
+        """Removes the files of builds; the staging database last, since it names the build."""
         shutil.rmtree(self.index, ignore_errors=True)
         made = [*self.directory.glob(f"{_STAGING}-*"), self.staging, self.directory / _LOCK]
         with contextlib.suppress(OSError):
@@ -61,7 +61,7 @@ def staging_of(target: Path) -> Path:
     """The staging database of a build of `target`.
 
     Raises:
-        ArtefactError: the target has no name of its own, such as `.` or `/`, so it exists.
+        ArtefactError: the target exists, as `.` and `/` do, which have no name.
 
     """
     if not target.name:
@@ -71,11 +71,11 @@ def staging_of(target: Path) -> Path:
 
 @contextlib.contextmanager
 def open_workspace(target: Path, kept: Callable[[Path], None]) -> Iterator[Workspace]:
-    """The workspace of `target`, for this build alone; tells `kept` if a failure leaves it.
+    """The workspace of `target`, for this build alone; calls `kept` if a failed build keeps it.
 
     Raises:
-        ArtefactError: the target exists, another build is at work, or something else is there.
-        OSError: it cannot be made.
+        ArtefactError: the target exists, another build is running, or other files are there.
+        OSError: the directory cannot be made.
 
     """
     _expect_none(target)
@@ -109,21 +109,21 @@ def _expect_none(target: Path) -> None:
 
 
 def _is_ours(directory: Path) -> bool:
-    """Whether an earlier build made `directory`. What a user keeps there is not written into."""
+    """Whether an earlier build made `directory`. Files of a user are not written to."""
     if not directory.is_dir():
         return False
     held = {each.name for each in directory.iterdir()}
     if held - {_LOCK} and _STAGING not in held:
         raise ArtefactError(
-            f"{directory} is needed to build in, and holds {min(held - {_LOCK})}, which is not of "
-            "a build: move it away, or choose another --out"
+            f"{directory} is needed for the build, and {min(held - {_LOCK})} in it is not of a "
+            "build: move it away, or choose another --out"
         )
     return bool(held)
 
 
 @contextlib.contextmanager
 def _locked(directory: Path, target: Path) -> Iterator[None]:
-    """Holds the lock of `directory`, which the kernel frees when the process ends, however."""
+    """Holds the lock of `directory`, which the kernel frees when the process ends in any way."""
     path = directory / _LOCK
     while True:
         directory.mkdir(parents=True, exist_ok=True)
@@ -135,7 +135,7 @@ def _locked(directory: Path, target: Path) -> Iterator[None]:
                 raise ArtefactError(
                     f"another build is writing {target}: wait for it, or choose another --out"
                 ) from error
-            # else its holder has removed it in the meantime
+            # else its holder has removed it meanwhile
             if path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):
                 yield
                 return

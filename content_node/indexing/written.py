@@ -1,4 +1,4 @@
-"""How far a shard was written to since it was built, without checking it."""
+"""The present state of a shard: its newest base, its log and its precomputed states."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,31 +20,31 @@ from winnow.errors import ArtefactError
 
 @dataclass(frozen=True, slots=True)
 class WrittenShard:
-    """A shard as it is now: its newest base, and where its log stands."""
+    """A shard with its newest base and the position of its log, not checked."""
 
     base: Path
     """The directory of the newest generation."""
     manifest: ShardManifest
-    """Of that generation."""
+    """The manifest of that generation."""
     state: State | None
     """None if there is no log."""
 
     @property
     def states(self) -> StatesManifest | None:
-        """What half of the reading was done beforehand; None if there is none that can be used."""
+        """The precomputed states of the base; None if there are none that can be used."""
         if not (self.base / STATES_FILE).exists():
             return None
         try:
             found = read_states_manifest(self.base)
             size = (self.base / DATA).stat().st_size
-        except (ArtefactError, OSError):  # `index verify` tells what is wrong
+        except (ArtefactError, OSError):  # `index verify` names the fault
             return None
         expected = found.bytes, found.generation
         return found if (size, self.manifest.generation) == expected else None
 
     @property
     def with_states(self) -> int:
-        """How many passages have states that can be used."""
+        """The number of passages with states that can be used."""
         states = self.states
         try:
             return StateFile.beside(self.base, states).held if states else 0
@@ -53,28 +53,28 @@ class WrittenShard:
 
     @property
     def sequence(self) -> int:
-        """The last write; 0 if there was none."""
+        """The number of the last write; 0 if there was none."""
         return self.state.last if self.state else self.manifest.sequence
 
     @property
     def unmerged(self) -> int:
-        """Writes that only the log has."""
+        """The number of writes that only the log has."""
         return self.sequence - self.manifest.sequence
 
     @property
     def log_id(self) -> str:
-        """Names the log; empty if there is none."""
+        """The name of the log; empty if there is none."""
         return self.state.log_id if self.state else ""
 
     @property
     def generation(self) -> str:
-        """As a node calls it that serves this."""
+        """The generation that a node reports which serves this state."""
         own = self.manifest.generation
         return live_generation(own, self.log_id) if self.log_id else own
 
 
 def written(shard: Path) -> WrittenShard:
-    """How far a shard was written to, also while a node writes to it.
+    """The present state of a shard; a node may be writing to it.
 
     Raises:
         ArtefactError: a manifest or the state of the log is damaged.

@@ -11,7 +11,7 @@ from winnow.content_node.journal.following import Follower
 from winnow.content_node.journal.journaled import JournaledShard
 from winnow.content_node.journal.messages import JournalMessages
 from winnow.content_node.journal.metrics import JournalMetrics
-from winnow.content_node.live.limiting import no_direct_writes
+from winnow.content_node.live.limits import no_direct_writes
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.shard.changes import Change
 from winnow.domain.shard import ShardInfo

@@ -66,7 +66,7 @@ class JournalMessages:
                     f"{request.encoding_fingerprint}",
                 )
             )
-        return writes_of_messages(request.writes)
+        return list(writes_of_messages(request.writes))
 
     def _empty(self) -> WriteRequest:
         return WriteRequest(

@@ -1,7 +1,7 @@
-"""How far a log was acknowledged: a tiny file beside it.
+"""The last acknowledged write of a log, in a tiny file beside it.
 
-SQLite takes a damaged end of its write-ahead log for one that was never finished. What is written
-here after every commit, and before callers are told, says that it was.
+SQLite takes a damaged end of its write-ahead log for an unfinished one. This file is written after
+every commit, before callers get their results, and tells the two apart.
 """
 
 import hashlib
@@ -23,18 +23,18 @@ _DIGEST = 16
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """The last write that a caller was told of."""
+    """The last write whose result a caller got."""
 
     sequence: int
     link: bytes
-    """Of the chain, at this write."""
+    """The link of the chain at this write."""
 
 
 def read(path: Path) -> Acknowledged | None:
-    """What the file says; None if there is none.
+    """The content of the file; None if there is no file.
 
     Raises:
-        ArtefactError: it is damaged, or cannot be read.
+        ArtefactError: the file is damaged, or cannot be read.
 
     """
     try:
@@ -46,7 +46,7 @@ def read(path: Path) -> Acknowledged | None:
     content, digest = data[: _CONTENT.size], data[_CONTENT.size :]
     if len(content) != _CONTENT.size or _digest(content) != digest:
         raise ArtefactError(
-            f"{path} is damaged: copy the shard again; or delete the file, and the log is taken "
+            f"{path} is damaged: copy the shard again; or delete the file, and the log is read "
             "as it is, even if its end is missing"
         )
     _, sequence, link = _CONTENT.unpack(content)
@@ -54,19 +54,19 @@ def read(path: Path) -> Acknowledged | None:
 
 
 class AcknowledgedFile:
-    """The file, open to be written again and again. Used by one thread."""
+    """The file, open to be overwritten. Used by one thread."""
 
     def __init__(self, path: Path, first: Acknowledged) -> None:
-        """Begins with `first`; raises OSError if it cannot be written."""
+        """Writes `first`; raises OSError if the file cannot be written."""
         write_durably(path, _packed(first))
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         self.close = weakref.finalize(self, os.close, self._descriptor)
 
     def write(self, now: Acknowledged) -> None:
-        """Says that writes up to `now` are acknowledged; raises OSError if it cannot.
+        """Notes that writes up to `now` are acknowledged; raises OSError if it cannot.
 
-        Not synced: after a power loss it may say less than was so, never more. It lies in one
-        sector, so it is there as a whole.
+        Not synced: after a power loss the file may name an earlier write, never a later one. It
+        lies in one sector, so it is never written in part.
         """
         data = _packed(now)
         if os.pwrite(self._descriptor, data, 0) != len(data):

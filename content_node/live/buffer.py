@@ -1,6 +1,6 @@
-"""The segments of a view while they change: what was put since the base, and what is dead.
+"""The segments of a view while they change: passages that were put after the base, and dead rows.
 
-Changed by one thread. What it shows never changes: a mask that changes is copied first.
+Changed by one thread. A view never changes once it was shown: masks are copied before a change.
 """
 
 from bisect import bisect_right
@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from winnow.content_node.live.columns import in_memory
 from winnow.content_node.live.entry import Logged
 from winnow.content_node.shard.joining import tail_to_join
+from winnow.content_node.shard.memory_passages import MemoryPassages
 from winnow.content_node.shard.memory_segment import MemorySegment
 from winnow.content_node.shard.segment import Rows
 from winnow.content_node.shard.stored_segment import StoredSegment
@@ -22,32 +22,33 @@ class Buffer:
     """A base, and segments in memory after it."""
 
     def __init__(self, base: StoredSegment) -> None:
-        """Nothing was written since `base`."""
+        """Begins with no writes after `base`."""
         self._view, self._base = view_of(base), base.generation
         self._memory: list[MemorySegment] = []
 
     @property
     def rows(self) -> int:
-        """How many rows there are: the next passage gets this one."""
+        """The number of rows, which is the row of the next passage."""
         return self._view.rows
 
     @property
     def view(self) -> ShardView:
-        """All as it is now."""
         return self._view
 
     def change(self, writes: Sequence[Logged], dead: Iterable[int]) -> None:
-        """Adds the passages that writes put, in the next rows, and ends others by row."""
+        """Adds the passages that writes put, in the next rows, and marks `dead` rows."""
         before = self._view.rows
-        put = [write for write in writes if write.put is not None]
-        if put:
-            self._add(MemorySegment(in_memory(put, self._view.manifest.dimension)))
+        puts = {write.sequence: write.put for write in writes if write.put is not None}
+        if puts:
+            dimension = self._view.manifest.dimension
+            added = MemoryPassages.of(list(puts.values()), list(puts), dimension)
+            self._add(MemorySegment(added))
         ended = self._end(dead)
         passages = self._view.passages + self._view.rows - before - ended
         self._view = replace(self._view, passages=passages)
 
     def show(self, sequence: int, log_id: str) -> None:
-        """From now on the view is that of a write to a log."""
+        """Labels the view with the last write of a log that it contains."""
         generation = live_generation(self._base, log_id)
         self._view = replace(self._view, generation=generation, sequence=sequence, log_id=log_id)
 
@@ -63,7 +64,7 @@ class Buffer:
         self._view = replace(self._view, placed=tuple(placed))
 
     def _end(self, rows: Iterable[int]) -> int:
-        """Marks rows as dead that are alive; how many these were."""
+        """Marks rows as dead; returns how many of them were alive."""
         placed = list(self._view.placed)
         firsts = [each.first for each in placed]
         own: dict[int, list[int]] = {}
@@ -85,7 +86,7 @@ def _alive(placed: Placed) -> Rows:
 
 
 def _joined(segment: MemorySegment, parts: Sequence[Placed]) -> Placed:
-    """A segment in the place of those that it was made of."""
+    """A segment in the place of the segments that it was joined from."""
     all_alive = all(part.alive is None for part in parts)
     alive = None if all_alive else np.concatenate([_alive(part) for part in parts])
     return Placed(segment, parts[0].first, alive)

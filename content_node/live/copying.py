@@ -1,4 +1,4 @@
-"""A copy of a log that a node may be writing to: all of it, as it was at one moment."""
+"""A copy of a log that a node may be writing to, as it was at one moment."""
 
 import contextlib
 import os
@@ -18,14 +18,14 @@ _PRIMARY = 0xFF
 
 
 def check_in_use(shard: Path, begin: Begin) -> tuple[State, Trimmed] | None:
-    """Checks all of a shard's log, which may be written to meanwhile; None if there is none.
+    """Checks all of a shard's log, which a node may write to meanwhile; None if there is no log.
 
-    What `begin` returns is told of every write that was acknowledged before. Takes no lock, and
-    nobody who writes has to wait.
+    The function that `begin` returns gets every write that was acknowledged before the call. Takes
+    no lock, and no write has to wait.
 
     Raises:
         ArtefactError: the log is damaged, or its end is missing.
-        UnavailableError: it cannot be read from here, or there is no room for a copy.
+        UnavailableError: the log cannot be read by this user, or there is no room for a copy.
 
     """
     log = log_path(shard)
@@ -42,11 +42,11 @@ def check_in_use(shard: Path, begin: Begin) -> tuple[State, Trimmed] | None:
 
 
 def back_up(source: Path, copy: Path) -> None:
-    """All pages at once, which are then those of one moment.
+    """Copies all pages in one step, so that they are of one moment.
 
     Raises:
         ArtefactError: the log is damaged.
-        UnavailableError: it cannot be read from here, or there is no room for the copy.
+        UnavailableError: the log cannot be read by this user, or there is no room for the copy.
 
     """
     uri = f"{source.resolve().as_uri()}?mode=ro"
@@ -66,10 +66,10 @@ def back_up(source: Path, copy: Path) -> None:
 
 
 def _advice(error: sqlite3.Error, source: Path, copy: Path) -> str:
-    """What to do about a log that could not be copied: names the disk that is full."""
+    """The advice for a log that could not be copied; names the full disk."""
     code = getattr(error, "sqlite_errorcode", 0)
     if code == sqlite3.SQLITE_FULL:
         return f"make room on the disk of {copy.parent}, or name another directory by TMPDIR"
     if code in NO_ROOM:
-        return f"make room on the disk of {source.parent}; nothing that is there is lost"
+        return f"make room on the disk of {source.parent}; no write is lost"
     return f"run this as a user who may write to {source.parent}"

@@ -1,6 +1,6 @@
-"""What callers are told when the log cannot be written. Pure.
+"""The errors that callers get when the log cannot be written. Pure.
 
-A write that fails has changed nothing, and the node serves on.
+A failed write has changed nothing, and the node keeps serving.
 """
 
 import errno
@@ -10,13 +10,13 @@ from pathlib import Path
 from winnow.errors import NotWritableError, OverloadedError, WinnowError
 
 _ROOM_AFTER = 5.0
-"""Seconds until a full disk may have room again: somebody has to make some."""
+"""Seconds until a full disk may have room again."""
 _FREE_AFTER = 0.2
-"""Seconds until a database that is locked is free."""
+"""Seconds until a locked database may be free."""
 _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PRIMARY = 0xFF
-"""The bits of an extended code that are the code."""
+"""The bits of an extended result code that hold the primary code."""
 _READ_ONLY = (
     sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_PERM,
@@ -28,7 +28,7 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def failure(error: sqlite3.Error | OSError, path: Path) -> WinnowError:
-    """The domain error of one that came of writing `path`."""
+    """The domain error for an error of writing `path`."""
     if isinstance(error, OSError):
         return _of_system(error, path)
     code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY

@@ -1,6 +1,6 @@
-"""Group commit: what callers bring while a transaction is on its way to the disk shares the next.
+"""Group commit: writes that arrive while a transaction is being stored share the next one.
 
-Lives on the event loop; the work is done by one thread, so that nothing runs at the same time.
+Lives on the event loop. One thread does all the work, so that no two pieces of work overlap.
 """
 
 import asyncio
@@ -16,7 +16,11 @@ from winnow.domain.write import Write, Written
 from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
 from winnow.quoting import are
 
-Commit = Callable[[Sequence[Sequence[Write]]], list[list[Written]]]
+Commit = Callable[[Sequence[Sequence[Write]]], Sequence[list[Written] | Exception]]
+"""Stores the valid writes of several callers in one transaction: all of them or none.
+
+Returns for each caller the outcomes, or the error for writes that are not valid.
+"""
 Result = TypeVar("Result")
 AT_ONCE = 1_000
 """Writes that share a transaction: it takes some tenths of a second, and others wait for it."""
@@ -28,7 +32,7 @@ _AGAIN_AFTER = 0.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Call:
-    """A caller that waits."""
+    """Writes of a caller that waits."""
 
     writes: Sequence[Write]
     deadline: Deadline
@@ -36,15 +40,15 @@ class _Call:
 
 
 class GroupCommit:
-    """One thread that stores, and all who wait for it."""
+    """One thread that stores writes, and the callers that wait for it."""
 
     def __init__(
         self, commit: Commit, show: Callable[[], None], at_once: int = AT_ONCE, most: int = WAITING
     ) -> None:
-        """`commit` stores the writes of several callers in one transaction: all of them or none.
+        """`commit` is called in the thread.
 
-        `show` makes what is stored visible, on the event loop, before anybody is told; it is called
-        after every piece of work, also one that failed, and after most of them has nothing to do.
+        `show` makes what is stored visible, on the event loop, before callers get their results. It
+        is called after every piece of work, even one that failed, and mostly has nothing to do.
         """
         self._commit, self._show = commit, show
         self._at_once, self._most = at_once, most
@@ -56,11 +60,12 @@ class GroupCommit:
         """Writes that wait or are being stored."""
 
     async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
-        """Waits until writes are durable. A caller that gives up takes nothing back.
+        """Returns when writes are durable. Cancelling the call takes no write back.
 
         Raises:
-            OverloadedError: too many wait.
-            UnavailableError: the node is ending.
+            OverloadedError: too many writes wait.
+            UnavailableError: the node is leaving.
+            Exception: as `commit` says.
 
         """
         if self._closed:
@@ -80,16 +85,16 @@ class GroupCommit:
         return await call.done
 
     async def alone(self, work: Callable[[], Result]) -> Result:
-        """Does work in the thread that stores, between two transactions, and shows what it did.
+        """Does work in the thread, between two transactions, and shows what it did.
 
-        It is done to its end, also if whoever called for it gives up.
+        The work is done to its end, even if the call is cancelled.
         """
         if self._closed:
             raise UnavailableError("the node is leaving")
         return await asyncio.shield(self._begin(self._run(work)))
 
     async def close(self, last: Callable[[], None]) -> None:
-        """Takes nothing more, stores what waits, and does the `last` work of the thread."""
+        """Takes no more writes, stores those that wait, and does the `last` work of the thread."""
         self._closed = True
         while self._tasks:
             await asyncio.wait(self._tasks)
@@ -98,12 +103,12 @@ class GroupCommit:
 
     def _begin(self, work: "asyncio._CoroutineLike[Result]") -> "asyncio.Task[Result]":
         task = asyncio.create_task(work)
-        self._tasks.add(task)  # or nobody would hold it
+        self._tasks.add(task)  # or the task would be collected
         task.add_done_callback(self._tasks.discard)
         return task
 
     async def _store(self) -> None:
-        """Stores until nobody waits."""
+        """Stores until no caller waits."""
         try:
             while calls := self._next():
                 await self._store_some(calls)
@@ -111,38 +116,39 @@ class GroupCommit:
             self._storing = False
 
     def _next(self) -> list[_Call]:
-        """Who comes next: as many as share a transaction, and one at the least."""
+        """The calls whose writes share the next transaction; at least one if any waits."""
         calls: list[_Call] = []
         writes = 0
         while self._calls and (not calls or writes + len(self._calls[0].writes) <= self._at_once):
             call = self._calls.popleft()
             if call.done.done() or call.deadline.expired():
-                self._fail(call, DeadlineExceededError("the deadline passed before it was stored"))
+                self._end(call, DeadlineExceededError("the deadline passed before it was stored"))
                 continue
             writes += len(call.writes)
             calls.append(call)
         return calls
 
     async def _store_some(self, calls: Sequence[_Call]) -> None:
+        results: Sequence[list[Written] | Exception]
         try:
-            written = await self._run(partial(self._commit, [call.writes for call in calls]))
+            results = await self._run(partial(self._commit, [call.writes for call in calls]))
         except asyncio.CancelledError:
             for call in calls:
-                self._fail(call, UnavailableError("the node ended before it was known"))
+                self._end(call, UnavailableError("the node ended before it was known"))
             raise
-        except Exception as error:  # noqa: BLE001 (whoever waits is told)
-            for call in calls:
-                self._fail(call, error)
-            return
-        for call, own in zip(calls, written, strict=True):
-            self.waiting -= len(call.writes)
-            if not call.done.done():
-                call.done.set_result(own)
+        except Exception as error:  # noqa: BLE001 (callers get the error)
+            results = [error] * len(calls)
+        for call, result in zip(calls, results, strict=True):
+            self._end(call, result)
 
-    def _fail(self, call: _Call, error: Exception) -> None:
+    def _end(self, call: _Call, result: list[Written] | Exception) -> None:
         self.waiting -= len(call.writes)
-        if not call.done.done():
-            call.done.set_exception(error)
+        if call.done.done():
+            return
+        if isinstance(result, Exception):
+            call.done.set_exception(result)
+        else:
+            call.done.set_result(result)
 
     async def _run(self, work: Callable[[], Result]) -> Result:
         try:

@@ -1,15 +1,14 @@
-"""Opening a shard that may have been written to: a base, and the log of what came after."""
+"""Opening a shard that may have been written to: a base, and the log of later writes."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 from winnow.content_node.live.entry import Logged
 from winnow.content_node.live.limits import WriteLimits
-from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.opening import expect_base, open_log
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.live.state import LiveState
-from winnow.content_node.live.tally import WordTally
+from winnow.content_node.live.word_counts import WordTally
 from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard.stored_segment import StoredSegment
 
@@ -25,10 +24,10 @@ def open_live(
     *,
     feeding: bool,
 ) -> LiveShard:
-    """Opens the log in a shard's `directory`, and applies to a base what came after it.
+    """Opens the log in a shard's `directory`, and applies its later writes to a base.
 
-    `open_base` is told which writes the log has not any more. Takes about a second for 20 000
-    writes: not on an event loop. Writes nothing.
+    `open_base` gets the number of the last write that was trimmed from the log. Takes about a
+    second for 20 000 writes: not for the event loop. Writes nothing.
 
     Raises:
         ArtefactError: the log is damaged, another node holds it, or it is not that of the base.
@@ -37,9 +36,13 @@ def open_live(
     replay = _Replay(open_base)
     log = open_log(directory, replay.begin, feeding=feeding)
     try:
-        state = replay.done(log)
+        state = replay.done()
+        state.follow(log.log_id)
+        replay.words.add(log.trimmed_words.changes(log.trimmed))
         expect_base(state.base.manifest, directory, log.log_id, log.trimmed, log.last)
-        return LiveShard(state, replay.words, log, limits(state.base), metrics)
+        return LiveShard(
+            state=state, words=replay.words, log=log, limits=limits(state.base), metrics=metrics
+        )
     except BaseException:
         log.close()
         raise
@@ -58,26 +61,21 @@ class _Replay:
         """Opens the base to which the writes after a trimmed one are applied."""
         base = self._open(trimmed)
         self._state = LiveState(base, base.manifest.log_id)
-        return self.take
+        return self._take
 
-    def take(self, write: Logged) -> None:
-        """The next write."""
-        self.words.count(write)
+    def done(self) -> LiveState:
+        if self._state is None:
+            self.begin(0)
+        return self._apply()
+
+    def _take(self, write: Logged) -> None:
+        self.words.count([write])
         self._some.append(write)
         if len(self._some) == _CHUNK:
             self._apply()
 
-    def done(self, log: WriteLog) -> LiveState:
-        """Base and log; the words of what was trimmed are counted now, too."""
-        if self._state is None:
-            self.begin(0)
-        assert self._state is not None
-        self._state.apply(self._some)
-        self._state.follow(log.log_id)
-        self.words.add(log.trimmed_words.changes(log.trimmed))
-        return self._state
-
-    def _apply(self) -> None:
+    def _apply(self) -> LiveState:
         assert self._state is not None
         self._state.apply(self._some)
         self._some = []
+        return self._state

@@ -1,7 +1,7 @@
-"""The durable log of a shard: every write since its base.
+"""The durable log of a shard: every write after its base.
 
-SQLite in WAL mode, every commit synced. Made by the first write: a shard that is never written to
-stays as it is. One process writes, any number read (`content_node.live.reading`).
+SQLite in WAL mode, with every commit synced. The first write makes it: a shard that is never
+written to stays as it is. One process writes, any number read (`content_node.live.reading`).
 """
 
 import contextlib
@@ -13,12 +13,10 @@ from pathlib import Path
 from uuid import uuid4
 
 from winnow.content_node.live.acknowledged import ACKNOWLEDGED, Acknowledged, AcknowledgedFile
-from winnow.content_node.live.alternating_lock import AlternatingLock
-from winnow.content_node.live.checkpoint import cut_wal, move_pages
+from winnow.content_node.live.database import connect, cut_wal, make_log, move_pages
 from winnow.content_node.live.entry import Logged, link
 from winnow.content_node.live.failures import failure
-from winnow.content_node.live.lock import LOCK, DirectoryLock
-from winnow.content_node.live.making import connect, make_log
+from winnow.content_node.live.locks import LOCK, AlternatingLock, DirectoryLock
 from winnow.content_node.live.reading import entries
 from winnow.content_node.live.schema import (
     INSERT,
@@ -32,20 +30,20 @@ from winnow.content_node.live.schema import (
     row_of,
     take_back,
 )
-from winnow.content_node.live.tally import WordTally
+from winnow.content_node.live.word_counts import WordTally
 from winnow.errors import ArtefactError, NotWritableError
 from winnow.faultpoints import reach
 from winnow.files.durable import sync_directory
 
 _TRIMMED_AT_ONCE = 256
-"""Writes: a commit waits no longer than that takes."""
+"""Writes that are trimmed in one transaction: a commit waits no longer than that takes."""
 
 
 class WriteLog:
-    """What was written to one shard. Appended to by one thread, trimmed by another one or the same.
+    """The writes to one shard. One thread appends, and the same or another one trims.
 
-    All that writes raises `OverloadedError` when there is no room or the disk fails, and
-    `NotWritableError` where nothing can be written; nothing was stored then.
+    Methods that write raise `OverloadedError` if there is no room or the disk fails, and
+    `NotWritableError` if nothing can be written; nothing was stored then.
     """
 
     def __init__(
@@ -55,10 +53,10 @@ class WriteLog:
         found: tuple[State, Trimmed] | None = None,
         log_id: str = "",
     ) -> None:
-        """To be had from `open_log`, which checks what is there.
+        """`open_log` makes it, and checks the files.
 
-        `found` is where the log stands, None if there is none yet: then it will be called `log_id`,
-        or by a name of its own.
+        `found` is the position of the log, None if there is no log yet. A new log is called
+        `log_id`, or gets a random name.
         """
         self.path = path
         self._lock = lock
@@ -68,7 +66,7 @@ class WriteLog:
             self._state, self._trimmed = found
         self._new_id = log_id
         self._unsure: set[State] = set()
-        """Where the log may stand, too: a commit that failed may have reached the disk."""
+        """Other possible positions of the log: a failed commit may have reached the disk."""
         self._connection: sqlite3.Connection | None = None
         self._file: AcknowledgedFile | None = None
         self._turn = AlternatingLock()
@@ -78,34 +76,33 @@ class WriteLog:
 
     @property
     def log_id(self) -> str:
-        """Names the log; empty before the first write."""
         return self._state.log_id if self._state else ""
 
     @property
     def last(self) -> int:
-        """The sequence number of the last write; 0 if there was none."""
+        """The number of the last write; 0 if there was none."""
         return self._state.last if self._state else 0
 
     @property
     def place(self) -> str:
-        """How far the log that this one follows was read; empty if it follows none."""
+        """The place up to which the journal was read; empty if the log follows none."""
         return self._state.place if self._state else ""
 
     @property
     def trimmed(self) -> int:
-        """The last write that is not there any more."""
+        """The number of the last write that was trimmed."""
         return self._trimmed.last if self._trimmed else 0
 
     @property
     def trimmed_words(self) -> WordTally:
-        """What the writes changed that are not there any more."""
+        """The changes of word counts by the trimmed writes."""
         return self._trimmed.words if self._trimmed else WordTally()
 
     def append(self, writes: Sequence[Logged], place: str | None = None, log_id: str = "") -> None:
         """Stores writes, which continue the log, in one transaction; returns when it is durable.
 
-        `place` in the log that this one follows is stored with them; None leaves it as it is. A log
-        that has to be made is called `log_id`, if it is given.
+        `place`, the place up to which the journal was read, is stored with them; None leaves it as
+        it is. A log that has to be made is called `log_id`, if it is given.
         """
         self._new_id = log_id or self._new_id
         with self._turn, self._transaction() as (connection, state):
@@ -128,9 +125,9 @@ class WriteLog:
         reach("log.committed")
 
     def acknowledge(self) -> None:
-        """Notes that callers are told of everything that was appended.
+        """Notes that everything that was appended is acknowledged, before callers get results.
 
-        If it cannot be noted the writes are there, and may be served; callers are not to be told.
+        If it cannot be noted, the writes are stored and may be served, and callers get an error.
         """
         if self._state is None or self._file is None:
             return
@@ -141,16 +138,16 @@ class WriteLog:
         reach("log.acknowledged")
 
     def after(self, sequence: int, up_to: int | None = None) -> Iterator[Logged]:
-        """The writes after one, up to another; raises ArtefactError if they are not there."""
+        """The writes after `sequence` up to `up_to`; raises ArtefactError if they are missing."""
         return entries(self.path, sequence, up_to) if self._state else iter(())
 
     def trim(self, up_to: int) -> None:
-        """Forgets the writes up to one, which a base holds. Others are appended in between.
+        """Removes the writes up to `up_to`, which a base holds. Appending goes on in between.
 
-        Then it gives back the room of SQLite's write-ahead log, also where there was nothing to
-        forget: that log grows with every write, and no merge is in it.
+        It also empties SQLite's write-ahead log, even if there was nothing to remove: that file
+        grows with every write, and merges do not shrink it.
         """
-        self._give_back_room()  # to forget a write takes some room, too
+        self._give_back_room()  # removing a write takes some room, too
         while self.trimmed < min(up_to, self.last):
             with self._turn, self._transaction() as (connection, _):
                 trimmed = self._trim_some(connection, up_to)
@@ -159,7 +156,7 @@ class WriteLog:
         self._give_back_room()
 
     def close(self) -> None:
-        """Lets go of the directory. Nothing is to be appended any more."""
+        """Releases the directory. Nothing can be appended any more."""
         with self._turn:
             self._closed = True
             self._close_connection()
@@ -186,7 +183,7 @@ class WriteLog:
         before = get_trimmed(connection)  # a commit that failed may have reached the disk
         last = max(min(up_to, self.last, before.last + _TRIMMED_AT_ONCE), before.last)
         words = before.words.copy()
-        words.count_all(entries(self.path, before.last, last))
+        words.count(entries(self.path, before.last, last))
         trimmed = Trimmed(last, link_at(connection, last), words)
         connection.execute("DELETE FROM writes WHERE sequence <= ?", (last,))
         put_trimmed(connection, trimmed)
@@ -194,7 +191,7 @@ class WriteLog:
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[tuple[sqlite3.Connection, State]]:
-        """A transaction, which whoever is in it commits."""
+        """A transaction, which the caller commits."""
         try:
             connection, state = self._writable()
             connection.execute("BEGIN IMMEDIATE")
@@ -204,7 +201,7 @@ class WriteLog:
                 raise self._replaced()
             self._unsure &= {found}
             if found != state:
-                take_back(connection, state)  # nobody was told
+                take_back(connection, state)  # no caller got a result
             yield connection, state
         except (sqlite3.Error, OSError) as error:
             self._close_connection()
@@ -218,14 +215,14 @@ class WriteLog:
                 self._close_connection()
 
     def _close_connection(self) -> None:
-        """Takes back what was not committed; the next one begins from what is on the disk."""
+        """Rolls back; the next connection begins with the state on the disk."""
         connection, self._connection = self._connection, None
         if connection is not None:
             with contextlib.suppress(sqlite3.Error):
                 connection.close()
 
     def _writable(self) -> tuple[sqlite3.Connection, State]:
-        """The connection, and where the log stands; made when they are needed first."""
+        """The connection and the position of the log, which are made when they are first needed."""
         if self._closed:
             raise NotWritableError(f"{self.path} was closed: the node is ending")
         if self._state is None:
@@ -240,16 +237,14 @@ class WriteLog:
         return self._connection, self._state
 
     def _make(self) -> None:
-        """Makes the log, and takes its lock, if it is not there yet."""
+        """Makes the log, and takes its lock if it is not held yet."""
         self.path.parent.mkdir(exist_ok=True)
         sync_directory(self.path.parent.parent)
         self._lock = self._lock or _held(self._beside(LOCK))
         self._state, self._trimmed = make_log(self.path, self._new_id or uuid4().hex)
 
     def _is_named(self) -> bool:
-        """Whether the name of the database still leads to what is written to: SQLite would go on
-        writing to a file that was deleted.
-        """
+        """Whether the database still has its name: SQLite would go on writing to a deleted file."""
         try:
             return self._named is not None and os.path.samestat(self._named, self.path.stat())
         except FileNotFoundError:
@@ -257,7 +252,7 @@ class WriteLog:
 
     def _replaced(self) -> NotWritableError:
         return NotWritableError(
-            f"{self.path} was replaced, deleted, or written to by somebody else: start the node "
+            f"{self.path} was replaced, deleted, or written to by another process: start the node "
             "again"
         )
 

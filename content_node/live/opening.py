@@ -1,4 +1,4 @@
-"""Opening the log of a shard: locked, checked, and told write by write."""
+"""Opening the log of a shard: locks it, checks it, and passes on its writes."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import structlog
 from winnow.content_node.live import acknowledged, wal
 from winnow.content_node.live.acknowledged import ACKNOWLEDGED, Acknowledged
 from winnow.content_node.live.entry import Logged
-from winnow.content_node.live.lock import LOCK, DirectoryLock
+from winnow.content_node.live.locks import LOCK, DirectoryLock
 from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.reading import AGAIN, Begin, check, log_path, wal_path
 from winnow.content_node.live.schema import State, Trimmed
@@ -26,14 +26,19 @@ def open_log(
 ) -> WriteLog:
     """Opens the log in a shard's directory, and checks all of it.
 
-    Takes some seconds for 100 000 writes: not on an event loop. If there is a log, `begin` is
-    called with the last write that was trimmed, and what it returns with each write in order. If
-    there is none, nothing is made before the first write. `feeding` keeps every other node off;
-    without it others may read, too, and nobody is to append. `log_id` names a log that is made,
-    where it follows another one.
+    Takes some seconds for 100 000 writes: not for the event loop. A missing log is made by the
+    first write.
+
+    Args:
+        shard: the directory of the shard.
+        begin: called with the last trimmed write if there is a log; the function that it returns
+            gets each write in order.
+        feeding: whether this process may append, which keeps every other node off. Without it
+            others may read, too.
+        log_id: the name of a log that is made for a journal.
 
     Raises:
-        ArtefactError: it is damaged, its end is missing, or another node holds it.
+        ArtefactError: the log is damaged, its end is missing, or another node holds it.
 
     """
     path = log_path(shard)
@@ -47,8 +52,8 @@ def open_log(
 
 
 def expect_base(base: ShardManifest, shard: Path, log_id: str, trimmed: int, last: int) -> None:
-    """Raises ArtefactError if a base is not one that this log goes on from; a log that is not there
-    has no name and no writes.
+    """Raises ArtefactError if this log does not continue a base. A missing log has no name and no
+    writes.
     """
     path = log_path(shard)
     if base.log_id not in ("", log_id):
@@ -64,7 +69,6 @@ def expect_base(base: ShardManifest, shard: Path, log_id: str, trimmed: int, las
 
 
 def _lock(path: Path, feeding: bool) -> DirectoryLock | None:
-    """The lock, if there is anything to be locked yet."""
     if not path.exists():
         return None
     try:
@@ -74,7 +78,6 @@ def _lock(path: Path, feeding: bool) -> DirectoryLock | None:
 
 
 def _checked(path: Path, begin: Begin) -> tuple[State, Trimmed] | None:
-    """Where the log stands; None if there is none."""
     told = acknowledged.read(path.with_name(ACKNOWLEDGED))
     if not path.exists():
         expect_nothing(path, told)
@@ -83,14 +86,14 @@ def _checked(path: Path, begin: Begin) -> tuple[State, Trimmed] | None:
     state, trimmed = check(path, told, begin)
     if tail:
         _log.warning(
-            "the end of a log was never finished, and nobody was told of it: it is dropped",
+            "unfinished end of a log dropped; none of it was acknowledged",
             path=str(wal_path(path)),
             bytes=tail,
             last=state.last,
         )
     if told is None and state.last:
         _log.warning(
-            "nothing says how far the log was acknowledged: it is taken as it is",
+            "log read as it is: the file of its last acknowledged write is missing",
             missing=str(path.with_name(ACKNOWLEDGED)),
             last=state.last,
         )
@@ -98,7 +101,7 @@ def _checked(path: Path, begin: Begin) -> tuple[State, Trimmed] | None:
 
 
 def expect_nothing(path: Path, told: Acknowledged | None) -> None:
-    """Raises ArtefactError if there must have been a log."""
+    """Raises ArtefactError if other files show that there was a log."""
     others = (told is not None and told.sequence) or wal_path(path).exists()
     if others and not path.exists():  # or the first write has made it just now
         raise ArtefactError(f"{path} is missing, and other files of the log are there: {AGAIN}")

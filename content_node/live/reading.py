@@ -1,6 +1,6 @@
-"""Reading the log: from any thread, and from other processes, while it is written to.
+"""Reading the log from any thread, and from other processes, while it is written to.
 
-Everything that is read is checked: damage is told by the name of the file.
+Everything that is read is checked, and an error names the damaged file.
 """
 
 import contextlib
@@ -24,16 +24,16 @@ from winnow.content_node.live.schema import (
 from winnow.errors import ArtefactError
 
 Begin = Callable[[int], Callable[[Logged], None]]
-"""Told which write was trimmed last; what it returns is told of every write after that."""
+"""Takes the number of the last trimmed write; returns a function that takes every later write."""
 LIVE = "live"
-"""The directory in a shard that writes go to."""
+"""The directory of a shard that holds its writes."""
 LOG = "writes.sqlite"
 _CHUNK = 256
 """Writes in memory at a time: about a megabyte."""
 BUSY = 10.0
-"""Seconds that another process may take to get the database in order."""
+"""Seconds that another process may lock the database to recover it."""
 _DAMAGE = (ArtefactError, sqlite3.Error, ValueError, TypeError, ArithmeticError, MemoryError)
-"""What comes of reading what is damaged: SQLite's own messages may then not even be UTF-8."""
+"""Errors of reading a damaged database: SQLite's messages may then not even be UTF-8."""
 AGAIN = "copy the shard again, from a snapshot or a replica"
 NO_ROOM = (
     sqlite3.SQLITE_FULL,
@@ -41,24 +41,23 @@ NO_ROOM = (
     sqlite3.SQLITE_IOERR_SHMSIZE,
     sqlite3.SQLITE_IOERR_WRITE,
 )
-"""What comes of a full disk: whoever reads a log that was not closed writes an index beside it."""
+"""Codes of a full disk: reading a log that was not closed writes an index beside it."""
 
 
 def log_path(shard: Path) -> Path:
-    """Where the log of a shard lies, if it has one."""
+    """The path of the log of a shard, if it has one."""
     return shard / LIVE / LOG
 
 
 def wal_path(log: Path) -> Path:
-    """SQLite's write-ahead log of the log."""
     return log.with_name(log.name + "-wal")
 
 
 def entries(log: Path, after: int, up_to: int | None = None) -> Iterator[Logged]:
-    """The writes after one, in order, up to another; all that there are if none is named.
+    """The writes after `after` in order, up to `up_to` or to the last one.
 
     Raises:
-        ArtefactError: one of them is damaged, or not there any more.
+        ArtefactError: one of them is damaged, or was trimmed.
 
     """
     with _reading(log) as connection:
@@ -68,13 +67,13 @@ def entries(log: Path, after: int, up_to: int | None = None) -> Iterator[Logged]
             found = select(connection, sequence, last, _CHUNK, link)
             if not found:
                 raise ArtefactError(f"write {sequence + 1} is missing")
-            for write, link in found:  # noqa: B007 (the last one is where the next begin)
+            for write, link in found:  # noqa: B007 (the next ones begin at the last link)
                 yield write
             sequence = found[-1][0].sequence
 
 
 def state_of(log: Path) -> State | None:
-    """Where a log stands that a node may be writing to; None if there is none.
+    """The position of a log that a node may be writing to; None if there is no log.
 
     Raises:
         ArtefactError: it is damaged, or cannot be read.
@@ -89,14 +88,13 @@ def state_of(log: Path) -> State | None:
 def check(
     log: Path, acknowledged: Acknowledged | None, begin: Begin, copy: Path | None = None
 ) -> tuple[State, Trimmed]:
-    """Reads all of a log, and checks it against what was acknowledged.
+    """Reads all of a log, and checks it against the last acknowledged write.
 
-    Nobody is to write to it meanwhile; where somebody may, a `copy` is read in its place.
-
-    Changes nothing in the directory of a log that is refused, so that it can still be looked into.
+    No process may write to it meanwhile, or a `copy` of it is read instead. The directory of a
+    refused log is not changed, so that it can be examined.
 
     Raises:
-        ArtefactError: it is damaged, or its end is missing.
+        ArtefactError: the log is damaged, or its end is missing.
 
     """
     with contextlib.nullcontext(copy) if copy else _readable(log) as readable:
@@ -118,7 +116,6 @@ def check(
 def _checked_writes(
     readable: Path, log: Path, state: State, trimmed: Trimmed, told: Acknowledged
 ) -> Iterator[Logged]:
-    """All writes, each checked."""
     links, sequence = {trimmed.last: trimmed.link}, trimmed.last
     with _reading(readable, named=log) as connection:
         while found := select(connection, sequence, state.last, _CHUNK, links[sequence]):
@@ -128,10 +125,10 @@ def _checked_writes(
                 raise ArtefactError(f"write {told.sequence} is not the one that was acknowledged")
             yield from (write for write, _ in found)
         if sequence != state.last or links[sequence] != state.link:
-            raise ArtefactError(f"it ends at write {sequence}, and says that it has {state.last}")
+            raise ArtefactError(f"it ends at write {sequence}, and its state at {state.last}")
         (beyond,) = connection.execute("SELECT max(sequence) FROM writes").fetchone()
         if beyond is not None and beyond > state.last:
-            raise ArtefactError(f"it has a write {beyond}, and says that {state.last} is its last")
+            raise ArtefactError(f"it has a write {beyond}, and its state ends at {state.last}")
 
 
 def _check_pages(connection: sqlite3.Connection) -> None:
@@ -146,7 +143,7 @@ def _check_pages(connection: sqlite3.Connection) -> None:
 
 @contextlib.contextmanager
 def _reading(log: Path, named: Path | None = None) -> Iterator[sqlite3.Connection]:
-    """A connection that cannot write; what goes wrong is told by the name of the log."""
+    """A connection that cannot write. Its errors name the log, or `named` instead."""
     with _named(named or log), contextlib.closing(_open(log)) as connection:
         yield connection
 
@@ -166,14 +163,16 @@ def _named(log: Path) -> Iterator[None]:
         if getattr(error, "sqlite_errorcode", 0) in NO_ROOM:
             raise ArtefactError(
                 f"{log} cannot be read, since nothing can be written beside it ({error}): make "
-                "room on the disk and start again; nothing that is there is lost"
+                "room on the disk and start again; no write is lost"
             ) from error
         raise ArtefactError(f"{log} is damaged or cannot be read: {error}: {AGAIN}") from error
 
 
 @contextlib.contextmanager
 def _readable(log: Path) -> Iterator[Path]:
-    """The log where SQLite can read it: it needs to write beside a log that was not closed."""
+    """The log, or a copy if the directory is read-only: SQLite writes beside a log that was not
+    closed.
+    """
     if os.access(log.parent, os.W_OK, effective_ids=True):
         yield log
         return

@@ -1,4 +1,4 @@
-"""How much room the log of a shard takes, and how much is left."""
+"""Metrics of the disk: the bytes of a shard's log, and the free bytes."""
 
 import shutil
 from collections.abc import Iterator
@@ -12,15 +12,14 @@ from winnow.content_node.live.reading import log_path, wal_path
 
 
 class RoomMetrics(Collector):
-    """Looks at the disk whenever somebody looks at the metrics, in their thread."""
+    """Reads the disk whenever the metrics are scraped, in the thread of the scrape."""
 
     def __init__(self, registry: CollectorRegistry, shard: Path) -> None:
-        """`shard` is the directory of the shard."""
         self._shard, self._log = shard, log_path(shard)
         registry.register(self)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """The present figures; none of what cannot be looked at."""
+        """The present figures, without those that cannot be read."""
         yield GaugeMetricFamily(
             "winnow_node_log_bytes",
             "Bytes on disk of the writes that were not forgotten after a merge",

@@ -1,16 +1,19 @@
-"""The log's database: its tables, and how their rows become writes.
+"""The tables of the log's database, and the conversion of their rows to writes.
 
-Every byte that matters is under a checksum: that of a write covers all writes before it, too.
+Every byte that matters is under a checksum. The checksum of a write covers all earlier writes.
 """
 
 import hashlib
 import sqlite3
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from winnow.content_node.live.entry import Logged, PackedPassage, first_link, link
-from winnow.content_node.live.tally import WordTally
+from winnow.content_node.live.entry import Logged, first_link, link
+from winnow.content_node.live.word_counts import WordTally
+from winnow.domain.passage import Passage
+from winnow.domain.write import EncodedPassage
 from winnow.errors import ArtefactError
 
 SCHEMA = """
@@ -53,20 +56,20 @@ _NOTHING = (None,) * 7
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where a log stands."""
+    """The position of a log."""
 
     log_id: str
     last: int
-    """The last write; 0 if there was none."""
+    """The number of the last write; 0 if there was none."""
     link: bytes
     """The checksum of all writes up to the last one."""
     place: str = ""
-    """In the log that this one follows; empty if it follows none."""
+    """The place in the journal that the log follows; empty if it follows none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trimmed:
-    """What is left of the writes that were trimmed."""
+    """The remains of the writes that were trimmed."""
 
     last: int
     link: bytes
@@ -74,7 +77,7 @@ class Trimmed:
 
 
 def begin(connection: sqlite3.Connection, log_id: str) -> State:
-    """Makes the tables of a new log; not yet committed."""
+    """Makes the tables of a new log, without committing."""
     start = first_link(log_id, 0)
     state = State(log_id, 0, start)
     for statement in SCHEMA.split(";\n"):
@@ -85,7 +88,7 @@ def begin(connection: sqlite3.Connection, log_id: str) -> State:
 
 
 def put_state(connection: sqlite3.Connection, state: State) -> None:
-    """Writes where the log stands."""
+    """Writes the position of the log."""
     values = (state.log_id, state.last, state.link, state.place)
     connection.execute(
         "INSERT OR REPLACE INTO state VALUES (1, ?, ?, ?, ?, ?)", (*values, _checksum(*values))
@@ -93,18 +96,18 @@ def put_state(connection: sqlite3.Connection, state: State) -> None:
 
 
 def get_state(connection: sqlite3.Connection) -> State:
-    """Where the log stands; raises ArtefactError if it is damaged."""
+    """The position of the log; raises ArtefactError if it is damaged."""
     return State(*_checked(connection, "SELECT log_id, last, link, place, checksum FROM state"))
 
 
 def take_back(connection: sqlite3.Connection, state: State) -> None:
-    """Goes back to where the log stood before."""
+    """Returns to an earlier position of the log."""
     connection.execute("DELETE FROM writes WHERE sequence > ?", (state.last,))
     put_state(connection, state)
 
 
 def put_trimmed(connection: sqlite3.Connection, trimmed: Trimmed) -> None:
-    """Writes what is left of writes that were trimmed."""
+    """Writes the remains of trimmed writes."""
     words = trimmed.words
     values = (trimmed.last, trimmed.link, words.packed, words.passages, words.tokens)
     connection.execute(
@@ -113,7 +116,7 @@ def put_trimmed(connection: sqlite3.Connection, trimmed: Trimmed) -> None:
 
 
 def get_trimmed(connection: sqlite3.Connection) -> Trimmed:
-    """What is left of writes that were trimmed; raises ArtefactError if it is damaged."""
+    """The remains of trimmed writes; raises ArtefactError if they are damaged."""
     last, link_there, *words = _checked(
         connection, "SELECT last, link, words, passages, tokens, checksum FROM trimmed"
     )
@@ -121,7 +124,6 @@ def get_trimmed(connection: sqlite3.Connection) -> Trimmed:
 
 
 def row_of(write: Logged, its_link: bytes) -> tuple[Any, ...]:
-    """A write as a row."""
     put = write.put
     values = _NOTHING if put is None else _values(put)
     return (write.sequence, write.id, write.version, write.removed, *values, its_link)
@@ -130,7 +132,7 @@ def row_of(write: Logged, its_link: bytes) -> tuple[Any, ...]:
 def select(
     connection: sqlite3.Connection, after: int, up_to: int, most: int, before: bytes
 ) -> list[tuple[Logged, bytes]]:
-    """Writes after one, each with its link; `before` is the link of the write that they are after.
+    """The writes after `after`, each with its link; `before` is the link of `after`.
 
     Raises:
         ArtefactError: one is damaged, or missing.
@@ -142,8 +144,13 @@ def select(
         sequence, identifier, version, removed, *values, its_link = row
         if sequence != expected:
             raise ArtefactError(f"write {expected} is missing")
-        put = None if values[0] is None else PackedPassage(*values)
-        write = Logged(sequence, identifier, version, put, removed)
+        write = Logged(
+            sequence=sequence,
+            id=identifier,
+            version=version,
+            put=None if values[0] is None else _put(identifier, values),
+            removed=removed,
+        )
         before = _link(before, write)
         if before != its_link:
             raise ArtefactError(f"write {sequence} is damaged")
@@ -160,7 +167,7 @@ def link_at(connection: sqlite3.Connection, sequence: int) -> bytes:
     found = connection.execute(query, (sequence,)).fetchone()
     if sequence < trimmed.last or found is None:
         raise ArtefactError(
-            f"it begins after write {trimmed.last}, and what comes after {sequence} was asked for"
+            f"it begins after write {trimmed.last}, and the writes after {sequence} are needed"
         )
     return bytes(found[0])
 
@@ -177,15 +184,27 @@ def _link(before: bytes, write: Logged) -> bytes:
         raise ArtefactError(f"write {write.sequence} is damaged: {error}") from error
 
 
-def _values(put: PackedPassage) -> tuple[str | bytes, ...]:
+def _put(identifier: str, values: Sequence[Any]) -> EncodedPassage:
+    title, text, metadata, title_tokens, text_tokens, text_offsets, vector = values
+    return EncodedPassage(
+        passage=Passage(identifier, title, text, metadata),
+        title_tokens=title_tokens,
+        text_tokens=text_tokens,
+        text_offsets=text_offsets,
+        vector=vector,
+    )
+
+
+def _values(put: EncodedPassage) -> tuple[str | bytes, ...]:
+    passage = put.passage
     return (
-        *(put.title, put.text, put.metadata),
+        *(passage.title, passage.text, passage.metadata),
         *(put.title_tokens, put.text_tokens, put.text_offsets, put.vector),
     )
 
 
 def _checked(connection: sqlite3.Connection, query: str) -> list[Any]:
-    """The values of the one row; raises ArtefactError if its checksum, the last one, is wrong."""
+    """The values of the one row; raises ArtefactError if its checksum, the last value, is wrong."""
     rows: list[list[Any]] = connection.execute(query).fetchall()
     if len(rows) != 1:
         raise ArtefactError("its state is missing")

@@ -1,4 +1,4 @@
-"""Questions that wait until a write is served. On the event loop."""
+"""Waiting until a write is served. Lives on the event loop."""
 
 import asyncio
 import heapq
@@ -10,15 +10,15 @@ from winnow.telemetry.tracing.span import span
 
 
 class SequenceWaiter:
-    """The last write that is served, and who waits for a later one."""
+    """The last write that is served, and the questions that wait for a later one."""
 
     def __init__(self, sequence: int = 0) -> None:
         self.sequence = sequence
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
-        self._turns = itertools.count()
+        self._order = itertools.count()
 
     def advance(self, sequence: int) -> None:
-        """Writes up to this one are served now."""
+        """Wakes the questions that wait for this write or an earlier one: it is served now."""
         self.sequence = max(self.sequence, sequence)
         while self._waiting and self._waiting[0][0] <= self.sequence:
             future = heapq.heappop(self._waiting)[-1]
@@ -26,11 +26,11 @@ class SequenceWaiter:
                 future.set_result(None)
 
     async def wait(self, sequence: int, deadline: Deadline) -> None:
-        """Returns when a write is served; raises DeadlineExceededError if that is too late."""
+        """Returns when a write is served; raises DeadlineExceededError after the deadline."""
         if sequence <= self.sequence:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        entry = (sequence, next(self._turns), future)
+        entry = (sequence, next(self._order), future)
         heapq.heappush(self._waiting, entry)
         try:
             with span("await write", {"winnow.sequence": sequence}):

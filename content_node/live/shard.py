@@ -1,7 +1,7 @@
-"""A shard that takes writes, in this process: base and log, and what is served of both.
+"""A shard that takes writes, in this process: base and log, and the view that is served of both.
 
-Three threads at most know it: the event loop asks and tells, one thread stores, and another one
-prepares the next base.
+At most three threads use it: the event loop calls it, one thread stores, and another one prepares
+the next base.
 """
 
 import asyncio
@@ -14,15 +14,12 @@ from pathlib import Path
 
 import structlog
 
-from winnow.content_node.live.counting import built_counts
 from winnow.content_node.live.entry import Logged
 from winnow.content_node.live.group_commit import GroupCommit
-from winnow.content_node.live.limiting import no_direct_writes
-from winnow.content_node.live.limits import WriteLimits, check_count
+from winnow.content_node.live.limits import WriteLimits, check_count, no_direct_writes
 from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.state import LiveState
-from winnow.content_node.live.tally import WordTally
-from winnow.content_node.live.unchanged import find_unchanged
+from winnow.content_node.live.word_counts import WordTally, built_counts
 from winnow.content_node.merging.policy import Pending
 from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard.changes import Change
@@ -39,17 +36,16 @@ from winnow.quoting import are
 _log = structlog.get_logger("content_node")
 _CHUNK = 2_000
 """Writes that are replayed at a time."""
-_MANY = 10
-"""Writes that take longer to check than anything may on the event loop."""
 _MERGED_AFTER = 2.0
 """Seconds until a merge that is behind may have caught up."""
 
 
 class LiveShard:
-    """A `ShardWriter` and what it makes of a shard."""
+    """A `ShardWriter`, and the view of its shard."""
 
     def __init__(
         self,
+        *,
         state: LiveState,
         words: WordTally,
         log: WriteLog,
@@ -57,68 +53,68 @@ class LiveShard:
         metrics: WriteMetrics,
         clock: Clock = time.monotonic,
     ) -> None:
-        """To be had from `open_live`; `words` are all that writes changed up to `state`."""
+        """`open_live` makes it; `words` counts what all writes up to `state` changed."""
         self._state, self._words, self._log = state, words, log
         self._limits, self._metrics, self._clock = limits, metrics, clock
         self._serve: Callable[[ShardView], None] = lambda _: None
         self._shown = self.view = state.view
         self._changes = words.changes(state.sequence)
-        self._committing = GroupCommit(self._commit, self._show)
+        self._group = GroupCommit(self._commit, self._show)
         self._broken = ""
         self._last_write = clock()
-        metrics.opened(lambda: self._committing.waiting, 0 if limits.refusal else limits.unmerged)
+        metrics.opened(lambda: self._group.waiting, 0 if limits.refusal else limits.unmerged)
         self._count()
 
     def served_by(self, serve: Callable[[ShardView], None]) -> None:
-        """From now on `serve` is called on the event loop with every new view."""
+        """Has `serve` called on the event loop with every new view from now on."""
         self._serve = serve
 
     @property
     def base(self) -> StoredSegment:
-        """What is served, but for what was written since."""
+        """The base that is served, without later writes."""
         return self._state.base
 
     def change(self) -> Change | None:
-        """What became of the files of the base that is served; None where nothing did."""
+        """How the files of the served base changed; None if they did not."""
         while True:
             base = self._state.base
             change = base.change()
-            # files of a base that was replaced meanwhile are removed
+            # a merge removes the files of a base that it has replaced
             if base is self._state.base:
                 return change
 
     @property
     def directory(self) -> Path:
-        """Of the base that is served."""
+        """The directory of the base that is served."""
         return self._state.base.files[0].path.parent
 
     @property
     def merged(self) -> int:
-        """The last write that the base holds."""
+        """The number of the last write that the base holds."""
         return self._state.base.manifest.sequence
 
     @property
     def sequence(self) -> int:
-        """The last write that is durable and served."""
+        """The number of the last write that is durable and served."""
         return self._shown.sequence
 
     @property
     def place(self) -> str:
-        """How far the log that this one follows was read; empty if it follows none."""
+        """The place in the journal up to which it was read; empty if the log follows none."""
         return self._log.place
 
     @property
     def log_id(self) -> str:
-        """Names the log; empty before the first write."""
+        """The name of the log; empty before the first write."""
         return self._log.log_id
 
     @property
     def follows_journal(self) -> bool:
-        """Whether its writes come from a journal, now or when the node was started before."""
+        """Whether its writes come from a journal, now or in an earlier run of the node."""
         return self.log_id.startswith(JOURNAL)
 
     def pending(self) -> Pending:
-        """What a merge would find."""
+        """The state that a merge would find."""
         view = self._shown
         return Pending(
             passages=self._state.base.manifest.passages,
@@ -131,38 +127,39 @@ class LiveShard:
     async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
         """Stores writes in their order; returns when they are durable, and served.
 
+        They are read and checked in the thread that stores them, and may be converted there.
+
         Raises:
-            InvalidRequestError: one of them is not for this shard; nothing was stored.
-            NotWritableError: the node was started without feeding, or its disk cannot be written,
-                or the shard follows a journal, which alone brings its writes.
-            OverloadedError: too much waits, or the disk is full.
+            InvalidRequestError: one of them is not for this shard; none of the call was stored.
+            NotWritableError: the node was started without feeding, its disk cannot be written, or
+                the shard follows a journal, which alone brings its writes.
+            OverloadedError: too many writes wait, or the disk is full.
 
         """
         if self.follows_journal:
             raise NotWritableError(no_direct_writes(self.log_id))
-        await self.admit(writes)
-        return await self._committing.write(writes, deadline)
+        self._expect_room(len(writes))
+        return await self._group.write(writes, deadline)
 
     async def follow(self, writes: Sequence[Write], place: str, log_id: str = "") -> list[Written]:
-        """Stores writes out of a log that this shard follows, and how far that was read, at once.
+        """Stores writes out of a journal together with the place up to which it was read.
 
-        They come one call after the other. A log that has to be made for it is called `log_id`.
+        The calls come one after the other. A log that has to be made for it is called `log_id`.
         Raises as `write`.
         """
-        await self.admit(writes)
-        commit = partial(self._commit, [writes], place, log_id)
-        (written,) = await self._committing.alone(commit)
-        return written
+        self._expect_room(len(writes))
+        return await self._group.alone(partial(self._follow, writes, place, log_id))
 
     async def admit(self, writes: Sequence[Write]) -> None:
-        """Refuses what cannot be stored; raises as `write`."""
+        """Refuses writes that cannot be stored; raises as `write`."""
+        self._expect_room(len(writes))
+        await asyncio.to_thread(self._limits.check, writes)
+
+    def _expect_room(self, writes: int) -> None:
         if self._limits.refusal:
             raise NotWritableError(self._limits.refusal)
-        if len(writes) > _MANY:
-            await asyncio.to_thread(self._limits.check, writes)
-        else:
-            self._limits.check(writes)
-        unmerged = self.sequence - self.merged + self._committing.waiting + len(writes)
+        check_count("writes", writes)
+        unmerged = self.sequence - self.merged + self._group.waiting + writes
         if unmerged > self._limits.unmerged:
             raise OverloadedError(
                 f"{are(unmerged, 'write')} not merged yet, at most {self._limits.unmerged}: try "
@@ -173,10 +170,10 @@ class LiveShard:
     async def find_unchanged(
         self, puts: Sequence[PassageDigest], deadline: Deadline
     ) -> list[Written | None]:
-        """Which puts need not be written, by all that this shard acknowledged before.
+        """Finds the puts that change nothing, by all writes that this shard acknowledged before.
 
         Raises:
-            NotWritableError: as `write`: a shard that follows a journal does not know what its
+            NotWritableError: as `write`. A shard that follows a journal does not know what its
                 other replicas acknowledged.
 
         """
@@ -187,68 +184,90 @@ class LiveShard:
     async def compare(
         self, puts: Sequence[PassageDigest], deadline: Deadline
     ) -> list[Written | None]:
-        """Compares puts with what is stored here, as `find_unchanged` returns it: between two
-        transactions, so by nothing that is not durable.
+        """Compares puts with the passages of this replica; returns the same as `find_unchanged`.
+
+        It runs between two transactions, so that only durable writes count.
         """
         if self._limits.refusal:
             raise NotWritableError(self._limits.refusal)
         check_count("passages", len(puts))
-        return await self._committing.alone(partial(self._unchanged, puts, deadline))
+        return await self._group.alone(partial(self._unchanged, puts, deadline))
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
-        """How many passages of the whole index had each word when it was built."""
+        """The passages of the whole index that had each word when it was built."""
         deadline.check("counts were told")
         return await asyncio.to_thread(built_counts, self._state.base)
 
     async def changes(self, deadline: Deadline) -> WordChanges:
-        """What writes to this shard changed of that, up to the last one that is served."""
+        """The changes of these counts by the writes to this shard that are served."""
         deadline.check("changes were told")
         return self._changes
 
     async def swap(self, base: StoredSegment) -> None:
-        """From now on serves `base` and what was written since.
+        """Serves `base` and the later writes from now on.
 
         Raises:
-            ArtefactError: they do not belong together; what was served still is.
+            ArtefactError: they do not belong together; the old base is still served.
 
         """
         state = await asyncio.to_thread(self._prepared, base)
-        await self._committing.alone(partial(self._turn_to, state))
+        await self._group.alone(partial(self._turn_to, state))
 
     async def trim(self, upto: int) -> None:
-        """Forgets writes up to this one, which the base holds; raises as `WriteLog.trim`."""
+        """Removes the writes up to this one from the log; the base holds them. Raises as
+        `WriteLog.trim`.
+        """
         if not self._limits.refusal:
             await asyncio.to_thread(self._log.trim, min(upto, self.merged))
 
     def abandon(self) -> None:
-        """Lets go of a shard that was never served."""
+        """Closes a shard that was never served."""
         self._log.close()
 
     async def close(self) -> None:
-        """Stores what waits, and lets go of the directory."""
-        await self._committing.close(self._log.close)
+        """Stores the writes that wait, and releases the directory."""
+        await self._group.close(self._log.close)
 
-    def _commit(
+    def _commit(self, calls: Sequence[Sequence[Write]]) -> list[list[Written] | Exception]:
+        """In the thread that stores: the valid calls, in one transaction."""
+        faults = [self._fault(writes) for writes in calls]
+        valid = [writes for writes, fault in zip(calls, faults, strict=True) if fault is None]
+        stored = iter(self._store(valid))
+        return [fault or next(stored) for fault in faults]
+
+    def _fault(self, writes: Sequence[Write]) -> Exception | None:
+        try:
+            self._limits.check(writes)
+        except Exception as error:  # noqa: BLE001 (one caller's fault is not that of the others)
+            return error
+        return None
+
+    def _follow(self, writes: Sequence[Write], place: str, log_id: str) -> list[Written]:
+        """In the thread that stores: writes out of a journal."""
+        self._limits.check(writes)
+        (written,) = self._store([writes], place, log_id)
+        return written
+
+    def _store(
         self, calls: Sequence[Sequence[Write]], place: str | None = None, log_id: str = ""
     ) -> list[list[Written]]:
-        """In the thread that stores: all of the calls, in one transaction."""
+        """Decides writes, makes them durable, and applies them to the view."""
         if self._broken:
             raise NotWritableError(self._broken)
         started = time.perf_counter()
         try:
             # replicas of all versions must decide alike of an entry of their journal, so there
-            # only what is equal to the letter is the same; fronts leave out what is unchanged
+            # only equal letters are the same; fronts leave out what is unchanged
             same = same_content if place is None else eq
-            ids = {write.id for writes in calls for write in writes}
-            deciding = self._state.deciding(ids, same)
-            written = [[deciding.decide(write) for write in writes] for writes in calls]
+            conflict = self._state.conflict((each.id for call in calls for each in call), same)
+            written = [[conflict.decide(write) for write in writes] for writes in calls]
         except ArtefactError as error:  # the base was written to
             raise NotLoadedError(str(error)) from error
-        if deciding.logged or place is not None:
-            self._log.append(deciding.logged, place, log_id)
-            self._apply(deciding.logged)
+        if conflict.logged or place is not None:
+            self._log.append(conflict.logged, place, log_id)
+            self._apply(conflict.logged)
             self._log.acknowledge()
-            self._metrics.batch.observe(len(deciding.logged))
+            self._metrics.batch.observe(len(conflict.logged))
             self._metrics.commit.observe(time.perf_counter() - started)
         for each in written:
             self._metrics.written(each)
@@ -260,18 +279,18 @@ class LiveShard:
         if self._broken:
             raise NotWritableError(self._broken)
         try:
-            return find_unchanged(self._state, puts)
+            return self._state.find_unchanged(puts)
         except ArtefactError as error:  # the base was written to
             raise NotLoadedError(str(error)) from error
 
     def _apply(self, writes: Sequence[Logged]) -> None:
-        """What is durable becomes what is served. Cannot fail; if it does, nothing more is
-        written before all is read anew.
+        """Applies durable writes to the view. It cannot fail. If it does, no more writes are taken
+        before the node starts again.
         """
         try:
             self._state.follow(self._log.log_id)
             self._state.apply(writes)
-            self._words.count_all(writes)
+            self._words.count(writes)
         except BaseException as error:
             self._broken = f"a durable write could not be served ({error!r}): start the node again"
             _log.exception("a durable write could not be served")
@@ -281,7 +300,7 @@ class LiveShard:
         self.view = self._state.view
 
     def _prepared(self, base: StoredSegment) -> LiveState:
-        """The next state, as far as the log has come."""
+        """The state of the next base with the writes of the log up to now."""
         old, new = self._state.base.manifest, base.manifest
         if new.log_id != self._log.log_id or new.sequence < old.sequence:
             raise ArtefactError(
@@ -293,7 +312,7 @@ class LiveShard:
         return state
 
     def _turn_to(self, state: LiveState) -> None:
-        """In the thread that stores: what was written meanwhile is applied, too."""
+        """In the thread that stores: applies the writes that came meanwhile, too."""
         catch_up(state, self._log)
         self._state, self.view = state, state.view
 
@@ -309,7 +328,7 @@ class LiveShard:
 
 
 def catch_up(state: LiveState, log: WriteLog) -> None:
-    """Applies all writes of a log that are not in a state yet."""
+    """Applies all writes of a log that a state lacks."""
     some: list[Logged] = []
     for write in log.after(state.sequence, log.last):
         some.append(write)

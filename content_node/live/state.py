@@ -1,50 +1,71 @@
-"""A shard as base and log make it: what is stored under each id, and the view of it.
+"""The state of a shard that base and log make: what is stored under each id, and the view of it.
 
-Replaying the log and committing to it end in the same: both apply logged writes. Used by one thread
-at a time.
+Replaying the log and committing to it end in the same state, since both apply logged writes. Used
+by one thread at a time.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from winnow.content_node.live.buffer import Buffer
 from winnow.content_node.live.entry import Logged
-from winnow.content_node.live.versions import StoredVersion
-from winnow.content_node.live.write_conflict import Same, WriteConflict
+from winnow.content_node.live.write_conflict import (
+    Same,
+    StoredVersion,
+    StoredWords,
+    WriteConflict,
+    unchanged_puts,
+)
 from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.content_node.shard.view import ShardView
+from winnow.domain.write import Written
 from winnow.errors import ArtefactError
-from winnow.passages.canonical import same_content
+from winnow.passages.canonical import PassageDigest, same_content
+from winnow.passages.encoding import pack_ids
 
 
 class LiveState:
-    """A base, and the writes since that were applied to it."""
+    """A base, and the later writes that were applied to it."""
 
     def __init__(self, base: StoredSegment, log_id: str) -> None:
-        """No write was applied yet; `log_id` names the log, empty if there is none."""
+        """Has applied no write yet; `log_id` names the log, empty if there is none."""
         self.base = base
         self._log_id = log_id
         self.sequence = base.manifest.sequence
-        """The last write that was applied, or that the base holds."""
+        """The number of the last write that was applied, or that the base holds."""
         self._buffer = Buffer(base)
         self._since: dict[str, StoredVersion] = {}
-        """What was stored since the base, by id."""
+        """What was stored after the base, by id."""
         self.follow(log_id)
 
     @property
     def view(self) -> ShardView:
-        """What is to be served."""
+        """The view that is to be served."""
         return self._buffer.view
 
     def follow(self, log_id: str) -> None:
-        """Says which log the writes are of, once it has one."""
+        """Names the log of the writes, once there is one."""
         self._log_id = log_id
         if log_id:
             self._buffer.show(self.sequence, log_id)
 
-    def deciding(self, identifiers: Iterable[str], same: Same = same_content) -> WriteConflict:
-        """For the writes that come next, which are of these ids."""
-        known = self.known(set(identifiers))
-        return WriteConflict(known.get, self.view.load, self.sequence, self._buffer.rows, same)
+    def conflict(self, identifiers: Iterable[str], same: Same = same_content) -> WriteConflict:
+        """Decides the next writes, which are of these ids."""
+        return WriteConflict(
+            known=self.known(set(identifiers)).get,
+            load=self._load,
+            sequence=self.sequence,
+            rows=self._buffer.rows,
+            same=same,
+        )
+
+    def find_unchanged(self, puts: Sequence[PassageDigest]) -> list[Written | None]:
+        """For each put the outcome if it changes nothing now, and None if it would be stored."""
+        return unchanged_puts(
+            puts,
+            self.known({put.id for put in puts}),
+            lambda row: self.view.load(row).passage,
+            lambda outcome: Written(outcome, self.sequence, self.view.log_id),
+        )
 
     def known(self, identifiers: Iterable[str]) -> dict[str, StoredVersion | None]:
         """What is stored under each id."""
@@ -53,7 +74,7 @@ class LiveState:
         return found | dict(zip(others, self._in_base(others), strict=True))
 
     def apply(self, writes: Sequence[Logged]) -> None:
-        """Applies the writes that come next in the log; those that the base holds are passed over.
+        """Applies the next writes of the log; passes over those that the base holds.
 
         Raises:
             ArtefactError: a write before them is missing, or one ends a passage that is not there.
@@ -80,6 +101,10 @@ class LiveState:
         self._buffer.change(new, dead)
         self.sequence = new[-1].sequence
         self._buffer.show(self.sequence, self._log_id)
+
+    def _load(self, row: int) -> StoredWords:
+        stored = self.view.load(row)
+        return stored.passage, pack_ids((*stored.title_ids, *stored.tokens.ids))
 
     def _row_of(self, write: Logged) -> int:
         """The row of the passage that a write ends."""

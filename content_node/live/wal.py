@@ -1,7 +1,7 @@
-"""How much of SQLite's write-ahead log was never finished: what SQLite drops without a word.
+"""The unfinished end of SQLite's write-ahead log, which SQLite drops silently.
 
 Knows the format (https://www.sqlite.org/fileformat2.html#walformat); reads, and changes nothing.
-Holds one page at a time: the file may have gigabytes.
+Holds one page at a time, since the file may have gigabytes.
 """
 
 import os
@@ -15,28 +15,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 _HEADER = struct.Struct(">8I")
-"""Magic, version, page size, checkpoint, two salts, two checksums."""
+"""The header: magic, version, page size, checkpoint, two salts, two checksums."""
 _FRAME = struct.Struct(">6I")
-"""Page, pages after a commit or 0, two salts, two checksums."""
+"""The head of a frame: page, pages after a commit or 0, two salts, two checksums."""
 _MAGIC = 0x377F0682
 _SUMMED_OF_HEADER, _SUMMED_OF_FRAME = 24, 8
-"""Bytes before the salts and checksums that the checksums are of."""
+"""The bytes that the checksums cover; salts and checksums follow them."""
 _WORD = 2**32
 
 
 @dataclass(frozen=True, slots=True)
 class _Wal:
-    """A header that is whole."""
+    """A valid header."""
 
     words: str
-    """The type of the integers that are summed."""
+    """The type of the integers that the checksums add up."""
     page: int
     salts: tuple[int, int]
     sums: tuple[int, int]
 
 
 def unfinished(path: Path) -> int:
-    """Bytes after the last commit that some interrupted commit left; 0 if there is no file.
+    """The bytes that an interrupted commit left after the last one; 0 if there is no file.
 
     Raises:
         OSError: the file cannot be read.
@@ -63,7 +63,7 @@ def _header(data: bytes) -> _Wal | None:
 
 
 def _after_commits(file: BinaryIO, size: int, wal: _Wal) -> int:
-    """Bytes of `size` after the last commit; `file` is read frame by frame after its header."""
+    """The bytes of `size` after the last commit; reads `file` frame by frame after its header."""
     place = committed = _HEADER.size
     sums = wal.sums
     while len(data := file.read(_FRAME.size + wal.page)) == _FRAME.size + wal.page:
@@ -75,13 +75,13 @@ def _after_commits(file: BinaryIO, size: int, wal: _Wal) -> int:
             break
         place += len(data)
         committed = place if pages else committed
-    # further on lie frames of an earlier round, with its salts: their pages are in the database
+    # frames of an earlier round may follow, with its salts: their pages are in the database
     return place - committed + _begun(data, size - place, wal)
 
 
 def _begun(data: bytes, left: int, wal: _Wal) -> int:
-    """The `left` bytes after the last whole frame if they are of this round; nobody knows where
-    it would have ended. `data` is what they begin with.
+    """The `left` bytes after the last whole frame if they are of this round, else 0. They begin
+    with `data`, and the end of the interrupted commit is not known.
     """
     if left < _FRAME.size:
         return left
@@ -90,7 +90,7 @@ def _begun(data: bytes, left: int, wal: _Wal) -> int:
 
 
 def _summed(before: tuple[int, int], words: NDArray[np.uint32]) -> tuple[int, int]:
-    """SQLite's checksum: each sum is that of the two before it and of a word, modulo 2 ** 32."""
+    """SQLite's checksum: each sum adds the two sums before it and a word, modulo 2 ** 32."""
     weights = _fibonacci(len(words) + 1)
     ends = []
     for last in (len(words) - 1, len(words)):

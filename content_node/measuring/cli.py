@@ -7,7 +7,8 @@ import typer
 
 from winnow.bundle import default_bundle, load_bundle
 from winnow.content_node.measuring import finding, reading
-from winnow.content_node.measuring.made_up import Vectors, tokenised
+from winnow.content_node.measuring.made_up import Vectors
+from winnow.passages.encoding import tokenise
 from winnow.settings.common import cores
 from winnow.sizing.asked import made_up_passages, made_up_questions
 from winnow.sizing.units import GraphCost, NodeUnits, ShardCost
@@ -33,15 +34,15 @@ def measure(
         typer.Option(min=1, max=1024, help="Threads that read and build.", show_default="cores"),
     ] = None,
 ) -> None:
-    """Measure what a content node costs on this machine: reading, finding, memory and disk.
+    """Measure the costs of a content node on this machine: reading, retrieval, memory and disk.
 
-    Shards are made up of the demo passages and random vectors, and removed again. Prints JSON, a
-    part of what `winnow bench units` writes.
+    Shards are made of the demo passages and random vectors, and removed afterwards. Prints JSON, a
+    part of the file that `winnow bench units` writes.
     """
     sizes = sorted(set(passages or PASSAGES))
     bundle, threads = load_bundle(default_bundle()), threads or cores()
     tokenizer = Tokenizer(bundle.tokenizer)
-    texts = tokenised(made_up_passages(), tokenizer)
+    texts = list(tokenise(tokenizer, made_up_passages()))
     asked = [tokens.ids for tokens in tokenizer.tokenise_many(made_up_questions())]
     dimension = bundle.manifest.encoder.dimension
     shards: list[finding.RetrievalCost] = []

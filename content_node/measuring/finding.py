@@ -1,4 +1,4 @@
-"""What it costs to find passages in a shard, to hold it and to write it, by its size."""
+"""Costs of a shard by its size: to retrieve from it, to hold it and to write it."""
 
 import gc
 import itertools
@@ -13,7 +13,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.measuring.made_up import Text, Vectors, write_shard
+from winnow.content_node.measuring.made_up import Vectors, write_shard
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.shard.nearest import GraphIndex, NearestIndex, build_graph
 from winnow.content_node.shard.retrieving import retrieve
@@ -21,11 +21,12 @@ from winnow.content_node.shard.view import view_of
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import shard_name
 from winnow.heap import trimming
+from winnow.passages.encoding import TokenisedPut
 from winnow.sizing.timing import milliseconds, spread
 from winnow.sizing.units import GraphCost, ShardCost
 
 M, EF_CONSTRUCTION, EF = 16, 200, 256
-"""As `winnow index build` and `winnow node` have them."""
+"""The defaults of `winnow index build` and `winnow node`."""
 NEAREST = 100
 _READ = 10
 _WAYS = {
@@ -33,7 +34,7 @@ _WAYS = {
     "dense": RetrievalDepth(passages=_READ),
     "sparse": RetrievalDepth(passages=_READ, by_words=NEAREST),
 }
-"""As a front node asks unless it is told otherwise."""
+"""The retrievers with the defaults of a front node."""
 _WORD_WEIGHT = 0.01
 _REPETITIONS = 200
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -41,11 +42,12 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True)
 class RetrievalCost:
-    """What a shard and its graph cost, and how retrievals from it differ."""
+    """The costs of a shard and of its graph."""
 
     cost: ShardCost
     graph: GraphCost
     spread: tuple[float, ...]
+    """Quantiles of the times of retrievals, relative to their median."""
 
 
 def measure_graph(
@@ -60,13 +62,13 @@ def measure_graph(
 
 def measure_shard(
     passages: int,
-    texts: Sequence[Text],
+    texts: Sequence[TokenisedPut],
     asked: Sequence[tuple[int, ...]],
     vectors: Vectors,
     threads: int,
     repetitions: int = _REPETITIONS,
 ) -> RetrievalCost:
-    """Writes a shard, loads it as a node does, and retrieves from it; `asked` are the tokens of
+    """Writes a shard, loads it as a node does, and retrieves from it. `asked` are the tokens of
     questions.
     """
     with tempfile.TemporaryDirectory() as place:
@@ -74,7 +76,7 @@ def measure_shard(
         manifest = write_shard(Path(place), texts, passages, vectors, threads)
         written = time.perf_counter() - started
         before, started = _resident(), time.perf_counter()
-        # compared exactly, a small shard would say nothing of a large one
+        # exact search, which small shards use, would say nothing of a large one
         segment = open_shard(Path(place) / shard_name(0, 1), EF, exact_up_to=0)
         loaded, held = time.perf_counter() - started, _resident() - before
         questions = list(itertools.islice(_questions(asked, vectors), repetitions))
@@ -111,7 +113,7 @@ def _graph_cost(
 
 
 class _InMemory:
-    """Vectors that are read where a graph leads to too few."""
+    """The vectors of a graph, which are read where the graph leads to too few."""
 
     def __init__(self, held: NDArray[np.float32]) -> None:
         self._held = held
@@ -140,7 +142,7 @@ def _questions(asked: Sequence[tuple[int, ...]], vectors: Vectors) -> Iterator[E
 
 
 def _resident() -> int:
-    """Bytes of this process that are in memory, without what is free in its heap."""
+    """The resident bytes of this process, without free bytes of its heap."""
     gc.collect()
     if trim := trimming():
         trim()

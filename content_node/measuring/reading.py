@@ -1,4 +1,4 @@
-"""What it costs to read a passage, by its length."""
+"""Costs of reading a passage, by its length."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +19,7 @@ from winnow.text.tokenizer import SpecialTokens, Tokenizer, Tokens
 LENGTHS = (32, 64, 96, 128, 160, 192, 256, 320)
 """Tokens of question, title and text together."""
 QUESTION = 10
-"""Of which are the question's."""
+"""Tokens of these that are the question's."""
 USUAL = 128
 _REPETITIONS = 60
 _WORD = 1_000
@@ -28,7 +28,7 @@ _WORD = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What reading costs."""
+    """The costs of reading."""
 
     by_length: tuple[LengthCost, ...]
     spread: tuple[float, ...]
@@ -37,7 +37,7 @@ class Reads:
 
 
 def measure(bundle: Bundle, threads: int, repetitions: int = _REPETITIONS) -> Reads:
-    """Reads made-up passages: first alone, round after round, then in every thread."""
+    """Reads made-up passages: first in one thread, then in every thread."""
     special, options = Tokenizer(bundle.tokenizer).special, InferenceOptions(runs=threads)
     reader = open_reader(bundle, special, options)
     passages = [_made_up(length) for length in LENGTHS]
@@ -60,7 +60,7 @@ def _states(
     passages: list[StoredPassage],
     repetitions: int,
 ) -> StatesUnits | None:
-    """The same reads, half of them done beforehand; None if the reader has no such half."""
+    """The same reads with precomputed states; None if the reader is not a split reader."""
     if bundle.manifest.reader.apart is None:
         return None
     lower = open_lower(bundle, special, options)

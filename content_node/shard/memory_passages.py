@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.shard.store import StoredPassage
+from winnow.content_node.shard.store import TOKEN_BYTES, StoredPassage
 from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage
 from winnow.text.tokenizer import Tokens
@@ -43,17 +43,17 @@ class MemoryPassages:
         cls, passages: Sequence[EncodedPassage], sequences: Sequence[int], dimension: int
     ) -> "MemoryPassages":
         """Passages in the order of their rows; their vectors have `dimension` values."""
-        tokens = chain.from_iterable((*each.title_ids, *each.tokens.ids) for each in passages)
-        offsets = chain.from_iterable(chain.from_iterable(p.tokens.offsets) for p in passages)
-        vectors = np.array([each.vector for each in passages], np.float32)
+        tokens = b"".join(each.words for each in passages)
+        offsets = b"".join(each.text_offsets for each in passages)
+        vectors = b"".join(each.vector for each in passages)
         return cls(
             tuple(each.passage for each in passages),
             tuple(sequences),
-            np.fromiter(tokens, np.uint32),
-            np.array([len(each.title_ids) for each in passages], np.int64),
-            np.array([len(each.tokens) for each in passages], np.int64),
-            np.fromiter(offsets, np.uint32).reshape(-1, 2),
-            vectors.reshape(len(passages), dimension),
+            np.frombuffer(tokens, "<u4").astype(np.uint32, copy=False),
+            np.array([len(each.title_tokens) // TOKEN_BYTES for each in passages], np.int64),
+            np.array([len(each.text_tokens) // TOKEN_BYTES for each in passages], np.int64),
+            np.frombuffer(offsets, "<u4").astype(np.uint32, copy=False).reshape(-1, 2),
+            np.frombuffer(vectors, "<f4").astype(np.float32, copy=False).reshape(-1, dimension),
         )
 
     def joined(self, *others: "MemoryPassages") -> "MemoryPassages":

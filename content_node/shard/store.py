@@ -295,19 +295,9 @@ def _close_all(connections: Iterable[sqlite3.Connection]) -> None:
         connection.close()
 
 
-def pack_ids(values: Iterable[int]) -> bytes:
-    """Little-endian uint32."""
-    return np.fromiter(values, dtype="<u4").tobytes()
-
-
 def unpack_ids(blob: bytes) -> tuple[int, ...]:
-    """What `pack_ids` packed."""
+    """Integers that were packed as little-endian uint32."""
     return tuple(np.frombuffer(blob, dtype="<u4").tolist())
-
-
-def pack_offsets(offsets: Iterable[tuple[int, int]]) -> bytes:
-    """Little-endian uint32 pairs."""
-    return pack_ids(value for pair in offsets for value in pair)
 
 
 def _pairs(values: Sequence[int]) -> tuple[tuple[int, int], ...]:

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from winnow.content_node.live import acknowledged
 from winnow.content_node.live.acknowledged import ACKNOWLEDGED, Acknowledged, AcknowledgedFile
 from winnow.content_node.live.copying import back_up
-from winnow.content_node.live.lock import LOCK
+from winnow.content_node.live.locks import LOCK
 from winnow.content_node.live.opening import expect_base, expect_nothing
 from winnow.content_node.live.reading import LIVE, check, log_path
 from winnow.content_node.merging.names import sequence_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
-from winnow.content_node.live.making import connect
+from winnow.content_node.live.database import connect
 from winnow.content_node.live.reading import LIVE, log_path
 from winnow.content_node.live.schema import get_state, put_state
 from winnow.content_node.merging.names import newest_first

@@ -13,12 +13,11 @@ from winnow.stateless.feed.admission import FeedAdmission
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.encoding import FeedEncoder
 from winnow.stateless.feed.metrics import FeedMetrics
-from winnow.stateless.feed.preparing import Preparing
 from winnow.stateless.feed.remote import RemoteShardWriter
 from winnow.stateless.feed.servicer import ARRIVING, LARGEST, SERVICE, FeedServicer, door_of
 from winnow.stateless.feed.storing import Storing
 from winnow.stateless.feed.unchanged import UnchangedPuts
-from winnow.stateless.feed.writers import Reached, Writers
+from winnow.stateless.feed.writers import OpenWriter, Writers
 from winnow.stateless.http.passages import feed_calls
 from winnow.v1 import feed_pb2_grpc
 
@@ -40,8 +39,14 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
     storing = Storing(writers, metrics, notice=cluster.snapshot.notice)
     aside = FairThreads(1, "fed")
     front.stack.callback(aside.close)
-    unchanged = UnchangedPuts(writers, cluster.snapshot.notice)
-    core = FeedCore(Preparing(encoder, unchanged), storing, admission, metrics, aside)
+    core = FeedCore(
+        encoder=encoder,
+        unchanged=UnchangedPuts(writers, cluster.snapshot.notice),
+        storing=storing,
+        admission=admission,
+        metrics=metrics,
+        aside=aside,
+    )
     # not the door of questions, nor their places: none of them waits behind a passage
     server = Server(
         services=[SERVICE],
@@ -52,19 +57,25 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
         streams=_STREAMS,
         secured=front.access.secured,
     )
-    servicer = FeedServicer(core, settings.feed_deadline, aside)
+    servicer = FeedServicer(core, settings.feed_deadline)
     feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, server.grpc)
     if settings.http_feed:
-        front.calls.extend(feed_calls(core, aside, settings.feed_deadline, admission.refusal))
+        front.calls.extend(feed_calls(core, settings.feed_deadline, admission.refusal))
     return Part(encoder.warm_up, servers=[Listener(server, settings.feed_listen)])
 
 
 def _writers(front: Front, cluster: OpenCluster) -> Writers:
     fingerprint = front.bundle.manifest.encoding_fingerprint
 
-    def open_writer(address: str, index: IndexIdentity, shard: int) -> Reached:
+    def open_writer(address: str, index: IndexIdentity, shard: int) -> OpenWriter:
         channel = open_apart(address, front.access.peers)
-        writer = RemoteShardWriter(channel, address, index.index_id, shard, fingerprint)
-        return Reached(writer, lambda: writer.calls > 0, channel.close)
+        writer = RemoteShardWriter(
+            channel=channel,
+            address=address,
+            index_id=index.index_id,
+            shard=shard,
+            fingerprint=fingerprint,
+        )
+        return OpenWriter(writer, lambda: writer.calls > 0, channel.close)
 
     return Writers(lambda: cluster.builder.view, cluster.nodes.present, open_writer)

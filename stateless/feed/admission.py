@@ -1,8 +1,8 @@
-"""Where passages are let in to be stored, apart from questions.
+"""Admission of passages that are to be stored, apart from questions.
 
-Knows how much is in hand and whose it is, in passages; does not know what is done with it. Whoever
-sends requests is refused when there is too much, and told when to come again. Whoever sends a
-stream waits: its client is read no faster than it is stored.
+Knows how many passages each client has in hand; does not know what is done with them. A request is
+refused when there is too much in hand, with a time to try again. A stream waits instead: it is read
+no faster than it is stored.
 """
 
 import asyncio
@@ -12,27 +12,28 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 
 from winnow.deadline import Clock, Deadline
-from winnow.domain.write import Deletion, Put
+from winnow.domain.write import Deletion
 from winnow.errors import OverloadedError
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import LoadSettings
 from winnow.policy.pace import Pace
 from winnow.quoting import are
+from winnow.stateless.feed.encoding import PreparedPut
 from winnow.stateless.feed.metrics import FeedMetrics
 
 _CHARACTERS = 2_000
-"""Of a passage that counts as one."""
+"""Characters of a passage that counts as one."""
 _DELETIONS = 50
-"""That count as one passage: they are not encoded."""
+"""Deletions that count as one passage: they are not encoded."""
 _HALF_LIFE = 5.0
 """Seconds after which a measured speed counts half."""
 _SOONEST, _LATEST = 0.1, 5.0
-"""Seconds after which a refused caller is told to come again."""
+"""Bounds of the seconds after which a refused caller may try again."""
 
 
-def work_of(writes: Sequence[Put] | Sequence[Deletion]) -> int:
-    """How much there is to do, in passages."""
-    passages = [each.passage for each in writes if isinstance(each, Put)]
+def work_of(writes: Sequence[PreparedPut] | Sequence[Deletion]) -> int:
+    """The work that writes cause, in passages."""
+    passages = [each.put.passage for each in writes if isinstance(each, PreparedPut)]
     lengths = (len(each.title) + len(each.text) for each in passages)
     deletions = len(writes) - len(passages)
     return sum(max(math.ceil(each / _CHARACTERS), 1) for each in lengths) + math.ceil(
@@ -41,10 +42,10 @@ def work_of(writes: Sequence[Put] | Sequence[Deletion]) -> int:
 
 
 class FeedAdmission:
-    """Lets writes in."""
+    """Admits writes while there is room for them, and shares the room fairly among clients."""
 
     def __init__(self, most: int, metrics: FeedMetrics, clock: Clock = time.monotonic) -> None:
-        """`most`: passages in hand."""
+        """`most`: the greatest number of passages in hand."""
         self._most, self._metrics = most, metrics
         shared = LoadSettings()
         self._places = FairShares(shared.kept, shared.here_for, shared.hungry_for, clock)
@@ -57,15 +58,15 @@ class FeedAdmission:
         return self._places.total
 
     def refusal(self, client: str) -> OverloadedError | None:
-        """Why a request is refused before anybody looks at it; None if it is not."""
+        """Why a request is refused before its message is read; None if it is not."""
         return None if self._fits(1, client) else self._refused(1, client)
 
     @contextmanager
     def enter(self, work: int, client: str) -> Iterator[None]:
-        """Counts a request while it is in hand; with nothing in hand lets any in.
+        """Counts a request while it is in hand; admits any request while nothing is in hand.
 
         Raises:
-            OverloadedError: it would be too much, or take what other clients need.
+            OverloadedError: there is no room, or it would take the room of other clients.
 
         """
         if not self._fits(work, client):
@@ -75,10 +76,10 @@ class FeedAdmission:
 
     @asynccontextmanager
     async def entered(self, work: int, client: str, deadline: Deadline) -> AsyncIterator[None]:
-        """The same for a part of a stream, which waits for room.
+        """Counts a message of a stream while it is in hand, and waits for room before.
 
         Raises:
-            OverloadedError: there was none before the deadline.
+            OverloadedError: there was no room before the deadline.
 
         """
         try:

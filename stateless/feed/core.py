@@ -1,6 +1,7 @@
-"""The feed core: from passages and deletions to durable writes, whatever brought them.
+"""The feed core: from passages and deletions to durable writes.
 
-Knows neither gRPC nor HTTP: both convert, call, and convert.
+Knows neither gRPC nor HTTP: both convert, call, and convert. A passage changes threads twice here.
+One thread validates and tokenises it, and another one encodes it.
 """
 
 import asyncio
@@ -11,17 +12,16 @@ from functools import partial
 from typing import TypeVar
 
 from winnow.deadline import Deadline
-from winnow.domain.write import Deletion, FedPassage, FeedSummary, Put, Write, WriteResult
+from winnow.domain.write import Deletion, FedPassage, FeedSummary, Write, WriteResult
 from winnow.inference.fair_threads import FairThreads
 from winnow.stateless.feed.admission import FeedAdmission, work_of
-from winnow.stateless.feed.encoding import EncodedPut
+from winnow.stateless.feed.encoding import FeedEncoder, PreparedPut
 from winnow.stateless.feed.metrics import FeedMetrics
-from winnow.stateless.feed.ordered_pipeline import OrderedPipeline, Turn
-from winnow.stateless.feed.preparing import Prepared, Preparing
-from winnow.stateless.feed.storing import Storing
-from winnow.stateless.feed.tally import Tally
-from winnow.stateless.feed.unchanged import IdsInHand
-from winnow.stateless.feed.validation import validate_deletions, validate_puts
+from winnow.stateless.feed.ordered_pipeline import Turn, ordered_pipeline
+from winnow.stateless.feed.storing import Placed, Storing
+from winnow.stateless.feed.stream import IdsInHand, StreamTally
+from winnow.stateless.feed.unchanged import UnchangedPuts
+from winnow.stateless.feed.validation import validate_deletions
 from winnow.telemetry.tracing.span import span
 
 _RESERVE = 0.05
@@ -29,29 +29,36 @@ _RESERVE = 0.05
 _AHEAD = 3
 """Messages of a stream in hand: one is stored, and two keep the threads that encode busy."""
 Fed = TypeVar("Fed", FedPassage, Deletion)
-Valid = TypeVar("Valid", Put, Deletion)
-Prepare = Callable[[Sequence[Valid], Deadline, str, Collection[str]], Awaitable[list[Prepared]]]
+Ready = TypeVar("Ready", PreparedPut, Deletion)
+Store = Callable[
+    [Sequence[Ready], Deadline, str, Collection[str], Turn], Awaitable[list[WriteResult]]
+]
 Until = Callable[[], Deadline]
-"""The deadline of a message that has just come."""
+"""The deadline of a message that has just arrived."""
+
+
+async def _at_once() -> None:
+    """The turn of a request: nothing comes before it."""
 
 
 class FeedCore:
-    """Encodes passages, and stores them where they belong."""
+    """Encodes passages, and stores them in the shards that they belong to."""
 
     def __init__(
         self,
-        preparing: Preparing,
+        *,
+        encoder: FeedEncoder,
+        unchanged: UnchangedPuts,
         storing: Storing,
         admission: FeedAdmission,
         metrics: FeedMetrics,
         aside: FairThreads,
     ) -> None:
-        """`preparing` makes passages ready for `storing`.
-
-        `aside`: looks at what was sent: a megabyte of metadata would hold up questions.
+        """`aside` is one thread. It converts, validates and tokenises requests in their order: a
+        megabyte of metadata would hold up questions on the event loop.
         """
-        self._preparing, self._storing, self._aside = preparing, storing, aside
-        self._admission, self._metrics = admission, metrics
+        self._encoder, self._unchanged, self._storing = encoder, unchanged, storing
+        self._admission, self._metrics, self._aside = admission, metrics, aside
 
     async def put(
         self, passages: Sequence[FedPassage], deadline: Deadline, client: str = ""
@@ -59,8 +66,9 @@ class FeedCore:
         """Stores passages; returns when they are durable: one result for each, in their order.
 
         Args:
-            passages: as the caller gave them; of several with one id the last one counts.
-            deadline: of the caller.
+            passages: as the caller gave them, read in a thread. Of several with one id the last
+                one counts.
+            deadline: the caller's deadline.
             client: a key of the caller, for sharing fairly; empty if it has none.
 
         Raises:
@@ -71,10 +79,10 @@ class FeedCore:
             DeadlineExceededError: it took too long. A part may have been stored.
 
         """
-        puts = await self._aside.run(client, partial(validate_puts, passages))
+        puts = await self._aside.run(client, partial(self._encoder.prepare, passages))
         deadline.check("the passages were looked at")
         with self._admission.enter(work_of(puts), client):
-            return await self._store(await self._prepare(puts, deadline, client), deadline)
+            return await self._put(puts, deadline, client)
 
     async def delete(
         self, deletions: Sequence[Deletion], deadline: Deadline, client: str = ""
@@ -83,68 +91,93 @@ class FeedCore:
         valid = await self._aside.run(client, partial(validate_deletions, deletions))
         deadline.check("the deletions were looked at")
         with self._admission.enter(work_of(valid), client):
-            return await self._store(await _deletions(valid, deadline, client), deadline)
+            return await self._delete(valid, deadline)
 
     async def put_stream(
         self, messages: AsyncIterator[Sequence[FedPassage]], until: Until, client: str = ""
     ) -> FeedSummary:
         """Stores passages until the stream ends, which is read no faster than that.
 
-        Raises as `put` does, and what reading raises. What came before may have been stored.
+        Raises as `put` does, and the errors of reading. Earlier messages may have been stored.
         """
-        return await self._stream(messages, validate_puts, self._prepare, until, client)
+        return await self._stream(messages, self._encoder.prepare, self._put, until, client)
 
     async def delete_stream(
         self, messages: AsyncIterator[Sequence[Deletion]], until: Until, client: str = ""
     ) -> FeedSummary:
         """Deletes passages until the stream ends; raises as `put_stream` does."""
-        return await self._stream(messages, validate_deletions, _deletions, until, client)
+        return await self._stream(messages, validate_deletions, self._delete, until, client)
 
     async def _stream(
         self,
         messages: AsyncIterator[Sequence[Fed]],
-        validate: Callable[[Sequence[Fed]], list[Valid]],
-        prepare: Prepare[Valid],
+        prepare: Callable[[Sequence[Fed]], list[Ready]],
+        store: Store[Ready],
         until: Until,
         client: str,
     ) -> FeedSummary:
-        tally, entering, in_hand = Tally(), asyncio.Lock(), IdsInHand()
+        tally, entering, in_hand = StreamTally(), asyncio.Lock(), IdsInHand()
 
-        async def store(message: Sequence[Fed], turn: Turn) -> list[WriteResult]:
+        async def work(message: Sequence[Fed], turn: Turn) -> list[WriteResult]:
             deadline = until()
             async with AsyncExitStack() as inside:
-                # at once: messages are begun in their order
-                written = inside.enter_context(in_hand.holding([each.id for each in message]))
-                valid = await self._aside.run(client, partial(validate, message))
-                async with entering:  # or a later one would have what an earlier one waits for
-                    room = self._admission.entered(work_of(valid), client, deadline)
+                # one thread takes the messages of a stream in their order
+                ready = await self._aside.run(client, partial(prepare, message))
+                written = inside.enter_context(in_hand.holding([each.id for each in ready]))
+                async with entering:  # or a later one would take the room of an earlier one
+                    room = self._admission.entered(work_of(ready), client, deadline)
                     await inside.enter_async_context(room)
-                prepared = await prepare(valid, deadline, client, written)
-                await turn()
-                return await self._store(prepared, deadline)
+                return await store(ready, deadline, client, written, turn)
 
-        await OrderedPipeline(store, tally.add, _AHEAD).run(messages)
+        await ordered_pipeline(messages, work, tally.add, _AHEAD)
         return tally.summary()
 
-    async def _prepare(
-        self, puts: Sequence[Put], deadline: Deadline, client: str, written: Collection[str] = ()
-    ) -> list[Prepared]:
+    async def _put(
+        self,
+        puts: Sequence[PreparedPut],
+        deadline: Deadline,
+        client: str,
+        written: Collection[str] = (),
+        turn: Turn = _at_once,
+    ) -> list[WriteResult]:
+        """Encodes and stores the passages that shards lack; `written` as of `UnchangedPuts`."""
         with self._timed("encode"):
-            return await self._preparing.prepare(puts, deadline, client, written)
+            known = await self._unchanged.find([each.digest for each in puts], deadline, written)
+            new = [each for each, placed in zip(puts, known, strict=True) if placed is None]
+            writes = await self._encoder.encode(new, client)
+        await turn()
+        stored = iter(await self._store(writes, deadline))
+        placed = [each or next(stored) for each in known]
+        return self._results(
+            WriteResult(put.id, *each, put.truncated)
+            for put, each in zip(puts, placed, strict=True)
+        )
 
-    async def _store(self, prepared: Sequence[Prepared], deadline: Deadline) -> list[WriteResult]:
+    async def _delete(
+        self,
+        deletions: Sequence[Deletion],
+        deadline: Deadline,
+        _client: str = "",
+        _written: Collection[str] = (),
+        turn: Turn = _at_once,
+    ) -> list[WriteResult]:
+        await turn()
+        placed = await self._store([Write(each.id, each.version) for each in deletions], deadline)
+        return self._results(
+            WriteResult(deletion.id, *each)
+            for deletion, each in zip(deletions, placed, strict=True)
+        )
+
+    async def _store(self, writes: Sequence[Write], deadline: Deadline) -> list[Placed]:
         deadline.check("the passages were stored")
         in_time = deadline.earlier(min(_RESERVE, deadline.left() / 10))
-        encoded = [each for each in prepared if isinstance(each, EncodedPut)]
         with self._timed("store"):
-            placed = await self._storing.store([each.write for each in encoded], in_time)
-        stored = iter(
-            WriteResult(each.write.id, outcome, position, each.truncated)
-            for each, (outcome, position) in zip(encoded, placed, strict=True)
-        )
-        results = [each if isinstance(each, WriteResult) else next(stored) for each in prepared]
-        self._metrics.written(each.outcome for each in results)
-        return results
+            return await self._storing.store(writes, in_time)
+
+    def _results(self, results: Iterator[WriteResult]) -> list[WriteResult]:
+        found = list(results)
+        self._metrics.written(each.outcome for each in found)
+        return found
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
@@ -152,10 +185,3 @@ class FeedCore:
         with span(stage):
             yield
         self._metrics.stage(stage, time.perf_counter() - started)
-
-
-async def _deletions(
-    valid: Sequence[Deletion], _deadline: Deadline, _client: str, _written: Collection[str] = ()
-) -> list[Prepared]:
-    """Nothing of them is encoded."""
-    return [EncodedPut(Write(each.id, each.version), truncated=False) for each in valid]

@@ -1,4 +1,4 @@
-"""Passages to writes: tokenise, check, encode, in threads that give way to questions.
+"""Fed passages to writes: validate, tokenise, encode.
 
 Knows the bundle's models; does not know where a write goes.
 """
@@ -9,50 +9,50 @@ from dataclasses import dataclass
 from functools import partial
 
 from winnow.bundle import Bundle
-from winnow.domain.write import EncodedPassage, Put, Write
-from winnow.errors import InvalidRequestError
+from winnow.domain.write import FedPassage, Put, Write
 from winnow.inference.encoder import open_passage_encoder
 from winnow.inference.fair_threads import FairThreads
 from winnow.inference.local import some_text
 from winnow.inference.niceness import give_way
 from winnow.inference.runtime import InferenceOptions, Runtime
-from winnow.passages.encoding import SPECIAL, PassageEncoder
-from winnow.stateless.feed.validation import MOST_TOKENS, too_many_tokens
-from winnow.text.tokenizer import Tokenizer, Tokens
+from winnow.passages.canonical import PassageDigest, digest
+from winnow.passages.encoding import SPECIAL, PassageEncoder, TokenisedPut, tokenise
+from winnow.stateless.feed.validation import check_tokens, validate_puts
+from winnow.text.tokenizer import Tokenizer
 
 _WARM_UP = (16, 64, 128)
 """Tokens, beside the longest passage."""
 
 
 @dataclass(frozen=True, slots=True)
-class EncodedPut:
-    """A write, and whether the encoder read only the beginning of its passage."""
+class PreparedPut:
+    """A valid passage with its tokens and its digest."""
 
-    write: Write
+    tokenised: TokenisedPut
+    digest: PassageDigest
     truncated: bool
+    """Whether the encoder reads only the beginning of the text."""
 
+    @property
+    def id(self) -> str:
+        return self.put.passage.id
 
-@dataclass(frozen=True, slots=True)
-class TokenisedPut:
-    """A passage with its tokens, and whether the encoder reads only the beginning of it."""
-
-    put: Put
-    title: Tokens
-    text: Tokens
-    truncated: bool
+    @property
+    def put(self) -> Put:
+        return self.tokenised.put
 
 
 class FeedEncoder:
     """Encodes passages as `winnow index build` does, to the last bit."""
 
     def __init__(self, bundle: Bundle, runtime: Runtime, threads: int, nice: int) -> None:
-        """Opens the models: seconds.
+        """Opens the models, which takes seconds.
 
         Args:
-            bundle: of the front.
-            runtime: what runs the encoder.
-            threads: that encode.
-            nice: how far they give way to those that answer questions.
+            bundle: the bundle of the front.
+            runtime: the runtime of the encoder.
+            threads: the number of threads that encode.
+            nice: how far they give way to the threads that answer questions.
 
         Raises:
             ArtefactError: a model cannot be opened.
@@ -66,29 +66,25 @@ class FeedEncoder:
         self._longest = entry.max_passage_tokens - SPECIAL
         self._pool = FairThreads(threads, "feed", partial(give_way, nice))
 
-    async def tokenise(self, puts: Sequence[Put], client: str = "") -> list[TokenisedPut]:
-        """Tokenises passages: brief beside encoding, and not for the event loop.
-
-        `client`: a key of the caller, for sharing the threads fairly.
+    def prepare(self, passages: Sequence[FedPassage]) -> list[PreparedPut]:
+        """Validates and tokenises the passages of a request: brief beside encoding them, and too
+        long for the event loop.
 
         Raises:
-            InvalidRequestError: a text has too many tokens; every such text is named.
+            InvalidRequestError: naming every field that breaks a rule.
 
         """
-        tokenised = await self._pool.run(client, partial(self._tokenise, puts))
-        wrong = [
-            too_many_tokens(number, len(each.text))
-            for number, each in enumerate(tokenised)
-            if len(each.text) > MOST_TOKENS
-        ]
-        if wrong:
-            raise InvalidRequestError(*wrong)
-        return tokenised
+        tokenised = list(tokenise(self._tokenizer, validate_puts(passages)))
+        check_tokens([len(each.text) for each in tokenised])
+        return [self._prepared(each) for each in tokenised]
 
-    async def encode(self, puts: Sequence[TokenisedPut], client: str = "") -> list[EncodedPut]:
-        """Encodes passages, each by itself; returns them in their order."""
+    async def encode(self, puts: Sequence[PreparedPut], client: str = "") -> list[Write]:
+        """Encodes passages, each by itself, in threads that give way to questions.
+
+        `client`: a key of the caller, for sharing the threads fairly.
+        """
         return await asyncio.gather(
-            *(self._pool.run(client, partial(self._encode, each)) for each in puts)
+            *(self._pool.run(client, partial(self._encode, each.tokenised)) for each in puts)
         )
 
     async def warm_up(self) -> None:
@@ -98,20 +94,14 @@ class FeedEncoder:
             await self._pool.run("", partial(self._encoder.encode, (), text))
 
     def close(self) -> None:
-        """Drops what waits, and waits for the threads to end."""
+        """Drops the passages that wait, and waits for the threads to end."""
         self._pool.close()
 
-    def _tokenise(self, puts: Sequence[Put]) -> list[TokenisedPut]:
-        titles = self._tokenizer.tokenise_many([put.passage.title for put in puts])
-        texts = self._tokenizer.tokenise_many([put.passage.text for put in puts])
-        return [
-            TokenisedPut(put, title, text, self._encoder.truncates(title.ids, text.ids))
-            for put, title, text in zip(puts, titles, texts, strict=True)
-        ]
+    def _prepared(self, tokenised: TokenisedPut) -> PreparedPut:
+        passage, version = tokenised.put.passage, tokenised.put.version
+        truncated = self._encoder.truncates(tokenised.title.ids, tokenised.text.ids)
+        own = PassageDigest(passage.id, version, digest(passage))
+        return PreparedPut(tokenised, own, truncated)
 
-    def _encode(self, tokenised: TokenisedPut) -> EncodedPut:
-        put, title, text = tokenised.put, tokenised.title.ids, tokenised.text
-        vector = self._encoder.encode(title, text.ids)
-        encoded = EncodedPassage(put.passage, title, text, vector)
-        write = Write(put.passage.id, put.version, encoded)
-        return EncodedPut(write, tokenised.truncated)
+    def _encode(self, tokenised: TokenisedPut) -> Write:
+        return tokenised.write(self._encoder.encode(tokenised.title.ids, tokenised.text.ids))

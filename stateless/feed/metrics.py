@@ -11,7 +11,7 @@ STAGES = ("encode", "store")
 
 
 class FeedMetrics:
-    """What is fed to a front."""
+    """Metrics of the writes that are fed to a front."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -42,10 +42,8 @@ class FeedMetrics:
         )
 
     def stage(self, name: str, seconds: float) -> None:
-        """Takes the time of a stage."""
         self._stage.labels(name).observe(seconds)
 
     def written(self, outcomes: Iterable[Outcome]) -> None:
-        """Counts writes."""
         for outcome in outcomes:
             self._writes.labels(outcome.value).inc()

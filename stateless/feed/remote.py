@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import grpc
 
@@ -21,11 +21,11 @@ from winnow.rpc.status import error_of_node
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 
 LARGEST = 240 * KIB
-"""Bytes of the writes of a message: what a node takes, less what else is in it. The largest write
-that can be valid has less.
+"""Bytes of the writes of a message: less than a node takes, for the message's other fields. The
+largest valid write is smaller.
 """
-_AT_ONCE = 100
-"""Writes that are converted before the first of them is sent."""
+_AT_ONCE = 50
+"""Writes that are converted on the event loop without a pause: some tenths of a millisecond."""
 _AROUND = 8
 """Bytes of the tag and the length of a write in its message."""
 Reply = TypeVar("Reply")
@@ -35,31 +35,36 @@ class RemoteShardWriter:
     """Writes to a content node; deadlines and request ids travel along."""
 
     def __init__(
-        self, channel: grpc.aio.Channel, address: str, index_id: str, shard: int, fingerprint: str
+        self,
+        *,
+        channel: grpc.aio.Channel,
+        address: str,
+        index_id: str,
+        shard: int,
+        fingerprint: str,
     ) -> None:
-        """`index_id`, `shard`: what the writes are meant for; `fingerprint`: of the encoder that
-        made their vectors.
+        """Writes are meant for `shard` of the index. `fingerprint` names the encoder of their
+        vectors.
         """
         self._stub = shard_feed_pb2_grpc.ShardFeedServiceStub(channel)
         self.address = address
-        self._index_id, self._shard, self._fingerprint = index_id, shard, fingerprint
+        self._meant: dict[str, Any] = {
+            "index_id": index_id,
+            "shard": shard,
+            "encoding_fingerprint": fingerprint,
+        }
         self.calls = 0
-        """Calls in hand."""
+        """The number of calls in hand."""
 
     async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
-        """Stores writes in their order, as many at a time as a message holds.
+        """Stores writes in their order, in several messages if one does not hold them.
 
-        Where a later message fails, the earlier ones are stored all the same.
+        If a later message fails, the earlier ones are stored nevertheless.
         """
         found: list[Written] = []
         with self._in_hand():
             async for batch in _batches(writes):
-                request = shard_feed_pb2.WriteRequest(
-                    index_id=self._index_id,
-                    shard=self._shard,
-                    encoding_fingerprint=self._fingerprint,
-                    writes=batch,
-                )
+                request = shard_feed_pb2.WriteRequest(**self._meant, writes=batch)
                 reply = await self._call(
                     self._stub.Write(
                         request, timeout=timeout(deadline), metadata=handing_on.outgoing()
@@ -71,13 +76,9 @@ class RemoteShardWriter:
     async def find_unchanged(
         self, puts: Sequence[PassageDigest], deadline: Deadline
     ) -> list[Written | None]:
-        """Which puts need not be written. A node of an older version cannot tell."""
-        request = shard_feed_pb2.FindUnchangedRequest(
-            index_id=self._index_id,
-            shard=self._shard,
-            encoding_fingerprint=self._fingerprint,
-            passages=convert.digests_to_messages(puts),
-        )
+        """Finds the puts that change nothing: none on a node of an older version."""
+        passages = convert.digests_to_messages(puts)
+        request = shard_feed_pb2.FindUnchangedRequest(**self._meant, passages=passages)
         with self._in_hand():
             try:
                 reply = await self._call(
@@ -90,11 +91,11 @@ class RemoteShardWriter:
         return convert.unchanged_of_message(reply, len(puts))
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
-        """How many passages of the whole index had each word when it was built."""
+        """The passages of the whole index that had each word when it was built."""
         return convert.built_of_message(await self._counts(deadline, changes_only=False))
 
     async def changes(self, deadline: Deadline) -> WordChanges:
-        """What writes to this shard changed of that."""
+        """The changes of these counts by writes to this shard."""
         return convert.changes_of_message(await self._counts(deadline, changes_only=True))
 
     async def _counts(
@@ -130,17 +131,13 @@ async def _batches(writes: Sequence[Write]) -> AsyncIterator[list[shard_feed_pb2
     batch: list[shard_feed_pb2.EncodedWrite] = []
     size = 0
     for start in range(0, len(writes), _AT_ONCE):
-        # a long passage takes milliseconds
-        for message, more in await asyncio.to_thread(_sized, writes[start : start + _AT_ONCE]):
+        for message in convert.writes_to_messages(writes[start : start + _AT_ONCE]):
+            more = message.ByteSize() + _AROUND
             if batch and size + more > LARGEST:
                 yield batch
                 batch, size = [], 0
             batch.append(message)
             size += more
+        await asyncio.sleep(0)
     if batch:
         yield batch
-
-
-def _sized(writes: Sequence[Write]) -> list[tuple[shard_feed_pb2.EncodedWrite, int]]:
-    """Writes as they travel, and the bytes that each takes in a message."""
-    return [(each, each.ByteSize() + _AROUND) for each in convert.writes_to_messages(writes)]

@@ -1,6 +1,6 @@
-"""Writes to their shards, all of them or an error.
+"""Stores writes in their shards, or raises an error if one was not stored.
 
-Knows writers by shard and when to try again; does not know what a writer is.
+Knows writers by shard and when to send a write again; does not know how a writer works.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ from winnow.stateless.feed.writers import Writers
 from winnow.telemetry.tracing.span import SpanKind, span
 
 _WORST = (NotWritableError, OverloadedError, UnavailableError, DeadlineExceededError)
-"""Which error is told where several shards failed: the first of these."""
+"""The order in which the error of several failed shards is chosen: the first kind is raised."""
 Placed = tuple[Outcome, Position]
 Rest = Callable[[float], Awaitable[None]]
 Notice = Callable[[int, int, str], None]
-"""Gets a shard, its last write, and the name of the log that it counts in."""
+"""Gets a shard, the number of its last write, and the name of the log that counts it."""
 
 
 class Storing:
@@ -42,18 +42,18 @@ class Storing:
         rest: Rest = asyncio.sleep,
         notice: Notice = lambda _shard, _sequence, _log_id: None,
     ) -> None:
-        """`rest` waits for so many seconds. `notice` is called as soon as a shard's last write
-        is durable, before anybody is told.
+        """`rest` waits for a number of seconds. `notice` is called as soon as the last write of a
+        shard is durable, before the caller gets its result.
         """
-        self._writers, self._metrics, self._rest = writers, metrics, rest
-        self._notice = notice
+        self._writers, self._metrics = writers, metrics
+        self._rest, self._notice = rest, notice
 
     async def store(self, writes: Sequence[Write], deadline: Deadline) -> list[Placed]:
-        """Stores writes; those of one shard in their order. Returns when all are durable.
+        """Stores writes, in each shard in their order. Returns when all are durable.
 
         Raises:
-            WinnowError: at least one was not stored by the deadline. The others may have been, and
-                all may be sent again.
+            WinnowError: at least one write was not stored by the deadline. Others may have been
+                stored, and all may be sent again.
 
         """
         shards = self._writers.shards
@@ -82,7 +82,7 @@ class Storing:
     async def _attempt(
         self, shard: int, writes: Sequence[Write], deadline: Deadline
     ) -> list[Written] | WinnowError:
-        """What became of the writes of one shard. A failure is returned: the others go on."""
+        """The outcomes of one shard's writes. A failure is returned, so that others go on."""
         attempt = 0
         tried: list[str] = []
         while True:
@@ -119,7 +119,7 @@ def _pause(error: WinnowError, attempt: int, deadline: Deadline) -> float | None
 def _expect_all(
     results: dict[int, list[Written] | WinnowError], total: int, parts: dict[int, list[int]]
 ) -> None:
-    """Raises the worst error of those that there are; says how many writes it was about."""
+    """Raises the worst error of the failed shards, with the number of writes they lost."""
     failed = {shard: each for shard, each in results.items() if isinstance(each, WinnowError)}
     if not failed:
         return
@@ -133,7 +133,7 @@ def _expect_all(
 
 
 def _said_again(error: WinnowError, message: str) -> WinnowError:
-    """An error of the same kind that says more."""
+    """An error of the same kind with another message."""
     if isinstance(error, OverloadedError):
         return OverloadedError(message, error.retry_after)
     return next((kind(message) for kind in _WORST if isinstance(error, kind)), error)

@@ -1,7 +1,7 @@
 """Which node takes the writes of a shard. Pure.
 
-A write has to reach every replica of a shard, or they would answer differently for ever. Replicas
-that follow one log all read it there, so any of them may take it.
+A write has to reach every replica of a shard, or replicas would give different answers. Replicas
+that follow one journal all read the write there, so any of them may take it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from winnow.errors import NotWritableError, UnavailableError
 from winnow.journal.journal import JOURNAL
 
 BEGINS = JOURNAL
-"""The log of a node that follows a journal, and has not begun to."""
+"""The log of a node that is going to follow a journal, and has not read it yet."""
 
 
 def target(
@@ -20,20 +20,20 @@ def target(
     tried: Sequence[str] = (),
     preferred: str = "",
 ) -> str:
-    """The address that the writes of a shard go to.
+    """The address of the node that takes the writes of a shard.
 
     Args:
         shard: its number.
         used: the addresses that questions go to.
-        logs: the logs that nodes with this shard follow, by address, or `BEGINS`; also of those
-            that are left out now. They may be used later, and would lack what was written.
-        tried: the addresses that have failed; one that was tried less often is taken first.
+        logs: by address, the log that a node with this shard follows, or `BEGINS`. Nodes that are
+            left out now count: they may be used later, and would lack the writes.
+        tried: the addresses that have failed; the one that was tried least often is taken.
         preferred: the address that took the last writes.
 
     Raises:
         UnavailableError: no node serves it now, or none has begun to follow its journal.
-        NotWritableError: its replicas follow no journal together. A log of a node's own that
-            several nodes have was copied, and each would go on with its copy.
+        NotWritableError: its replicas do not follow one journal. If several nodes have the same
+            log without a journal, it was copied, and each would continue its copy.
 
     """
     if not used:

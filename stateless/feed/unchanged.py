@@ -1,29 +1,28 @@
 """Puts that change nothing, found before they are encoded: shards compare digests.
 
 A shard judges a put by every write that was acknowledged before, as if the put had been stored at
-that moment. The call that brought it had begun by then and ends later, so what others write
-meanwhile may as well come after it. An id that the same call or stream writes once more is not
-asked for: its earlier write may not be stored yet, and the later one has to count.
+that moment. The call with the put had begun by then and ends later, so writes of other callers in
+between count as later ones. An id that the same call or stream writes twice is not compared: its
+earlier write may not be stored yet, and the later one has to count.
 
-The vector of a put that is unchanged would be the stored one: it depends on title, text and encoder
-alone, and a shard refuses digests that are meant for another encoder.
+The vector of an unchanged put would be the stored one. It depends on title, text and encoder alone,
+and a shard refuses digests that are meant for another encoder.
 """
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 
 from winnow.deadline import Deadline
 from winnow.domain.shard import shard_of
-from winnow.domain.write import Position, Put
+from winnow.domain.write import Position
 from winnow.errors import WinnowError
-from winnow.passages.canonical import PassageDigest, digest
+from winnow.passages.canonical import PassageDigest
 from winnow.stateless.feed.storing import Notice, Placed
 from winnow.stateless.feed.writers import Writers
 
 _SHARE = 4
-"""The part of the time left that shards have: what they do not tell in time is encoded."""
+"""Shards have this part of the time left. Puts that are not judged in time are encoded."""
 
 
 class UnchangedPuts:
@@ -36,47 +35,46 @@ class UnchangedPuts:
         self._writers, self._notice = writers, notice
 
     async def find(
-        self, puts: Sequence[Put], deadline: Deadline, written: Collection[str] = ()
+        self, puts: Sequence[PassageDigest], deadline: Deadline, written: Collection[str] = ()
     ) -> list[Placed | None]:
-        """What becomes of each put if it changes nothing; None if it has to be stored.
+        """For each put the outcome if it changes nothing, and None if it has to be stored.
 
-        `written`: ids that are being written by the same stream. No failure is raised: storing
-        tells what is wrong with a shard.
+        `written`: ids that earlier messages of the same stream write. No failure is raised: storing
+        raises those of a shard.
         """
         found: list[Placed | None] = [None] * len(puts)
-        parts = self._parts(puts, written)
-        digests = await asyncio.to_thread(_digests, puts, parts)
         soon = deadline.earlier(deadline.left() * (1 - 1 / _SHARE))
         async with asyncio.TaskGroup() as group:
-            for shard, places in parts.items():
-                group.create_task(self._ask(shard, places, digests[shard], soon, found))
+            for shard, places in self._parts(puts, written).items():
+                group.create_task(self._ask(shard, puts, places, soon, found))
         return found
 
-    def _parts(self, puts: Sequence[Put], written: Collection[str]) -> dict[int, list[int]]:
-        """The places of the puts that may be asked for, by shard; none while there is no index."""
+    def _parts(
+        self, puts: Sequence[PassageDigest], written: Collection[str]
+    ) -> dict[int, list[int]]:
+        """The places of the puts that are compared, by shard; none while there is no index."""
         try:
             shards = self._writers.shards
         except WinnowError:
             return {}
-        times = Counter(put.passage.id for put in puts)
+        times = Counter(put.id for put in puts)
         parts: defaultdict[int, list[int]] = defaultdict(list)
         for place, put in enumerate(puts):
-            name = put.passage.id
-            if times[name] == 1 and name not in written:
-                parts[shard_of(name, shards)].append(place)
+            if times[put.id] == 1 and put.id not in written:
+                parts[shard_of(put.id, shards)].append(place)
         return parts
 
     async def _ask(
         self,
         shard: int,
+        puts: Sequence[PassageDigest],
         places: Sequence[int],
-        digests: Sequence[PassageDigest],
         deadline: Deadline,
         found: list[Placed | None],
     ) -> None:
         try:
             writer = self._writers.writer(self._writers.address(shard), shard)
-            results = await writer.find_unchanged(digests, deadline)
+            results = await writer.find_unchanged([puts[place] for place in places], deadline)
         except WinnowError:
             return
         for place, each in zip(places, results, strict=True):
@@ -85,30 +83,3 @@ class UnchangedPuts:
         if needless := [each for each in results if each is not None]:
             last = max(needless, key=lambda each: each.sequence)
             self._notice(shard, last.sequence, last.log_id)
-
-
-class IdsInHand:
-    """Ids that the messages of one stream write which are not stored yet."""
-
-    def __init__(self) -> None:
-        self._held: Counter[str] = Counter()
-
-    @contextmanager
-    def holding(self, ids: Collection[str]) -> Iterator[frozenset[str]]:
-        """Holds the ids of the next message; gives those that messages before it hold."""
-        own = set(ids)
-        before = frozenset(name for name in own if self._held[name])
-        self._held.update(own)
-        try:
-            yield before
-        finally:
-            self._held.subtract(own)
-            self._held = +self._held
-
-
-def _digests(puts: Sequence[Put], parts: dict[int, list[int]]) -> dict[int, list[PassageDigest]]:
-    return {shard: [_digest(puts[place]) for place in places] for shard, places in parts.items()}
-
-
-def _digest(put: Put) -> PassageDigest:
-    return PassageDigest(put.passage.id, put.version, digest(put.passage))

@@ -1,63 +1,67 @@
-"""Which passages may be stored, and which deletions are valid. Pure."""
+"""Which requests that feed are valid. Pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
-from winnow.domain.passage import Passage
 from winnow.domain.write import Deletion, FedPassage, Put
 from winnow.errors import Violation
-from winnow.passages.canonical import metadata_text
-from winnow.passages.checks import CUT
-from winnow.passages.feeding import wrong_deletion, wrong_passage
+from winnow.passages.canonical import canonical
+from winnow.passages.validation import CUT, deletion_violations, passage_violations
 from winnow.stateless.heads.validation import refuse
 
 MOST_PASSAGES = 100
-"""Of a request."""
+"""Passages of a request."""
 MOST_DELETIONS = 1_000
-"""Of a request."""
+"""Deletions of a request."""
 MOST_TOKENS = 14_000
-"""Of a text. Some characters become several tokens; a write has to fit a message of a node."""
+"""Tokens of a text. Some characters become several tokens; a write has to fit a node's message."""
+Fed = TypeVar("Fed", FedPassage, Deletion)
 
 
 def validate_puts(passages: Sequence[FedPassage]) -> list[Put]:
-    """The passages of a request, in its order. Of several with one id the last one counts.
+    """The passages of a request in canonical form, in its order.
 
     Raises:
         InvalidRequestError: naming every field that breaks a rule.
 
     """
-    violations = list(_count("passages", len(passages), MOST_PASSAGES))
-    if not violations:
-        for number, each in enumerate(passages):
-            violations += _at(f"passages[{number}]", wrong_passage(each))
-    refuse(violations)
-    return [
-        Put(Passage(each.id, each.title, each.text, metadata_text(each.metadata)), each.version)
-        for each in passages
-    ]
+    _check("passages", passages, MOST_PASSAGES, passage_violations)
+    return list(map(canonical, passages))
 
 
 def validate_deletions(deletions: Sequence[Deletion]) -> list[Deletion]:
-    """The deletions of a request, in its order.
-
-    Raises:
-        InvalidRequestError: naming every field that breaks a rule.
-
-    """
-    violations = list(_count("deletions", len(deletions), MOST_DELETIONS))
-    if not violations:
-        for number, each in enumerate(deletions):
-            violations += _at(f"deletions[{number}]", wrong_deletion(each))
-    refuse(violations)
+    """The deletions of a request, in its order; raises as `validate_puts`."""
+    _check("deletions", deletions, MOST_DELETIONS, deletion_violations)
     return list(deletions)
 
 
-def too_many_tokens(number: int, tokens: int) -> Violation:
-    """What is wrong with a text that is short in characters only."""
-    return Violation(
-        f"passages[{number}].text",
-        f"has {tokens} tokens, at most {MOST_TOKENS} are allowed: {CUT}",
+def check_tokens(counts: Iterable[int]) -> None:
+    """Raises InvalidRequestError, naming every text of a request that has too many tokens."""
+    refuse(
+        [
+            Violation(
+                f"passages[{number}].text",
+                f"has {tokens} tokens, at most {MOST_TOKENS} are allowed: {CUT}",
+            )
+            for number, tokens in enumerate(counts)
+            if tokens > MOST_TOKENS
+        ]
     )
+
+
+def _check(
+    field: str,
+    fed: Sequence[Fed],
+    most: int,
+    violations: Callable[[Fed], Iterable[Violation]],
+) -> None:
+    found = list(_count(field, len(fed), most))
+    if not found:
+        for number, each in enumerate(fed):
+            place = f"{field}[{number}]"
+            found += [replace(one, field=f"{place}.{one.field}") for one in violations(each)]
+    refuse(found)
 
 
 def _count(field: str, count: int, most: int) -> Iterator[Violation]:
@@ -65,8 +69,3 @@ def _count(field: str, count: int, most: int) -> Iterator[Violation]:
         yield Violation(field, f"is empty: send 1 to {most}")
     elif count > most:
         yield Violation(field, f"has {count}, at most {most} are allowed: send several requests")
-
-
-def _at(place: str, wrong: Iterable[Violation]) -> Iterator[Violation]:
-    for each in wrong:
-        yield replace(each, field=f"{place}.{each.field}")

@@ -1,6 +1,6 @@
-"""The nodes that take writes: found by shard, reached when they are needed.
+"""The writers of the index: found by shard, and opened when they are needed.
 
-Knows the view of the index that questions have, too; does not know how a node is written to.
+Uses the view of the index that questions use, too; does not know how a node is written to.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,16 +14,16 @@ from winnow.stateless.feed.targets import BEGINS, target
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
-    """A node that takes writes."""
+class OpenWriter:
+    """The connection to a node that takes writes."""
 
     writer: ShardWriter
     busy: Callable[[], bool]
-    """Whether it has calls in hand."""
+    """Whether calls are in hand."""
     close: Callable[[], Awaitable[None]]
 
 
-Open = Callable[[str, IndexIdentity, int], Reached]
+Open = Callable[[str, IndexIdentity, int], OpenWriter]
 """Given an address, the index, and the number of a shard."""
 _Key = tuple[str, IndexIdentity, int]
 
@@ -37,24 +37,24 @@ class Writers:
         present: Callable[[], Mapping[str, ShardInfo]],
         open_: Open,
     ) -> None:
-        """`view`: what is served now; `present`: what all nodes that are there said last, by
+        """`view` gives the shards that are served now; `present` the last report of every node, by
         address.
         """
         self._view, self._present, self._open = view, present, open_
-        self._reached: dict[_Key, Reached] = {}
+        self._opened: dict[_Key, OpenWriter] = {}
         self._worked: dict[int, str] = {}
 
     @property
     def shards(self) -> int:
-        """Shards of the index; raises UnavailableError if none has been found yet."""
+        """The number of shards; raises UnavailableError if no shard has been found yet."""
         identity = self._view().identity
         if identity is None:
             raise UnavailableError("no shard of the index has been found yet: try again")
         return identity.shards
 
     def address(self, shard: int, tried: Sequence[str] = ()) -> str:
-        """The node that the writes of a shard go to: the one that took the last ones, unless it was
-        tried; raises as `target` does.
+        """The node that takes the writes of a shard: the one that took the last writes, unless it
+        was tried. Raises as `target` does.
         """
         view = self._view()
         index = view.identity.index_id if view.identity else ""
@@ -67,30 +67,29 @@ class Writers:
         return target(shard, used, logs, tried, self._worked.get(shard, ""))
 
     def writer(self, address: str, shard: int) -> ShardWriter:
-        """What writes to the shard of a node that `address` has just named."""
+        """The writer to the shard of a node that `address` has just returned."""
         identity = self._view().identity
         assert identity is not None  # it has replicas
         key = (address, identity, shard)
-        if key not in self._reached:
-            self._reached[key] = self._open(*key)
-        return self._reached[key].writer
+        if key not in self._opened:
+            self._opened[key] = self._open(*key)
+        return self._opened[key].writer
 
     def worked(self, address: str, shard: int) -> None:
-        """The node has stored writes of the shard: it gets the next ones, too."""
+        """Notes that the node has stored writes of the shard: it gets the next ones, too."""
         self._worked[shard] = address
 
     async def tidy(self) -> None:
-        """Closes what leads to nodes that serve nothing here any more."""
+        """Closes connections to nodes that do not serve the index any more."""
         view = self._view()
         there = {(a, shard) for shard, own in view.replicas.items() for a in own}
-        for key, reached in list(self._reached.items()):
+        for key, opened in list(self._opened.items()):
             address, identity, shard = key
             gone = identity != view.identity or (address, shard) not in there
-            if gone and not reached.busy() and key in self._reached:  # or another call closes it
-                del self._reached[key]
-                await reached.close()
+            if gone and not opened.busy() and key in self._opened:  # or another call closes it
+                del self._opened[key]
+                await opened.close()
 
     async def close(self) -> None:
-        """Closes everything."""
-        while self._reached:
-            await self._reached.popitem()[1].close()
+        while self._opened:
+            await self._opened.popitem()[1].close()

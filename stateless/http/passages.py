@@ -8,7 +8,6 @@ characters.
 from functools import partial
 
 from winnow.convert import feed as convert
-from winnow.inference.fair_threads import FairThreads
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.servicer import LARGEST
 from winnow.stateless.http.call import ESCAPED, HttpOperation, Refusal, Until
@@ -16,14 +15,11 @@ from winnow.stateless.http.headers import in_time
 from winnow.v1 import feed_pb2
 
 
-def feed_calls(
-    core: FeedCore, aside: FairThreads, seconds: float, refusal: Refusal
-) -> list[HttpOperation]:
+def feed_calls(core: FeedCore, seconds: float, refusal: Refusal) -> list[HttpOperation]:
     """The operations of the feed core.
 
     Args:
         core: stores and deletes passages.
-        aside: threads that convert requests.
         seconds: for a call whose caller sets no deadline.
         refusal: says which client is refused before a body is read.
 
@@ -35,7 +31,7 @@ def feed_calls(
             about="Stores passages; replies when they are durable. One whose id is known replaces "
             "the old one.",
             scope="feed",
-            run=partial(_put, core, aside),
+            run=partial(_put, core),
             request=feed_pb2.PutRequest,
             response=feed_pb2.PutResponse,
             seconds=seconds,
@@ -48,7 +44,7 @@ def feed_calls(
             about="Deletes passages by id; replies when that is durable. An id that is not there "
             "is no error.",
             scope="feed",
-            run=partial(_delete, core, aside),
+            run=partial(_delete, core),
             request=feed_pb2.DeleteRequest,
             response=feed_pb2.DeleteResponse,
             seconds=seconds,
@@ -59,18 +55,18 @@ def feed_calls(
 
 
 async def _put(
-    core: FeedCore, aside: FairThreads, message: feed_pb2.PutRequest, until: Until, client: str
+    core: FeedCore, message: feed_pb2.PutRequest, until: Until, client: str
 ) -> feed_pb2.PutResponse:
     deadline = until()
-    passages = await aside.run(client, partial(convert.passages_of_message, message))
+    passages = convert.passages_of_message(message)
     results = await in_time(core.put(passages, deadline, client), deadline)
     return feed_pb2.PutResponse(results=convert.results_to_messages(results))
 
 
 async def _delete(
-    core: FeedCore, aside: FairThreads, message: feed_pb2.DeleteRequest, until: Until, client: str
+    core: FeedCore, message: feed_pb2.DeleteRequest, until: Until, client: str
 ) -> feed_pb2.DeleteResponse:
     deadline = until()
-    deletions = await aside.run(client, partial(convert.deletions_of_message, message))
+    deletions = convert.deletions_of_message(message)
     results = await in_time(core.delete(deletions, deadline, client), deadline)
     return feed_pb2.DeleteResponse(results=convert.results_to_messages(results))

@@ -77,7 +77,9 @@ def opened(directory: Path, refusal: str) -> LiveShard:
     return open_live(
         directory,
         lambda _: open_shard(directory, ef=64),
-        lambda _: WriteLimits(0, 1, 8, 1_000, 10_000, refusal),
+        lambda _: WriteLimits(
+            shard=0, shards=1, dimension=8, vocabulary=1_000, unmerged=10_000, refusal=refusal
+        ),
         WriteMetrics(CollectorRegistry()),
         feeding=not refusal,
     )

@@ -57,7 +57,9 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, bundle: Bundle) -> Itera
     rows = [json.loads(line) for line in passages()]
     write(directory / "my.jsonl", [{**row, **BESIDE} for row in rows])
     write(directory / "more.jsonl", [{**rows[0], **BESIDE, "id": "more"}])
-    plan = BuildPlan(directory / "my.jsonl", directory / "my-index", SHARDS, threads=2)
+    plan = BuildPlan(
+        source=directory / "my.jsonl", target=directory / "my-index", shards=SHARDS, threads=2
+    )
     build_index(plan, bundle, Recorder())
     small_head(
         directory / "tickets-head",

@@ -10,7 +10,8 @@ from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.shard.manifest import FORMAT
 from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, publish_shard
 from winnow.domain.passage import Passage
-from winnow.passages.rows import Row
+from winnow.domain.write import Put
+from winnow.passages.encoding import TokenisedPut
 from winnow.text.tokenizer import Tokens
 
 TEXTS = {"a": "First.", "b": "Zoë's café.", "c": "🎻"}
@@ -22,12 +23,11 @@ def main() -> None:
     with TemporaryDirectory() as directory:
         staging = Staging(Path(directory) / "staging.sqlite")
         for number, (identifier, text) in enumerate(TEXTS.items()):
-            row = Row(number + 1, Passage(identifier, "Title", text), METADATA[identifier])
+            put = Put(Passage(identifier, "Title", text, METADATA[identifier]))
             tokens = Tokens((1, 2, 3), ((0, 3), (3, 5), (6, 10)))
-            staging.add(row, Tokens((9,), ((0, 5),)), tokens, shard=0)
-            vector = np.zeros(8, np.float32)
-            vector[number] = 1.0
-            staging.encoded([(number + 1, vector)])
+            tokenised = TokenisedPut(put, Tokens((9,), ((0, 5),)), tokens)
+            staging.add(tokenised.write(np.eye(8, dtype=np.float32)[number]), shard=0)
+        staging.note(done=True)
         words = count_words(staging.words())
         staging.close()
         identity = ShardSetIdentity("golden", 1, 8, "golden", "golden", 3, words)

@@ -108,7 +108,11 @@ def test_dpr_reads_a_passage_as_its_own_class_does(
 def test_an_index_of_dpr_finds_passages_by_inner_product(
     dpr: dict[str, Path], dpr_bundle: Bundle, passages_file: Path, tmp_path: Path
 ) -> None:
-    build_index(BuildPlan(passages_file, tmp_path / "index", 1, threads=1), dpr_bundle, Recorder())
+    build_index(
+        BuildPlan(source=passages_file, target=tmp_path / "index", shards=1, threads=1),
+        dpr_bundle,
+        Recorder(),
+    )
     assert [report.faults for report in verify_index(tmp_path / "index", 12, 1.0)] == [()]
     tokenizer = Tokenizer(dpr_bundle.tokenizer)
     cls, sep = tokenizer.special.cls, tokenizer.special.sep
@@ -140,7 +144,11 @@ async def test_dpr_answers_with_words_of_its_passages(
     dpr_bundle: Bundle, passages_file: Path, tmp_path: Path
 ) -> None:
     """Its weights are random, so which words they are means nothing."""
-    build_index(BuildPlan(passages_file, tmp_path / "index", 1, threads=1), dpr_bundle, Recorder())
+    build_index(
+        BuildPlan(source=passages_file, target=tmp_path / "index", shards=1, threads=1),
+        dpr_bundle,
+        Recorder(),
+    )
     readings = await one_shard.search(dpr_bundle, tmp_path / "index", QUESTION, 4)
     texts = {name: text for name, _, text in PASSAGES}
     assert len(readings) == 4

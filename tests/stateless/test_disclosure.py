@@ -160,7 +160,9 @@ async def test_the_log_says_why_shards_failed_though_the_asker_is_answered() -> 
 async def test_a_feeder_is_not_told_what_a_node_says(fault: Fault, bundle: Bundle) -> None:
     front = FedFront(bundle)
     async with failing(fault) as channel:
-        writer = RemoteShardWriter(channel, ADDRESS, "index", 0, DIGEST)
+        writer = RemoteShardWriter(
+            channel=channel, address=ADDRESS, index_id="index", shard=0, fingerprint=DIGEST
+        )
         failed = await raised(writer.write([Write("a", 1)], Deadline.after(30)))
     for shard in front.shards:
         shard.fails = failed

@@ -243,7 +243,7 @@ def test_bad_rows_are_listed_with_their_lines(tmp_path: Path) -> None:
     result = winnow("index", "build", "--passages", str(path), "--out", str(tmp_path / "i"))
     assert result.returncode == 1
     for line in (
-        "line 2: empty text",
+        "line 2: text is empty: write something (id 2)",
         "line 3: 1 column, expected 3",
         "line 4: duplicate id 1",
         "line 5: invalid",
@@ -433,7 +433,7 @@ def test_half_of_the_reading_is_done_beforehand_where_that_is_wanted(
     build = ("index", "build", "--passages", str(passages_file), "--out", str(index), "--states")
     refused = winnow(*build, "--bundle", str(WHOLE))
     assert refused.returncode == 2
-    assert "has no half to compute" in refused.stderr
+    assert "is not a split reader" in refused.stderr
     assert not index.exists()
     built = winnow(*build, "--shards", "2")
     assert built.returncode == 0, built.stderr

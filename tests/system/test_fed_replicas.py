@@ -23,7 +23,8 @@ from winnow.content_node.shard.manifest import ShardManifest, read_shard_manifes
 from winnow.deadline import Deadline
 from winnow.domain.passage import Passage
 from winnow.domain.shard import ShardInfo, shard_name
-from winnow.domain.write import EncodedPassage, Write
+from winnow.domain.write import Write
+from winnow.passages.encoding import pack
 from winnow.rpc.channel import open_channel
 from winnow.stateless.feed.remote import RemoteShardWriter
 from winnow.stateless.replicas.remote import RemoteSearcher
@@ -71,7 +72,11 @@ class Caller:
         self.channel = open_channel(node.address)
         self._manifest = manifest
         self._writer = RemoteShardWriter(
-            *(self.channel, node.address, manifest.index_id, 0, manifest.encoding_fingerprint)
+            channel=self.channel,
+            address=node.address,
+            index_id=manifest.index_id,
+            shard=0,
+            fingerprint=manifest.encoding_fingerprint,
         )
         self._searcher = RemoteSearcher(self.channel, node.address)
 
@@ -92,7 +97,7 @@ def put(text: str, dimension: int) -> Write:
     identifier = f"id-{len(text) % 5}"
     passage = Passage(identifier, "Title", text, "")
     tokens = Tokens((1000,), ((0, len(text)),))
-    return Write(identifier, None, EncodedPassage(passage, (1001,), tokens, vector))
+    return Write(identifier, None, pack(passage, (1001,), tokens, vector))
 
 
 @pytest.fixture

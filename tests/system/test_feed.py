@@ -169,13 +169,13 @@ async def test_what_the_front_would_refuse_is_named_before_anything_is_sent(
     front: FedFront, address: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "p.jsonl"
-    both = {"id": "b", "text": "a" * 10_001, "metadata": {"year": None}}
+    both = {"id": "b", "text": "a" * 10_001, "metadata": {"year": 10**400}}
     rows = [{"id": "a", "text": "words"}, both]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     code, _, err = await feed(file, "--address", address)
     assert (code, front.passages) == (1, {})
     assert "line 2: text has 10001 characters" in err
-    assert "; metadata 'year' is null: give a string" in err
+    assert "; metadata 'year' has a number that is infinite or too large" in err
     assert "1 bad row, and nothing was sent" in err
 
 
@@ -231,7 +231,7 @@ async def test_ctrl_c_says_how_to_go_on(front: FedFront, address: str, tmp_path:
     process.send_signal(signal.SIGINT)
     _, err = await asyncio.wait_for(process.communicate(), 60)
     assert process.returncode == 130
-    assert "to go on: winnow feed" in err.decode()
+    assert "to resume: winnow feed" in err.decode()
     line = json.loads((tmp_path / "p.jsonl.feeding").read_text())["line"]
     assert all(f"p{n}" in front.passages for n in range(line))
     assert (await feed(file, "--address", address, "--resume"))[0] == 0
@@ -267,7 +267,7 @@ async def test_a_front_that_is_away_for_a_moment_is_waited_for(
     ("arguments", "code", "said"),
     [
         (["/missing.jsonl"], 1, "cannot read /missing.jsonl: No such file"),
-        (["-", "--resume"], 2, "name a --resume-file to go on with"),
+        (["-", "--resume"], 2, "name the --resume-file to resume from"),
         (["-", "--address", "nowhere"], 2, "neither HOST:PORT nor"),
         ([], 2, "FILE"),
     ],

@@ -51,7 +51,11 @@ def cut(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> dict[int, P
     source = place / "passages.jsonl"
     source.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     for shards in (1, 3):
-        build_index(BuildPlan(source, place / str(shards), shards, threads=2), bundle, Recorder())
+        build_index(
+            BuildPlan(source=source, target=place / str(shards), shards=shards, threads=2),
+            bundle,
+            Recorder(),
+        )
     return {shards: place / str(shards) for shards in (1, 3)}
 
 

@@ -168,7 +168,11 @@ async def test_an_index_that_changes_is_read_again(
     text = passages_file.read_text(encoding="utf-8").replace("Alexander Fleming", "Howard Florey")
     changed = tmp_path / "changed.jsonl"
     changed.write_text(text, encoding="utf-8")
-    build_index(BuildPlan(changed, tmp_path / "changed", 1, threads=2), bundle, recorder)
+    build_index(
+        BuildPlan(source=changed, target=tmp_path / "changed", shards=1, threads=2),
+        bundle,
+        recorder,
+    )
     rows = view_of(open_shard(shard_directories(tmp_path / "changed")[0], 128, True))
     request = asked("Who discovered penicillin?", passages_to_read=5)
     async with running(indexes[1], bundle) as cluster:

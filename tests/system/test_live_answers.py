@@ -110,7 +110,9 @@ def test_at_rest_what_was_fed_is_found_and_worth_the_same_as_what_was_built(
     rows = [{"id": i, "title": title, "text": text} for i, title, text in PASSAGES] + fed
     file = tmp_path / "all.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    build_index(BuildPlan(file, tmp_path / "all", 1, threads=2), bundle, recorder)
+    build_index(
+        BuildPlan(source=file, target=tmp_path / "all", shards=1, threads=2), bundle, recorder
+    )
     built, live = start(1, tmp_path / "all"), start(2)
     with Client(live.feed) as feeding:
         feeding.put([{**each, "id": f"gone {each['id']}"} for each in fed])

@@ -21,9 +21,10 @@ from winnow.deadline import Deadline
 from winnow.domain.passage import Passage
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo, shard_name
-from winnow.domain.write import EncodedPassage, Outcome, Write
+from winnow.domain.write import Outcome, Write
 from winnow.errors import UnavailableError, WinnowError
 from winnow.inference.encoder import open_question_encoder
+from winnow.passages.encoding import pack
 from winnow.rpc.channel import open_channel
 from winnow.stateless.feed.remote import RemoteShardWriter
 from winnow.stateless.replicas.remote import RemoteSearcher
@@ -80,7 +81,7 @@ class Node:
     async def put(self, identifier: str, text: str) -> None:
         rng = np.random.default_rng(list(text.encode()))
         vector = rng.standard_normal(self.dimension)
-        passage = EncodedPassage(
+        passage = pack(
             Passage(identifier, "", text),
             (),
             self.tokenizer.tokenise(text),
@@ -139,7 +140,9 @@ async def node(bundle: Bundle, indexes: dict[int, Path], tmp_path: Path) -> Asyn
                 shard,
                 processes,
                 searcher,
-                RemoteShardWriter(channel, address, "", 0, ""),
+                RemoteShardWriter(
+                    channel=channel, address=address, index_id="", shard=0, fingerprint=""
+                ),
                 questions,
                 tokenizer,
                 bundle.manifest.encoder.dimension,
@@ -147,7 +150,11 @@ async def node(bundle: Bundle, indexes: dict[int, Path], tmp_path: Path) -> Asyn
             await made.ready()
             info = await made.info()
             made.writer = RemoteShardWriter(
-                channel, address, info.index_id, 0, bundle.manifest.encoding_fingerprint
+                channel=channel,
+                address=address,
+                index_id=info.index_id,
+                shard=0,
+                fingerprint=bundle.manifest.encoding_fingerprint,
             )
             yield made
 

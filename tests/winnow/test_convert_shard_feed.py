@@ -1,7 +1,6 @@
 """Writes survive the way to a shard and back; nonsense is a field violation."""
 
 import contextlib
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,6 @@ from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Outcome, Write, Written
 from winnow.errors import InvalidRequestError, UnavailableError
 from winnow.v1 import feed_pb2, shard_feed_pb2
-
-
-def same(one: Write, other: Write) -> bool:
-    if one.put is None or other.put is None:
-        return one == other
-    vectors = np.array_equal(one.put.vector, other.put.vector)
-    plain = replace(one.put, vector=other.put.vector)
-    return vectors and replace(one, put=plain) == other
 
 
 def travelled(write: Write) -> Write:
@@ -42,7 +33,7 @@ def travelled(write: Write) -> Write:
     ],
 )
 def test_a_write_survives_the_way(write: Write) -> None:
-    assert same(travelled(write), write)
+    assert travelled(write) == write
 
 
 def test_what_became_of_writes_survives_the_way() -> None:
@@ -88,15 +79,15 @@ def f32(*values: float) -> bytes:
 @pytest.mark.parametrize(
     ("altered", "said"),
     [
-        ({"text": " "}, "empty text"),
-        ({"text": "x" * 10_001}, "text has 10,001 characters, at most 10,000"),
-        ({"title": "x" * 10_001}, "title has 10,001 characters"),
+        ({"text": " "}, r"put\.text: is empty"),
+        ({"text": "x" * 10_001}, r"put\.text: has 10001 characters, at most 10000"),
+        ({"title": "x" * 1_001}, r"put\.title: has 1001 characters"),
         ({"metadata": "[1]"}, "metadata is a list, expected an object"),
         ({"metadata": "{"}, "metadata is not JSON"),
         ({"metadata": "[" * 100_000}, "metadata is not JSON"),
         ({"metadata": '{"a": NaN}'}, "metadata"),
-        ({"metadata": '{"a": 1e999}'}, "number in metadata is too large"),
-        ({"metadata": '{"a": "\\ud800"}'}, "lone surrogate in metadata"),
+        ({"metadata": '{"a": 1e999}'}, r"put\.metadata: 'a' has a number"),
+        ({"metadata": '{"a": "\\ud800"}'}, r"put\.metadata: 'a' has a lone surrogate"),
         ({"title_tokens": b"123"}, r"put\.title_tokens: 3 bytes are no uint32 values"),
         ({"text_tokens": b"12345"}, r"put\.text_tokens: 5 bytes"),
         ({"text_offsets": u32(0, 4)}, r"put\.text_offsets: 2 values for 2 tokens"),
@@ -118,7 +109,7 @@ def test_what_cannot_have_been_made_of_a_passage_is_refused(
     for name, value in altered.items():
         setattr(message.put, name, value)
     with pytest.raises(InvalidRequestError, match=said) as caught:
-        convert.writes_of_messages([message])
+        list(convert.writes_of_messages([message]))
     assert caught.value.violations[0].field.startswith("writes[0].put")
 
 
@@ -127,14 +118,17 @@ def test_what_cannot_have_been_made_of_a_passage_is_refused(
     [
         (shard_feed_pb2.EncodedWrite(id="a"), "neither puts nor deletes"),
         (shard_feed_pb2.EncodedWrite(id="a", delete=False), "neither puts nor deletes"),
-        (shard_feed_pb2.EncodedWrite(delete=True), r"writes\[0\]\.id: it has 0 characters"),
+        (shard_feed_pb2.EncodedWrite(delete=True), r"writes\[0\]\.id: is empty"),
         (shard_feed_pb2.EncodedWrite(id="a", version=2**63, delete=True), "is more than"),
-        (shard_feed_pb2.EncodedWrite(put=shard_feed_pb2.EncodedPassage(text="a")), "empty id"),
+        (
+            shard_feed_pb2.EncodedWrite(put=shard_feed_pb2.EncodedPassage(text="a")),
+            r"put\.id: is empty",
+        ),
     ],
 )
 def test_what_is_no_write_is_refused(message: shard_feed_pb2.EncodedWrite, said: str) -> None:
     with pytest.raises(InvalidRequestError, match=said):
-        convert.writes_of_messages([message])
+        list(convert.writes_of_messages([message]))
 
 
 @given(st.binary(max_size=200))
@@ -171,4 +165,4 @@ def test_a_put_of_nonsense_is_a_write_or_refused(
         vector=vector,
     )
     with contextlib.suppress(InvalidRequestError):
-        convert.writes_of_messages([shard_feed_pb2.EncodedWrite(id=identifier, put=made)])
+        list(convert.writes_of_messages([shard_feed_pb2.EncodedWrite(id=identifier, put=made)]))

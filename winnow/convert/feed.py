@@ -1,11 +1,13 @@
 """Writes of users and their results: domain values to messages of `feed.proto` and back."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from google.protobuf import struct_pb2
 
 from winnow.convert.by_name import choices_of, numbers_of, value_of_message
+from winnow.convert.lazy import LazySequence
 from winnow.domain.write import Deletion, FedPassage, FeedSummary, Outcome, Position, WriteResult
 from winnow.v1 import answer_pb2, feed_pb2
 
@@ -15,17 +17,14 @@ _EXACT = 2**53
 """Whole numbers up to this are the same as doubles, which is all that a message has."""
 
 
-def passages_of_message(message: feed_pb2.PutRequest) -> list[FedPassage]:
-    """The passages of a caller."""
-    return [
-        value_of_message(FedPassage, each, metadata=_object(each.metadata))
-        for each in message.passages
-    ]
+def passages_of_message(message: feed_pb2.PutRequest) -> Sequence[FedPassage]:
+    """The passages as their caller sent them. Read them in a thread: they are converted there."""
+    return LazySequence(len(message.passages), partial(_passages, message))
 
 
-def deletions_of_message(message: feed_pb2.DeleteRequest) -> list[Deletion]:
-    """The deletions of a caller."""
-    return [value_of_message(Deletion, each) for each in message.deletions]
+def deletions_of_message(message: feed_pb2.DeleteRequest) -> Sequence[Deletion]:
+    """The deletions as their caller sent them. Read them in a thread: they are converted there."""
+    return LazySequence(len(message.deletions), partial(_deletions, message))
 
 
 def passage_to_message(passage: FedPassage) -> feed_pb2.FedPassage:
@@ -77,6 +76,17 @@ def summary_to_message(summary: FeedSummary) -> feed_pb2.FeedSummary:
         outdated=summary.outdated,
         positions=map(_position_to_message, summary.positions),
     )
+
+
+def _passages(message: feed_pb2.PutRequest) -> list[FedPassage]:
+    return [
+        value_of_message(FedPassage, each, metadata=_object(each.metadata))
+        for each in message.passages
+    ]
+
+
+def _deletions(message: feed_pb2.DeleteRequest) -> list[Deletion]:
+    return [value_of_message(Deletion, each) for each in message.deletions]
 
 
 def _position_to_message(position: Position) -> answer_pb2.Position:

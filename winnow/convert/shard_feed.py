@@ -5,36 +5,29 @@ What arrives is checked as far as it can be without knowing the shard: it can be
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.convert.by_name import same_fields, value_of_message
 from winnow.convert.feed import OUTCOMES, OUTCOMES_BACK
+from winnow.convert.lazy import LazySequence
 from winnow.domain.passage import Passage
 from winnow.domain.word_counts import WordChanges, WordCounts
-from winnow.domain.write import EncodedPassage, Outcome, Write, Written
+from winnow.domain.write import Deletion, EncodedPassage, FedPassage, Outcome, Write, Written
 from winnow.errors import InvalidRequestError, UnavailableError, Violation
 from winnow.files.json_lines import kind
 from winnow.passages.canonical import PassageDigest
-from winnow.passages.checks import (
-    MAX_ID,
-    RowError,
-    check_metadata,
-    check_metadata_length,
-    check_passage,
-)
-from winnow.text.tokenizer import Tokens
+from winnow.passages.validation import deletion_violations, passage_violations
 from winnow.v1 import shard_feed_pb2
 
-MOST_VERSION = 2**63 - 1
-"""The greatest version that a shard can store."""
 _NONE = "{}"
-"""Metadata that says nothing."""
+"""Empty metadata."""
 _NORM = 0.05
-"""How far from one the norm of a vector may be: what lower precision leaves, and more."""
+"""The greatest distance of a vector's norm from one: more than lower precision causes."""
 _BYTES = 4
-"""Of a token, and of a value of a vector."""
+"""Bytes of a token, and of a value of a vector."""
 
 
 def writes_to_messages(writes: Iterable[Write]) -> list[shard_feed_pb2.EncodedWrite]:
@@ -42,11 +35,16 @@ def writes_to_messages(writes: Iterable[Write]) -> list[shard_feed_pb2.EncodedWr
     return [_to_message(write) for write in writes]
 
 
-def writes_of_messages(messages: Iterable[shard_feed_pb2.EncodedWrite]) -> list[Write]:
-    """Writes as they arrived. Raises InvalidRequestError if one of them cannot have been made of a
-    passage.
+def writes_of_messages(messages: Sequence[shard_feed_pb2.EncodedWrite]) -> Sequence[Write]:
+    """Writes as they arrived. Read them in a thread: they are converted and checked there.
+
+    Reading raises:
+        InvalidRequestError: one of them cannot have been made of a passage.
+
     """
-    return [_write(message, f"writes[{n}]") for n, message in enumerate(messages)]
+    return LazySequence(
+        len(messages), lambda: [_write(each, f"writes[{n}]") for n, each in enumerate(messages)]
+    )
 
 
 def written_to_message(written: Sequence[Written]) -> shard_feed_pb2.WriteResponse:
@@ -170,64 +168,68 @@ def _to_message(write: Write) -> shard_feed_pb2.EncodedWrite:
 
 
 def _put_to_message(put: EncodedPassage) -> shard_feed_pb2.EncodedPassage:
-    passage, tokens = put.passage, put.tokens
+    passage = put.passage
     return shard_feed_pb2.EncodedPassage(
         title=passage.title,
         text=passage.text,
         metadata=passage.metadata,
-        title_tokens=_packed(put.title_ids),
-        text_tokens=_packed(tokens.ids),
-        text_offsets=_packed(tokens.offsets),
-        vector=put.vector.astype("<f4", copy=False).tobytes(),
+        title_tokens=put.title_tokens,
+        text_tokens=put.text_tokens,
+        text_offsets=put.text_offsets,
+        vector=put.vector,
     )
-
-
-def _packed(values: Sequence[int] | Sequence[tuple[int, int]]) -> bytes:
-    return np.array(values, "<u4").tobytes()
 
 
 def _write(message: shard_feed_pb2.EncodedWrite, field: str) -> Write:
     version = message.version if message.HasField("version") else None
-    if version is not None and version > MOST_VERSION:
-        raise _wrong(f"{field}.version", f"{version} is more than {MOST_VERSION}")
     kind = message.WhichOneof("kind")
     if kind == "put":
-        return Write(message.id, version, _put(message.id, message.put, f"{field}.put"))
+        put = _put(message.id, version, message.put, f"{field}.put")
+        return Write(message.id, version, put)
     if kind != "delete" or not message.delete:
         raise _wrong(field, "it neither puts nor deletes")
-    if not 1 <= len(message.id) <= MAX_ID:
-        raise _wrong(f"{field}.id", f"it has {len(message.id)} characters, not 1 to {MAX_ID}")
+    _refuse(field, deletion_violations(Deletion(message.id, version)))
     return Write(message.id, version)
 
 
-def _put(identifier: str, message: shard_feed_pb2.EncodedPassage, field: str) -> EncodedPassage:
+def _put(
+    identifier: str, version: int | None, message: shard_feed_pb2.EncodedPassage, field: str
+) -> EncodedPassage:
     metadata = "" if message.metadata == _NONE else message.metadata
-    passage = Passage(identifier, message.title, message.text, metadata)
-    try:
-        check_passage(passage)
-        if passage.metadata:
-            _check_metadata(passage.metadata)
-    except RowError as error:
-        raise _wrong(field, str(error)) from error
+    fed = FedPassage(
+        id=identifier,
+        title=message.title,
+        text=message.text,
+        metadata=_metadata(metadata, field),
+        version=version,
+    )
+    _refuse(field, passage_violations(fed))
+    _tokens(message.title_tokens, f"{field}.title_tokens")
     ids = _tokens(message.text_tokens, f"{field}.text_tokens")
+    _check_offsets(message, len(ids), f"{field}.text_offsets")
+    _check_vector(message.vector, f"{field}.vector")
     return EncodedPassage(
-        passage,
-        tuple(_tokens(message.title_tokens, f"{field}.title_tokens").tolist()),
-        Tokens(tuple(ids.tolist()), _offsets(message, len(ids), field)),
-        _vector(message.vector, f"{field}.vector"),
+        passage=Passage(identifier, message.title, message.text, metadata),
+        title_tokens=message.title_tokens,
+        text_tokens=message.text_tokens,
+        text_offsets=message.text_offsets,
+        vector=message.vector,
     )
 
 
-def _check_metadata(text: str) -> None:
-    """Raises RowError if this is not a JSON object that can be sent."""
-    check_metadata_length(text)
+def _metadata(text: str, field: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = json.loads(text) if text else {}
     except (ValueError, RecursionError) as error:
-        raise RowError(f"metadata is not JSON: {error}") from error
+        raise _wrong(field, f"metadata is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise RowError(f"metadata is {kind(value)}, expected an object")
-    check_metadata(value)
+        raise _wrong(field, f"metadata is {kind(value)}, expected an object")
+    return value
+
+
+def _refuse(field: str, violations: Iterable[Violation]) -> None:
+    for each in violations:
+        raise _wrong(f"{field}.{each.field}", each.description)
 
 
 def _tokens(data: bytes, field: str) -> NDArray[np.uint32]:
@@ -236,11 +238,8 @@ def _tokens(data: bytes, field: str) -> NDArray[np.uint32]:
     return np.frombuffer(data, "<u4")
 
 
-def _offsets(
-    message: shard_feed_pb2.EncodedPassage, tokens: int, field: str
-) -> tuple[tuple[int, int], ...]:
-    """First character of each token, and one past its last: in the text, and in order."""
-    field = f"{field}.text_offsets"
+def _check_offsets(message: shard_feed_pb2.EncodedPassage, tokens: int, field: str) -> None:
+    """Refuses offsets that do not ascend, or lie outside of the text."""
     values = _tokens(message.text_offsets, field)
     if len(values) != 2 * tokens:
         raise _wrong(field, f"{len(values)} values for {tokens} tokens, not two for each")
@@ -248,17 +247,15 @@ def _offsets(
     in_order = (starts[1:] >= starts[:-1]).all() and (ends[1:] >= ends[:-1]).all()
     if not in_order or (starts > ends).any() or ends.max(initial=0) > len(message.text):
         raise _wrong(field, "they do not ascend, or lead out of the text")
-    return tuple(zip(starts.tolist(), ends.tolist(), strict=True))
 
 
-def _vector(data: bytes, field: str) -> NDArray[np.float32]:
+def _check_vector(data: bytes, field: str) -> None:
+    """Refuses a vector whose norm is not one."""
     if len(data) % _BYTES:
         raise _wrong(field, f"{len(data)} bytes are no float32 values")
-    vector = np.frombuffer(data, "<f4").astype(np.float32, copy=False)
-    norm = float(np.sqrt(np.square(vector, dtype=np.float64).sum()))
-    if not abs(norm - 1) <= _NORM:  # nor is it a number, if a value is none
+    norm = float(np.sqrt(np.square(np.frombuffer(data, "<f4"), dtype=np.float64).sum()))
+    if not abs(norm - 1) <= _NORM:  # also refuses values that are no numbers
         raise _wrong(field, f"its norm is {norm:.4g}, it must be 1")
-    return vector
 
 
 def _wrong(field: str, description: str) -> InvalidRequestError:

@@ -1,28 +1,23 @@
-"""From a line of text to a passage and its metadata: DPR's TSV, and JSON lines."""
+"""Lines of text to passages that are not validated yet: DPR's TSV, and JSON lines."""
 
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from winnow.domain.passage import Passage
+from winnow.domain.write import FedPassage
 from winnow.errors import ArtefactError
 from winnow.files.json_lines import kind, not_json
-from winnow.passages.canonical import metadata_text
-from winnow.passages.checks import RowError, check_metadata, check_metadata_length
+from winnow.passages.validation import MAX_VERSION
 from winnow.quoting import many, shortened
 
 
-class ParsedRow(NamedTuple):
-    """A passage, its metadata as a JSON object, and its version if it has one."""
-
-    passage: Passage
-    metadata: str
-    version: int | None = None
+class RowError(ValueError):
+    """Why a line is no passage."""
 
 
-Parser = Callable[[int, str], ParsedRow | None]
-"""Given the line's number and its text; none for a header.
+Parser = Callable[[int, str], FedPassage | None]
+"""Takes the number and the text of a line. Returns None for a header.
 
 Raises:
     RowError: the line is no passage.
@@ -32,11 +27,10 @@ Raises:
 
 _HEADER = ["id", "text", "title"]
 _COLUMNS = len(_HEADER)
-_MOST_VERSION = 2**63 - 1
 
 
 def parser(path: Path) -> Parser:
-    """How lines of `path` are read, told by its name.
+    """The parser for the format that the name of `path` tells.
 
     Raises:
         ArtefactError: the name tells no known format.
@@ -53,34 +47,34 @@ def parser(path: Path) -> Parser:
     )
 
 
-def identified(path: Path) -> Parser:
-    """As `parser`, for lines of which no more than the id is needed: the first column of TSV."""
+def id_parser(path: Path) -> Parser:
+    """As `parser`, for lines that need no more than an id: the first column of TSV."""
     return _json_id if parser(path) is _json else _tsv_id
 
 
-def _tsv_id(number: int, line: str) -> ParsedRow | None:
+def _tsv_id(number: int, line: str) -> FedPassage | None:
     identifier = _unquoted(line.split("\t", maxsplit=1)[0])
     if number == 1 and identifier.strip().lower() == _HEADER[0]:
         return None
-    return ParsedRow(Passage(identifier, "", ""), "{}")
+    return FedPassage(id=identifier, title="", text="")
 
 
-def _json_id(_number: int, line: str) -> ParsedRow:
+def _json_id(_number: int, line: str) -> FedPassage:
     value = _object(line)
     identifier = _identifier(value)
     if identifier is None:
         raise _no_string("id", value)
-    return ParsedRow(Passage(identifier, "", ""), "{}", _version(value.get("version")))
+    return FedPassage(id=identifier, title="", text="", version=_version(value.get("version")))
 
 
-def _tsv(number: int, line: str) -> ParsedRow | None:
+def _tsv(number: int, line: str) -> FedPassage | None:
     columns = [_unquoted(column) for column in line.split("\t")]
     if number == 1 and _is_header([column.strip().lower() for column in columns]):
         return None
     if len(columns) != _COLUMNS:
         found = many(len(columns), "column")
         raise RowError(f"{found}, expected {_COLUMNS}, separated by tabs: id, text, title")
-    return ParsedRow(Passage(columns[0], columns[2], columns[1]), "{}")
+    return FedPassage(id=columns[0], title=columns[2], text=columns[1])
 
 
 def _is_header(names: list[str]) -> bool:
@@ -102,7 +96,7 @@ def _unquoted(column: str) -> str:
     return column
 
 
-def _json(_number: int, line: str) -> ParsedRow:
+def _json(_number: int, line: str) -> FedPassage:
     return _of_object(_object(line))
 
 
@@ -138,7 +132,7 @@ def _no_string(name: str, value: dict[str, Any]) -> RowError:
     return RowError(f"{name} is {kind(value[name])}, expected a string")
 
 
-def _of_object(value: dict[str, Any]) -> ParsedRow:
+def _of_object(value: dict[str, Any]) -> FedPassage:
     fields = {"id": _identifier(value), "title": value.get("title", ""), "text": value.get("text")}
     for name, field in fields.items():
         if not isinstance(field, str):
@@ -146,16 +140,18 @@ def _of_object(value: dict[str, Any]) -> ParsedRow:
     metadata = value.get("metadata", {})
     if not isinstance(metadata, dict):
         raise RowError(f"metadata is {kind(metadata)}, expected an object")
-    check_metadata(metadata)
-    text = metadata_text(metadata) or "{}"
-    check_metadata_length(text)
-    passage = Passage(str(fields["id"]), str(fields["title"]), str(fields["text"]))
-    return ParsedRow(passage, text, _version(value.get("version")))
+    return FedPassage(
+        id=str(fields["id"]),
+        title=str(fields["title"]),
+        text=str(fields["text"]),
+        metadata=metadata,
+        version=_version(value.get("version")),
+    )
 
 
 def _version(value: Any) -> int | None:
-    if value is not None and (type(value) is not int or not 0 <= value <= _MOST_VERSION):
+    if value is not None and (type(value) is not int or not 0 <= value <= MAX_VERSION):
         raise RowError(
-            f"version is {shortened(json.dumps(value))}, expected an integer, 0 to {_MOST_VERSION}"
+            f"version is {shortened(json.dumps(value))}, expected an integer, 0 to {MAX_VERSION}"
         )
     return value

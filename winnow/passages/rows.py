@@ -9,38 +9,42 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from winnow.domain.passage import Passage
+from winnow.domain.write import FedPassage, Put
+from winnow.errors import Violation
 from winnow.files.compressed import open_bytes
-from winnow.passages.checks import RowError, check_passage
+from winnow.passages.canonical import canonical
 from winnow.passages.cutting import cut
-from winnow.passages.formats import Parser, parser
+from winnow.passages.formats import Parser, RowError, parser
+from winnow.passages.validation import passage_violations
+from winnow.quoting import shortened
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A passage as it stood in the file."""
+    """A valid passage and the line of the file that it was read from."""
 
     line: int
-    passage: Passage
-    metadata: str
-    """A JSON object."""
-    version: int | None = None
-    """Of the passage: a write with a lower one will not replace it."""
+    put: Put
+
+    @property
+    def passage(self) -> Passage:
+        return self.put.passage
 
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that cannot be a passage, and why."""
+    """A line that cannot be a passage, and the reason."""
 
     line: int
     reason: str
 
 
-Check = Callable[[Passage], None]
-"""Raises RowError if a passage is not valid."""
+Violations = Callable[[FedPassage], Iterable[Violation]]
+"""Names every field of a row that breaks a rule."""
 
 
 def read_rows(path: Path, documents: bool = False) -> Iterator[Row | BadRow]:
-    """Every row of `path`; the format is told by the name (`.tsv` or `.jsonl`, `.gz`, `.zst`).
+    """Every row of `path`, whose name tells the format (`.tsv` or `.jsonl`, `.gz`, `.zst`).
 
     `documents`: rows are raw documents, each of which is cut into passages.
 
@@ -58,31 +62,31 @@ def rows_of(
     lines: Iterable[bytes],
     parse: Parser,
     documents: bool = False,
-    check: Check = check_passage,
+    violations: Violations = passage_violations,
 ) -> Iterator[Row | BadRow]:
-    """The same of lines that come from anywhere; `check` says which passages are valid."""
+    """The rows of lines that come from anywhere; `violations` says which rows are valid."""
     for number, line in enumerate(lines, start=1):
         # some editors and spreadsheets begin a file with a byte order mark
         text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-        yield from _rows(parse, number, text, documents, check)
+        yield from _rows(parse, number, text, documents, violations)
 
 
 def _rows(
-    parse: Parser, number: int, line: bytes, documents: bool, check: Check
+    parse: Parser, number: int, line: bytes, documents: bool, violations: Violations
 ) -> list[Row] | list[BadRow]:
-    """The passages of a line: none if it is blank or a header. One that is wrong spoils all."""
+    """The passages of a line, or one bad row if any of them is wrong; none of a blank line."""
     try:
         text = line.decode("utf-8").rstrip("\r\n")
         found = parse(number, text) if text.strip() else None
-        if found is None:
-            return []
-        passages = [found.passage]
-        if documents:
-            passages = list(cut(found.passage)) or passages  # what has no word is told below
-        for each in passages:
-            check(each)
     except UnicodeDecodeError as error:
         return [BadRow(number, f"invalid UTF-8 at byte {error.start}")]
     except RowError as error:
         return [BadRow(number, str(error))]
-    return [Row(number, each, found.metadata, found.version) for each in passages]
+    if found is None:
+        return []
+    # a document without a word has no passages: its own violations are named
+    passages = (list(cut(found)) if documents else []) or [found]
+    for each in passages:
+        if why := "; ".join(f"{wrong.field} {wrong.description}" for wrong in violations(each)):
+            return [BadRow(number, f"{why} (id {shortened(each.id)})")]
+    return [Row(number, canonical(each)) for each in passages]

@@ -6,6 +6,7 @@ and of passages of 100 words.
 
 from dataclasses import replace
 
+from winnow.domain.write import Put
 from winnow.packaged import demo_corpus
 from winnow.passages.rows import Row, read_rows
 
@@ -22,15 +23,14 @@ _WORDS = 100
 """Words of a passage, as the builder cuts documents."""
 
 
-def made_up_passages() -> list[Row]:
+def made_up_passages() -> list[Put]:
     """One passage of 100 words for each demo passage, from it and the passages that follow."""
     rows = _demo_rows()
     texts = [row.passage.text.split() for row in rows]
     found = []
     for place, row in enumerate(rows):
         words = [word for text in (*texts[place:], *texts[:place])[:_WORDS] for word in text]
-        passage = replace(row.passage, text=" ".join(words[:_WORDS]))
-        found.append(replace(row, passage=passage))
+        found.append(Put(replace(row.passage, text=" ".join(words[:_WORDS]))))
     return found
 
 

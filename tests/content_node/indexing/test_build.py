@@ -9,7 +9,7 @@ import pytest
 from conftest import PASSAGES, Recorder
 from live_writes import put
 
-import winnow.content_node.indexing.encode
+import winnow.content_node.indexing.engine
 from winnow.bundle import Bundle
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.intake import BadRowsError
@@ -70,8 +70,8 @@ def test_an_interrupted_build_goes_on_and_equals_an_uninterrupted_one(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(winnow.content_node.indexing.encode, "CHUNK", 5)
-    plan = BuildPlan(passages_file, tmp_path / "index", 3, threads=2)
+    monkeypatch.setattr(winnow.content_node.indexing.engine, "CHUNK", 5)
+    plan = BuildPlan(source=passages_file, target=tmp_path / "index", shards=3, threads=2)
     with pytest.raises(KeyboardInterrupt):
         build_index(plan, bundle, Interrupted())
     assert not plan.target.exists()
@@ -99,12 +99,12 @@ def bad_file(tmp_path: Path) -> Path:
 def test_bad_rows_stop_the_build_and_are_all_named(
     bundle: Bundle, tmp_path: Path, recorder: Recorder
 ) -> None:
-    plan = BuildPlan(bad_file(tmp_path), tmp_path / "index", 1, threads=1)
+    plan = BuildPlan(source=bad_file(tmp_path), target=tmp_path / "index", shards=1, threads=1)
     with pytest.raises(BadRowsError, match="2 bad rows"):
         build_index(plan, bundle, recorder)
     assert [(row.line, row.reason) for row in recorder.bad_rows] == [
         (2, "duplicate id a"),
-        (3, "empty text (id b)"),
+        (3, "text is empty: write something (id b)"),
     ]
     assert not plan.target.exists()
 
@@ -112,7 +112,7 @@ def test_bad_rows_stop_the_build_and_are_all_named(
 def test_the_advice_to_skip_bad_rows_works_as_given(
     bundle: Bundle, tmp_path: Path, recorder: Recorder
 ) -> None:
-    plan = BuildPlan(bad_file(tmp_path), tmp_path / "index", 1, threads=1)
+    plan = BuildPlan(source=bad_file(tmp_path), target=tmp_path / "index", shards=1, threads=1)
     with pytest.raises(BadRowsError, match="--skip-bad-rows"):
         build_index(plan, bundle, recorder)
     assert build_index(replace(plan, skip_bad_rows=True), bundle, recorder).passages == 2
@@ -121,7 +121,13 @@ def test_the_advice_to_skip_bad_rows_works_as_given(
 def test_bad_rows_can_be_left_out_and_are_counted(
     bundle: Bundle, tmp_path: Path, recorder: Recorder
 ) -> None:
-    plan = BuildPlan(bad_file(tmp_path), tmp_path / "index", 2, threads=1, skip_bad_rows=True)
+    plan = BuildPlan(
+        source=bad_file(tmp_path),
+        target=tmp_path / "index",
+        shards=2,
+        threads=1,
+        skip_bad_rows=True,
+    )
     manifest = build_index(plan, bundle, recorder)
     assert (manifest.passages, manifest.bad_rows) == (2, 2)
 
@@ -129,7 +135,7 @@ def test_bad_rows_can_be_left_out_and_are_counted(
 def test_a_target_that_exists_is_never_touched(
     bundle: Bundle, passages_file: Path, indexes: dict[int, Path], recorder: Recorder
 ) -> None:
-    plan = BuildPlan(passages_file, indexes[1], 1, threads=1)
+    plan = BuildPlan(source=passages_file, target=indexes[1], shards=1, threads=1)
     with pytest.raises(ArtefactError, match="exists already"):
         build_index(plan, bundle, recorder)
 
@@ -137,10 +143,10 @@ def test_a_target_that_exists_is_never_touched(
 def test_a_partial_build_of_something_else_is_not_gone_on_with(
     bundle: Bundle, passages_file: Path, tmp_path: Path, recorder: Recorder
 ) -> None:
-    plan = BuildPlan(passages_file, tmp_path / "index", 2, threads=1)
+    plan = BuildPlan(source=passages_file, target=tmp_path / "index", shards=2, threads=1)
     with pytest.raises(KeyboardInterrupt):
         build_index(plan, bundle, Interrupted())
-    other = BuildPlan(passages_file, tmp_path / "index", 3, threads=1)
+    other = BuildPlan(source=passages_file, target=tmp_path / "index", shards=3, threads=1)
     with pytest.raises(ArtefactError, match="begun with another --shards"):
         build_index(other, bundle, recorder)
 
@@ -151,10 +157,10 @@ def test_raw_documents_are_cut_into_passages(
     words = [f"word{n}" for n in range(150)]
     source = tmp_path / "documents.jsonl"
     source.write_text(json.dumps({"id": "doc", "title": "T", "text": " ".join(words)}) + "\n")
-    plan = BuildPlan(source, tmp_path / "index", 1, threads=1, documents=True)
+    plan = BuildPlan(source=source, target=tmp_path / "index", shards=1, threads=1, documents=True)
     assert build_index(plan, bundle, recorder).passages == 2
     again = replace(plan, source=tmp_path / "index", target=tmp_path / "other")
-    with pytest.raises(ArtefactError, match="nothing to cut"):
+    with pytest.raises(ArtefactError, match="cannot be cut"):
         build_index(again, bundle, recorder)
 
 
@@ -165,12 +171,14 @@ def test_a_passage_keeps_its_version_so_that_an_older_write_changes_nothing(
     rows.write_text(
         '{"id": "new", "text": "The newer text.", "version": 7}\n{"id": "none", "text": "Any."}\n'
     )
-    build_index(BuildPlan(rows, tmp_path / "index", 1, 1), bundle, recorder)
+    build_index(
+        BuildPlan(source=rows, target=tmp_path / "index", shards=1, threads=1), bundle, recorder
+    )
     state = LiveState(open_shard(tmp_path / "index" / shard_name(0, 1), ef=64), "")
-    deciding = state.deciding(["new", "none"])
-    assert deciding.decide(put("new", "older", 6)).outcome is Outcome.OUTDATED
-    assert deciding.decide(put("none", "older", 0)).outcome is Outcome.STORED
-    assert deciding.decide(put("new", "newer still", 8)).outcome is Outcome.STORED
+    conflict = state.conflict(["new", "none"])
+    assert conflict.decide(put("new", "older", 6)).outcome is Outcome.OUTDATED
+    assert conflict.decide(put("none", "older", 0)).outcome is Outcome.STORED
+    assert conflict.decide(put("new", "newer still", 8)).outcome is Outcome.STORED
 
 
 def test_metadata_is_stored_in_its_canonical_form(
@@ -178,6 +186,8 @@ def test_metadata_is_stored_in_its_canonical_form(
 ) -> None:
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"id": "a", "text": "Any.", "metadata": {"b": 1.0, "a": [2.5, true]}}\n')
-    build_index(BuildPlan(rows, tmp_path / "index", 1, 1), bundle, recorder)
+    build_index(
+        BuildPlan(source=rows, target=tmp_path / "index", shards=1, threads=1), bundle, recorder
+    )
     store = open_shard(tmp_path / "index" / shard_name(0, 1), ef=64).store
     assert store.load([0])[0].passage.metadata == '{"a": [2.5, true], "b": 1}'

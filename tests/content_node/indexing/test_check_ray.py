@@ -6,7 +6,7 @@ from importlib.machinery import ModuleSpec
 
 import pytest
 
-from winnow.content_node.indexing.workers import cluster
+from winnow.content_node.indexing import ray_cluster as cluster
 from winnow.errors import WinnowError
 
 SDK = "opentelemetry.sdk"

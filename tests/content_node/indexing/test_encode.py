@@ -10,10 +10,11 @@ import pytest
 from manual_clock import ManualClock
 from numpy.typing import NDArray
 
-from winnow.content_node.indexing.encode import encode_pending
+from winnow.content_node.indexing.engine import encode_pending
 from winnow.content_node.indexing.staging import Staging
 from winnow.domain.passage import Passage
-from winnow.passages.rows import Row
+from winnow.domain.write import Put
+from winnow.passages.encoding import TokenisedPut
 from winnow.text.tokenizer import Tokens
 
 PASSAGES = 12
@@ -35,8 +36,9 @@ class FakeEncoder:
 def staging(tmp_path: Path) -> Iterator[Staging]:
     made = Staging(tmp_path / "staging.sqlite")
     for number in range(PASSAGES):
-        row = Row(number, Passage(str(number), "", "word"), "{}")
-        assert made.add(row, Tokens((), ()), Tokens((number,), ((0, 4),)), 0)
+        put = Put(Passage(str(number), "", "word"))
+        tokenised = TokenisedPut(put, Tokens((), ()), Tokens((number,), ((0, 4),)))
+        assert made.add(tokenised.write(), 0)
     made.note(staged=True)
     yield made
     made.close()

@@ -1,7 +1,6 @@
 """An index built by workers of a real Ray cluster: the same one, whatever happens to them."""
 
 import contextlib
-import itertools
 import json
 import os
 import signal
@@ -9,7 +8,8 @@ import sqlite3
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,17 +22,12 @@ from tenacious import until
 from typer.testing import CliRunner
 
 from winnow.bundle import Bundle
+from winnow.content_node.indexing import ray_engine
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.cli import app
-from winnow.content_node.indexing.engine import open_encoder
 from winnow.content_node.indexing.plan import BuildPlan
-from winnow.content_node.indexing.workers import engine
-from winnow.content_node.indexing.workers.cluster import check_ray, cluster
-from winnow.content_node.indexing.workers.crew import RayCrew
-from winnow.content_node.indexing.workers.engine import RayEngine
-from winnow.content_node.indexing.workers.piece import Came, EncodedBatch, Lost, PassageBatch
-from winnow.content_node.indexing.workers.sharing import share_out
-from winnow.content_node.indexing.workers.worker import Recipe, encode_piece, recipe_of
+from winnow.content_node.indexing.ray_cluster import check_ray, cluster
+from winnow.content_node.indexing.ray_engine import Batch, RayEngine, encoded, recipe_of
 from winnow.domain.shard import shard_name
 from winnow.errors import IdentityError, UnavailableError, WinnowError
 
@@ -74,7 +69,7 @@ def ray() -> Iterator[Any]:
 @pytest.fixture
 def connected(ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Builds find Ray started."""
-    monkeypatch.setattr(engine, "cluster", lambda *_: contextlib.nullcontext(ray))
+    monkeypatch.setattr(ray_engine, "cluster", lambda *_: contextlib.nullcontext(ray))
 
 
 def vectors(index: Path) -> dict[str, tuple[object, ...]]:
@@ -88,7 +83,7 @@ def vectors(index: Path) -> dict[str, tuple[object, ...]]:
     return found
 
 
-def encoded(out: Path) -> int:
+def encoded_passages(out: Path) -> int:
     """Passages that a build has encoded so far."""
     staging = out.with_name(out.name + ".partial") / "staging.sqlite"
     if not staging.exists():
@@ -125,7 +120,7 @@ def test_ctrl_c_ends_ray_too_and_another_engine_goes_on_to_the_same_index(
         start_new_session=True,
     )
     try:
-        until(lambda: encoded(out) > 0 or running.poll() is not None, 120)
+        until(lambda: encoded_passages(out) > 0 or running.poll() is not None, 120)
         os.killpg(running.pid, signal.SIGINT)
         said = running.communicate(timeout=60)[1]
     finally:
@@ -133,82 +128,42 @@ def test_ctrl_c_ends_ray_too_and_another_engine_goes_on_to_the_same_index(
         running.wait()
     assert running.returncode == 130, said
     assert "Traceback" not in said
-    assert "index.partial keeps what is done: run the same command again" in said
+    assert "index.partial keeps the work: run the same command again" in said
     until(lambda: not processes_of(mark), 60)
-    done = encoded(out)
+    done = encoded_passages(out)
     assert 0 < done < PASSAGES
-    plan = BuildPlan(many, out, SHARDS, threads=2)
+    plan = BuildPlan(source=many, target=out, shards=SHARDS, threads=2)
     build_index(plan, bundle, recorder, RayEngine(2))
     assert ("encoding passages", PASSAGES, done) in recorder.stages
-    local = BuildPlan(many, tmp_path / "local", SHARDS, threads=2)
+    local = BuildPlan(source=many, target=tmp_path / "local", shards=SHARDS, threads=2)
     build_index(local, bundle, recorder)
     assert vectors(out) == vectors(local.target)
 
 
-Crews = Callable[..., RayCrew]
+def batch(number: int) -> Batch:
+    return [(number, (2000 + number % 1_000,), (2100,) * 40)]
 
 
-@pytest.fixture
-def crew_of(ray: Any, bundle: Bundle) -> Iterator[Crews]:
-    """Workers, by how many, what they are sent, and what this machine made of a sample."""
-    given = PassageBatch((0,), (((2000, 2001), (2002, 2003, 2004)),))
-    made = []
-
-    def make(
-        size: int, recipe: Recipe, change: Callable[[Any], Any] = lambda same: same
-    ) -> RayCrew:
-        expected = change(encode_piece(open_encoder(bundle), given))
-        made.append(RayCrew(ray, size, recipe, (given, expected)))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
-
-
-def pieces(number: int) -> list[PassageBatch]:
-    return list(map(piece, range(number)))
-
-
-def piece(number: int) -> PassageBatch:
-    return PassageBatch((number,), (((2000 + number % 1_000,), (2100,) * 40),))
-
-
-def test_a_worker_that_is_killed_leaves_its_work_to_the_others(
-    crew_of: Crews, bundle: Bundle
-) -> None:
-    came: list[int] = []
-    lost: list[Lost] = []
-    given: list[int] = []
+def test_the_work_of_a_worker_that_is_killed_is_done_again(ray: Any, bundle: Bundle) -> None:
     rows: list[int] = []
     earlier = set(workers())  # those of other tests may be about to end
-
-    def until_one_is_lost() -> Iterator[PassageBatch]:
-        """One that had nothing to do would not be missed."""
-        for number in itertools.count():
-            if lost:
-                return
-            given.append(number)
-            yield piece(number)
-
-    for event in share_out(until_one_is_lost(), crew_of(2, recipe_of(bundle))):
-        match event:
-            case Came():
-                came.append(event.worker)
-                if len(came) == 2:
-                    os.kill(min(set(workers()) - earlier), signal.SIGKILL)
-            case Lost():
-                lost.append(event)
-            case EncodedBatch():
-                rows += event.piece.rows
-    assert sorted(rows) == given
-    assert len(lost) == 1
-    assert lost[0].reason
+    killed = False
+    batches = map(batch, range(200))
+    for done, vectors in encoded(ray, recipe_of(bundle, batch(0)), batches, most=4):
+        rows += [row for row, *_ in done]
+        assert len(vectors) == len(done)
+        if not killed and (own := set(workers()) - earlier):
+            os.kill(min(own), signal.SIGKILL)
+            killed = True
+    assert killed
+    assert sorted(rows) == list(range(200))
 
 
 def workers() -> list[int]:
     """Processes that encode."""
-    return [each for each in descendants(os.getpid()) if named(each).startswith(b"ray::Wor")]
+    return [
+        each for each in descendants(os.getpid()) if named(each).startswith(b"ray::encode_batch")
+    ]
 
 
 def named(pid: int) -> bytes:
@@ -220,18 +175,19 @@ def named(pid: int) -> bytes:
 
 
 def test_a_worker_that_encodes_otherwise_than_this_machine_is_refused_by_name(
-    crew_of: Crews, bundle: Bundle
+    ray: Any, bundle: Bundle
 ) -> None:
-    crew = crew_of(1, recipe_of(bundle), lambda expected: np.nextafter(expected, 1))
+    recipe = recipe_of(bundle, batch(0))
+    other = replace(recipe, expected=np.nextafter(recipe.expected, 1))
     with pytest.raises(IdentityError, match=f"a worker on {os.uname().nodename} encodes otherwise"):
-        crew.next()
+        list(encoded(ray, other, iter([batch(1)]), most=1))
 
 
-def test_the_error_of_a_worker_is_the_builds(crew_of: Crews, bundle: Bundle) -> None:
-    recipe = recipe_of(bundle)
+def test_the_error_of_a_worker_is_the_builds(ray: Any, bundle: Bundle) -> None:
+    recipe = recipe_of(bundle, batch(0))
     recipe.model[1000] ^= 1
     with pytest.raises(WinnowError, match=r"encoder.onnx") as raised:
-        crew_of(1, recipe).next()
+        list(encoded(ray, recipe, iter([batch(1)]), most=1))
     assert "Traceback" not in str(raised.value)
 
 

@@ -66,7 +66,9 @@ class Interrupted(Recorder):
 def test_passages_keep_their_vectors_in_other_shards(
     bundle: Bundle, indexes: dict[int, Path], tmp_path: Path, recorder: Recorder
 ) -> None:
-    manifest = build_index(BuildPlan(indexes[3], tmp_path / "two", 2, 1), bundle, recorder)
+    manifest = build_index(
+        BuildPlan(source=indexes[3], target=tmp_path / "two", shards=2, threads=1), bundle, recorder
+    )
     assert (manifest.passages, manifest.shards) == (len(PASSAGES), 2)
     assert stored(tmp_path / "two", 2) == stored(indexes[3], 3)
     assert not any(report.faults for report in verify_index(tmp_path / "two", 50, 0.95))
@@ -79,14 +81,18 @@ def test_an_index_from_before_there_were_words_gets_them(
     before = dict.fromkeys(("words", "rows", "sequence", "log_id"))
     old = altered(indexes[1], tmp_path / "old", MANIFEST, format=2, **before)
     assert open_shard(old / shard_name(0, 1), ef=64).manifest.words is None
-    build_index(BuildPlan(old, tmp_path / "new", 1, 1), bundle, recorder)
+    build_index(
+        BuildPlan(source=old, target=tmp_path / "new", shards=1, threads=1), bundle, recorder
+    )
     assert stored(tmp_path / "new", 1) == stored(indexes[1], 1)
 
 
 def test_an_interrupted_takeover_begins_anew_and_ends_well(
     bundle: Bundle, indexes: dict[int, Path], tmp_path: Path, recorder: Recorder
 ) -> None:
-    plan = BuildPlan(indexes[3], tmp_path / "odd #1 ?%20" / "index", 2, 1)
+    plan = BuildPlan(
+        source=indexes[3], target=tmp_path / "odd #1 ?%20" / "index", shards=2, threads=1
+    )
     plan.target.parent.mkdir()
     with pytest.raises(KeyboardInterrupt):
         build_index(plan, bundle, Interrupted())
@@ -100,7 +106,9 @@ def test_a_shard_of_another_index_is_not_taken_over(
 ) -> None:
     mixed = altered(indexes[1], tmp_path / "mixed", MANIFEST, index_id="other")
     with pytest.raises(ArtefactError, match="it belongs to index other"):
-        build_index(BuildPlan(mixed, tmp_path / "new", 1, 1), bundle, recorder)
+        build_index(
+            BuildPlan(source=mixed, target=tmp_path / "new", shards=1, threads=1), bundle, recorder
+        )
 
 
 def test_a_shard_that_was_built_again_is_not_taken_over(
@@ -110,7 +118,11 @@ def test_a_shard_that_was_built_again_is_not_taken_over(
     content = json.loads((swapped / MANIFEST).read_text())
     (swapped / MANIFEST).write_text(vouched({**content, "m": content["m"] + 1}))
     with pytest.raises(ArtefactError, match="not the shard that the index was built with"):
-        build_index(BuildPlan(swapped, tmp_path / "new", 1, 1), bundle, recorder)
+        build_index(
+            BuildPlan(source=swapped, target=tmp_path / "new", shards=1, threads=1),
+            bundle,
+            recorder,
+        )
 
 
 def test_words_that_are_not_those_of_the_passages_are_a_fault(
@@ -135,7 +147,9 @@ def test_an_index_of_another_encoder_is_refused(
 ) -> None:
     other = altered(indexes[1], tmp_path / "other", INDEX_FILE, encoding_fingerprint="other")
     with pytest.raises(ArtefactError, match=r"was encoded by bundle .*\(other\)"):
-        build_index(BuildPlan(other, tmp_path / "new", 1, 1), bundle, recorder)
+        build_index(
+            BuildPlan(source=other, target=tmp_path / "new", shards=1, threads=1), bundle, recorder
+        )
 
 
 def test_damaged_passages_are_not_taken_over(
@@ -146,5 +160,9 @@ def test_damaged_passages_are_not_taken_over(
     store = damaged / shard_name(0, 1) / "passages.sqlite"
     store.write_bytes(store.read_bytes()[:-1] + b"!")
     with pytest.raises(ArtefactError, match="is damaged"):
-        build_index(BuildPlan(damaged, tmp_path / "new", 1, 1), bundle, recorder)
+        build_index(
+            BuildPlan(source=damaged, target=tmp_path / "new", shards=1, threads=1),
+            bundle,
+            recorder,
+        )
     assert not (tmp_path / "new").exists()

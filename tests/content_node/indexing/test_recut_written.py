@@ -48,7 +48,9 @@ def test_what_was_written_is_taken_over(
 ) -> None:
     """Merged or not; with its versions, also those of what was deleted."""
     fed.close()
-    manifest = build_index(BuildPlan(fed.index, tmp_path / "new", 2, 1), bundle, recorder)
+    manifest = build_index(
+        BuildPlan(source=fed.index, target=tmp_path / "new", shards=2, threads=1), bundle, recorder
+    )
     assert held(tmp_path / "new") == fed.held
     assert tombstones(tmp_path / "new") == fed.tombstones
     assert manifest.passages == len(fed.held)
@@ -61,8 +63,14 @@ def test_an_index_that_is_taken_over_twice_stays_the_same(
     bundle: Bundle, fed: FedIndex, tmp_path: Path, recorder: Recorder
 ) -> None:
     fed.close()
-    build_index(BuildPlan(fed.index, tmp_path / "two", 2, 1), bundle, recorder)
-    build_index(BuildPlan(tmp_path / "two", tmp_path / "one", 1, 1), bundle, recorder)
+    build_index(
+        BuildPlan(source=fed.index, target=tmp_path / "two", shards=2, threads=1), bundle, recorder
+    )
+    build_index(
+        BuildPlan(source=tmp_path / "two", target=tmp_path / "one", shards=1, threads=1),
+        bundle,
+        recorder,
+    )
     assert held(tmp_path / "one") == fed.held
     assert tombstones(tmp_path / "one") == fed.tombstones
 
@@ -71,21 +79,27 @@ def test_an_older_put_brings_nothing_back(
     bundle: Bundle, fed: FedIndex, tmp_path: Path, recorder: Recorder
 ) -> None:
     fed.close()
-    build_index(BuildPlan(fed.index, tmp_path / "new", 1, 1), bundle, recorder)
+    build_index(
+        BuildPlan(source=fed.index, target=tmp_path / "new", shards=1, threads=1), bundle, recorder
+    )
     state = LiveState(open_shard(shards_of(tmp_path / "new")[0], ef=64), "")
     older = {"gone": 4, "new": 3, "never there": 8, THIRD: 6}
-    deciding = state.deciding(older)
+    conflict = state.conflict(older)
     for identifier, version in older.items():
-        written = deciding.decide(put(identifier, "late", version))
+        written = conflict.decide(put(identifier, "late", version))
         assert written.outcome is Outcome.OUTDATED
-    assert deciding.decide(put("gone", "again", 6)).outcome is Outcome.STORED
+    assert conflict.decide(put("gone", "again", 6)).outcome is Outcome.STORED
 
 
 def test_an_index_that_a_node_writes_to_is_refused(
     bundle: Bundle, fed: FedIndex, tmp_path: Path, recorder: Recorder
 ) -> None:
     with pytest.raises(ArtefactError, match=r"a node is feeding .*shard-.*: stop it; or take a s"):
-        build_index(BuildPlan(fed.index, tmp_path / "new", 1, 1), bundle, recorder)
+        build_index(
+            BuildPlan(source=fed.index, target=tmp_path / "new", shards=1, threads=1),
+            bundle,
+            recorder,
+        )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fed"]
     fed.close()
 
@@ -103,7 +117,7 @@ def test_a_build_does_not_go_on_from_what_was_written_to_meanwhile(
     bundle: Bundle, fed: FedIndex, tmp_path: Path, recorder: Recorder
 ) -> None:
     fed.close()
-    plan = BuildPlan(fed.index, tmp_path / "new", 2, 1)
+    plan = BuildPlan(source=fed.index, target=tmp_path / "new", shards=2, threads=1)
     with pytest.raises(KeyboardInterrupt):
         build_index(plan, bundle, InterruptedAfterStaging())
     log = open_log(fed.shards[0])
@@ -118,7 +132,7 @@ def test_a_build_goes_on_from_what_was_not_written_to(
     bundle: Bundle, fed: FedIndex, tmp_path: Path, recorder: Recorder
 ) -> None:
     """A merge changes nothing of what is taken over."""
-    plan = BuildPlan(fed.index, tmp_path / "new", 2, 1)
+    plan = BuildPlan(source=fed.index, target=tmp_path / "new", shards=2, threads=1)
     fed.close()
     with pytest.raises(KeyboardInterrupt):
         build_index(plan, bundle, InterruptedAfterStaging())
@@ -153,7 +167,7 @@ def test_a_first_write_meanwhile_is_noticed(
     bundle: Bundle, indexes: dict[int, Path], tmp_path: Path
 ) -> None:
     source = Path(shutil.copytree(indexes[3], tmp_path / "source"))
-    plan = BuildPlan(source, tmp_path / "new", 1, 1)
+    plan = BuildPlan(source=source, target=tmp_path / "new", shards=1, threads=1)
     with pytest.raises(ArtefactError, match="was written to while it was taken over"):
         build_index(plan, bundle, WritesMeanwhile(shards_of(source)[0]))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source"]
@@ -163,7 +177,7 @@ def test_a_log_that_is_damaged_or_gone_is_refused(
     bundle: Bundle, fed: FedIndex, tmp_path: Path, recorder: Recorder
 ) -> None:
     fed.close()
-    plan = BuildPlan(fed.index, tmp_path / "new", 1, 1)
+    plan = BuildPlan(source=fed.index, target=tmp_path / "new", shards=1, threads=1)
     shard = next(shard for shard, log in zip(fed.shards, fed.logs, strict=True) if log.last)
     path = log_path(shard)
     whole = path.read_bytes()

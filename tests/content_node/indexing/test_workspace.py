@@ -59,8 +59,8 @@ def cut_off(path: Path) -> None:
         ("p.tsv", nothing, "no file"),
         ("p.tsv", empty, "has no passages"),
         ("p.tsv", bad, "1 bad row"),
-        ("p.tsv", Path.mkdir, "is a directory and no index"),
-        ("p.tsv", os.mkfifo, "is no regular file"),
+        ("p.tsv", Path.mkdir, "is a directory, not an index"),
+        ("p.tsv", os.mkfifo, "is not a regular file"),
         ("p.pdf", empty, "cannot tell the format"),
         ("p.tsv.gz", bad, "cannot read"),
         ("p.tsv.gz", cut_off, "cannot read"),
@@ -78,7 +78,11 @@ def test_a_source_without_passages_leaves_nothing_behind(
     make(tmp_path / name)
     before = tree(tmp_path)
     with pytest.raises(ArtefactError, match=said):
-        build_index(BuildPlan(tmp_path / name, tmp_path / "a" / "b", 1, 1), bundle, recorder)
+        build_index(
+            BuildPlan(source=tmp_path / name, target=tmp_path / "a" / "b", shards=1, threads=1),
+            bundle,
+            recorder,
+        )
     assert tree(tmp_path) == before
     assert recorder.kept_in == []
 
@@ -88,14 +92,22 @@ def test_a_target_without_a_name_of_its_own_exists_already(
     bundle: Bundle, passages_file: Path, recorder: Recorder, out: str
 ) -> None:
     with pytest.raises(ArtefactError, match="exists already"):
-        build_index(BuildPlan(passages_file, Path(out), 1, 1), bundle, recorder)
+        build_index(
+            BuildPlan(source=passages_file, target=Path(out), shards=1, threads=1), bundle, recorder
+        )
 
 
 def test_only_bad_rows_are_no_passages_even_if_they_are_skipped(
     bundle: Bundle, tmp_path: Path, recorder: Recorder
 ) -> None:
     bad(tmp_path / "p.tsv")
-    plan = BuildPlan(tmp_path / "p.tsv", tmp_path / "index", 1, 1, skip_bad_rows=True)
+    plan = BuildPlan(
+        source=tmp_path / "p.tsv",
+        target=tmp_path / "index",
+        shards=1,
+        threads=1,
+        skip_bad_rows=True,
+    )
     with pytest.raises(ArtefactError, match="has no passages"):
         build_index(plan, bundle, recorder)
     assert tree(tmp_path) == {"p.tsv"}
@@ -104,7 +116,7 @@ def test_only_bad_rows_are_no_passages_even_if_they_are_skipped(
 def test_what_was_read_in_part_is_removed_and_what_was_encoded_in_part_is_kept(
     bundle: Bundle, passages_file: Path, tmp_path: Path
 ) -> None:
-    plan = BuildPlan(passages_file, tmp_path / "index", 2, threads=1)
+    plan = BuildPlan(source=passages_file, target=tmp_path / "index", shards=2, threads=1)
     reading = Failing(stage="reading")
     with pytest.raises(KeyboardInterrupt):
         build_index(plan, bundle, reading)
@@ -126,7 +138,7 @@ def test_a_build_that_was_killed_while_it_read_is_begun_anew_by_any_plan(
     partial = tmp_path / "index.partial"
     partial.mkdir()
     Staging(partial / "staging.sqlite").close()
-    plan = BuildPlan(passages_file, tmp_path / "index", 3, threads=1)
+    plan = BuildPlan(source=passages_file, target=tmp_path / "index", shards=3, threads=1)
     assert build_index(plan, bundle, recorder).passages == len(PASSAGES)
     assert not partial.exists()
 
@@ -136,11 +148,17 @@ def test_a_build_that_another_plan_began_is_left_as_it_is(
 ) -> None:
     with pytest.raises(KeyboardInterrupt):
         build_index(
-            BuildPlan(passages_file, tmp_path / "index", 2, 1), bundle, Failing(stage="encoding")
+            BuildPlan(source=passages_file, target=tmp_path / "index", shards=2, threads=1),
+            bundle,
+            Failing(stage="encoding"),
         )
     before = tree(tmp_path)
-    with pytest.raises(ArtefactError, match="give the same to go on"):
-        build_index(BuildPlan(passages_file, tmp_path / "index", 3, 1), bundle, recorder)
+    with pytest.raises(ArtefactError, match="give the same to resume"):
+        build_index(
+            BuildPlan(source=passages_file, target=tmp_path / "index", shards=3, threads=1),
+            bundle,
+            recorder,
+        )
     assert tree(tmp_path) == before
     assert recorder.kept_in == []
 
@@ -152,8 +170,12 @@ def test_what_a_user_keeps_under_the_name_of_a_workspace_is_not_touched(
     own.mkdir(parents=True)
     (own / "notes.txt").write_text("mine")
     before = tree(tmp_path)
-    with pytest.raises(ArtefactError, match="which is not of a build"):
-        build_index(BuildPlan(passages_file, tmp_path / "index", 1, 1), bundle, recorder)
+    with pytest.raises(ArtefactError, match="is not of a build"):
+        build_index(
+            BuildPlan(source=passages_file, target=tmp_path / "index", shards=1, threads=1),
+            bundle,
+            recorder,
+        )
     assert tree(tmp_path) == before
 
 
@@ -163,7 +185,11 @@ def test_an_empty_directory_of_a_user_stays(
     bad(tmp_path / "p.tsv")
     (tmp_path / "index.partial").mkdir()
     with pytest.raises(ArtefactError):
-        build_index(BuildPlan(tmp_path / "p.tsv", tmp_path / "index", 1, 1), bundle, recorder)
+        build_index(
+            BuildPlan(source=tmp_path / "p.tsv", target=tmp_path / "index", shards=1, threads=1),
+            bundle,
+            recorder,
+        )
     assert tree(tmp_path) == {"p.tsv", "index.partial"}
 
 
@@ -175,9 +201,17 @@ def test_two_builds_do_not_write_the_same_index(
     with (partial / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(ArtefactError, match="another build is writing"):
-            build_index(BuildPlan(passages_file, tmp_path / "index", 1, 1), bundle, recorder)
+            build_index(
+                BuildPlan(source=passages_file, target=tmp_path / "index", shards=1, threads=1),
+                bundle,
+                recorder,
+            )
         assert tree(tmp_path) == {"index.partial", "index.partial/lock"}
-    build_index(BuildPlan(passages_file, tmp_path / "index", 1, 1), bundle, recorder)
+    build_index(
+        BuildPlan(source=passages_file, target=tmp_path / "index", shards=1, threads=1),
+        bundle,
+        recorder,
+    )
     assert not partial.exists()
 
 
@@ -189,7 +223,11 @@ def test_a_target_that_cannot_be_made_is_one_line(
     (tmp_path / "broken").symlink_to(tmp_path / "nowhere")
     before = tree(tmp_path)
     with pytest.raises(ArtefactError, match="choose another --out") as raised:
-        build_index(BuildPlan(passages_file, tmp_path / target, 1, 1), bundle, recorder)
+        build_index(
+            BuildPlan(source=passages_file, target=tmp_path / target, shards=1, threads=1),
+            bundle,
+            recorder,
+        )
     assert "\n" not in str(raised.value)
     assert tree(tmp_path) == before
 
@@ -220,7 +258,11 @@ def test_an_error_of_the_system_names_path_reason_and_what_to_do(
     monkeypatch.setattr(winnow.content_node.indexing.builder, "write", refuse)
     recorder = Recorder()
     with pytest.raises(ArtefactError, match=f"cannot write .*/index.json: .*{advice}"):
-        build_index(BuildPlan(passages_file, tmp_path / "index", 1, 1), bundle, recorder)
+        build_index(
+            BuildPlan(source=passages_file, target=tmp_path / "index", shards=1, threads=1),
+            bundle,
+            recorder,
+        )
     assert recorder.kept_in == [tmp_path / "index.partial"]
 
 
@@ -232,7 +274,11 @@ def test_a_source_that_may_not_be_read_is_named(
 
     monkeypatch.setattr(winnow.content_node.indexing.builder, "sha256", refuse)
     with pytest.raises(ArtefactError, match=f"^cannot read {passages_file}: Permission denied$"):
-        build_index(BuildPlan(passages_file, tmp_path / "index", 1, 1), bundle, Recorder())
+        build_index(
+            BuildPlan(source=passages_file, target=tmp_path / "index", shards=1, threads=1),
+            bundle,
+            Recorder(),
+        )
     assert tree(tmp_path) == set()
 
 
@@ -243,7 +289,11 @@ def test_a_staging_database_that_is_damaged_is_named_and_left(
     partial.mkdir()
     (partial / "staging.sqlite").write_bytes(b"no database at all" * 1000)
     with pytest.raises(ArtefactError, match=r"not a database: remove .*index\.partial to begin"):
-        build_index(BuildPlan(passages_file, tmp_path / "index", 1, 1), bundle, recorder)
+        build_index(
+            BuildPlan(source=passages_file, target=tmp_path / "index", shards=1, threads=1),
+            bundle,
+            recorder,
+        )
     assert (partial / "staging.sqlite").exists()
 
 
@@ -262,5 +312,9 @@ def test_a_staging_database_that_another_program_holds_is_named(
     holder = connect(staging)
     holder.execute("BEGIN EXCLUSIVE")
     with pytest.raises(ArtefactError, match="is locked: end the program that has it open"):
-        build_index(BuildPlan(passages_file, tmp_path / "index", 1, 1), bundle, recorder)
+        build_index(
+            BuildPlan(source=passages_file, target=tmp_path / "index", shards=1, threads=1),
+            bundle,
+            recorder,
+        )
     holder.close()

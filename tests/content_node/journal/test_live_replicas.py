@@ -34,7 +34,7 @@ from winnow.errors import NotWritableError
 
 pytestmark = needs_nats
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-3"
-LIMITS = WriteLimits(0, 1, 8, 1_000, unmerged=100_000)
+LIMITS = WriteLimits(shard=0, shards=1, dimension=8, vocabulary=1_000, unmerged=100_000)
 INFO = ShardInfo(
     shard=0,
     shards=1,

@@ -7,7 +7,6 @@ import sqlite3
 import tempfile
 import tracemalloc
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,19 +14,19 @@ from live_writes import logged
 from small_disks import mounted, take_all
 
 from winnow.content_node.live import wal
-from winnow.content_node.live.checkpoint import cut_wal
 from winnow.content_node.live.copying import check_in_use
+from winnow.content_node.live.database import cut_wal
 from winnow.content_node.live.entry import Logged
 from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.opening import open_log
 from winnow.content_node.live.reading import entries, log_path, wal_path
 from winnow.errors import NotWritableError, OverloadedError, UnavailableError
 
-ONE = logged(1, text="words " * 500)
+TEXT = "words " * 500
 
 
 def some(first: int, count: int) -> list[Logged]:
-    return [replace(ONE, sequence=n, id=f"id-{n % 50}") for n in range(first, first + count)]
+    return [logged(n, f"id-{n % 50}", TEXT) for n in range(first, first + count)]
 
 
 def fed(shard: Path, writes: int) -> WriteLog:

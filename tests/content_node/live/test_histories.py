@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from live_writes import DIMENSION, delete, encoded, put
 from prometheus_client import CollectorRegistry
+from unpacked import title_ids, tokens
+from unpacked import vector as vector_of
 
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
@@ -30,9 +32,10 @@ from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import shard_name
 from winnow.domain.write import EncodedPassage, Outcome, Write
+from winnow.passages.encoding import pack
 
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-3"
-LIMITS = WriteLimits(0, 1, DIMENSION, 1_000, 10_000)
+LIMITS = WriteLimits(shard=0, shards=1, dimension=DIMENSION, vocabulary=1_000, unmerged=10_000)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 IDS = st.sampled_from([*"abcdefgh"])
 TEXTS = st.sampled_from(["one", "one two", "two two three", "four", "five six"])
@@ -56,7 +59,7 @@ class Model:
         vectors = base.store.vectors(DIMENSION)
         for row in range(base.rows):
             own = base.load(row)
-            passage = EncodedPassage(own.passage, own.title_ids, own.tokens, vectors[row])
+            passage = pack(own.passage, own.title_ids, own.tokens, vectors[row])
             self.there[own.passage.id] = (0, passage)
 
     def write(self, write: Write) -> Outcome:
@@ -85,7 +88,7 @@ class Model:
 
     def nearest(self, vector: np.ndarray) -> list[tuple[str, int]]:
         def distance(name: str) -> tuple[float, str]:
-            gap = self.there[name][1].vector.astype(np.float64) - vector
+            gap = vector_of(self.there[name][1]).astype(np.float64) - vector
             return round(float(gap @ gap), 5), name
 
         return [(name, self.there[name][0]) for name in sorted(self.there, key=distance)]
@@ -93,7 +96,7 @@ class Model:
     def counts(self) -> dict[int, int]:
         found: dict[int, int] = {}
         for _, passage in self.there.values():
-            for token in {*passage.title_ids, *passage.tokens.ids}:
+            for token in {*title_ids(passage), *tokens(passage).ids}:
                 found[token] = found.get(token, 0) + 1
         return found
 
@@ -169,7 +172,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(name=IDS, text=TEXTS)
     def ask(self, name: str, text: str) -> None:
-        vector = encoded(name, text).vector
+        vector = vector_of(encoded(name, text))
         assert self.nearest(self.live.view, vector) == self.model.nearest(vector)
         self.held.append((self.live.view, self.model.nearest(vector)))
 
@@ -178,7 +181,7 @@ class Histories(RuleBasedStateMachine):
         """Whoever holds a view sees nothing of what came later."""
         with contextlib.suppress(IndexError):
             view, _ = self.held[0]
-            names = {name for name, _ in self.nearest(view, encoded("", text).vector)}
+            names = {name for name, _ in self.nearest(view, vector_of(encoded("", text)))}
             assert names == {name for name, _ in self.held[0][1]}
 
     @invariant()

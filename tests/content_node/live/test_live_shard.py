@@ -13,13 +13,14 @@ from live_writes import delete, digested, encoded, put
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 from tenacious import turn
+from unpacked import tokens, vector
 
-from winnow.content_node.live import shard as shard_module
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.reading import log_path
 from winnow.content_node.live.room import RoomMetrics
 from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.live.state import LiveState
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard import ShardView, open_shard
@@ -34,7 +35,7 @@ from winnow.errors import (
 )
 
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-3"
-LIMITS = WriteLimits(0, 1, 8, 1_000, unmerged=10_000)
+LIMITS = WriteLimits(shard=0, shards=1, dimension=8, vocabulary=1_000, unmerged=10_000)
 S, U, O = Outcome.STORED, Outcome.UNCHANGED, Outcome.OUTDATED  # noqa: E741
 
 
@@ -195,9 +196,9 @@ async def test_passages_are_not_compared_once_nobody_waits_for_it(
 ) -> None:
     """After a disk that stood still, writes would else wait behind comparisons for nobody."""
     compare = Mock(return_value=[None])
-    monkeypatch.setattr(shard_module, "find_unchanged", compare)
+    monkeypatch.setattr(LiveState, "find_unchanged", compare)
     clock, goes_on = ManualClock(), threading.Event()
-    storing = asyncio.create_task(shard._committing.alone(goes_on.wait))
+    storing = asyncio.create_task(shard._group.alone(goes_on.wait))
     asking = asyncio.create_task(
         shard.find_unchanged([digested(put("a"))], Deadline.after(1, clock))
     )
@@ -260,7 +261,7 @@ async def test_words_that_writes_brought_and_took_are_counted(shard: LiveShard) 
     one = put("d", "one").put
     assert one is not None
     gone = {1: -1, 2: -1, 3: -1, 9: -1}  # of "a"
-    assert counts == {**gone, 7: 1, 8: 1, one.tokens.ids[0]: 1}
+    assert counts == {**gone, 7: 1, 8: 1, tokens(one).ids[0]: 1}
     assert (changes.sequence, changes.passages, changes.tokens) == (3, 0, 3 - 4)
 
 
@@ -276,10 +277,10 @@ async def test_it_is_found_at_once_and_gone_at_once(shard: LiveShard) -> None:
     assert passage.put is not None
     await write(shard, passage)
     last = shard.view.placed[-1]
-    assert last.segment.nearest(passage.put.vector, 1, last.alive) == [(0, 0.0)]
+    assert last.segment.nearest(vector(passage.put), 1, last.alive) == [(0, 0.0)]
     await write(shard, delete("d"))
     last = shard.view.placed[-1]
-    assert last.segment.nearest(passage.put.vector, 1, last.alive) == []
+    assert last.segment.nearest(vector(passage.put), 1, last.alive) == []
 
 
 async def test_a_node_that_takes_no_writes_says_how_it_would(directory: Path) -> None:
@@ -300,10 +301,22 @@ async def test_a_node_that_takes_no_writes_says_how_it_would(directory: Path) ->
 @pytest.mark.parametrize(
     ("limits", "said"),
     [
-        (WriteLimits(0, 1, 9, 1_000, 10), r"writes\[0\]\.put\.vector: it has 8 values"),
-        (WriteLimits(0, 1, 8, 7, 10), r"writes\[0\]\.put\.title_tokens: 8 is not a token"),
-        (WriteLimits(0, 1, 8, 9, 10), r"writes\[0\]\.put\.text_tokens: \d+ is not a token"),
-        (WriteLimits(0, 2, 8, 999, 10), r"writes\[0\]\.id: 'd' belongs to shard 1"),
+        (
+            WriteLimits(shard=0, shards=1, dimension=9, vocabulary=1_000, unmerged=10),
+            r"writes\[0\]\.put\.vector: it has 8 values",
+        ),
+        (
+            WriteLimits(shard=0, shards=1, dimension=8, vocabulary=7, unmerged=10),
+            r"writes\[0\]\.put\.title_tokens: 8 is not a token",
+        ),
+        (
+            WriteLimits(shard=0, shards=1, dimension=8, vocabulary=9, unmerged=10),
+            r"writes\[0\]\.put\.text_tokens: \d+ is not a token",
+        ),
+        (
+            WriteLimits(shard=0, shards=2, dimension=8, vocabulary=999, unmerged=10),
+            r"writes\[0\]\.id: 'd' belongs to shard 1",
+        ),
     ],
 )
 async def test_a_write_that_the_shard_cannot_hold_is_refused(

@@ -183,7 +183,7 @@ def test_an_end_that_was_never_finished_is_dropped_and_said_so(
         shard = tmp_path / f"cut-{place}"
         _lay(shard, database, longer[:place], said)
         assert written(shard) == some(1, 3)
-        assert ("never finished" in capsys.readouterr().out) is (place > len(whole))
+        assert ("unfinished end of a log" in capsys.readouterr().out) is (place > len(whole))
     log.close()
 
 

@@ -2,7 +2,7 @@
 
 import threading
 
-from winnow.content_node.live.alternating_lock import AlternatingLock
+from winnow.content_node.live.locks import AlternatingLock
 
 
 def test_a_thread_that_waits_comes_before_one_that_comes_again() -> None:

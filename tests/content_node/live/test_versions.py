@@ -2,7 +2,11 @@
 
 import pytest
 
-from winnow.content_node.live.versions import StoredVersion, outcome_of_deletion, outcome_of_put
+from winnow.content_node.live.write_conflict import (
+    StoredVersion,
+    outcome_of_deletion,
+    outcome_of_put,
+)
 from winnow.domain.write import Outcome
 
 S, U, O = Outcome.STORED, Outcome.UNCHANGED, Outcome.OUTDATED  # noqa: E741

@@ -10,16 +10,17 @@ from winnow.bundle import Bundle, load_bundle
 from winnow.cli.commands import app
 from winnow.content_node.measuring import reading
 from winnow.content_node.measuring.finding import measure_graph, measure_shard
-from winnow.content_node.measuring.made_up import Text, Vectors
+from winnow.content_node.measuring.made_up import Vectors
 from winnow.domain.passage import Passage
-from winnow.passages.rows import Row
+from winnow.domain.write import Put
+from winnow.passages.encoding import TokenisedPut
 from winnow.sizing.timing import milliseconds, spread, together
 from winnow.sizing.units import SHARES
 from winnow.text.tokenizer import Tokens
 
 TEXTS = [
-    Text(
-        Row(1, Passage(f"p{number}", "title", "some text"), "{}"),
+    TokenisedPut(
+        Put(Passage(f"p{number}", "title", "some text")),
         Tokens((5,), ((0, 5),)),
         Tokens((6, 7 + number), ((0, 4), (5, 9))),
     )

@@ -8,7 +8,7 @@ import pytest
 from live_shards import Fed, built
 from live_writes import logged
 
-from winnow.content_node.live.checkpoint import cut_wal
+from winnow.content_node.live.database import cut_wal
 from winnow.content_node.live.reading import log_path, wal_path
 from winnow.content_node.merging.passages import LogRange, Passages
 from winnow.content_node.shard.manifest import read_shard_manifest

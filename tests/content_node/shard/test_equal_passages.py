@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from shards_made import DIMENSION, passages, question, stored
+from unpacked import vector, with_text_of
 
 from winnow.content_node.shard import ShardView, StoredSegment, view_of
 from winnow.content_node.shard import equal_passages as module
@@ -28,7 +29,7 @@ from winnow.stateless.answer.choose import best_overall
 
 WEIGHT = 0.05
 _TEXTS = passages(8)
-SAME_VECTOR = replace(_TEXTS[1], tokens=_TEXTS[2].tokens)
+SAME_VECTOR = with_text_of(_TEXTS[1], _TEXTS[2])
 """As where an encoder cuts two long passages at the same place."""
 _KINDS = [*[_TEXTS[0]] * 5, *[_TEXTS[1]] * 3, SAME_VECTOR, *_TEXTS[2:]]
 ALL = [
@@ -94,7 +95,7 @@ def chosen(
 def near(seed: int, at: int) -> EncodedQuestion:
     """A question at a passage, so that all that equal it are the nearest, or anywhere."""
     asked = question(seed)
-    return asked if at >= len(ALL) else replace(asked, vector=ALL[at].vector)
+    return asked if at >= len(ALL) else replace(asked, vector=vector(ALL[at]))
 
 
 asked = st.builds(near, st.integers(0, 10**6), st.integers(0, 150))
@@ -187,13 +188,13 @@ def test_rows_with_the_vector_of_many_equal_passages_and_other_tokens_are_found(
         for number in range(200)
     ]
     few = [
-        replace(texts[0], tokens=texts[1].tokens, passage=replace(texts[0].passage, id=f"a{n:02}"))
+        replace(with_text_of(texts[0], texts[1]), passage=replace(texts[0].passage, id=f"a{n:02}"))
         for n in range(5)
     ]
     own = [*many, *few, *texts[2:]]
     np.random.default_rng(seed).shuffle(own)
     view = view_of(stored(tmp_path / "shard", own, exact_up_to=0))
-    asked = replace(question(1), vector=texts[0].vector)
+    asked = replace(question(1), vector=vector(texts[0]))
     hits = retrieve(view, asked, RetrievalDepth(passages=4), WEIGHT).hits
     assert [hit.passage_id for hit in hits][:4] == ["a00", "a01", "a02", "a03"]
 

@@ -24,9 +24,9 @@ from winnow.content_node.shard.store import PassageStore
 from winnow.content_node.shard.view import Placed
 from winnow.domain.passage import Passage
 from winnow.domain.shard import shard_name
-from winnow.domain.write import EncodedPassage
 from winnow.files.opened import OpenFile
 from winnow.filtering import parse
+from winnow.passages.encoding import pack
 from winnow.text.tokenizer import Tokens
 
 METADATA: list[dict[str, Any]] = [
@@ -46,13 +46,15 @@ def index(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     source = place / "passages.jsonl"
     source.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    build_index(BuildPlan(source, place / "index", 1, threads=1), bundle, Recorder())
+    build_index(
+        BuildPlan(source=source, target=place / "index", shards=1, threads=1), bundle, Recorder()
+    )
     return place / "index"
 
 
 def in_memory(metadata: list[dict[str, Any]]) -> MemorySegment:
     passages = [
-        EncodedPassage(
+        pack(
             Passage(str(n), "", f"Passage {n}.", json.dumps(one) if one else ""),
             (),
             Tokens((1,), ((0, 7),)),

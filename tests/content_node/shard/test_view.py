@@ -13,6 +13,7 @@ import shards_made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from shards_made import DIMENSION, passages, question, stored
+from unpacked import title_ids, tokens, with_text_of
 
 from winnow.content_node.shard import ShardView, StoredSegment, view_of
 from winnow.content_node.shard.memory_passages import MemoryPassages
@@ -25,6 +26,7 @@ from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.write import EncodedPassage
 from winnow.errors import GenerationGoneError, InvalidRequestError, StoppedError
 from winnow.inference.stop import Stop
+from winnow.passages.encoding import pack_ids
 from winnow.searcher import Retrieved
 from winnow.stateless.answer.choose import best_overall
 
@@ -180,7 +182,7 @@ def test_passages_of_equal_words_are_chosen_by_their_names_wherever_they_lie(
     tmp_path: Path,
 ) -> None:
     """The best by words of a shard may be any of many that are as good."""
-    same = [replace(each, title_ids=(1,), tokens=ALL[0].tokens) for each in ALL[:12]]
+    same = [replace(with_text_of(each, ALL[0]), title_tokens=pack_ids((1,))) for each in ALL[:12]]
     asked = replace(question(1), token_ids=(1,))
     for count in (1, 3):
         views = [
@@ -195,8 +197,8 @@ def test_a_passage_is_read_also_after_it_was_deleted(base: StoredSegment) -> Non
     view = live(base, [5, 20], dead={2, 30})
     assert view.load(2).passage == ALL[2].passage
     assert view.load(30).passage == ALL[30].passage
-    assert view.load(30).tokens == ALL[30].tokens
-    assert view.load(30).title_ids == ALL[30].title_ids
+    assert view.load(30).tokens == tokens(ALL[30])
+    assert view.load(30).title_ids == title_ids(ALL[30])
     for row in (3, 60, -1):
         with pytest.raises(GenerationGoneError, match="retrieve again"):
             view.load(row)

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from winnow.bundle import Bundle
 from winnow.content_node.indexing import cli
-from winnow.content_node.indexing.progress import BuildProgress
+from winnow.content_node.indexing.plan import BuildProgress
 from winnow.content_node.indexing.written import written
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.shard import open_shard
@@ -91,7 +91,7 @@ def test_a_build_that_is_interrupted_while_it_computes_states_says_how_to_go_on(
         BuildProgress(Console(file=said, width=200)) as progress,
     ):
         cli.compute_states(Path("out"), bundle, 1, progress)
-    assert "`winnow index states out` goes on" in said.getvalue()
+    assert "resume with `winnow index states out`" in said.getvalue()
 
 
 def test_states_of_a_shard_that_another_encoder_made_are_refused_before_they_are_computed(

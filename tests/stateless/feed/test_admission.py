@@ -10,16 +10,22 @@ from winnow.deadline import Deadline
 from winnow.domain.passage import Passage
 from winnow.domain.write import Deletion, Put
 from winnow.errors import OverloadedError
+from winnow.passages.canonical import PassageDigest, digest
+from winnow.passages.encoding import TokenisedPut
 from winnow.stateless.feed.admission import FeedAdmission, work_of
+from winnow.stateless.feed.encoding import PreparedPut
 from winnow.stateless.feed.metrics import FeedMetrics
+from winnow.text.tokenizer import Tokens
 
 
 def admission(most: int, clock: ManualClock | None = None) -> FeedAdmission:
     return FeedAdmission(most, FeedMetrics(CollectorRegistry()), clock or ManualClock())
 
 
-def put(characters: int) -> Put:
-    return Put(Passage("a", "", "a" * characters))
+def put(characters: int) -> PreparedPut:
+    passage = Passage("a", "", "a" * characters)
+    tokenised = TokenisedPut(Put(passage), Tokens((), ()), Tokens((), ()))
+    return PreparedPut(tokenised, PassageDigest("a", None, digest(passage)), truncated=False)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from fed_front import FedFront, ids_of, node_info
 from manual_clock import ManualClock
 from tenacious import happens
+from unpacked import title_ids, tokens, vector
 
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
@@ -166,7 +167,7 @@ async def test_a_passage_that_the_encoder_reads_a_part_of_says_so(front: FedFron
     long = " ".join(["word"] * 500)
     results = await put(front, fed("short"), fed("long", long))
     assert [each.truncated for each in results] == [False, True]
-    assert len(front.passages["long"].tokens) == 500
+    assert len(tokens(front.passages["long"])) == 500
 
 
 async def test_what_breaks_a_rule_stores_nothing(front: FedFront) -> None:
@@ -330,8 +331,8 @@ async def test_vectors_are_those_that_the_builder_makes(front: FedFront, bundle:
     for number in range(len(texts)):
         stored = front.passages[str(number)]
         title, text = tokenizer.tokenise("Danube"), tokenizer.tokenise(stored.passage.text)
-        assert (stored.title_ids, stored.tokens) == (title.ids, text)
-        assert np.array_equal(stored.vector, builder.encode(title.ids, text.ids))
+        assert (title_ids(stored), tokens(stored)) == (title.ids, text)
+        assert np.array_equal(vector(stored), builder.encode(title.ids, text.ids))
 
 
 class Messages:

@@ -24,8 +24,8 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.passages.canonical import PassageDigest, digest
-from winnow.passages.checks import MAX_TEXT
-from winnow.passages.feeding import MOST_METADATA, MOST_TITLE
+from winnow.passages.encoding import pack
+from winnow.passages.validation import MAX_METADATA, MAX_TEXT, MAX_TITLE
 from winnow.rpc.channel import open_apart
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import KIB, Server
@@ -82,7 +82,12 @@ async def reached(serves: bool = True) -> AsyncIterator[tuple[Servicer, RemoteSh
         shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(servicer, server.grpc)
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
     channel = open_apart(address)
-    yield servicer, RemoteShardWriter(channel, address, "an-index", 3, "an-encoder")
+    yield (
+        servicer,
+        RemoteShardWriter(
+            channel=channel, address=address, index_id="an-index", shard=3, fingerprint="an-encoder"
+        ),
+    )
     await channel.close()
     await server.drain(0)
 
@@ -93,9 +98,11 @@ def encoded(
     ids = tuple(range(tokens))
     offsets = tuple((min(n, len(text) - 1), min(n + 1, len(text))) for n in ids)
     vector = np.eye(1, 384, dtype=np.float32)[0]
-    title_ids = tuple(range(len(title) * 3 // 2))
-    return EncodedPassage(
-        Passage(name, title, text, metadata), title_ids, Tokens(ids, offsets), vector
+    return pack(
+        Passage(name, title, text, metadata),
+        range(len(title) * 3 // 2),
+        Tokens(ids, offsets),
+        vector,
     )
 
 
@@ -118,13 +125,7 @@ async def test_writes_arrive_as_they_were_and_their_results_come_back() -> None:
         (request,) = servicer.requests
         assert (request.index_id, request.shard) == ("an-index", 3)
         assert request.encoding_fingerprint == "an-encoder"
-        stored, sent = servicer.shard.passages["a"], encoded("a")
-        assert (stored.passage, stored.title_ids, stored.tokens) == (
-            sent.passage,
-            sent.title_ids,
-            sent.tokens,
-        )
-        assert np.array_equal(stored.vector, sent.vector)
+        assert servicer.shard.passages["a"] == encoded("a")
         assert writer.calls == 0
 
 
@@ -161,9 +162,9 @@ async def test_what_one_message_cannot_hold_goes_in_several_and_in_order() -> No
 
 
 async def test_the_largest_passage_that_is_valid_fits_in_a_message() -> None:
-    text, title = "🎻" * MAX_TEXT, "🎻" * MOST_TITLE
-    metadata = f'{{"a": "{"b" * (MOST_METADATA - 9)}"}}'
-    assert len(metadata) == MOST_METADATA
+    text, title = "🎻" * MAX_TEXT, "🎻" * MAX_TITLE
+    metadata = f'{{"a": "{"b" * (MAX_METADATA - 9)}"}}'
+    assert len(metadata) == MAX_METADATA
     largest = putting("🎻" * 256, text=text, title=title, tokens=MOST_TOKENS, metadata=metadata)
     (message,) = convert.writes_to_messages([largest])
     assert message.ByteSize() < LARGEST
@@ -201,7 +202,13 @@ async def test_a_node_that_is_gone_is_unavailable() -> None:
     async with reached() as (_, writer):
         pass
     channel = open_apart(writer.address)
-    gone = RemoteShardWriter(channel, writer.address, "an-index", 3, "an-encoder")
+    gone = RemoteShardWriter(
+        channel=channel,
+        address=writer.address,
+        index_id="an-index",
+        shard=3,
+        fingerprint="an-encoder",
+    )
     with pytest.raises(UnavailableError):
         await gone.write([putting("a")], soon())
     await channel.close()

@@ -6,7 +6,7 @@ import pytest
 
 from winnow.domain.write import Deletion, FedPassage
 from winnow.errors import InvalidRequestError
-from winnow.passages.feeding import MOST_METADATA
+from winnow.passages.validation import MAX_METADATA
 from winnow.stateless.feed.validation import (
     MOST_DELETIONS,
     MOST_PASSAGES,
@@ -68,13 +68,22 @@ def test_several_passages_with_one_id_are_kept_in_their_order() -> None:
         ({"version": 2**63}, "version", "9223372036854775808 is more than 9223372036854775807"),
         ({"metadata": {"": 1}}, "metadata", "'' is no name of 1 to 100 characters"),
         ({"metadata": {"a" * 101: 1}}, "metadata", "is no name of 1 to 100 characters"),
-        ({"metadata": {"a": None}}, "metadata", "'a' is null: give a string, a number"),
-        ({"metadata": {"a": {"b": 1}}}, "metadata", "'a' is an object"),
-        ({"metadata": {"a": [[1]]}}, "metadata", "'a' has in its list a list"),
-        ({"metadata": {"a": [1, None]}}, "metadata", "'a' has in its list null"),
-        ({"metadata": {"a": float("nan")}}, "metadata", "'a' is no number that JSON has"),
-        ({"metadata": {"a": [float("inf")]}}, "metadata", "'a' is no number that JSON has"),
-        ({"metadata": {"a": "b" * MOST_METADATA}}, "metadata", "keep less with the passage"),
+        (
+            {"metadata": {"a": float("nan")}},
+            "metadata",
+            "'a' has a number that is infinite or too large",
+        ),
+        (
+            {"metadata": {"a": [float("inf")]}},
+            "metadata",
+            "'a' has a number that is infinite or too large",
+        ),
+        (
+            {"metadata": {"a": {"b": 10**400}}},
+            "metadata",
+            "'a' has a number that is infinite or too large",
+        ),
+        ({"metadata": {"a": "b" * MAX_METADATA}}, "metadata", "keep less with the passage"),
     ],
 )
 def test_what_breaks_a_rule_is_named_with_its_place(

@@ -18,7 +18,7 @@ from winnow.stateless.http.predictions import predict_calls
 def front(bundle: Bundle) -> HttpFront:
     front = HttpFront()
     front.add(predict_calls(House(bundle).core, 1.0))
-    front.add(feed_calls(None, None, 1.0, lambda _client: None))  # type: ignore[arg-type]
+    front.add(feed_calls(None, 1.0, lambda _client: None))  # type: ignore[arg-type]
     return front
 
 

@@ -67,7 +67,7 @@ def fed(bundle: Bundle) -> FedFront:
 @pytest.fixture
 async def feeding(fed: FedFront) -> AsyncIterator[httpx.AsyncClient]:
     front = HttpFront()
-    front.add(feed_calls(fed.core, fed.aside, 30.0, fed.admission.refusal))
+    front.add(feed_calls(fed.core, 30.0, fed.admission.refusal))
     async with front.serving() as client:
         yield client
 

@@ -9,9 +9,10 @@ from google.protobuf import json_format
 from google.protobuf.struct_pb2 import Struct
 
 from winnow.domain.passage import Passage
+from winnow.domain.write import Put
 from winnow.errors import ArtefactError
-from winnow.passages.checks import MAX_DEPTH
 from winnow.passages.rows import BadRow, Row, read_rows
+from winnow.passages.validation import MAX_DEPTH
 
 
 def rows(path: Path, content: bytes) -> list[Row | BadRow]:
@@ -23,10 +24,10 @@ def test_tsv_with_and_without_header_and_csv_quotes(tmp_path: Path) -> None:
     content = b'id\ttext\ttitle\n1\t"He said ""no""."\tA "B"\n2\t"Yes" and "no"\tC\n'
     got = rows(tmp_path / "p.tsv", content)
     assert got == [
-        Row(2, Passage("1", 'A "B"', 'He said "no".'), "{}"),
-        Row(3, Passage("2", "C", '"Yes" and "no"'), "{}"),
+        Row(2, Put(Passage("1", 'A "B"', 'He said "no".'))),
+        Row(3, Put(Passage("2", "C", '"Yes" and "no"'))),
     ]
-    assert rows(tmp_path / "q.tsv", b"1\ta\tT\n") == [Row(1, Passage("1", "T", "a"), "{}")]
+    assert rows(tmp_path / "q.tsv", b"1\ta\tT\n") == [Row(1, Put(Passage("1", "T", "a")))]
 
 
 def test_a_header_in_another_order_is_refused_before_titles_become_texts(tmp_path: Path) -> None:
@@ -41,8 +42,8 @@ def test_json_lines_with_metadata_and_number_ids(tmp_path: Path) -> None:
         '{"id": 7, "text": "é", "metadata": {"a": 1}}\n\n{"id": "b", "title": "T", "text": "x"}\n'.encode(),
     )
     assert got == [
-        Row(1, Passage("7", "", "é"), '{"a": 1}'),
-        Row(3, Passage("b", "T", "x"), "{}"),
+        Row(1, Put(Passage("7", "", "é", '{"a": 1}'))),
+        Row(3, Put(Passage("b", "T", "x"))),
     ]
 
 
@@ -51,7 +52,7 @@ def test_json_lines_with_metadata_and_number_ids(tmp_path: Path) -> None:
 )
 def test_compressed_files(tmp_path: Path, suffix: str, pack: object) -> None:
     got = rows(tmp_path / f"p.tsv{suffix}", pack(b"1\ta\tT\r\n"))  # type: ignore[operator]
-    assert got == [Row(1, Passage("1", "T", "a"), "{}")]
+    assert got == [Row(1, Put(Passage("1", "T", "a")))]
 
 
 def metadata(value: bytes) -> bytes:
@@ -62,7 +63,7 @@ def metadata(value: bytes) -> bytes:
 def test_metadata_that_is_kept_can_be_sent_as_a_struct(tmp_path: Path, value: str) -> None:
     (row,) = rows(tmp_path / "p.jsonl", metadata(value.encode()))
     assert isinstance(row, Row)
-    sent = json_format.Parse(row.metadata, Struct()).SerializeToString()
+    sent = json_format.Parse(row.passage.metadata, Struct()).SerializeToString()
     assert Struct.FromString(sent).fields["m"]
 
 
@@ -73,7 +74,7 @@ def test_the_deepest_metadata_that_is_kept_can_be_sent(
     inner = opening * (MAX_DEPTH - 2) + "1" + closing * (MAX_DEPTH - 2)
     (row,) = rows(tmp_path / "p.jsonl", metadata(inner.encode()))
     assert isinstance(row, Row)
-    sent = json_format.Parse(row.metadata, Struct()).SerializeToString()
+    sent = json_format.Parse(row.passage.metadata, Struct()).SerializeToString()
     assert Struct.FromString(sent).fields["m"]
 
 
@@ -87,9 +88,9 @@ def test_the_deepest_metadata_that_is_kept_can_be_sent(
 def test_a_byte_order_mark_is_no_part_of_the_first_line(
     tmp_path: Path, name: str, content: bytes
 ) -> None:
-    assert rows(tmp_path / name, content) == [Row(2, Passage("1", "T", "a"), "{}")]
+    assert rows(tmp_path / name, content) == [Row(2, Put(Passage("1", "T", "a")))]
     with_mark = b"\xef\xbb\xbf1\ta\tT\n"
-    assert rows(tmp_path / "q.tsv", with_mark) == [Row(1, Passage("1", "T", "a"), "{}")]
+    assert rows(tmp_path / "q.tsv", with_mark) == [Row(1, Put(Passage("1", "T", "a")))]
 
 
 @pytest.mark.parametrize(
@@ -98,8 +99,8 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(
         ("p.tsv", b"1\ttext", "2 columns, expected 3, separated by tabs: id, text, title"),
         ("p.tsv", b"only words", "1 column, expected 3"),
         ("p.tsv", b"1\ta\tb\tc", "4 columns"),
-        ("p.tsv", b"1\t  \tT", "empty text"),
-        ("p.tsv", b"\ttext\tT", "empty id"),
+        ("p.tsv", b"1\t  \tT", "text is empty: write something (id 1)"),
+        ("p.tsv", b"\ttext\tT", "id is empty"),
         ("p.tsv", b"1\t\xff\tT", "invalid UTF-8 at byte 2"),
         ("p.jsonl", b"{", "not JSON"),
         ("p.json", b"[", "Expecting value at character 2; each line must be one whole JSON"),
@@ -121,18 +122,42 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(
         ("p.jsonl", b'{"id": "a", "text": "\\ud800"}', "lone surrogate"),
         ("p.jsonl", b"[" * 100_000, "not JSON"),
         ("p.jsonl", b'{"id": true, "text": "x"}', "id is true or false, expected a string"),
-        ("p.jsonl", b'{"id": "a\\u0000", "text": "x"}', "control character in the id"),
+        ("p.jsonl", b'{"id": "a\\u0000", "text": "x"}', "has a control character"),
         ("p.jsonl", b'{"id": "%s", "text": "x"}' % (b"a" * 600), "id has 600 characters"),
-        ("p.tsv", b"1\t" + b"x " * 1_000_000 + b"\tT", "text has 2,000,000 characters, at most"),
-        ("p.tsv", b"1\tx\t" + b"T" * 20_000, "title has 20,000 characters"),
-        ("p.tsv", b" \tx\tT", "empty id"),
+        (
+            "p.tsv",
+            b"1\t" + b"x " * 1_000_000 + b"\tT",
+            "text has 2000000 characters, at most 10000 are allowed: cut it",
+        ),
+        (
+            "p.tsv",
+            b"1\tx\t" + b"T" * 20_000,
+            "title has 20000 characters, at most 1000 are allowed",
+        ),
+        ("p.tsv", b" \tx\tT", "id is empty"),
         ("p.jsonl", metadata(b"NaN"), "not JSON: NaN is no JSON number"),
         ("p.jsonl", metadata(b"[1, -Infinity]"), "not JSON: -Infinity is no JSON number"),
-        ("p.jsonl", metadata(b"1e999"), "a number in metadata is too large"),
-        ("p.jsonl", metadata(b"1" + b"0" * 400), "a number in metadata is too large"),
-        ("p.jsonl", metadata(b'"\\ud800"'), "lone surrogate in metadata"),
-        ("p.jsonl", metadata(b"[" * 20 + b"]" * 20), "nested deeper than 20 levels"),
-        ("p.jsonl", metadata(b'"%s"' % (b"m" * 200_000)), "metadata has 200,009 characters"),
+        (
+            "p.jsonl",
+            metadata(b"1e999"),
+            "metadata 'm' has a number that is infinite or too large: write it as a string",
+        ),
+        (
+            "p.jsonl",
+            metadata(b"1" + b"0" * 400),
+            "metadata 'm' has a number that is infinite or too large: write it as a string",
+        ),
+        ("p.jsonl", metadata(b'"\\ud800"'), "metadata 'm' has a lone surrogate"),
+        (
+            "p.jsonl",
+            metadata(b"[" * 20 + b"]" * 20),
+            "metadata 'm' is nested deeper than 20 levels",
+        ),
+        (
+            "p.jsonl",
+            metadata(b'"%s"' % (b"m" * 200_000)),
+            "metadata has 200009 characters, at most 10000 are allowed",
+        ),
     ],
 )
 def test_a_bad_row_is_named_by_line_and_reason(

@@ -1,4 +1,4 @@
-"""Rows of a file as requests of some size, each with the line up to which it goes. Pure."""
+"""Rows of a file in batches, each of which is one request. Pure."""
 
 import itertools
 import json
@@ -10,39 +10,39 @@ from winnow.passages.cutting import MARK
 from winnow.passages.rows import Row
 
 MOST_BYTES = 700_000
-"""Of a request, in UTF-8 and without what is around the texts; a message has at most 1 MB."""
+"""Bytes of the texts of a request in UTF-8; a message has at most 1 MB."""
 PACKED = 4
-"""Bytes of metadata in a message for each character of JSON, at most: `1, ` takes eleven."""
+"""The most bytes of a message for a character of metadata as JSON: `1, ` takes eleven."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedBatch:
-    """What is sent at once."""
+    """The rows of one request, and the deletions that follow it."""
 
     rows: tuple[Row, ...]
     through: int
-    """The last line that ends in it, or in one before it."""
+    """The last line that ends in this batch, or in an earlier one."""
     after: tuple[str, ...] = ()
-    """Ids that the documents which end in it had next when they were longer."""
+    """The id after the last passage of each document that ends in the batch. Passages from there on
+    are deleted: the document may have been longer before.
+    """
     documents: tuple[str, ...] = ()
     """Documents that are deleted; `after` has the first passage of each."""
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Of its passages."""
         return tuple(row.passage.id for row in self.rows)
 
     def fields(self) -> list[PassageFields]:
-        """As a client stores them."""
         return [_fields(row) for row in self.rows]
 
 
 def batches(rows: Iterable[Row], most: int, documents: bool = False) -> Iterator[FeedBatch]:
     """The rows in their order, up to `most` at a time.
 
-    An id comes once in a batch: what a document no longer has is deleted after its batch, and would
-    else take what a later line gave it. `documents`: whether rows of one line are one document that
-    was cut.
+    An id comes once in a batch. Passages that a document no longer has are deleted after its batch,
+    and a later line may store them again. `documents`: whether the rows of a line are one document
+    that was cut.
     """
     held: list[Row] = []
     ids: set[str] = set()
@@ -65,7 +65,7 @@ def batches(rows: Iterable[Row], most: int, documents: bool = False) -> Iterator
 
 
 def document_deletions(rows: Iterable[Row], most: int) -> Iterator[FeedBatch]:
-    """The deletion of documents with all passages that were cut from them, `most` at a time."""
+    """Deletions of documents with all passages that were cut from them, `most` at a time."""
     left = iter(rows)
     while some := list(itertools.islice(left, most)):
         documents = tuple(dict.fromkeys(row.passage.id for row in some))
@@ -78,13 +78,13 @@ def first(document: str) -> str:
 
 
 def following(name: str) -> str:
-    """The id of the passage after this one, of the same document."""
+    """The id of the next passage of the same document."""
     document, number = numbered(name)
     return f"{document}{MARK}{number + 1}"
 
 
 def numbered(name: str) -> tuple[str, int]:
-    """The document that a passage is of, and its number there; -1 if it was not cut from one."""
+    """The document of a passage, and the passage's number; -1 if it was not cut from a document."""
     document, _, number = name.rpartition(MARK)
     return (document, int(number)) if number.isdecimal() else (name, -1)
 
@@ -92,7 +92,7 @@ def numbered(name: str) -> tuple[str, int]:
 def _size(row: Row) -> int:
     passage = row.passage
     texts = (passage.id, passage.title, passage.text)
-    return sum(len(each.encode()) for each in texts) + PACKED * len(row.metadata)
+    return sum(len(each.encode()) for each in texts) + PACKED * len(passage.metadata)
 
 
 def _fields(row: Row) -> PassageFields:
@@ -101,6 +101,6 @@ def _fields(row: Row) -> PassageFields:
         "id": passage.id,
         "title": passage.title,
         "text": passage.text,
-        "metadata": json.loads(row.metadata),
-        "version": row.version,
+        "metadata": json.loads(passage.metadata or "{}"),
+        "version": row.put.version,
     }

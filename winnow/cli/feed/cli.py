@@ -12,9 +12,8 @@ import typer
 from winnow import signals
 from winnow.cli.access import flags, with_credentials
 from winnow.cli.feed.batches import FeedBatch
-from winnow.cli.feed.job import FeedJob, FeedPlan
+from winnow.cli.feed.job import FeedJob, FeedPlan, FeedProgress
 from winnow.cli.feed.source import STDIN
-from winnow.cli.feed.telling import FeedProgress
 from winnow.cli.options import FrontAddress
 from winnow.client import AsyncClient, Credentials, Outcome, WriteResult
 from winnow.client.feeding import DEFAULT_FEED_ADDRESS
@@ -35,8 +34,8 @@ def feed(
         bool,
         typer.Option(
             "--cut",
-            help="Rows are raw documents: cut each into passages of 100 words. Those of the "
-            "document DOC are called DOC#0, DOC#1 … With --delete: delete all of them.",
+            help="Rows are raw documents: cut each into passages of 100 words. The passages of "
+            "document DOC get the ids DOC#0, DOC#1 … With --delete: delete all of them.",
         ),
     ] = False,
     delete: Annotated[
@@ -53,56 +52,60 @@ def feed(
     concurrency: Annotated[int, typer.Option(min=1, max=64, help="Requests at the same time.")] = 4,
     batch: Annotated[
         int,
-        typer.Option(min=1, max=100, help="Most passages of a request; ten times as many ids."),
+        typer.Option(min=1, max=100, help="Passages of a request; ids are ten times as many."),
     ] = 50,
     skip_bad_rows: Annotated[
         bool, typer.Option("--skip-bad-rows", help="Leave bad rows out instead of stopping.")
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on where an interrupted feed of FILE was.")
+        bool, typer.Option("--resume", help="Resume an interrupted feed of FILE.")
     ] = False,
     resume_file: Annotated[
         Path | None,
-        typer.Option(help="Where to note how far it is.", show_default="FILE.feeding"),
+        typer.Option(help="File that --resume reads.", show_default="FILE.feeding"),
     ] = None,
     patience: Annotated[
         float,
-        typer.Option(min=0, help="Seconds to try a request again that may succeed later."),
+        typer.Option(min=0, help="Seconds for which a failed request is sent again."),
     ] = 120.0,
     timeout: Annotated[
-        float, typer.Option(min=0.1, max=3600, help="Seconds until a request is given up.")
+        float, typer.Option(min=0.1, max=3600, help="Timeout of a request, in seconds.")
     ] = 60.0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print what became of it as JSON.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
     credentials: Credentials | None = None,
 ) -> None:
-    """Put passages into a running index, or take them out, while questions are answered.
+    """Add passages to a running index, or delete them, while questions are answered.
 
     Example: winnow feed passages.jsonl --address 127.0.0.1:8081
 
     The front node must have --feed-listen, and the content nodes --feed; `winnow up --feed-listen
-    127.0.0.1:8081` sets both. A row whose id is known replaces the old passage. What is counted is
-    durable. Sending rows again changes nothing, so a feed can be repeated from the beginning, or
-    go on with --resume.
+    127.0.0.1:8081` sets both. A row with a known id replaces the old passage. Counted rows are
+    durable. Sending rows again changes nothing: repeat a feed from the beginning, or use --resume.
 
     With --json, one object is printed, with the keys: stored (or deleted), unchanged, outdated
-    (of a lower version than what is stored), truncated (found by its beginning only), bad_rows,
-    retries, line (up to which all is durable), seconds. With --delete --cut, stored and unchanged
-    count documents, and passages counts the passages that were deleted with them.
+    (a later version is stored), truncated (retrieved by the beginning only), bad_rows, retries,
+    line (everything up to it is durable), seconds. With --delete --cut, stored and unchanged count
+    documents, and passages counts the passages that were deleted with them.
 
     Exit codes:
-      0 every row is durable; bad rows were left out if that was asked for
-      1 some are not; stderr says why, and how to go on
+      0 every row is durable, except bad rows with --skip-bad-rows
+      1 some rows are not; stderr says why, and how to resume
       2 wrong usage
       130 Ctrl-C
     """
     plan = FeedPlan(
-        file, form, cut, delete, concurrency, batch * (10 if delete else 1), skip_bad_rows, patience
+        file=file,
+        form=form,
+        cut=cut,
+        delete=delete,
+        at_once=concurrency,
+        most=batch * (10 if delete else 1),
+        skip_bad_rows=skip_bad_rows,
+        patience=patience,
     )
     noted = resume_file or (None if file == STDIN else file.with_name(f"{file.name}.feeding"))
     if resume and noted is None:
-        raise typer.BadParameter("name a --resume-file to go on with", param_hint="--resume")
+        raise typer.BadParameter("name the --resume-file to resume from", param_hint="--resume")
     with FeedProgress() as progress:
         job = FeedJob(plan, noted, progress)
         began = time.perf_counter()
@@ -111,7 +114,7 @@ def feed(
             signals.run(_run(job, address, timeout, credentials))
         except BaseException:
             if job.leave():
-                progress.say(_go_on(job, address, resume_file, credentials))
+                progress.say(_resume_line(job, address, resume_file, credentials))
             raise
         job.finish()
     _show(job, time.perf_counter() - began, as_json)
@@ -119,18 +122,18 @@ def feed(
 
 async def _run(job: FeedJob, address: str, timeout: float, credentials: Credentials | None) -> None:
     async with AsyncClient(address, credentials=credentials) as client:
-        await job.run(_ClientFeeds(client, job.plan.delete, timeout))
+        await job.run(_ClientRequests(client, job.plan.delete, timeout))
 
 
-class _ClientFeeds:
-    """Requests by a client."""
+class _ClientRequests:
+    """The requests of a feed, by a client."""
 
     def __init__(self, client: AsyncClient, delete: bool, timeout: float) -> None:
         self._client, self._delete, self._timeout = client, delete, timeout
 
     async def store(self, batch: FeedBatch) -> Sequence[WriteResult]:
         if self._delete:
-            versions = {row.passage.id: row.version for row in batch.rows}
+            versions = {row.passage.id: row.put.version for row in batch.rows}
             return await self._client.delete(versions, timeout=self._timeout)
         return await self._client.put(batch.fields(), timeout=self._timeout)
 
@@ -138,10 +141,10 @@ class _ClientFeeds:
         return await self._client.delete(ids, timeout=self._timeout)
 
 
-def _go_on(
+def _resume_line(
     job: FeedJob, address: str, resume_file: Path | None, credentials: Credentials | None
 ) -> str:
-    """What is durable, and the command that goes on."""
+    """The durable lines, and the command that resumes the feed."""
     plan = job.plan
     words = ["winnow", "feed", str(plan.file), "--address", address, "--resume"]
     words += ["--cut"] * plan.cut + ["--delete"] * plan.delete
@@ -149,7 +152,7 @@ def _go_on(
     words += ["--format", plan.form] if plan.form else []
     words += ["--resume-file", str(resume_file)] if resume_file else []
     words += flags(credentials) if credentials else []
-    return f"all rows up to line {job.line} are durable; to go on: {shlex.join(words)}"
+    return f"all rows up to line {job.line} are durable; to resume: {shlex.join(words)}"
 
 
 def _show(job: FeedJob, seconds: float, as_json: bool) -> None:
@@ -180,6 +183,6 @@ def _show(job: FeedJob, seconds: float, as_json: bool) -> None:
         typer.echo(f"{were(bad, 'bad row')} left out")
     if totals.truncated:
         typer.echo(
-            f"{are(totals.truncated, 'passage')} too long for the encoder: found by the beginning, "
-            "and read whole"
+            f"{are(totals.truncated, 'passage')} too long for the encoder: retrieved by the "
+            "beginning, and read whole"
         )

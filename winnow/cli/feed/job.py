@@ -1,4 +1,4 @@
-"""One run of `winnow feed`: check the rows, send them, note how far it is."""
+"""One run of `winnow feed`: check the rows, send them, note the line up to which all is durable."""
 
 import itertools
 import time
@@ -8,23 +8,25 @@ from functools import partial
 from pathlib import Path
 
 from winnow.cli.feed.batches import FeedBatch, batches, document_deletions
-from winnow.cli.feed.ledger import Ledger
-from winnow.cli.feed.place import FeedFile, Source
-from winnow.cli.feed.sending import MOST_DOCUMENTS, Feeds, Sender, Totals
+from winnow.cli.feed.in_hand import Ledger
+from winnow.cli.feed.resuming import ResumeFile, Source
+from winnow.cli.feed.sending import MOST_DOCUMENTS, FeedRequests, FeedTotals, Sender
 from winnow.cli.feed.source import STDIN, rows
-from winnow.cli.feed.telling import FeedProgress
-from winnow.errors import ArtefactError
+from winnow.errors import ArtefactError, WinnowError
 from winnow.inference.fair_threads import FairThreads
+from winnow.passages.progress import RowProgress
 from winnow.passages.rows import BadRow, Row
 from winnow.quoting import many
 
 _NOTE_EVERY = 1.0
-"""Seconds."""
+"""Seconds between two notes in the resume file."""
+_SAY_EVERY = 10.0
+"""Seconds between two lines with the reason of retries."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FeedPlan:
-    """What to feed."""
+    """The source and the options of a feed."""
 
     file: Path
     form: str | None
@@ -32,7 +34,7 @@ class FeedPlan:
     delete: bool
     at_once: int
     most: int
-    """Rows of a request."""
+    """The greatest number of rows in a request."""
     skip_bad_rows: bool
     patience: float
 
@@ -46,55 +48,64 @@ class BadFeedRowsError(ArtefactError):
     """The source has rows that are no passages."""
 
 
-class FeedJob:
-    """A feed."""
+class FeedProgress(RowProgress):
+    """Shows the progress of a feed; a context manager."""
 
-    def __init__(self, plan: FeedPlan, noted: Path | None, progress: FeedProgress) -> None:
-        """`noted`: where it is noted how far it is; None for nowhere."""
+    _said_at = float("-inf")
+
+    def waits(self, error: WinnowError) -> None:
+        """Prints why a request is sent again, now and then."""
+        if time.monotonic() - self._said_at >= _SAY_EVERY:
+            self._said_at = time.monotonic()
+            self.say(f"trying again: {error}")
+
+
+class FeedJob:
+    """One feed, which may resume an interrupted one."""
+
+    def __init__(self, plan: FeedPlan, resume_file: Path | None, progress: FeedProgress) -> None:
+        """`resume_file`: holds the line up to which everything is durable; None for no file."""
         self.plan, self._progress = plan, progress
-        self._place = FeedFile(noted) if noted else None
+        self._file = ResumeFile(resume_file) if resume_file else None
         self._source: Source | None = None
         self._ledger = Ledger()
         self._noted_at = 0.0
-        self.totals = Totals()
+        self.totals = FeedTotals()
         self.bad_rows = 0
-        """That are left out."""
+        """The number of bad rows that were left out."""
 
     @property
     def line(self) -> int:
-        """Up to which all is durable."""
         return self._ledger.line
 
     def prepare(self, resume: bool) -> None:
-        """Finds where to begin, and looks at all rows of a file before any is sent.
+        """Finds the line to begin with, and checks all rows of a file before any is sent.
 
         Raises:
             ArtefactError: the source cannot be read, has bad rows that are not to be skipped, or is
-                not what was fed before.
+                not the source of the feed that is resumed.
 
         """
         plan = self.plan
         source = None if plan.file == STDIN else plan.file
         self._source = Source.of(source, plan.cut, plan.delete)
-        if resume and self._place is not None:
-            self._ledger = Ledger(self._place.read(source, plan.cut, plan.delete))
+        if resume and self._file is not None:
+            self._ledger = Ledger(self._file.read(source, plan.cut, plan.delete))
             if not self.line:
-                self._progress.say(
-                    f"{self._place.path} is not there, so nothing was noted: begins with line 1"
-                )
+                self._progress.say(f"{self._file.path} does not exist: the feed starts with line 1")
         self._total = None if source is None else self._check()
 
-    async def run(self, feeds: Feeds) -> None:
-        """Sends everything; raises the first error that no waiting mends."""
+    async def run(self, requests: FeedRequests) -> None:
+        """Sends everything; raises the first error that no retry helps."""
         plan = self.plan
         sender = Sender(
-            feeds,
-            self._ledger,
-            plan.patience,
-            self._progress.bad_row,
-            self._stored,
-            self._progress.waits,
-            plan.skip_bad_rows,
+            requests=requests,
+            ledger=self._ledger,
+            patience=plan.patience,
+            refused=self._progress.bad_row,
+            stored=self._stored,
+            waits=self._progress.waits,
+            skip=plan.skip_bad_rows,
         )
         self.totals = sender.totals
         self._progress.start("deleting" if plan.delete else "feeding", self._total)
@@ -110,20 +121,20 @@ class FeedJob:
             reader.close(wait=False)
 
     def leave(self) -> bool:
-        """Notes how far it is when it ends early; whether that was noted."""
+        """Notes the durable line of a feed that ends early; returns whether it was noted."""
         return self._source is not None and self._note()
 
     def finish(self) -> None:
-        """All is durable."""
-        if self._place is not None:
-            self._place.remove()
+        """Removes the resume file: everything is durable."""
+        if self._file is not None:
+            self._file.remove()
 
     def _rows(self) -> Iterator[Row | BadRow]:
         plan = self.plan
         return rows(plan.file, plan.form, plan.cut, plan.delete, self.line)
 
     def _check(self) -> int:
-        """Names every bad row before anything is sent; how many rows are good."""
+        """Names every bad row before anything is sent; returns the number of good rows."""
         self._progress.start("checking rows", None)
         good = bad = 0
         for row in self._rows():
@@ -166,18 +177,18 @@ class FeedJob:
             self._note()
 
     def _note(self) -> bool:
-        """Whether there is something to go on with, and it could be noted."""
-        if self._place is None or self._source is None or not self.line:
+        """Notes the durable line; returns whether there was one, and it could be noted."""
+        if self._file is None or self._source is None or not self.line:
             return False
         self._noted_at = time.monotonic()
         try:
-            self._place.note(self.line, self._source)
+            self._file.note(self.line, self._source)
         except OSError as error:
             self._progress.say(
-                f"cannot note in {self._place.path} how far it is: {error.strerror}; choose "
-                "another place with --resume-file"
+                f"cannot write {self._file.path}, so the feed cannot be resumed: {error.strerror}; "
+                "choose another file with --resume-file"
             )
-            self._place = None
+            self._file = None
             return False
         return True
 

@@ -1,6 +1,6 @@
 """Sends batches, several at a time, until each is durable.
 
-Knows a client and when to try again; does not know where batches come from.
+Knows requests and when to send them again; does not know where batches come from.
 """
 
 import asyncio
@@ -14,9 +14,7 @@ from functools import partial
 from typing import Protocol
 
 from winnow.cli.feed.batches import FeedBatch, following, numbered
-from winnow.cli.feed.claims import Claim
-from winnow.cli.feed.ledger import Ledger
-from winnow.cli.feed.patience import backoff
+from winnow.cli.feed.in_hand import Claim, Ledger
 from winnow.client import Outcome, WriteResult
 from winnow.deadline import Clock
 from winnow.errors import (
@@ -33,47 +31,63 @@ from winnow.passages.rows import BadRow
 
 _FIELD = re.compile(r"(?:passages|deletions)\[(\d+)\](?:\.(.+))?")
 _PASSING = (OverloadedError, UnavailableError, DeadlineExceededError)
-"""Errors after which the same request may succeed,"""
+"""Errors after which the same request may succeed."""
 _LASTING = (NotServedError, NotLoadedError)
-"""but for these."""
-
+"""Of these errors the ones after which it will not."""
 _LOOK_AHEAD = 8
-"""Passages of a document that are deleted at a time. A feed that ended among them has deleted some:
-so many may be missing before the next.
+"""Passages of a document that are deleted at a time. An interrupted feed may have deleted any of
+them, so this number may be missing before the next passage.
 """
 WHOLE_LOOK_AHEAD = 100
-"""The same where whole documents are deleted."""
+"""The same number where whole documents are deleted."""
 _MOST_IDS = 1_000
-"""Of a request."""
+"""Ids of a request."""
 MOST_DOCUMENTS = _MOST_IDS // WHOLE_LOOK_AHEAD
-"""That are deleted at a time."""
+"""Documents that are deleted at a time."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+"""Seconds."""
+_DOUBLINGS = 6
 
 
-class Feeds(Protocol):
-    """What stores a batch, and what deletes ids: one request each."""
+def backoff(attempt: int, chance: float, wanted: float = 0.0) -> float:
+    """Seconds to wait before a request is sent again.
+
+    Args:
+        attempt: the number of failed attempts, from 1.
+        chance: 0 to 1, so that several requests are not sent again in step.
+        wanted: seconds that the server asked for.
+
+    """
+    most = min(_FIRST_PAUSE * (1 << min(attempt, _DOUBLINGS)), _LONGEST_PAUSE)
+    return wanted + most * (0.5 + chance / 2)
+
+
+class FeedRequests(Protocol):
+    """Stores a batch, or deletes ids, by one request each."""
 
     async def store(self, batch: FeedBatch) -> Sequence[WriteResult]: ...
     async def delete(self, ids: Sequence[str]) -> Sequence[WriteResult]: ...
 
 
-@dataclass
-class Totals:
-    """What became of all rows."""
+@dataclass(kw_only=True)
+class FeedTotals:
+    """The outcomes of all rows."""
 
     outcomes: Counter[Outcome] = field(default_factory=Counter)
+    """Outcomes of passages, or of documents where documents are deleted."""
     truncated: int = 0
     refused: int = 0
     """Rows that the front refused."""
     retries: int = 0
     passages: int = 0
-    """That were deleted with their documents; outcomes are of documents then."""
+    """Passages that were deleted with their documents."""
 
     def add(self, results: Sequence[WriteResult]) -> None:
         self.outcomes.update(each.outcome for each in results)
         self.truncated += sum(each.truncated for each in results)
 
     def add_documents(self, documents: Sequence[str], deleted: Sequence[str]) -> None:
-        """Counts documents that were to be deleted, and the passages that were."""
+        """Counts documents that were to be deleted, and their passages that were there."""
         found = {numbered(name)[0] for name in deleted}
         self.passages += len(deleted)
         self.outcomes.update(
@@ -82,11 +96,12 @@ class Totals:
 
 
 class Sender:
-    """Sends batches. One that would store or delete what one in hand does waits for that one."""
+    """Sends batches. A batch waits for one in hand that stores or deletes the same passages."""
 
     def __init__(
         self,
-        feeds: Feeds,
+        *,
+        requests: FeedRequests,
         ledger: Ledger,
         patience: float,
         refused: Callable[[BadRow], None],
@@ -99,30 +114,30 @@ class Sender:
         """Sends nothing yet.
 
         Args:
-            feeds: one request at a time.
-            ledger: is told what is durable.
-            patience: seconds for which a request is tried again.
-            refused: is told of each row that the front refused.
-            stored: is told of numbers of rows that are durable.
-            waits: is told why a request is tried again.
+            requests: makes the requests.
+            ledger: keeps the line up to which everything is durable.
+            patience: seconds for which a request is sent again.
+            refused: called with each row that the front refused.
+            stored: called with numbers of rows that are durable.
+            waits: called with the error before a request is sent again.
             skip: whether refused rows are left out; else the first one is an error.
-            rest: waits for so many seconds.
-            clock: seconds.
+            rest: waits for a number of seconds.
+            clock: the time in seconds.
 
         """
-        self._feeds, self._ledger, self._patience = feeds, ledger, patience
+        self._requests, self._ledger, self._patience = requests, ledger, patience
         self._refused, self._stored, self._waits = refused, stored, waits
         self._skip = skip
         self._rest, self._clock = rest, clock
         self._in_hand: dict[asyncio.Task[None], Claim] = {}
-        self.totals = Totals()
+        self.totals = FeedTotals()
 
     async def run(
         self, next_batch: Callable[[], Awaitable[FeedBatch | None]], at_once: int
     ) -> None:
-        """Sends batches until there are none; raises the first error that no waiting mends.
+        """Sends batches until there are none; raises the first error that no retry helps.
 
-        What is in hand then ends first, so that what is durable is known.
+        Requests in hand end before it is raised, so that their outcomes are known.
         """
         try:
             while (batch := await next_batch()) is not None:
@@ -148,7 +163,7 @@ class Sender:
             done, _ = await asyncio.wait(self._in_hand, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 del self._in_hand[task]
-            errors = [task.exception() for task in done]  # of all: asyncio reports what nobody saw
+            errors = [task.exception() for task in done]  # asyncio reports those not retrieved
             for error in filter(None, errors):
                 raise error
 
@@ -166,11 +181,12 @@ class Sender:
     async def _delete_some(
         self, firsts: Sequence[str], doubted: bool, ahead: int, deleted: list[str]
     ) -> tuple[tuple[str, ...], bool]:
-        """Deletes some passages of documents, from these on; where to go on with those that may
-        have more, and whether that is in doubt: a request that was sent again may have deleted them
-        the first time. After one in doubt only what is known counts, or it would never end.
+        """Deletes up to `ahead` passages of each document, beginning with its first id in `firsts`.
 
-        `ahead` passages of a document are deleted at a time; `deleted` gets those that were there.
+        Returns the next ids of the documents that may have more, and whether that is in doubt. It
+        is in doubt after a retry: the first request may have deleted the passages already. After a
+        doubtful result only passages that were there count, or it would never end. `deleted` gets
+        the ids that were there.
         """
         each = max(min(ahead, _MOST_IDS // len(firsts)), 1)
         runs = [tuple(_run(first, each)) for first in firsts]
@@ -179,7 +195,7 @@ class Sender:
         async def delete() -> Sequence[WriteResult]:
             nonlocal tries
             tries += 1
-            return await self._feeds.delete([name for run in runs for name in run])
+            return await self._requests.delete([name for run in runs for name in run])
 
         results = await self._tried(delete)
         doubtful = tries > 1 and not doubted
@@ -189,10 +205,10 @@ class Sender:
         return tuple(following(run[-1]) for run in runs if not gone.isdisjoint(run)), doubtful
 
     async def _store(self, batch: FeedBatch) -> FeedBatch:
-        """Stores a batch; gives it back without the rows that were refused."""
+        """Stores a batch; returns it without the rows that were refused."""
         while batch.rows:
             try:
-                self.totals.add(await self._tried(partial(self._feeds.store, batch)))
+                self.totals.add(await self._tried(partial(self._requests.store, batch)))
             except InvalidRequestError as error:
                 batch = self._without(batch, error)
             else:
@@ -215,7 +231,7 @@ class Sender:
     async def _tried(
         self, request: Callable[[], Awaitable[Sequence[WriteResult]]]
     ) -> Sequence[WriteResult]:
-        """Sends a request until it succeeds, or fails for longer than anybody waits."""
+        """Sends a request until it succeeds, or has failed for longer than `patience`."""
         began, attempt = self._clock(), 0
         while True:
             try:
@@ -234,14 +250,14 @@ class Sender:
 
 
 def _run(first: str, count: int) -> Iterator[str]:
-    """Ids of passages of a document that come one after the other."""
+    """Ids of consecutive passages of a document."""
     for _ in range(count):
         yield first
         first = following(first)
 
 
 def _rows(violations: Sequence[Violation]) -> dict[int, str]:
-    """What is wrong with each row, all of it."""
+    """All violations of each row, by its place in the request."""
     wrong: dict[int, list[str]] = {}
     for each in violations:
         if found := _FIELD.fullmatch(each.field):

@@ -1,37 +1,33 @@
 """Rows of a file or of standard input, for storing or for deleting."""
 
 import contextlib
-import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from winnow.domain.passage import Passage
 from winnow.domain.write import Deletion, FedPassage
 from winnow.errors import Violation
 from winnow.files.compressed import open_bytes
-from winnow.passages.checks import check_id, check_legible
 from winnow.passages.cutting import MARK
-from winnow.passages.feeding import wrong_deletion, wrong_passage
-from winnow.passages.formats import identified, parser
-from winnow.passages.rows import BadRow, Row, rows_of
-from winnow.quoting import shortened
+from winnow.passages.formats import id_parser, parser
+from winnow.passages.rows import BadRow, Row, Violations, rows_of
+from winnow.passages.validation import deletion_violations, passage_violations
 
 STDIN = Path("-")
 _GREATEST = 99_999
-"""Number of a passage of a document, for the length of its id."""
+"""The number of a passage of a document that the length of its id is checked with."""
 
 
 def rows(
     path: Path, form: str | None, cut: bool, delete: bool, past: int = 0
 ) -> Iterator[Row | BadRow]:
-    """Every row after the line `past`.
+    """Every row after the line `past`, checked as a front node checks it.
 
     Args:
         path: `-` for standard input.
-        form: `jsonl` or `tsv`; None to tell it by the name.
+        form: `jsonl` or `tsv`; None if the name tells it.
         cut: whether rows are raw documents, to be cut into passages unless they are deleted.
         delete: whether rows need no more than an id.
         past: lines to pass over.
@@ -43,46 +39,24 @@ def rows(
     known = path if form is None else Path(f"rows.{form}")
     if path == STDIN and form is None:
         known = Path("rows.jsonl")
-    parse = identified(known) if delete else parser(known)
-    check = _check_id if delete else check_legible  # a front names all else that is wrong
-    wrong = _wrong_passage
+    parse = id_parser(known) if delete else parser(known)
+    violations: Violations = passage_violations
     if delete:
-        wrong = _wrong_document if cut else _wrong_deletion
+        violations = _document_violations if cut else _deletion_violations
     with _opened(path) as stream:
-        for row in rows_of(stream, parse, cut and not delete, check):
+        for row in rows_of(stream, parse, cut and not delete, violations):
             if row.line > past:
-                yield row if isinstance(row, BadRow) else _checked(row, wrong(row))
+                yield row
 
 
-def _check_id(passage: Passage) -> None:
-    check_id(passage.id)
+def _deletion_violations(row: FedPassage) -> Iterator[Violation]:
+    return deletion_violations(Deletion(row.id, row.version))
 
 
-def _checked(row: Row, violations: Iterable[Violation]) -> Row | BadRow:
-    """As a front node would take it: a row that it refuses is told before anything is sent."""
-    why = "; ".join(f"{each.field} {each.description}" for each in violations)
-    return BadRow(row.line, f"{why} (id {shortened(row.passage.id)})") if why else row
-
-
-def _wrong_passage(row: Row) -> Iterable[Violation]:
-    passage, metadata = row.passage, json.loads(row.metadata)
-    return wrong_passage(
-        FedPassage(
-            id=passage.id,
-            title=passage.title,
-            text=passage.text,
-            metadata=metadata,
-            version=row.version,
-        )
-    )
-
-
-def _wrong_deletion(row: Row) -> Iterable[Violation]:
-    return wrong_deletion(Deletion(row.passage.id, row.version))
-
-
-def _wrong_document(row: Row) -> Iterable[Violation]:
-    yield from wrong_deletion(Deletion(f"{row.passage.id}{MARK}{_GREATEST}"))
+def _document_violations(row: FedPassage) -> Iterator[Violation]:
+    # an empty id stays empty; else the ids of the document's passages have to be short enough
+    name = f"{row.id}{MARK}{_GREATEST}" if row.id.strip() else row.id
+    yield from deletion_violations(Deletion(name))
     if row.version is not None:
         yield Violation("version", "is for passages: leave it out to delete a whole document")
 

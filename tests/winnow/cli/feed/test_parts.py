@@ -9,21 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.cli.feed.batches import MOST_BYTES, PACKED, FeedBatch, batches
-from winnow.cli.feed.ledger import Ledger
-from winnow.cli.feed.patience import backoff
-from winnow.cli.feed.place import FeedFile, Source
+from winnow.cli.feed.in_hand import Ledger
+from winnow.cli.feed.resuming import ResumeFile, Source
+from winnow.cli.feed.sending import backoff
 from winnow.client.feeding import put_message
 from winnow.domain.passage import Passage
+from winnow.domain.write import Put
 from winnow.errors import ArtefactError
-from winnow.passages.feeding import MOST_METADATA
 from winnow.passages.rows import Row
+from winnow.passages.validation import MAX_METADATA
 from winnow.stateless.feed.servicer import LARGEST
 
 SCALARS = st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False) | st.text()
 
 
 def row(line: int, name: str = "", text: str = "words") -> Row:
-    return Row(line, Passage(name or f"p{line}", "T", text), '{"year": 2015}', 7)
+    return Row(line, Put(Passage(name or f"p{line}", "T", text, '{"year": 2015}'), 7))
 
 
 def through(made: list[FeedBatch]) -> list[tuple[int, int]]:
@@ -53,8 +54,8 @@ def test_a_request_is_never_larger_than_a_message_may_be() -> None:
 @pytest.mark.parametrize("value", [[1] * 3_300, [True] * 1_600, [""] * 2_400, ["é"] * 900])
 def test_metadata_counts_as_it_is_packed(value: list[object]) -> None:
     metadata = json.dumps({"values": value})
-    assert len(metadata) <= MOST_METADATA
-    rows = [Row(n, Passage(f"p{n}", "", "x" * 7_000), metadata) for n in range(100)]
+    assert len(metadata) <= MAX_METADATA
+    rows = [Row(n, Put(Passage(f"p{n}", "", "x" * 7_000, metadata))) for n in range(100)]
     for made in batches(rows, 100):
         assert put_message(made.fields()).ByteSize() < LARGEST
 
@@ -123,7 +124,7 @@ def test_pauses_grow_and_differ(
 
 
 def test_a_place_is_found_again_even_if_the_source_has_grown(tmp_path: Path) -> None:
-    source, place = tmp_path / "p.jsonl", FeedFile(tmp_path / "p.jsonl.feeding")
+    source, place = tmp_path / "p.jsonl", ResumeFile(tmp_path / "p.jsonl.feeding")
     assert place.read(source, cut=False, delete=False) == 0
     source.write_text("one\n")
     place.note(1, Source.of(source, cut=False, delete=False))
@@ -135,7 +136,7 @@ def test_a_place_is_found_again_even_if_the_source_has_grown(tmp_path: Path) -> 
 
 
 def test_a_place_in_another_source_or_with_other_options_is_refused(tmp_path: Path) -> None:
-    source, place = tmp_path / "p.jsonl", FeedFile(tmp_path / "p.jsonl.feeding")
+    source, place = tmp_path / "p.jsonl", ResumeFile(tmp_path / "p.jsonl.feeding")
     source.write_text("one\n")
     place.note(1, Source.of(source, cut=True, delete=False))
     with pytest.raises(ArtefactError, match="of another source, or of other options"):
@@ -149,7 +150,7 @@ def test_a_place_in_another_source_or_with_other_options_is_refused(tmp_path: Pa
     "content", ["", "{}", "[]", '{"line": "x"}', '{"line": 1, "source": {"a": 1}}']
 )
 def test_a_damaged_place_is_named(tmp_path: Path, content: str) -> None:
-    place = FeedFile(tmp_path / "noted")
+    place = ResumeFile(tmp_path / "noted")
     place.path.write_text(content)
-    with pytest.raises(ArtefactError, match="remove it to begin anew"):
+    with pytest.raises(ArtefactError, match="remove it to start again"):
         place.read(None, cut=False, delete=False)

@@ -9,10 +9,11 @@ from manual_clock import ManualClock
 from tenacious import happens, turn
 
 from winnow.cli.feed.batches import FeedBatch, document_deletions
-from winnow.cli.feed.ledger import Ledger
+from winnow.cli.feed.in_hand import Ledger
 from winnow.cli.feed.sending import Sender
 from winnow.client import Outcome, Position, WriteResult
 from winnow.domain.passage import Passage
+from winnow.domain.write import Put
 from winnow.errors import (
     InvalidRequestError,
     NotLoadedError,
@@ -83,12 +84,12 @@ def result(name: str, outcome: Outcome = Outcome.STORED) -> WriteResult:
 
 
 def batch(line: int, *names: str, after: tuple[str, ...] = ()) -> FeedBatch:
-    rows = tuple(Row(line, Passage(name, "", "words"), "{}") for name in names)
+    rows = tuple(Row(line, Put(Passage(name, "", "words"))) for name in names)
     return FeedBatch(rows, line, after)
 
 
 def row(line: int, name: str) -> Row:
-    return Row(line, Passage(name, "", ""), "{}")
+    return Row(line, Put(Passage(name, "", "")))
 
 
 class Desk:
@@ -99,15 +100,15 @@ class Desk:
         self.rests: list[float] = []
         self.stored = 0
         self.sender = Sender(
-            self.feeds,
-            self.ledger,
-            patience,
-            self.bad.append,
-            self._stored,
-            self.waited.append,
-            skip,
-            self._rest,
-            self.clock,
+            requests=self.feeds,
+            ledger=self.ledger,
+            patience=patience,
+            refused=self.bad.append,
+            stored=self._stored,
+            waits=self.waited.append,
+            skip=skip,
+            rest=self._rest,
+            clock=self.clock,
         )
 
     async def send(self, *sent: FeedBatch, at_once: int = 4) -> None:

@@ -1,23 +1,26 @@
-"""Who may write to a shard's directory: one process at a time."""
+"""Locks of a shard that takes writes: between processes, and between two threads."""
 
 import fcntl
 import os
+import threading
 import weakref
 from pathlib import Path
+from types import TracebackType
 
 from winnow.errors import ArtefactError
 
 LOCK = "lock"
+"""The name of the file that is locked."""
 
 
 class DirectoryLock:
-    """A lock on a file, held until it is let go or the process ends, however that ends.
+    """A lock on a file, held until it is released or the process ends in any way.
 
     Children do not inherit it.
     """
 
     def __init__(self, path: Path, shared: bool = False) -> None:
-        """Takes the lock of a file, which is made if it has to be; `shared` with all who read.
+        """Takes the lock of a file, which is made if it is missing; readers hold it `shared`.
 
         Raises:
             ArtefactError: another process holds it.
@@ -39,8 +42,34 @@ class DirectoryLock:
             ) from error
 
     def release(self) -> None:
-        """Lets go; does no harm twice."""
+        """Releases the lock; does nothing the second time."""
         self._close()
+
+
+class AlternatingLock:
+    """A lock of two threads that goes to the waiting one, held in `with`.
+
+    A plain lock goes again and again to the thread that releases it and wants it back at once.
+    """
+
+    def __init__(self) -> None:
+        self._next, self._turn = threading.Lock(), threading.Lock()
+
+    @property
+    def awaited(self) -> bool:
+        return self._next.locked()
+
+    def __enter__(self) -> None:
+        with self._next:
+            self._turn.acquire()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._turn.release()
 
 
 def _open(path: Path, flags: int) -> int:
@@ -49,5 +78,5 @@ def _open(path: Path, flags: int) -> int:
     except OSError:
         if flags == os.O_RDONLY or not path.exists():
             raise
-        # a directory that cannot be written to can be held all the same
+        # a directory that cannot be written to can be locked all the same
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)

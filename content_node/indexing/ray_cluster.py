@@ -1,6 +1,6 @@
-"""Ray for the time of one build: started here and ended again, or one that runs already.
+"""A Ray cluster for the time of one build: started here and ended again, or running already.
 
-Knows how Ray is kept quiet, how it listens to this machine alone, and how it leaves nothing behind.
+Keeps Ray quiet, has it listen to this machine alone, and leaves nothing behind.
 """
 
 import contextlib
@@ -21,10 +21,10 @@ from winnow.errors import UnavailableError, WinnowError
 from winnow.packaged import extra
 
 AUTO = "auto"
-"""The address of the cluster that this machine belongs to."""
+"""The address of the cluster to which this machine belongs."""
 _CLIENT = "ray://"
 _PATIENCE = 5.0
-"""Seconds for a cluster to take a connection; Ray itself would try for five minutes and more."""
+"""Seconds for a cluster to accept a connection; Ray itself would try for over five minutes."""
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # else it reports what it runs on to its makers
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # else it warns that this is going to change
@@ -39,15 +39,15 @@ _OWN = {
     "RAY_gcs_server_port_wait_time_s": "90",
 }
 _TOKEN = "RAY_AUTH_TOKEN"  # noqa: S105 (the name of a variable)
-"""Else Ray leaves a token in the user's home."""
+"""The variable of Ray's token. Without it Ray leaves a token in the user's home."""
 
 
 def check_ray(address: str) -> None:
-    """Says what is wrong before there is anything to encode; `address` as for `cluster`.
+    """Checks that Ray can be used, before a build begins; `address` as for `cluster`.
 
     Raises:
-        WinnowError: Ray or what it needs to start is not installed, or nothing can be a cluster
-            at the address.
+        WinnowError: Ray or a package that it needs to start is not installed, or there cannot be a
+            cluster at the address.
 
     """
     if find_spec("ray") is None:
@@ -84,12 +84,12 @@ def _reach(address: str) -> None:
 
 @contextlib.contextmanager
 def cluster(address: str, cores: int, room: int) -> Iterator[Any]:
-    """Ray, connected.
+    """The module `ray`, connected to a cluster.
 
     Args:
-        address: of a cluster that runs already; empty to start one on this machine.
-        cores: of one that is started, as Ray counts them.
-        room: of one that is started, in bytes, for what is sent to workers.
+        address: the address of a running cluster; empty to start one on this machine.
+        cores: the cores of a cluster that is started.
+        room: the bytes that a cluster that is started has for objects sent to workers.
 
     Raises:
         UnavailableError: there is no such cluster, or it could not be started.
@@ -106,7 +106,7 @@ def cluster(address: str, cores: int, room: int) -> Iterator[Any]:
 
 
 def _own(directory: str, cores: int, room: int) -> dict[str, Any]:
-    """How to start a cluster for this process and for this machine alone."""
+    """The options of a cluster for this process and this machine alone."""
     for name, value in {**_OWN, _TOKEN: secrets.token_hex(32)}.items():
         os.environ.setdefault(name, value)
     return {
@@ -119,7 +119,7 @@ def _own(directory: str, cores: int, room: int) -> dict[str, Any]:
 
 
 def _directory() -> tempfile.TemporaryDirectory[str]:
-    """For logs and sockets; what still writes there ends with Ray."""
+    """The directory for logs and sockets. Processes that still write there end with Ray."""
     return tempfile.TemporaryDirectory(prefix="winnow-ray-", ignore_cleanup_errors=True)
 
 
@@ -140,7 +140,7 @@ def _connect(ray: Any, options: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def _signals_kept() -> Iterator[None]:
-    """Gives back the handlers of signals that Ray replaces."""
+    """Restores the handlers of signals that Ray replaces."""
     kept = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tenacious import happens
 
-from winnow.stateless.feed.ordered_pipeline import OrderedPipeline, Turn
+from winnow.stateless.feed.ordered_pipeline import Turn, ordered_pipeline
 
 
 class Work:
@@ -57,7 +57,7 @@ class Messages:
 
 
 async def run(work: Work, messages: Messages, most: int = 3) -> Any:
-    return await OrderedPipeline(work, work.told.append, most).run(messages)
+    return await ordered_pipeline(messages, work, work.told.append, most)
 
 
 async def test_a_stream_without_messages_ends() -> None:

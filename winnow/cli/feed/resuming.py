@@ -1,4 +1,4 @@
-"""Where an interrupted feed goes on: a small file that says up to which line all is durable."""
+"""The file of an interrupted feed: it holds the line up to which everything is durable."""
 
 import json
 from contextlib import suppress
@@ -10,23 +10,23 @@ from winnow.errors import ArtefactError
 from winnow.files.durable import write_durably
 
 _BEGINNING = 64 * 1024
-"""Bytes of a source that it is known by. It may have grown since."""
+"""Bytes at the beginning of a source that identify it. The source may grow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What is fed, and how: a feed goes on only with the same."""
+    """The source and the options of a feed: it can be resumed only with the same."""
 
     beginning: str
-    """Checksum of its first bytes; empty for standard input."""
+    """The checksum of its first bytes; empty for standard input."""
     bytes: int
-    """That were summed."""
+    """The number of these bytes."""
     cut: bool
     delete: bool
 
     @classmethod
     def of(cls, path: Path | None, cut: bool, delete: bool, most: int = _BEGINNING) -> "Source":
-        """A file, or standard input if None; raises ArtefactError if it cannot be read."""
+        """A file, or standard input for None; raises ArtefactError if it cannot be read."""
         if path is None:
             return cls("", 0, cut, delete)
         try:
@@ -37,8 +37,8 @@ class Source:
         return cls(sha256(start).hexdigest(), len(start), cut, delete)
 
 
-class FeedFile:
-    """The file."""
+class ResumeFile:
+    """The file beside the source, or where --resume-file says."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -47,7 +47,7 @@ class FeedFile:
         """The line up to which everything is durable; 0 if nothing was noted.
 
         Raises:
-            ArtefactError: it was noted for something else, or it cannot be read.
+            ArtefactError: it belongs to another source or other options, or cannot be read.
 
         """
         try:
@@ -57,21 +57,21 @@ class FeedFile:
             return 0
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise ArtefactError(
-                f"cannot go on by {self.path}: {error}; remove it to begin anew"
+                f"cannot resume from {self.path}: {error}; remove it to start again"
             ) from error
         if Source.of(source, cut, delete, known.bytes) != known:
             raise ArtefactError(
-                f"{self.path} is of another source, or of other options: give the same to go on, "
-                "or remove it to begin anew"
+                f"{self.path} is of another source, or of other options: give the same to resume, "
+                "or remove it to start again"
             )
         return line
 
     def note(self, line: int, source: Source) -> None:
-        """Notes durably that everything up to a line is; raises OSError if it cannot be written."""
+        """Notes that everything up to a line is durable; raises OSError if it cannot be written."""
         content = {"line": line, "source": asdict(source)}
         write_durably(self.path, json.dumps(content).encode())
 
     def remove(self) -> None:
-        """There is nothing to go on with."""
+        """Removes the file: the feed is complete."""
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
