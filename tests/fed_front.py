@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+from awaited import AwaitedCount, AwaitedList
 from fakes import FakeShardWriter
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
@@ -44,13 +45,15 @@ def node_info(shard: int, log_id: str) -> ShardInfo:
 
 
 class CountingEncoder(FeedEncoder):
-    """The real one, with a count of what it encoded."""
+    """A real encoder that counts the passages that it encodes."""
 
-    encoded = 0
+    def __init__(self, bundle: Bundle) -> None:
+        super().__init__(bundle, Runtime.AUTO, threads=2, nice=0)
+        self.encoded = AwaitedCount()
 
     async def encode(self, puts: Sequence[PreparedPut], client: str = "") -> list[Write]:
         found = await super().encode(puts, client)
-        self.encoded += len(found)
+        self.encoded.add(len(found))
         return found
 
 
@@ -68,10 +71,10 @@ class FedFront:
         self.rests: list[float] = []
         self.clock = ManualClock()
         """Only rests take time."""
-        self.noticed: list[tuple[int, int]] = []
-        """Shards with their last writes, as they were told to whoever answers."""
+        self.noticed = AwaitedList[tuple[int, int]]()
+        """Shards with their last durable writes, as questions get to know them."""
         metrics = FeedMetrics(self.registry)
-        self.encoder = CountingEncoder(bundle, Runtime.AUTO, threads=2, nice=0)
+        self.encoder = CountingEncoder(bundle)
         writers = Writers(lambda: self.view, lambda: self.infos, self._open)
         self.admission = FeedAdmission(most, metrics)
         self.storing = Storing(writers, metrics, self._rest, self._notice)
@@ -97,7 +100,7 @@ class FedFront:
     @property
     def encoded(self) -> int:
         """Passages that were encoded so far."""
-        return self.encoder.encoded
+        return self.encoder.encoded.value
 
     @property
     def passages(self) -> dict[str, EncodedPassage]:

@@ -13,7 +13,6 @@ import pytest
 from fed_front import FedFront
 from held_ports import free_ports
 from scripted_front import scripted_front
-from tenacious import happens
 
 from winnow.bundle import Bundle
 from winnow.errors import NotWritableError
@@ -205,7 +204,7 @@ async def test_a_feed_that_failed_goes_on_where_it_was(
     flags = ("--address", address, "--batch", 4, "--concurrency", 1)
 
     async def fail_later() -> None:
-        await happens(lambda: len(front.passages) >= 20, 60)
+        await front.noticed.holds(12)  # two for each request at most
         front.shards[0].failures_left = front.shards[1].failures_left = -1
 
     failing = asyncio.create_task(fail_later())
@@ -227,7 +226,7 @@ async def test_a_feed_that_failed_goes_on_where_it_was(
 async def test_ctrl_c_says_how_to_go_on(front: FedFront, address: str, tmp_path: Path) -> None:
     file = passages(tmp_path / "p.jsonl", 2_000)
     process = await started(file, "--address", address, "--batch", 10)
-    await happens(lambda: len(front.passages) >= 100, 60)
+    await front.noticed.holds(20)
     process.send_signal(signal.SIGINT)
     _, err = await asyncio.wait_for(process.communicate(), 60)
     assert process.returncode == 130

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from awaited import AwaitedCount
 from fed_front import FedFront, ids_of, node_info
 from manual_clock import ManualClock
-from tenacious import happens
 from unpacked import title_ids, tokens, vector
 
 from winnow.bundle import Bundle
@@ -339,7 +339,7 @@ class Messages:
     """A stream that counts what is read of it."""
 
     def __init__(self, *messages: Any) -> None:
-        self.left, self.read = list(messages), 0
+        self.left, self.read = list(messages), AwaitedCount()
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self
@@ -348,7 +348,7 @@ class Messages:
         await asyncio.sleep(0)
         if not self.left:
             raise StopAsyncIteration
-        self.read += 1
+        self.read.add()
         return self.left.pop(0)
 
 
@@ -381,7 +381,7 @@ async def test_in_a_stream_what_was_there_counts_after_what_came_between(front: 
     messages = Messages([fed(ZERO[0], "other")], [fed(ZERO[0], "there")], [fed(ONE[0])])
     feeding = asyncio.create_task(front.core.put_stream(messages, soon))
     await asyncio.wait_for(front.shards[0].hanging.wait(), 10)
-    await happens(lambda: front.encoded - before == 3)
+    await front.encoder.encoded.reaches(before + 3)
     front.shards[0].hangs = False
     front.shards[0].go_on.set()
     assert (await feeding).stored == 3
@@ -403,10 +403,10 @@ async def test_a_stream_is_read_no_faster_than_it_is_stored(front: FedFront) -> 
     messages = Messages(*[[fed(name)] for name in ids_of(0, 20)])
     feeding = asyncio.create_task(front.core.put_stream(messages, soon))
     await asyncio.wait_for(front.shards[0].hanging.wait(), 10)
-    await happens(lambda: messages.read == 3)
+    await messages.read.reaches(3)
     for _ in range(100):
         await asyncio.sleep(0)
-    assert (messages.read, len(front.shards[0].batches)) == (3, 1)
+    assert (messages.read.value, len(front.shards[0].batches)) == (3, 1)
     front.shards[0].hangs = False
     front.shards[0].go_on.set()
     assert (await feeding).stored == 20

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from tenacious import happens
+from awaited import AwaitedList
 
 from winnow.stateless.feed.ordered_pipeline import Turn, ordered_pipeline
 
@@ -14,7 +14,7 @@ class Work:
     """Work whose two halves a test lets go on."""
 
     def __init__(self) -> None:
-        self.begun: list[int] = []
+        self.begun = AwaitedList[int]()
         self.finished: list[int] = []
         self.told: list[int] = []
         self.cancelled: list[int] = []
@@ -67,10 +67,10 @@ async def test_a_stream_without_messages_ends() -> None:
 async def test_no_more_is_read_than_may_be_in_hand() -> None:
     work, messages = Work(), Messages(6)
     running = asyncio.create_task(run(work, messages))
-    await happens(lambda: len(work.begun) == 3)
+    await work.begun.holds(3)
     assert messages.read == 3
     work.may_begin[0].set()
-    await happens(lambda: len(work.begun) == 4)
+    await work.begun.holds(4)
     assert (messages.read, work.told) == (4, [0])
     for each in work.may_begin.values():
         each.set()
@@ -81,7 +81,7 @@ async def test_no_more_is_read_than_may_be_in_hand() -> None:
 async def test_a_later_message_is_never_finished_before_an_earlier_one() -> None:
     work = Work()
     running = asyncio.create_task(run(work, Messages(3)))
-    await happens(lambda: len(work.begun) == 3)
+    await work.begun.holds(3)
     for number in (2, 1, 0):
         work.may_begin[number].set()
         await asyncio.sleep(0)
@@ -94,7 +94,7 @@ async def test_what_goes_wrong_with_one_ends_all(failing: int) -> None:
     work = Work()
     work.fails = failing
     running = asyncio.create_task(run(work, Messages(3, stalls=True), most=4))
-    await happens(lambda: len(work.begun) == 3)
+    await work.begun.holds(3)
     work.may_begin[failing].set()
     with pytest.raises(ValueError, match=str(failing)):
         await asyncio.wait_for(running, 10)
@@ -112,7 +112,7 @@ async def test_a_stream_that_cannot_be_read_ends_all() -> None:
 async def test_cancelling_ends_all_and_leaves_nothing_behind() -> None:
     work = Work()
     running = asyncio.create_task(run(work, Messages(2, stalls=True)))
-    await happens(lambda: len(work.begun) == 2)
+    await work.begun.holds(2)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running

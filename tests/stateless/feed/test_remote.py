@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from awaited import AwaitedCount
 from fakes import FakeShardWriter
 from heap_in_use import counted, kept
 from prometheus_client import CollectorRegistry
-from tenacious import happens
 
 from winnow.convert import shard_feed as convert
 from winnow.deadline import Deadline
@@ -239,29 +239,28 @@ async def test_a_write_that_is_cancelled_ends_on_the_node() -> None:
 async def test_writes_that_are_cancelled_leave_nothing_behind() -> None:
     """Clients that go away have theirs cancelled; see `winnow.rpc.replying`."""
     async with reached() as (servicer, writer):
-        asked = ended = 0
+        asked, ended = AwaitedCount(), AwaitedCount()
 
         async def hang(request: Any, context: Any) -> Any:
-            nonlocal asked, ended
-            asked += 1
+            asked.add()
             try:
                 await asyncio.Event().wait()
             finally:
-                ended += 1
+                ended.add()
 
         servicer.answer = hang
 
         async def give_up(calls: int) -> None:
             for _ in range(calls // AT_ONCE):
-                before = asked
+                before = asked.value
                 tasks = [
                     asyncio.create_task(writer.write([Write("b")], soon())) for _ in range(AT_ONCE)
                 ]
-                await happens(lambda: asked == before + AT_ONCE)  # noqa: B023 (at once)
+                await asked.reaches(before + AT_ONCE)
                 for task in tasks:
                     task.cancel()
                 await asyncio.wait(tasks)
-                await happens(lambda: ended == asked)
+                await ended.reaches(asked.value)
 
         assert await kept(give_up, CALLS, KEPT) < KEPT
 

@@ -5,8 +5,9 @@ import gc
 from collections.abc import Sequence
 
 import pytest
+from awaited import AwaitedCount, AwaitedList
 from manual_clock import ManualClock
-from tenacious import happens, turn
+from tenacious import turn
 
 from winnow.cli.feed.batches import FeedBatch, document_deletions
 from winnow.cli.feed.in_hand import Ledger
@@ -37,19 +38,21 @@ class Feeds:
         self.moody = self.angry = False
         """Refuses every other deletion."""
         self.refused: set[str] = set()
-        self.requests: list[tuple[str, ...]] = []
+        self.requests = AwaitedList[tuple[str, ...]]()
         self.stored: list[str] = []
         self.there: set[str] = set()
         self.go_on = asyncio.Event()
         self.go_on.set()
         self.quick: set[str] = set()
         """Stored without waiting for that."""
-        self.most = self.now = self.most_deleted = 0
+        self.now = AwaitedCount()
+        """Requests in hand."""
+        self.most = self.most_deleted = 0
 
     async def store(self, batch: FeedBatch) -> Sequence[WriteResult]:
         self.requests.append(batch.ids)
-        self.now += 1
-        self.most = max(self.most, self.now)
+        self.now.add()
+        self.most = max(self.most, self.now.value)
         try:
             await asyncio.sleep(0)
             if self.quick.isdisjoint(batch.ids):
@@ -63,7 +66,7 @@ class Feeds:
             self.stored += batch.ids
             return [result(name) for name in batch.ids]
         finally:
-            self.now -= 1
+            self.now.add(-1)
 
     async def delete(self, ids: Sequence[str]) -> Sequence[WriteResult]:
         await asyncio.sleep(0)
@@ -140,7 +143,7 @@ async def test_everything_is_sent_and_no_more_at_once_than_asked_for() -> None:
     desk.feeds.go_on.clear()
     sent = [batch(line, f"p{line}") for line in range(1, 21)]
     sending = asyncio.create_task(desk.send(*sent, at_once=3))
-    await happens(lambda: desk.feeds.now == 3)
+    await desk.feeds.now.reaches(3)
     desk.feeds.go_on.set()
     await sending
     assert sorted(desk.feeds.stored) == sorted(f"p{line}" for line in range(1, 21))
@@ -152,7 +155,7 @@ async def test_batches_with_a_common_id_are_sent_one_after_the_other() -> None:
     desk = Desk()
     desk.feeds.go_on.clear()
     sending = asyncio.create_task(desk.send(batch(1, "a", "b"), batch(2, "b", "c"), batch(3, "d")))
-    await happens(lambda: len(desk.feeds.requests) == 1)
+    await desk.feeds.requests.holds(1)
     await turns()
     assert desk.feeds.requests == [("a", "b")]
     desk.feeds.go_on.set()
@@ -169,7 +172,7 @@ async def test_what_a_document_no_longer_has_is_deleted_after_it_was_stored() ->
     sending = asyncio.create_task(
         desk.send(*long, batch(2, "doc#0", after=("doc#1",)), batch(3, "other#7"), at_once=9)
     )
-    await happens(lambda: len(desk.feeds.requests) == 4)
+    await desk.feeds.requests.holds(4)
     await turns()
     assert desk.feeds.stored == ["doc#0", "doc#1"]
     assert len(desk.feeds.requests) == 4
@@ -185,7 +188,7 @@ async def test_a_document_does_not_wait_for_its_own_passages() -> None:
     sending = asyncio.create_task(
         desk.send(batch(0, "doc#8"), batch(0, "doc#9"), batch(1, "doc#10", after=("doc#11",)))
     )
-    await happens(lambda: len(desk.feeds.requests) == 3)
+    await desk.feeds.requests.holds(3)
     desk.feeds.go_on.set()
     await sending
 
@@ -221,7 +224,7 @@ async def test_what_no_waiting_mends_ends_the_feed_after_what_is_in_hand(
     with pytest.raises(type(error)):
         await desk.send(*[batch(line, f"p{line}") for line in range(1, 20)])
     assert desk.ledger.line == 0
-    assert desk.feeds.now == 0
+    assert desk.feeds.now.value == 0
     assert len(desk.feeds.stored) < 10
     assert not desk.rests
 
@@ -233,7 +236,7 @@ async def test_of_several_that_fail_at_once_none_is_left_for_asyncio_to_complain
     desk.feeds.errors = [NotServedError("no feed") for _ in range(3)]
     desk.feeds.go_on.clear()
     sending = asyncio.create_task(desk.send(*[batch(line, f"p{line}") for line in range(1, 4)]))
-    await happens(lambda: desk.feeds.now == 3)
+    await desk.feeds.now.reaches(3)
     desk.feeds.go_on.set()
     await asyncio.wait([sending])
     assert isinstance(sending.exception(), NotServedError)
@@ -329,9 +332,9 @@ async def test_cancelling_leaves_nothing_behind() -> None:
     desk = Desk()
     desk.feeds.go_on.clear()
     sending = asyncio.create_task(desk.send(batch(1, "a"), batch(2, "b")))
-    await happens(lambda: desk.feeds.now == 2)
+    await desk.feeds.now.reaches(2)
     sending.cancel()
     with pytest.raises(asyncio.CancelledError):
         await sending
-    assert desk.feeds.now == 0
+    assert desk.feeds.now.value == 0
     assert asyncio.all_tasks() == {asyncio.current_task()}
