@@ -288,7 +288,9 @@ def test_a_staging_database_that_is_damaged_is_named_and_left(
     partial = tmp_path / "index.partial"
     partial.mkdir()
     (partial / "staging.sqlite").write_bytes(b"no database at all" * 1000)
-    with pytest.raises(ArtefactError, match=r"not a database: remove .*index\.partial to begin"):
+    with pytest.raises(
+        ArtefactError, match=r"not a database: remove .*index\.partial to start again"
+    ):
         build_index(
             BuildPlan(source=passages_file, target=tmp_path / "index", shards=1, threads=1),
             bundle,

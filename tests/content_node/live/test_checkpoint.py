@@ -7,6 +7,7 @@ import sqlite3
 import tempfile
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,11 +23,17 @@ from winnow.content_node.live.opening import open_log
 from winnow.content_node.live.reading import entries, log_path, wal_path
 from winnow.errors import NotWritableError, OverloadedError, UnavailableError
 
-TEXT = "words " * 500
+ONE = logged(1, text="words " * 500)
 
 
 def some(first: int, count: int) -> list[Logged]:
-    return [logged(n, f"id-{n % 50}", TEXT) for n in range(first, first + count)]
+    return [_named(n, f"id-{n % 50}") for n in range(first, first + count)]
+
+
+def _named(sequence: int, name: str) -> Logged:
+    assert ONE.put is not None
+    put = replace(ONE.put, passage=replace(ONE.put.passage, id=name))
+    return replace(ONE, sequence=sequence, id=name, put=put)
 
 
 def fed(shard: Path, writes: int) -> WriteLog:

@@ -10,7 +10,13 @@ from live_writes import delete
 from winnow.content_node.live.group_commit import GroupCommit
 from winnow.deadline import Deadline
 from winnow.domain.write import Outcome, Write, Written
-from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
+from winnow.errors import (
+    DeadlineExceededError,
+    InvalidRequestError,
+    OverloadedError,
+    UnavailableError,
+    Violation,
+)
 
 
 class Disk:
@@ -66,6 +72,27 @@ async def test_all_who_wait_meanwhile_share_the_next_transaction(disk: Disk) -> 
     assert await first == [Written(Outcome.STORED, 1)]
     assert await asyncio.gather(*others) == [[Written(Outcome.STORED, 2)] * 2] * 3
     assert disk.transactions == [["a"], list("bbccdd")]
+    assert committing.waiting == 0
+    await committing.close(lambda: None)
+
+
+async def test_wrong_writes_of_one_caller_do_not_fail_those_of_others(disk: Disk) -> None:
+    def commit(calls: Sequence[Sequence[Write]]) -> list[list[Written] | Exception]:
+        wrong = InvalidRequestError(Violation("writes[0].id", "is empty"))
+        stored = disk.commit(calls)
+        return [one if call[0].id else wrong for call, one in zip(calls, stored, strict=True)]
+
+    committing = GroupCommit(commit, disk.show)
+    await disk.stop()
+    first = write(committing, "a")
+    await disk.has_begun()
+    wrong, right = write(committing, ""), write(committing, "b")
+    await asyncio.sleep(0)
+    disk.go_on.set()
+    assert await first == [Written(Outcome.STORED, 1)]
+    with pytest.raises(InvalidRequestError, match="is empty"):
+        await wrong
+    assert await right == [Written(Outcome.STORED, 2)]
     assert committing.waiting == 0
     await committing.close(lambda: None)
 

@@ -24,6 +24,7 @@ from winnow.content_node.live.state import LiveState
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard import ShardView, open_shard
+from winnow.convert.lazy import LazySequence
 from winnow.deadline import Deadline
 from winnow.domain.write import Outcome, Write
 from winnow.errors import (
@@ -263,6 +264,36 @@ async def test_words_that_writes_brought_and_took_are_counted(shard: LiveShard) 
     gone = {1: -1, 2: -1, 3: -1, 9: -1}  # of "a"
     assert counts == {**gone, 7: 1, 8: 1, tokens(one).ids[0]: 1}
     assert (changes.sequence, changes.passages, changes.tokens) == (3, 0, 3 - 4)
+
+
+async def test_writes_are_converted_and_stored_in_the_thread_that_commits(
+    shard: LiveShard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write changes threads once on a node."""
+    threads: list[str] = []
+
+    def convert() -> list[Write]:
+        threads.append(threading.current_thread().name)
+        return [put("d", "one")]
+
+    monkeypatch.setattr(asyncio, "to_thread", Mock(side_effect=AssertionError("another thread")))
+    (written,) = await shard.write(LazySequence(1, convert), Deadline.after(60))
+    assert written.outcome is S
+    assert [name.startswith("commit") for name in threads] == [True]
+
+
+async def test_wrong_writes_of_one_call_leave_the_others(shard: LiveShard) -> None:
+    goes_on = threading.Event()
+    held = asyncio.create_task(shard._group.alone(goes_on.wait))
+    await turn()
+    wrong = asyncio.create_task(write(shard, Write("e", None, replace(encoded("e"), vector=b""))))
+    right = asyncio.create_task(write(shard, put("f")))
+    await turn()
+    goes_on.set()
+    await held
+    with pytest.raises(InvalidRequestError, match="it has 0 values"):
+        await wrong
+    assert await right == [(S, 1)]
 
 
 async def test_many_small_writes_are_few_segments(shard: LiveShard) -> None:

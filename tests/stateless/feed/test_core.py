@@ -1,10 +1,12 @@
 """Passages and deletions through the core: where they are stored, and when the call fails."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from manual_clock import ManualClock
 from unpacked import title_ids, tokens, vector
 
 from winnow.bundle import Bundle
+from winnow.convert.feed import passages_of_message
 from winnow.deadline import Deadline
 from winnow.domain.write import Deletion, FedPassage, Outcome, Position, WriteResult
 from winnow.errors import (
@@ -26,7 +29,9 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
+from winnow.inference.fair_threads import FairThreads
 from winnow.stateless.cluster.membership import ClusterView
+from winnow.v1 import feed_pb2
 
 ZERO, ONE = ids_of(0, 5), ids_of(1, 5)
 
@@ -55,6 +60,27 @@ async def test_each_passage_is_stored_in_the_shard_that_its_id_belongs_to(front:
     assert results[9].position == Position(1, 5)
     assert front.sample("winnow_front_feed_writes_total", outcome="stored") == 10
     assert front.admission.inside == 0
+
+
+async def test_a_passage_changes_threads_twice_in_a_front(
+    front: FedFront, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One thread converts, validates and tokenises it, and another one encodes it."""
+    threads: list[str] = []
+    run = FairThreads.run
+
+    async def counted(pool: FairThreads, client: str, work: Any) -> Any:
+        def named() -> Any:
+            threads.append(threading.current_thread().name)
+            return work()
+
+        return await run(pool, client, named)
+
+    monkeypatch.setattr(FairThreads, "run", counted)
+    monkeypatch.setattr(asyncio, "to_thread", Mock(side_effect=AssertionError("another thread")))
+    message = feed_pb2.PutRequest(passages=[feed_pb2.FedPassage(id="a", text="words")])
+    await front.core.put(passages_of_message(message), Deadline.after(30, front.clock))
+    assert [name.rpartition("_")[0] for name in threads] == ["fed", "feed"]
 
 
 async def test_what_is_durable_is_noticed_also_where_another_shard_fails(front: FedFront) -> None:
