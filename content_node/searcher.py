@@ -123,9 +123,17 @@ class LocalSearcher:
         self._metrics.stage.labels("queue").observe(done.queued, step.exemplar)
         self._metrics.stage.labels("retrieve").observe(spent.seconds, step.exemplar)
         timings = ShardTimings(queue=done.queued, retrieve=spent.seconds)
-        idle, words, when = self._pool.idle, found.words, spent.later(-arrived)
-        now = view.sequence, when, view.passages, view.log_id
-        return Retrieved(found.hits, found.distances, timings, idle, words, *now)
+        return Retrieved(
+            found.hits,
+            found.distances,
+            timings,
+            idle=self._pool.idle,
+            candidate_words=found.words,
+            sequence=view.sequence,
+            retrieved=spent.later(-arrived),
+            passages=view.passages,
+            log_id=view.log_id,
+        )
 
     async def read(
         self,
@@ -170,9 +178,14 @@ class LocalSearcher:
         retrieved = await self.retrieve(question, depth, deadline)
         hits = retrieved.hits[: depth.passages]
         read = await self._read(question, hits, max_answer_tokens, deadline, arrived)
-        timings = retrieved.timings + read.timings
-        known = retrieved.sequence, retrieved.retrieved, retrieved.passages, retrieved.log_id
-        return Read(read.readings, timings, read.unread, *known)
+        return replace(
+            read,
+            timings=retrieved.timings + read.timings,
+            sequence=retrieved.sequence,
+            retrieved=retrieved.retrieved,
+            passages=retrieved.passages,
+            log_id=retrieved.log_id,
+        )
 
     def _retrieve(
         self, view: ShardView, question: EncodedQuestion, depth: RetrievalDepth, stop: Stop

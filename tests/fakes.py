@@ -105,7 +105,9 @@ class FakeSearcher:
         words = tuple(self.readings[row].words for row in best[: depth.best_words])
         if self.next_generations:
             self.generation, self.readings = self.next_generations.pop(0)
-        return Retrieved(hits, distances, ShardTimings(retrieve=0.001), self.idle, words)
+        return Retrieved(
+            hits, distances, ShardTimings(retrieve=0.001), idle=self.idle, candidate_words=words
+        )
 
     def _hit(self, row: int, by_words_alone: bool) -> Hit:
         reading, generation = self.readings[row], self.generation

@@ -31,7 +31,7 @@ from winnow.heads.store import open_store
 from winnow.inference.encoder import Encoder, open_question_encoder
 from winnow.inference.fair_threads import FairThreads
 from winnow.inference.local import LocalTextEncoder
-from winnow.policy.kept import MIB
+from winnow.policy.byte_bounded_lru import MIB
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.policy.pace import Pace
 from winnow.replicas.routing import ReplicaPolicies

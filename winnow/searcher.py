@@ -6,7 +6,7 @@ scripted one).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Protocol
 
 from winnow.deadline import Deadline
@@ -24,20 +24,21 @@ class Retrieved:
 
     hits: tuple[Hit, ...]
     candidate_distances: tuple[float, ...]
-    """Distances of the shard's candidates, also of those that are no hits."""
+    """Distances of the shard's candidates, hits or not."""
     timings: ShardTimings
+    _: KW_ONLY
     idle: int = 0
-    """Passages that whoever retrieved could have begun to read at once."""
+    """Number of the shard's readers that were free."""
     candidate_words: tuple[float, ...] = ()
-    """BM25 of the shard's best passages by words, best first, also of those that are no hits."""
+    """BM25 of the shard's best passages by words, hits or not, best first."""
     sequence: int = 0
     """The last write that was known."""
     retrieved: Interval = NEVER
-    """When it was retrieved, as a part of the call."""
+    """When the shard retrieved, as a part of the call."""
     passages: int | None = None
-    """Passages that the shard held after that write; None if it did not say."""
+    """Number of passages that the shard held after that write; None if it did not say."""
     log_id: str = ""
-    """Names the log that `sequence` counts in; empty if there is none, or it is not named."""
+    """Name of the log that `sequence` counts in; empty if there is none, or it has no name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +48,16 @@ class Read:
     readings: tuple[Reading, ...]
     timings: ShardTimings
     unread: int = 0
-    """Passages that were asked for and not read before the deadline."""
+    """Number of passages that were not read before the deadline."""
+    _: KW_ONLY
     sequence: int = 0
-    """The last write that was known where it was retrieved in the same round trip; else 0."""
+    """The last write that was known when the shard retrieved in the same round trip; else 0."""
     retrieved: Interval = NEVER
-    """When it was retrieved, as a part of the call, if it was in the same round trip."""
+    """When the shard retrieved, as a part of the call, if it did so in the same round trip."""
     passages: int | None = None
-    """Passages that the shard held after that write; None if it did not say."""
+    """Number of passages that the shard held after that write; None if it did not say."""
     log_id: str = ""
-    """Names the log that `sequence` counts in; empty if there is none, or it is not named."""
+    """Name of the log that `sequence` counts in; empty if there is none, or it has no name."""
 
 
 class Searcher(Protocol):
@@ -72,7 +74,7 @@ class Searcher(Protocol):
     async def retrieve(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
-        """What may be among the passages to be read, of all candidates of all shards."""
+        """Finds the shard's passages that may be among the best of the whole cluster."""
 
     async def read(
         self,
@@ -90,4 +92,4 @@ class Searcher(Protocol):
         max_answer_tokens: int,
         deadline: Deadline,
     ) -> Read:
-        """Retrieves and reads this shard's best passages at once: one round trip."""
+        """Retrieves and reads this shard's best passages, in one round trip."""

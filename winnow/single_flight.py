@@ -1,7 +1,7 @@
-"""Work that several ask for at the same time, done once where once will do.
+"""Does work once that several askers want at the same time.
 
-Knows tasks and their waiters; `winnow.policy.attempts` says who waits, who tries and who
-settles. Knows neither what is made nor whether it is kept afterwards.
+Knows tasks and the askers that wait for them; `winnow.policy.attempts` says which one waits, tries
+or settles. Knows neither what the result is nor whether it is kept afterwards.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
 Work = Callable[[], Coroutine[Any, Any, Result]]
 Judge = Callable[[Result], tuple[Lack, Any]]
-"""What a result lacks, and what it is worth: more is better."""
+"""Tells what a result lacks, and its worth: more is better."""
 Blame = Callable[[BaseException], Lack]
-"""What an attempt lacked that failed."""
+"""Tells what a failed attempt lacked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Landed(Generic[Result]):
-    """A result as an asker gets it."""
+    """A result, as an asker gets it."""
 
     result: Result
     own: bool
@@ -32,7 +32,7 @@ class Landed(Generic[Result]):
 
 
 class SingleFlight(Generic[Key, Result]):
-    """The flights in hand by what they make; an asker that comes after the end begins again."""
+    """The flights in hand, by key; an asker that comes after a flight's end begins a new one."""
 
     def __init__(
         self,
@@ -44,10 +44,10 @@ class SingleFlight(Generic[Key, Result]):
         self._judge, self._blame, self._joining = judge, blame, joining
         self._flights: dict[Key, _Flight[Result]] = {}
         self.waiting = 0
-        """Askers."""
+        """Number of askers."""
 
     def __contains__(self, key: Key) -> bool:
-        """Whether somebody waits for this."""
+        """Whether an asker waits for this key."""
         return key in self._flights
 
     async def ask(
@@ -57,15 +57,15 @@ class SingleFlight(Generic[Key, Result]):
         asker: Asker | None = None,
         usable: Callable[[Result], bool] = lambda _: True,
     ) -> Landed[Result]:
-        """A result that somebody makes while this asker waits, or its own.
+        """The result of an attempt of another asker, or of an own one.
 
         An asker that is cancelled takes nothing from the others; the last one ends all attempts.
 
         Args:
-            key: names the result.
-            work: an attempt of this asker; raises what it likes.
-            asker: how long it waits, and in whose turn it tries.
-            usable: whether a result that another one made will do.
+            key: name of the result.
+            work: makes an attempt of this asker; may raise any error.
+            asker: how long it waits, and in which client's turn it tries.
+            usable: whether a result of another asker is acceptable.
 
         Raises:
             What an attempt raised, if there is no result: the asker's own, if it made one.
@@ -89,13 +89,13 @@ class SingleFlight(Generic[Key, Result]):
         return _landed(waiting)
 
     def cancel(self) -> None:
-        """Gives up all attempts; the waiting askers are cancelled."""
+        """Cancels all attempts, and so the waiting askers."""
         for flight in list(self._flights.values()):
             flight.cancel()
 
 
 class _Flight(Generic[Result]):
-    """The attempts at one result, and who waits for them."""
+    """The attempts at one result, and the askers that wait for it."""
 
     def __init__(self, judge: Judge[Result], blame: Blame) -> None:
         self._judge, self._blame = judge, blame
@@ -103,12 +103,12 @@ class _Flight(Generic[Result]):
         self._askers: dict[Waiting[Result], asyncio.Event] = {}
 
     def come(self, waiting: Waiting[Result]) -> asyncio.Event:
-        """Tells an asker of all attempts that end from now on; the event is set for each."""
+        """Adds an asker; it is told of each attempt that ends from now on, and the event is set."""
         self._askers[waiting] = asyncio.Event()
         return self._askers[waiting]
 
     def leave(self, waiting: Waiting[Result]) -> bool:
-        """Whether it was the last one: then all attempts are given up."""
+        """Removes an asker; True if it was the last one: then all attempts are cancelled."""
         del self._askers[waiting]
         if not self._askers:
             self.cancel()
@@ -122,7 +122,7 @@ class _Flight(Generic[Result]):
         return attempt
 
     def cancel(self) -> None:
-        """Gives up all attempts."""
+        """Cancels all attempts."""
         for task in self.flying.values():
             task.cancel()
 
@@ -151,7 +151,7 @@ async def _make(attempt: FlightAttempt, work: Work[Result]) -> Result:
 def _landed(waiting: Waiting[Result]) -> Landed[Result]:
     outcome = waiting.outcome()
     if outcome.error is not None:
-        # raised as it is, it would get the frames of every asker, and a log would have them all
+        # without this it would collect the frames of every asker, and a log would have them all
         raise outcome.error.with_traceback(outcome.traceback)
     assert outcome.result is not None
     return Landed(outcome.result, outcome.attempt is waiting.own)

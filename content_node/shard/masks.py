@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from winnow.errors import StoppedError
 from winnow.filtering import MAX_CANONICAL, And, Filter, Not, Or, parse
 from winnow.inference.stop import Stop
-from winnow.policy.kept import MIB, Kept
+from winnow.policy.byte_bounded_lru import MIB, ByteBoundedLru
 
 Rows = NDArray[np.bool_]
 Compared = Callable[[Filter], Rows]
@@ -28,7 +28,7 @@ class Masks:
 
     def __init__(self, rows: int, budget: int = _BUDGET) -> None:
         self._rows = rows
-        self._kept = Kept[str, NDArray[np.uint8]](budget)
+        self._kept = ByteBoundedLru[str, NDArray[np.uint8]](budget)
         self._lock = threading.Lock()
 
     def where(self, expression: str, compared: Compared, stop: Stop | None = None) -> Rows:

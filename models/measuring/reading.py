@@ -46,7 +46,7 @@ class OfflineReader:
         """
         self._tokenizer = Tokenizer(tokenizer)
         self._manifest = manifest
-        options = InferenceOptions(runtime, runs=cores())
+        options = InferenceOptions(runtime=runtime, runs=cores())
         session = open_session(graph, OUTPUTS, FLOAT, options)
         entry, special = manifest.reader, self._tokenizer.special
         model: ReadingModel = WholeModel(session, special, entry)

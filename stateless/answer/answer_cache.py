@@ -17,7 +17,7 @@ from winnow.domain.question import Question
 from winnow.domain.write import Position
 from winnow.errors import DeadlineExceededError, OverloadedError, WinnowError
 from winnow.policy.attempts import Asker, Lack
-from winnow.policy.kept import UNWATCHED, Kept, Watch
+from winnow.policy.byte_bounded_lru import UNWATCHED, ByteBoundedLru, CacheWatch
 from winnow.single_flight import SingleFlight
 from winnow.stateless.answer.failures import failed_shards
 from winnow.stateless.cluster.index_version import IndexVersion
@@ -62,11 +62,11 @@ class AnswerCache:
     """Keeps the complete answers used most recently."""
 
     def __init__(
-        self, budget: int, version: Callable[[], IndexVersion], watch: Watch = UNWATCHED
+        self, budget: int, version: Callable[[], IndexVersion], watch: CacheWatch = UNWATCHED
     ) -> None:
         """`budget`: bytes of all kept answers; `version`: the index as it is known now."""
         self._version, self._looked_up = version, watch.looked_up
-        self._kept = Kept[_Key, Answered](budget, watch)
+        self._kept = ByteBoundedLru[_Key, Answered](budget, watch)
         self._kept_for: object = None
         """Name of the index version of all kept answers."""
         self._flights = SingleFlight[_Key, Answered](

@@ -6,7 +6,7 @@ from functools import partial
 import structlog
 
 from winnow.inference.fair_threads import FairThreads
-from winnow.policy.kept import MIB
+from winnow.policy.byte_bounded_lru import MIB
 from winnow.policy.load import ReadLoad
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.answer_cache import AnswerCache

@@ -9,7 +9,7 @@ from winnow.bundle import Bundle
 from winnow.domain.encoder import StatesFormat
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
-from winnow.policy.kept import MIB
+from winnow.policy.byte_bounded_lru import MIB
 from winnow.replicas.server_pool import follow
 from winnow.resolving import resolver
 from winnow.stateless.composing.front import Front

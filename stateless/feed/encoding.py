@@ -60,7 +60,7 @@ class FeedEncoder:
         """
         entry = bundle.manifest.encoder
         self._tokenizer = Tokenizer(bundle.tokenizer)
-        options = InferenceOptions(runtime, runs=threads)
+        options = InferenceOptions(runtime=runtime, runs=threads)
         model = open_passage_encoder(bundle, self._tokenizer.special, options)
         self._encoder = PassageEncoder(model, entry)
         self._longest = entry.max_passage_tokens - SPECIAL

@@ -30,7 +30,7 @@ from winnow.inference.encoder import open_passage_encoder, open_question_encoder
 from winnow.inference.runtime import InferenceOptions, Runtime
 from winnow.text.tokenizer import Tokenizer
 
-EXACT = InferenceOptions(Runtime.ONNXRUNTIME)
+EXACT = InferenceOptions(runtime=Runtime.ONNXRUNTIME)
 """In float32, also where OpenVINO would run a float model in bfloat16."""
 QUESTION = "Who won the Tour de France in 2015?"
 TITLE, TEXT = "Tour de France", "Chris Froome won the 2015 Tour de France, ahead of Nairo Quintana."

@@ -71,7 +71,9 @@ class Chosen:
     def __init__(self) -> None:
         self.clock = Machine()
         self.choices: list[Choice] = []
-        self.choosing = Choosing(self.choices.append, 1.0, self.clock, self.clock.cpu)
+        self.choosing = Choosing(
+            self.choices.append, seconds=1.0, clock=self.clock, cpu=self.clock.cpu
+        )
 
     def between(self, **runtimes: Session | Exception) -> Session:
         def opening(each: Session | Exception) -> Callable[[], Session]:
@@ -285,7 +287,7 @@ def test_what_was_named_or_is_the_only_one_is_not_measured(
         raise AssertionError("something was timed")
 
     choices: list[Choice] = []
-    options = InferenceOptions(asked, choosing=Choosing(choices.append, clock=clock))
+    options = InferenceOptions(runtime=asked, choosing=Choosing(choices.append, clock=clock))
     open_session(doubling, ["doubled"], precision, options, usual=INPUTS)
     assert choices == [Choice("model.onnx", "onnxruntime", by)]
 

@@ -138,12 +138,12 @@ def retrieved_of_message(message: shard_pb2.RetrieveResponse) -> Retrieved:
         hits_of_messages(message.hits, message.generation),
         tuple(message.candidate_distances),
         ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3),
-        message.idle_readers,
-        tuple(message.candidate_words),
-        message.sequence,
-        _retrieved(message),
-        optional(message, "passages"),
-        message.log_id,
+        idle=message.idle_readers,
+        candidate_words=tuple(message.candidate_words),
+        sequence=message.sequence,
+        retrieved=_retrieved(message),
+        passages=optional(message, "passages"),
+        log_id=message.log_id,
     )
 
 
@@ -178,9 +178,15 @@ def search_to_message(read: Read) -> shard_pb2.SearchResponse:
 def search_of_message(message: shard_pb2.SearchResponse) -> Read:
     """What a shard retrieved and read."""
     timings = ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3, message.read_ms / 1e3)
-    readings = tuple(map(_reading_of_message, message.readings))
-    known = (message.sequence, _retrieved(message), optional(message, "passages"), message.log_id)
-    return Read(readings, timings, message.unread, *known)
+    return Read(
+        tuple(map(_reading_of_message, message.readings)),
+        timings,
+        message.unread,
+        sequence=message.sequence,
+        retrieved=_retrieved(message),
+        passages=optional(message, "passages"),
+        log_id=message.log_id,
+    )
 
 
 def _retrieved(message: shard_pb2.RetrieveResponse | shard_pb2.SearchResponse) -> Interval:

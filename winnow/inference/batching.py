@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from winnow.deadline import Clock
 from winnow.errors import ArtefactError
 from winnow.inference.encoder import Encoder
-from winnow.inference.fair_threads import tell
+from winnow.inference.fair_threads import fail, succeed, tell
 from winnow.inference.local import lengths_to_warm_up, some_text
 from winnow.inference.runtime import INT8
 from winnow.policy.batching import BatchLimits, EncoderBatch
@@ -27,7 +27,7 @@ _SPECIAL = 2
 
 @dataclass(eq=False, slots=True)
 class _Text:
-    """A text that waits; nobody waits for it any more once `done` is done."""
+    """A text that waits for its run."""
 
     ids: tuple[int, ...]
     done: "asyncio.Future[TextEncoding]"
@@ -43,7 +43,7 @@ def check_can_batch(texts: int, precision: str) -> None:
     """Raises ArtefactError if a model stored in `precision` must not run `texts` at once."""
     if texts > 1 and precision == INT8:
         raise ArtefactError(
-            f"{texts} texts a run need a float model: in an int8 model, what is said of a text "
+            f"{texts} texts a run need a float model: in an int8 model, the encoding of a text "
             "would depend on the texts beside it; serve a float bundle, or one text a run"
         )
 
@@ -63,9 +63,9 @@ class BatchingTextEncoder:
         self._queue = FairQueue[_Text]()
         self._changed = threading.Condition()
         self._filling = threading.Lock()
-        """Held by the one thread that fills a run, or two would share the texts that come."""
+        """Held by the thread that fills a run, or two runs would share the texts that arrive."""
         self._left_over: _Text | None = None
-        """Had no room in the last run, and begins the next one."""
+        """A text without room in the last run; it begins the next one."""
         self._closed = False
         self._awaited: set[_Text] = set()
         self._threads = [
@@ -78,7 +78,7 @@ class BatchingTextEncoder:
     async def encode(
         self, ids: Sequence[int], client: str = "", then: Then | None = None
     ) -> TextEncoding:
-        """Encodes with others that wait. If cancelled before its run, it is left out of it."""
+        """Encodes a text together with others that wait; a cancelled text is left out."""
         loop = asyncio.get_running_loop()
         text = _Text(tuple(ids), loop.create_future(), loop, self._clock())
         self._awaited.add(text)
@@ -99,7 +99,7 @@ class BatchingTextEncoder:
             await asyncio.gather(*map(self.encode, [some_text(length)] * self._limits.texts))
 
     def close(self) -> None:
-        """Drops what waits, and waits for the threads to end; who awaits `encode` is cancelled."""
+        """Cancels the texts that wait, and waits for the threads to end."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -111,7 +111,7 @@ class BatchingTextEncoder:
     def _work(self) -> None:
         while (texts := self._next()) is not None:
             self._run([text for text in texts if not text.done.done()])
-            del texts  # or what was done last is kept while nothing comes
+            del texts  # or the last run is kept in memory while no text arrives
 
     def _next(self) -> list[_Text] | None:
         """The texts of the next run; None at the end."""
@@ -151,21 +151,11 @@ class BatchingTextEncoder:
         began = self._clock()
         try:
             found = self._encoder.many([text.ids for text in texts])
-        except BaseException as error:  # noqa: BLE001 (whoever waits gets it)
+        except BaseException as error:  # noqa: BLE001 (raised where it is awaited)
             for text in texts:
-                tell(text.loop, _fail, text.done, error)
+                tell(text.loop, fail, text.done, error)
             return
         took = self._clock() - began
         for text, (vector, states) in zip(texts, found, strict=True):
             encoding = TextEncoding(vector, states, began - text.came, took)
-            tell(text.loop, _succeed, text.done, encoding)
-
-
-def _succeed(done: "asyncio.Future[TextEncoding]", encoding: TextEncoding) -> None:
-    if not done.done():
-        done.set_result(encoding)
-
-
-def _fail(done: "asyncio.Future[TextEncoding]", error: BaseException) -> None:
-    if not done.done():
-        done.set_exception(error)
+            tell(text.loop, succeed, text.done, encoding)

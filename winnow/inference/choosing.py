@@ -1,12 +1,15 @@
-"""Which of the runtimes that can run a model runs it: the one that is fastest here.
+"""Chooses which of the runtimes that can run a model runs it: the fastest one on this machine.
 
-Processors differ in more than their flags say, so each is tried for about a second in all. Knows
-names and how to open a session; does not know the runtimes.
+Processors differ in more than their flags say, so each runtime is tried; all together take about a
+second. Knows names and how to open a session; does not know the runtimes.
 """
 
+import faulthandler
+import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 from statistics import median
 
@@ -14,44 +17,63 @@ import structlog
 
 from winnow.deadline import Clock
 from winnow.heap import give_back
-from winnow.inference.ending import ends_process_after
-from winnow.inference.runtime_timer import Timed, reason, run_in_turns
+from winnow.inference.runtime_timer import MARGIN, Timed, clearly_fastest, reason, run_in_turns
 from winnow.inference.session import Inputs, Session
-from winnow.policy.faster import MARGIN, clearly_fastest
+
+_one = threading.Lock()
+_STDERR = 2
+"""The file descriptor: `sys.stderr` may have been replaced by an object without one."""
+
+
+@contextmanager
+def ends_process_after(seconds: float) -> Iterator[None]:
+    """Ends the process with exit code 1 if the block takes longer than `seconds`, and writes the
+    stack of each thread to the standard error.
+
+    A native library that hangs may keep the interpreter: then neither a timer in Python nor a
+    handler of SIGTERM runs. A process has one such timer, so other threads wait for their turn.
+    """
+    with _one:
+        faulthandler.dump_traceback_later(seconds, exit=True, file=_STDERR)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
 
 Open = Callable[[], Session]
 _SECONDS = 1.0
 _LIMIT = 120.0
-"""Seconds. Large models take some to open from a slow disk, and a few runs of theirs some more."""
+"""Seconds. Large models take long to open from a slow disk, and their first runs, too."""
 _HINT = "if nothing follows, one of them hangs: name the other by --runtime"
 _log = structlog.get_logger("winnow.runtimes")
 
 
 class ChosenBy(str, Enum):
-    """What a choice rests on."""
+    """The reason of a choice."""
 
     SETTING = "setting"
     """The runtime was named."""
     ONLY = "only"
-    """No other can run the model."""
+    """No other runtime can run the model."""
     FLAGS = "flags"
-    """What the processor says it can do."""
+    """The processor's flags decided."""
     MEASURED = "measured"
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What runs a model, and why."""
+    """The runtime that runs a model, and why."""
 
     model: str
     """The name of its file."""
     runtime: str
     by: ChosenBy
+    _: KW_ONLY
     milliseconds: Mapping[str, float] = field(default_factory=dict)
-    """Of the processor's time, for a run at the median, by runtime; empty if nothing was measured.
-    """
+    """Median processor time of a run, by runtime; empty if nothing was measured."""
     faults: Mapping[str, str] = field(default_factory=dict)
-    """Why runtimes that were tried cannot run the model."""
+    """Why the runtimes that failed cannot run the model."""
 
     @property
     def why(self) -> str:
@@ -66,32 +88,34 @@ class Choice:
 
 
 class Choosing:
-    """Opens models in the fastest runtime, and says which one that is."""
+    """Opens models in the fastest runtime, and reports each choice."""
 
     def __init__(
         self,
         told: Callable[[Choice], None],
+        *,
         seconds: float = _SECONDS,
         clock: Clock = time.perf_counter,
         cpu: Clock = time.process_time,
         limit: float = _LIMIT,
     ) -> None:
-        """`told` is called after every choice; `seconds`: for one model; `cpu`: processor time that
-        the process has spent; `limit`: seconds after which a runtime counts as hanging.
+        """`told` is called after every choice; `seconds`: time to compare the runtimes of a
+        model; `cpu`: processor time of the process; `limit`: seconds after which a runtime counts
+        as hanging.
         """
         self._limit = limit
         self._told, self._seconds, self._clock, self._cpu = told, seconds, clock, cpu
 
     def set(self, model: str, runtime: str, by: ChosenBy) -> None:
-        """Says that there was nothing to measure."""
+        """Reports a choice for which nothing was measured."""
         self._told(Choice(model, runtime, by))
 
     def open(self, model: str, runtimes: Mapping[str, Open], inputs: Inputs) -> Session:
         """A session in one of at least two runtimes, the preferred one first.
 
-        The others are closed. A runtime that cannot open the model or run the made-up `inputs` is
-        out; if none runs them, the first that opened it is taken. One that hangs ends the process
-        after two minutes, so that whoever watches it starts another.
+        The others are closed. A runtime that cannot open the model, or cannot run the made-up
+        `inputs`, is left out; if none runs them, the first that opened the model is taken. If a
+        runtime hangs, the process ends after two minutes, so that its supervisor restarts it.
 
         Raises:
             ArtefactError: no runtime can open it.
@@ -105,7 +129,7 @@ class Choosing:
         taken, choice = _taken(model, tried, faults)
         session = taken.session
         del tried, taken
-        give_back()  # what was closed leaves as much free memory as a model takes
+        give_back()  # closed sessions leave as much free memory as a model takes
         self._told(choice)
         return session
 
@@ -119,7 +143,7 @@ def _opened(runtimes: Mapping[str, Open]) -> tuple[list[Timed], dict[str, str]]:
         except Exception as error:  # an extra may be broken in any way
             if number == len(runtimes) and not opened:
                 raise
-            # not the error itself, whose frames would keep what is half open
+            # not the error itself, whose frames would keep a half-open session
             faults[name] = reason(error)
     return opened, faults
 
@@ -135,4 +159,6 @@ def _taken(model: str, tried: list[Timed], faults: Mapping[str, str]) -> tuple[T
             usual = [median(each.seconds) for each in able]
             spent = {each.name: round(1e3 * own, 3) for each, own in zip(able, usual, strict=True)}
             taken = able[clearly_fastest(usual)]
-            return taken, Choice(model, taken.name, ChosenBy.MEASURED, spent, faults)
+            return taken, Choice(
+                model, taken.name, ChosenBy.MEASURED, milliseconds=spent, faults=faults
+            )

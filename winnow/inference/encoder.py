@@ -18,7 +18,7 @@ from winnow.text.tokenizer import SpecialTokens
 Vector = NDArray[np.float32]
 States = NDArray[np.float16]
 _USUAL = 20
-"""Tokens of a question, with special ones: runtimes are compared at that."""
+"""Number of tokens, special ones included, at which runtimes are compared."""
 
 
 class Encoder:
@@ -32,13 +32,13 @@ class Encoder:
         return self.with_states(ids)[0]
 
     def with_states(self, ids: Sequence[int]) -> tuple[Vector, States | None]:
-        """The same, and the states [tokens + 2, width] of its tokens; None if it gives none."""
+        """Also the states [tokens + 2, width] of its tokens; None if the model gives none."""
         return self.many([ids])[0]
 
     def many(self, texts: Sequence[Sequence[int]]) -> list[tuple[Vector, States | None]]:
         """Vectors and states of several texts in one run, padded to the longest one.
 
-        For one text there is no padding, and what comes out depends on nothing else.
+        One text has no padding, and its vector depends on nothing else.
         """
         sequences = [[self._special.cls, *ids, self._special.sep] for ids in texts]
         outputs = self._session.run(padded_inputs(sequences))

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from winnow.policy.fair_queue import FairQueue
 
 Turn = Callable[[], bool]
-"""Does a piece of work, and says whether it needs another turn. It must not raise."""
+"""Does a part of the work; True if it needs another turn. It must not raise."""
 Result = TypeVar("Result")
 
 
@@ -30,29 +30,29 @@ class FairThreads:
             self._start(f"{name}_{number}")
 
     def add(self, client: str, turn: Turn) -> None:
-        """Has a thread call `turn` when it is the client's turn, again and again if it says so."""
+        """Has a thread call `turn` in the client's turn, again as long as it returns True."""
         with self._changed:
             self._queue.add(client, turn)
             self._changed.notify()
 
     def remove(self, client: str, turn: Turn) -> None:
-        """Takes back what waits; what is being worked on goes on."""
+        """Removes work that waits; work that has begun goes on."""
         with self._changed:
             while self._queue.remove(client, turn):
                 pass
 
     async def run(self, client: str, work: Callable[[], Result]) -> Result:
-        """The result of one piece of work. If cancelled before its turn, it is never done."""
+        """The result of one piece of work; if cancelled before its turn, the work is not done."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Result] = loop.create_future()
 
         def turn() -> bool:
             try:
                 result = work()
-            except BaseException as error:  # noqa: BLE001 (whoever waits gets it)
-                tell(loop, _fail, done, error)
+            except BaseException as error:  # noqa: BLE001 (raised where it is awaited)
+                tell(loop, fail, done, error)
             else:
-                tell(loop, _succeed, done, result)
+                tell(loop, succeed, done, result)
             return False
 
         self._awaited.add(done)
@@ -64,7 +64,7 @@ class FairThreads:
             self.remove(client, turn)
 
     def replace(self, thread: threading.Thread) -> None:
-        """Has another thread work in place of one that hangs, which ends when it comes back."""
+        """Starts a thread in place of one that hangs; that one ends when it comes back."""
         with self._changed:
             if thread in self._threads and not self._closed:
                 self._threads.remove(thread)
@@ -72,9 +72,9 @@ class FairThreads:
                 self._changed.notify_all()  # it may have come back, and wait
 
     def close(self, wait: bool = True) -> None:
-        """Drops what waits, and waits for the threads to end; who awaits `run` is cancelled.
+        """Cancels the work that waits, and waits for the threads to end.
 
-        `wait`: False where a thread may hang, which ends with the process then.
+        `wait`: False if a thread may hang; then it ends with the process.
         """
         with self._changed:
             self._closed = True
@@ -95,7 +95,7 @@ class FairThreads:
         again: tuple[str, Turn] | None = None
         while (taken := self._next(again)) is not None:
             again = taken if taken[1]() else None
-            del taken  # or what was done last is kept while nothing comes
+            del taken  # or the last work is kept in memory while none arrives
 
     def _next(self, again: tuple[str, Turn] | None) -> tuple[str, Turn] | None:
         with self._changed:
@@ -109,7 +109,7 @@ class FairThreads:
 
 
 def tell(loop: asyncio.AbstractEventLoop, what: Callable[..., object], *arguments: object) -> None:
-    """Has the loop call something; nothing happens if it has ended, when nobody waits any more."""
+    """Has the loop call something; does nothing if the loop is closed."""
     try:
         loop.call_soon_threadsafe(what, *arguments)
     except RuntimeError:
@@ -117,11 +117,13 @@ def tell(loop: asyncio.AbstractEventLoop, what: Callable[..., object], *argument
             raise
 
 
-def _succeed(done: asyncio.Future[Result], result: Result) -> None:
+def succeed(done: asyncio.Future[Result], result: Result) -> None:
+    """Sets a result, unless nobody waits for it any more."""
     if not done.done():
         done.set_result(result)
 
 
-def _fail(done: asyncio.Future[Result], error: BaseException) -> None:
+def fail(done: asyncio.Future[Result], error: BaseException) -> None:
+    """Sets an error, unless nobody waits for it any more."""
     if not done.done():
         done.set_exception(error)

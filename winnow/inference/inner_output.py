@@ -1,8 +1,8 @@
-"""Has a model give one of its inner values as an output, too.
+"""Makes an inner value of a model an output, too.
 
-The file stays as it is, and so does every checksum made of it. Serialised messages that are put one
-after the other are one message with the repeated fields of both (protobuf's encoding, "Last One
-Wins"), so that an output more is a few bytes at the end.
+The file and its checksums stay as they are. Two serialised messages, one after the other, are one
+message with the repeated fields of both (protobuf's encoding, "Last One Wins"). So a further output
+is a few bytes at the end.
 """
 
 _GRAPH = 7

@@ -9,9 +9,9 @@ from winnow.inference.fair_threads import FairThreads
 from winnow.text.encoder import TextEncoding, Then
 
 _WARM_UP = (1, 8, 16, 32)
-"""Tokens, beside the longest text."""
+"""Numbers of tokens to encode at first, beside the longest text."""
 _WORD = 1_000
-"""A token id; any will do."""
+"""Any token id."""
 
 
 def lengths_to_warm_up(longest: int) -> tuple[int, ...]:
@@ -44,7 +44,7 @@ class LocalTextEncoder:
             await self.encode(some_text(length))
 
     def close(self) -> None:
-        """Drops what waits, and waits for the threads to end."""
+        """Cancels the texts that wait, and waits for the threads to end."""
         self._pool.close()
 
     def _encode(self, ids: tuple[int, ...], submitted: float, then: Then | None) -> TextEncoding:

@@ -1,7 +1,4 @@
-"""Threads that give way to others.
-
-Knows the priority of a thread, which only Linux has.
-"""
+"""Lowers the priority of threads, which only Linux can."""
 
 import os
 import sys
@@ -11,7 +8,7 @@ _MOST_NICE = 19
 
 
 def give_way(nice: int) -> None:
-    """Lowers the priority of the calling thread, where threads have one of their own."""
+    """Lowers the priority of the calling thread by `nice`."""
     if sys.platform == "linux":
         thread = threading.get_native_id()
         now = os.getpriority(os.PRIO_PROCESS, thread)

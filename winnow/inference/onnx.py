@@ -30,6 +30,7 @@ class OnnxSession:
         self,
         path: Path,
         outputs: Sequence[str],
+        *,
         intra_op_threads: int = 1,
         inner: str = "",
         cuda: bool = False,
@@ -60,7 +61,7 @@ class OnnxSession:
         """All outputs, in the order asked for at construction; ends between operators.
 
         Raises:
-            StoppedError: `stop` was set before they were there.
+            StoppedError: `stop` was set before the run ended.
 
         """
         stop = stop or Stop()
@@ -75,7 +76,7 @@ class OnnxSession:
 
 
 def providers(cuda: bool, available: Sequence[str]) -> list[Any]:
-    """What ONNX Runtime is to run a model on, best first.
+    """The execution providers for a model, best first.
 
     Raises:
         ArtefactError: a GPU is wanted, and this build of ONNX Runtime has none `available`.

@@ -34,12 +34,13 @@ class OpenVinoSession:
         self,
         path: Path,
         outputs: Sequence[str],
+        *,
         bfloat16: bool,
         intra_op_threads: int = 1,
         runs: int = 1,
         inner: str = "",
     ) -> None:
-        """Opens and compiles `path`: seconds. More than `runs` at once wait for one another.
+        """Opens and compiles `path`, which takes seconds. At most `runs` runs go on at once.
 
         `inner` names a value inside the model that becomes an output, too.
 
@@ -55,7 +56,7 @@ class OpenVinoSession:
         os.environ.setdefault("TBB_ENABLE_SANITIZERS", "1")
         try:
             import openvino  # noqa: PLC0415 (an extra)
-        except Exception as error:  # it loads libraries of its own
+        except Exception as error:  # it loads native libraries
             raise ArtefactError(f"OpenVINO cannot be imported: {error}") from error
         with _first_array:
             # the binding looks numpy up with the first array it gets; where two threads give it

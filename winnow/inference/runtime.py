@@ -1,7 +1,7 @@
-"""Which runtimes can run a model, and how one of them does.
+"""Opens a model in a runtime that can run it.
 
-Who is able, and who comes first, is a pure function of what the processor can do and of how the
-model is stored. `winnow.inference.choosing` tries them where there are several.
+Which runtimes can, and which comes first, is a pure function of the processor's flags and of the
+model's precision. If several can, `winnow.inference.choosing` tries them.
 """
 
 from collections.abc import Sequence
@@ -15,15 +15,14 @@ from winnow.inference import openvino
 from winnow.inference.choosing import Choosing, ChosenBy
 from winnow.inference.onnx import OnnxSession
 from winnow.inference.openvino import OpenVinoSession
-from winnow.inference.padded import PaddedSession
-from winnow.inference.session import Inputs, Session
+from winnow.inference.session import Inputs, PaddedSession, Session
 
 INT8, FLOAT = "int8", "fp32"
 _BFLOAT16 = {"amx_bf16", "avx512_bf16"}
 
 
 class Runtime(str, Enum):
-    """What runs models."""
+    """A library that runs models, and on what."""
 
     AUTO = "auto"
     """OpenVINO for float models where the processor multiplies bfloat16 matrices (AMX), unless
@@ -35,20 +34,20 @@ class Runtime(str, Enum):
     """ONNX Runtime on a GPU. Not run by the project's own tests, which have none."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InferenceOptions:
     """How models are run. The defaults are what measured best."""
 
     runtime: Runtime = Runtime.AUTO
     intra_op_threads: int = 1
-    """Threads of one run; requests have threads of their own."""
+    """Threads of one run; several runs may go on at once."""
     pad_to: int = 0
-    """Tokens that every input is filled up to; 0 for none."""
+    """Number of tokens that every input is padded to; 0 for no padding."""
     runs: int = 1
-    """Runs that go on at the same time. OpenVINO has to know, or they wait for one another."""
+    """Most runs at the same time. OpenVINO has to know, or they wait for one another."""
     choosing: Choosing | None = None
-    """Tries the runtimes of a model that is only served. None, as where vectors are stored: the
-    processor's flags decide, and equal processors compute the same."""
+    """Tries the runtimes of a model. With None the processor's flags decide, so that equal
+    processors compute the same vectors; stored vectors need that."""
 
 
 PLAIN = InferenceOptions()
@@ -57,9 +56,10 @@ PLAIN = InferenceOptions()
 def able(
     asked: Runtime, precision: str, features: frozenset[str], openvino_installed: bool
 ) -> tuple[Runtime, ...]:
-    """The runtimes of a model stored in `precision`, on a processor with such `features`.
+    """The runtimes that can run a model.
 
-    The one that suits the processor comes first.
+    `precision` is that of the stored model, `features` are the processor's flags. The runtime that
+    suits the processor best comes first.
 
     Raises:
         ArtefactError: OpenVINO is asked for a model quantised for ONNX Runtime, which it runs
@@ -99,7 +99,7 @@ def open_session(
     a made-up input of the usual length: with it, `options.choosing` tries the runtimes.
 
     Raises:
-        ArtefactError: it cannot be opened, or not so.
+        ArtefactError: the model cannot be opened, or not by these options.
 
     """
     runtimes = able(options.runtime, precision, cpu_features(), openvino.installed())
@@ -122,11 +122,18 @@ def _open(
     if runtime is Runtime.OPENVINO:
         bfloat16 = bool(cpu_features() & _BFLOAT16)
         session = OpenVinoSession(
-            path, outputs, bfloat16, options.intra_op_threads, options.runs, inner
+            path,
+            outputs,
+            bfloat16=bfloat16,
+            intra_op_threads=options.intra_op_threads,
+            runs=options.runs,
+            inner=inner,
         )
     else:
         cuda = runtime is Runtime.CUDA
-        session = OnnxSession(path, outputs, options.intra_op_threads, inner, cuda)
+        session = OnnxSession(
+            path, outputs, intra_op_threads=options.intra_op_threads, inner=inner, cuda=cuda
+        )
     return PaddedSession(session, options.pad_to) if options.pad_to else session
 
 
@@ -142,7 +149,7 @@ def runs_bfloat16() -> bool:
 
 
 def cpu_features(source: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
-    """What the processor says it can do; nothing where there is no such file."""
+    """The processor's flags; empty if there is no such file."""
     try:
         text = source.read_text(encoding="ascii", errors="replace")
     except OSError:

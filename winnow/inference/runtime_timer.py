@@ -1,7 +1,7 @@
-"""Timing several sessions against one another: they run the same input in turns.
+"""Times several sessions against one another: they run the same input in turns.
 
-What counts is processor time. On a busy machine a run that is handed to another thread waits for
-the processor longer than one in the thread that asks. Does not know what is made of the times.
+Processor time counts. On a busy machine a run that is handed to another thread waits for the
+processor longer than a run in the calling thread.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,20 +10,22 @@ from dataclasses import dataclass, field
 from winnow.deadline import Clock
 from winnow.inference.session import Inputs, Session
 
+MARGIN = 0.1
+"""Share of time that has to be saved. Measurements of equal machines differ by less."""
 _LEAST = 3
-"""Rounds, however long a run takes: a median of fewer would be chance."""
+"""Least number of rounds, also of slow models: a median of fewer would be chance."""
 _LONGER = 10
-"""Times as long as wanted: then one round must do, since somebody waits for the start."""
+"""Factor of the wanted time after which one round is enough, since the start waits for it."""
 
 
 @dataclass(eq=False, slots=True)
 class Timed:
-    """A session, and what its runs took."""
+    """A session, and the times of its runs."""
 
     name: str
     session: Session
     seconds: list[float] = field(default_factory=list)
-    """Of the process's processor time, each run."""
+    """Processor time of each run."""
     fault: str = ""
     """Why it cannot run the input; empty if it can."""
 
@@ -43,12 +45,11 @@ class Timed:
 def run_in_turns(
     sessions: Sequence[Timed], inputs: Inputs, seconds: float, clock: Clock, cpu: Clock
 ) -> None:
-    """Has all sessions run `inputs` for about so many seconds in all; ends early if one is left,
-    and later where few runs fit into that.
+    """Has all sessions run `inputs` in turns, for about `seconds` in all.
 
-    `clock` says when it ends, `cpu` what processor time the process has spent.
-
-    Its first run is not counted, since it is slow in every runtime.
+    It ends early if one session is left, and later if few runs fit into the time. First runs do not
+    count, since they are slow in every runtime. `clock` says when it ends, `cpu` gives the
+    processor time of the process.
     """
     _round(sessions, inputs, cpu)
     for each in sessions:
@@ -57,7 +58,7 @@ def run_in_turns(
     while sum(not each.fault for each in sessions) > 1 and (
         clock() < began + seconds * (_LONGER if rounds < _LEAST else 1) or not rounds
     ):
-        # who comes second finds a cache that the first one has filled, so they change places
+        # the second session finds a cache that the first one has filled, so they change places
         _round(sessions if rounds % 2 else reversed(sessions), inputs, cpu)
         rounds += 1
 
@@ -68,5 +69,14 @@ def _round(sessions: Iterable[Timed], inputs: Inputs, cpu: Clock) -> None:
 
 
 def reason(error: Exception) -> str:
-    """What an error says, or its name if it says nothing."""
+    """The text of an error, or its name if it has no text."""
     return str(error) or type(error).__name__
+
+
+def clearly_fastest(seconds: Sequence[float], margin: float = MARGIN) -> int:
+    """Index of the one to take, by the usual `seconds` of each.
+
+    It is the first, unless the fastest saves more than `margin` of the first one's time.
+    """
+    fastest = min(range(len(seconds)), key=seconds.__getitem__)
+    return fastest if seconds[fastest] < (1 - margin) * seconds[0] else 0

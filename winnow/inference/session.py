@@ -1,6 +1,6 @@
-"""What a loaded model is to the rest of the system.
+"""The interface of a loaded model, its inputs, and a session that pads them.
 
-Knows arrays in and arrays out; the runtimes behind it have files of their own.
+Knows arrays in and arrays out; each runtime behind it has its own file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ class Session(Protocol):
         """All outputs of the model for one batch.
 
         Raises:
-            StoppedError: `stop` was set before it began, or while it went on if it can be ended.
+            StoppedError: `stop` was set before the run began, or during a run that can be ended.
 
         """
 
@@ -37,7 +37,7 @@ def model_inputs(ids: list[int], types: list[int]) -> dict[str, NDArray[np.int64
 
 
 def padded_inputs(sequences: Sequence[list[int]]) -> dict[str, NDArray[np.int64]]:
-    """Inputs for several sequences of segment 0, each int64 [sequences, longest]; padding is 0, and
+    """Inputs for several sequences of segment 0: each int64 [sequences, longest], padded with 0 and
     masked.
     """
     shape = (len(sequences), max(map(len, sequences)))
@@ -46,3 +46,24 @@ def padded_inputs(sequences: Sequence[list[int]]) -> dict[str, NDArray[np.int64]
         ids[row, : len(sequence)] = sequence
         mask[row, : len(sequence)] = 1
     return {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros(shape, np.int64)}
+
+
+class PaddedSession:
+    """Pads inputs to `length` tokens, masked, to show what padding costs; longer ones stay.
+
+    Services do not pad: sequences run one at a time, so there is nothing to align.
+    """
+
+    def __init__(self, session: Session, length: int) -> None:
+        self._session, self._length = session, length
+
+    def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
+        """The outputs of the real tokens."""
+        tokens = inputs["input_ids"].shape[1]
+        missing = max(self._length - tokens, 0)
+        filled = {name: np.pad(values, ((0, 0), (0, missing))) for name, values in inputs.items()}
+        padded = tokens + missing
+        return [
+            output[:, :tokens] if output.ndim > 1 and output.shape[1] == padded else output
+            for output in self._session.run(filled, stop)
+        ]

@@ -1,6 +1,6 @@
-"""Ending runs of models from another thread.
+"""Ends runs of models from another thread.
 
-Knows how each run that goes on is ended; does not know which runtime runs it.
+Knows how to end each run; does not know which runtime runs it.
 """
 
 import threading
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class Stop:
-    """Says that nobody waits any more, to all that work on one thing. Once set, it stays so."""
+    """Tells all threads that work for a call that it was given up. Once set, it stays set."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -18,11 +18,11 @@ class Stop:
 
     @property
     def is_set(self) -> bool:
-        """Whether to stop."""
+        """Whether the call was given up."""
         return self._set
 
     def set(self) -> None:
-        """Ends every run that goes on, and every later one as it begins; waits for none."""
+        """Ends all runs, and later ones as they begin; waits for none."""
         with self._lock:
             self._set = True
             for end in self._running:
@@ -30,9 +30,9 @@ class Stop:
 
     @contextmanager
     def ending(self, end: Callable[[], None]) -> Iterator[None]:
-        """While this lasts, `end` ends a run: quickly, from any thread, at once if it is set.
-
-        It is never called later, when what it ends may be somebody else's run.
+        """Registers `end`, which ends a run quickly and from any thread, for as long as the block
+        lasts; it is called at once if `set` was called. After the block it is never called, since
+        it might end another run.
         """
         with self._lock:
             self._running.append(end)

@@ -1,9 +1,9 @@
-"""What an asker does whose question is being answered for others, too: wait, try or settle. Pure.
+"""Decides what an asker does if others want the same result: wait, try or settle. Pure.
 
-A flight is all attempts at one result, and all askers who wait for it. An attempt flies until it
-ends with a whole result, with a poor one, or with a failure. It belongs to the asker who began it:
+A flight is all attempts at one result, and all askers that wait for it. An attempt flies until it
+ends with a whole result, with a poor one, or with a failure. It belongs to the asker that began it:
 it has that asker's deadline and that asker's turn. An asker is told of every attempt that ends
-while it waits, and after each takes one of three steps:
+while it waits. After each it takes one of three steps:
 
     SETTLE  with a whole result; or with the best that there is once its own attempt has made one,
             or nothing can mend it
@@ -17,13 +17,13 @@ What a poor result or a failure lacked says who can mend it:
     SHARE    an attempt of a client that was not refused, or one that has more time
     ROOM     an attempt for which there is room now
 
-A poor result is better than a failure: nobody who was told of a result fails. After two clients
-were refused, a third takes the poor result that there is; without one it tries at once, and waits
-for no others.
+A poor result is better than a failure: no asker that was told of a result fails. After two clients
+were refused, a third takes the poor result, if there is one; else it tries at once, and waits for
+no others.
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum, Flag, auto
 from types import TracebackType
 from typing import Any, Generic, TypeVar
@@ -31,14 +31,14 @@ from typing import Any, Generic, TypeVar
 from winnow.deadline import LONGEST, Deadline
 
 _SLACK = 0.01
-"""Seconds by which deadlines differ that were set at once."""
+"""Seconds by which two deadlines may differ and count as equal."""
 _REFUSED = 2
-"""Clients that were refused after which others are not believed to fare better."""
+"""Number of refused clients after which other clients are expected to be refused, too."""
 Result = TypeVar("Result")
 
 
 class Lack(Flag):
-    """What an attempt had too little of."""
+    """The resources that an attempt had too little of."""
 
     NOTHING = 0
     TIME = auto()
@@ -56,36 +56,36 @@ class NextStep(Enum):
     TRY = auto()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Asker:
-    """Somebody who wants a result."""
+    """A caller that wants a result."""
 
     deadline: Deadline = field(default_factory=lambda: Deadline.after(LONGEST))
     client: str = ""
-    """A key, for sharing fairly."""
+    """Key of the client, for fair sharing."""
     work: int = 1
-    """What an attempt takes."""
+    """Amount of work of an attempt."""
     in_hand: Callable[[], int] = lambda: 0
-    """What is in hand for its client: its next attempt comes after that."""
+    """Amount of work in hand for its client; the next attempt comes after that."""
     room: Callable[[], bool] = lambda: True
-    """Whether there is room now for all that an attempt takes."""
+    """Whether there is room now for all work of an attempt."""
 
 
 class FlightAttempt:
-    """An attempt at a result, in the turn of the asker who began it."""
+    """An attempt at a result, in the turn of the asker that began it."""
 
     def __init__(self, asker: Asker) -> None:
-        """It begins now, and is told when its work does."""
+        """Begins now; `starts` is called when its work starts."""
         self.asker, self.seconds = asker, asker.deadline.left()
         self._before = 0
 
     def starts(self) -> None:
-        """Its work is put in hand now, behind what is in hand for its client already."""
+        """Notes that its work is put in hand now, behind the other work of its client."""
         self._before = self.asker.in_hand()
 
     @property
     def before(self) -> int:
-        """What is still done for its client before it, at most."""
+        """Most work that is still done for its client before it."""
         return min(self._before, self.asker.in_hand() - self.asker.work)
 
 
@@ -95,20 +95,21 @@ class AttemptEnded(Generic[Result]):
 
     attempt: FlightAttempt
     lack: Lack
+    _: KW_ONLY
     result: Result | None = None
     worth: Any = 0
-    """Of the result: more is better."""
+    """Worth of the result: more is better."""
     error: BaseException | None = None
     """Why there is no result."""
     traceback: TracebackType | None = None
-    """Of the error, as the attempt raised it."""
+    """Traceback of the error, as the attempt raised it."""
 
 
 class Waiting(Generic[Result]):
-    """One asker from when it comes until it settles."""
+    """An asker, from its arrival until it settles."""
 
     def __init__(self, asker: Asker, usable: Callable[[Result], bool] = lambda _: True) -> None:
-        """`usable`: whether a result that was made for another will do."""
+        """`usable`: whether a result that was made for another asker is acceptable."""
         self.asker, self._usable = asker, usable
         self.own: FlightAttempt | None = None
         """The attempt that it began."""
@@ -117,17 +118,17 @@ class Waiting(Generic[Result]):
         self._told: list[AttemptEnded[Result]] = []
 
     def tell(self, ended: AttemptEnded[Result]) -> None:
-        """An attempt ended."""
+        """Notes that an attempt ended."""
         self._told.append(ended)
         if ended.result is None:
             return
         if ended.attempt is not self.own and not self._usable(ended.result):
-            self._told.pop()  # as if nobody had tried
+            self._told.pop()  # as if there had been no attempt
         elif self.best is None or _rank(ended) > _rank(self.best):
             self.best = ended
 
     def step(self, flying: Collection[FlightAttempt]) -> NextStep:
-        """What to do while these attempts fly."""
+        """The next step, while these attempts fly."""
         if self.best is not None and (self.best.lack is Lack.NOTHING or self._tried):
             return NextStep.SETTLE
         if any(map(self._waits_for, flying)):
@@ -138,12 +139,14 @@ class Waiting(Generic[Result]):
 
     @property
     def _tried(self) -> bool:
-        """Whether its own attempt ended with a result: alone it would take that."""
+        """Whether its own attempt ended with a result, which it would take if it were alone."""
         return any(each.attempt is self.own and each.error is None for each in self._told)
 
     def outcome(self) -> AttemptEnded[Result]:
-        """What it settles with now: the best result, or else why its own attempt failed. Without
-        one it is a failure that it could not have mended, and no refusal of another client.
+        """The attempt that it settles with: the best result, or else its own failure.
+
+        Without an own attempt it is another's failure: best one that it could not have mended, and
+        no refusal of another client.
         """
         if self.best is not None:
             return self.best
@@ -152,7 +155,7 @@ class Waiting(Generic[Result]):
         return min(reversed(self._told), key=lambda each: (self._others(each), self._mended(each)))
 
     def _others(self, each: AttemptEnded[Result]) -> bool:
-        """Whether this is the refusal of another client."""
+        """Whether another client was refused."""
         return Lack.SHARE in each.lack and each.attempt.asker.client != self.asker.client
 
     def _waits_for(self, attempt: FlightAttempt) -> bool:
@@ -166,19 +169,19 @@ class Waiting(Generic[Result]):
         return not crowded and not self._comes_before(attempt) and self._mends(attempt)
 
     def _comes_before(self, attempt: FlightAttempt) -> bool:
-        """Whether an own attempt would have its turn clearly earlier."""
+        """Whether an attempt of this asker would clearly have its turn earlier."""
         asker = self.asker
         if self.own is not None or asker.client == attempt.asker.client:
             return False
         return asker.in_hand() + asker.work <= attempt.before
 
     def _mends(self, attempt: FlightAttempt) -> bool:
-        """Whether an attempt may have what every other one lacked."""
+        """Whether an attempt may have what every ended one lacked."""
         asker, seconds = attempt.asker, attempt.seconds
         return all(self._may_mend(each, asker, seconds, lambda: True) for each in self._told)
 
     def _mended(self, each: AttemptEnded[Result]) -> bool:
-        """Whether an own attempt that began now may have what this one lacked."""
+        """Whether an attempt of this asker, begun now, may have what this one lacked."""
         return self._may_mend(each, self.asker, self.asker.deadline.left(), self.asker.room)
 
     def _may_mend(

@@ -1,8 +1,8 @@
-"""Which texts are encoded in one run.
+"""Decides which texts are encoded in one run.
 
 Knows how long texts are and how long the first one waited; knows neither models nor clocks. A run
-is bounded in texts and in tokens, with the padding that makes all as long as the longest, since
-that is what it costs. Texts stay in the order in which they come, so that none is passed over.
+is bounded in texts and in tokens. Padding to the longest text counts, since it costs as much. Texts
+stay in their order of arrival, so that none is passed over.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class BatchLimits:
 
     texts: int = 16
     tokens: int = 4_096
-    """Of all texts of a run, padding and special tokens included."""
+    """Most tokens of all texts of a run, padding and special tokens included."""
     wait: float = 0.003
     """Seconds that the first text waits for others."""
 
@@ -27,7 +27,7 @@ class EncoderBatch:
         self._texts = self._longest = 0
 
     def takes(self, tokens: int) -> bool:
-        """Whether a text of so many tokens has room; the first one always has."""
+        """Whether a text of `tokens` tokens has room; the first one always has."""
         if not self._texts:
             return True
         longest = max(self._longest, tokens)
@@ -39,7 +39,7 @@ class EncoderBatch:
         self._longest = max(self._longest, tokens)
 
     def patience(self, waited: float) -> float:
-        """Seconds to wait for more texts once the first one has waited so long; 0 if it is full."""
+        """Seconds to wait for more texts, if the first one has `waited`; 0 if the run is full."""
         if not self.takes(1):
             return 0.0
         return max(self._limits.wait - waited, 0.0)

@@ -1,16 +1,16 @@
-"""Whose turn is next, where several clients wait for the same workers.
+"""Decides which client has the next turn, if several wait for the same workers.
 
 Knows a key and the waiting entries of each client; does not know what an entry is. Two rules take
 turns:
 
-- Round robin (Nagle, "On packet switches with infinite storage", 1987): of n clients that wait each
-  has at least every 2n-th turn, however many entries any of them has waiting. Whoever comes, or
-  comes again, has its turn after all that wait already.
-- Favour: of the clients that are known, the one that had fewest turns of late (`usage`), if that is
-  clearly less than others had, or if most that wait are new names; else the round goes on. So a
-  client that asks for a little now and then is ahead of one that is always there, and names that
-  are used once take every other turn at most. A new name is known once it had a turn, and then
-  counts as one that had as many as any.
+- Round robin (Nagle, "On packet switches with infinite storage", 1987): of n waiting clients each
+  has at least every 2n-th turn, however many entries any of them has waiting. A client that comes,
+  or comes again, has its turn after all that wait already.
+- Favour: the known client that had fewest turns lately (`usage`) is next, if that is clearly less
+  than others had, or if most waiting clients are new names; else the round goes on. So a client
+  that asks for a little now and then is ahead of one that is always there, and names that are used
+  once take every other turn at most. A new name is known once it had a turn. It then counts as if
+  it had as many turns as any other.
 
 Entries of one client come first in, first out.
 """
@@ -24,17 +24,17 @@ Entry = TypeVar("Entry")
 
 
 class FairQueue(Generic[Entry]):
-    """Entries that wait, by client. Of a client with none only its usage is kept, for a while."""
+    """Entries that wait, by client. The usage of a client without entries is kept for a while."""
 
     def __init__(self) -> None:
         self._lines: dict[str, deque[Entry]] = {}
-        """In the order of the round."""
+        """Entries by client, in the order of the round."""
         self._usage = Usage()
         self._favours = False
         """Whether the next turn may be out of the round."""
 
     def __len__(self) -> int:
-        """Entries that wait."""
+        """Number of entries that wait."""
         return sum(map(len, self._lines.values()))
 
     def add(self, client: str, entry: Entry) -> None:
@@ -46,9 +46,9 @@ class FairQueue(Generic[Entry]):
         self._lines.setdefault(client, deque()).appendleft(entry)
 
     def take(self) -> tuple[str, Entry] | None:
-        """The client whose turn it is and its first entry, which leaves; None if nobody waits.
+        """Takes out the first entry of the client whose turn it is; None if none waits.
 
-        Takes time in proportion to the clients that wait.
+        The time is proportional to the number of waiting clients.
         """
         if not self._lines:
             return None
@@ -72,7 +72,7 @@ class FairQueue(Generic[Entry]):
         return True
 
     def _favourite(self) -> str | None:
-        """The client that is served out of the round, where it keeps its place; None for nobody."""
+        """The client that is served out of the round, where it keeps its place; None for none."""
         known = [client for client in self._lines if client in self._usage]
         if not known:
             return None
@@ -80,7 +80,7 @@ class FairQueue(Generic[Entry]):
         return least if self._usage.modest(least) or 2 * len(known) < len(self._lines) else None
 
     def _next(self) -> str:
-        """The first of the round, which comes last now."""
+        """The first client of the round, which becomes the last."""
         client = next(iter(self._lines))
         self._lines[client] = self._lines.pop(client)
         return client

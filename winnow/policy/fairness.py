@@ -1,13 +1,13 @@
-"""How much of what can be let in one client may have.
+"""Shares what can be let in among clients.
 
-Knows what every client has in hand, who came and who was refused lately; does not know what it is.
-Everybody gets what they ask for while there is enough; if there is not, all who want more get
-equally much (max-min fairness: Bertsekas and Gallager, "Data Networks", section 6.5.2). What a
-client wants is not known, but that it wants more than it has is, for a while, once it was refused.
+Knows how much every client has in hand, and which ones came or were refused lately; does not know
+what is shared. Every client gets what it asks for while there is enough. If there is not, all that
+want more get equally much (max-min fairness: Bertsekas and Gallager, "Data Networks", section
+6.5.2). How much a client wants is not known. For a while after a refusal it is known to want more.
 
-Clients are served in turn (`fair_queue`), so the share of one is also what will be done for it in
-a time in which so much can be done for all. With many clients a share is less than the least that
-anybody can use: then whoever has nothing gets that least, one after the other (`turns`).
+Clients are served in turn (`fair_queue`), so a client's share is also what will be done for it in
+the time in which the whole can be done. With many clients a share is less than the least that is
+of use. Then clients that have nothing get that least, one after the other (`refusal_queue`).
 """
 
 import math
@@ -18,17 +18,16 @@ from winnow.policy.recent import RecentKeys
 from winnow.policy.refusal_queue import RefusalQueue
 
 _MOST_REMEMBERED = 1_000
-"""Clients; keys come from outside, and nobody may fill the memory with them."""
+"""Most clients; keys come from outside, and must not fill the memory."""
 
 
 class FairShares:
     """The shares that clients have in hand, by a key of each."""
 
     def __init__(self, kept: float, here_for: float, hungry_for: float, clock: Clock) -> None:
-        """`kept`: share left for newcomers, and for those who were refused, while there are several
-        clients.
-
-        `here_for`, `hungry_for`: seconds that it is remembered who came, and who was refused.
+        """`kept`: share left for new and for refused clients, while there are several clients;
+        `here_for`, `hungry_for`: seconds for which it is remembered that a client came, and that it
+        was refused.
         """
         self._kept = kept
         self._held: Counter[str] = Counter()
@@ -36,21 +35,21 @@ class FairShares:
         self._refused = RecentKeys(hungry_for, _MOST_REMEMBERED, clock)
         self._turns = RefusalQueue(hungry_for, _MOST_REMEMBERED, clock)
         self.total = 0
-        """What all have in hand."""
+        """Amount that all clients have in hand."""
 
     def take(self, client: str, amount: int) -> None:
-        """Gives a client so much more."""
+        """Gives a client `amount` more."""
         self._came.add(client)
         self._turns.leave(client)
         self._held[client] += amount
         self.total += amount
 
     def held(self, client: str) -> int:
-        """What a client has in hand."""
+        """Amount that a client has in hand."""
         return self._held[client]
 
     def give_back(self, client: str, amount: int) -> None:
-        """Takes it back."""
+        """Takes `amount` back from a client."""
         self.total -= amount
         self._held[client] -= amount
         if not self._held[client]:
@@ -59,8 +58,8 @@ class FairShares:
     def refuse(self, client: str, least: int) -> None:
         """Remembers that a client wants more than it has: `least` at least.
 
-        One that has nothing waits for its turn. Not on its first visit: names that are used once
-        come to nobody's turn.
+        A client that has nothing waits for its turn, except on its first visit: a name that is used
+        once gets no turn.
         """
         seen = self._came.keys()
         if not self._held[client] and client in seen:
@@ -69,13 +68,13 @@ class FairShares:
         self._refused.add(client)
 
     def share(self, client: str, limit: float, beside: float = 0.0) -> float:
-        """What a client may have in hand of `limit`, which is what all may have.
+        """Amount that a client may have in hand of `limit`, which all may have.
 
-        Who has been alone may have everything. Several share all but what is kept; yet each may
-        have what it would get with one client more than there are, so that nobody is worse off
-        for what is kept than for a newcomer.
+        A client that has been alone may have everything. Several share all but the kept share. Yet
+        each may have what it would get with one client more, so that no client loses more by the
+        kept share than by a new client.
 
-        `beside`: what clients that are not known here have in hand; they count as one.
+        `beside`: amount that clients not known here have in hand; they count as one.
         """
         hungry = self._refused.keys()
         others = (self._held.keys() | hungry) - {client}
@@ -93,22 +92,22 @@ class FairShares:
         beside: float = 0.0,
         share: float | None = None,
     ) -> float:
-        """How much a client may add; not positive if nothing.
+        """Amount that a client may add; not positive if none.
 
         Args:
-            client: its key.
-            limit: what can be done for all before the client's deadline.
-            whole: what all may have in hand.
-            least: what is of use to the client at all.
-            beside: what clients that are not known here have in hand, as in `share`.
-            share: what `share` says of all that, if it was asked already.
+            client: key of the client.
+            limit: amount that can be done for all before the client's deadline.
+            whole: amount that all may have in hand.
+            least: least amount that is of use to the client.
+            beside: amount that clients not known here have in hand, as in `share`.
+            share: result of `share` for these, if it is known already.
 
         """
         due = self._due_to_others(client, whole, 0.5)
         share = self.share(client, limit, beside) if share is None else share
         room = share - self._held[client]
         if not self._held[client]:
-            # what is kept is left alone here: a crowd is slower than one client with as much
+            # the kept share is not used here: many clients are slower than one with as much
             before = self._kept_beside(client) * limit + self._due_to_others(client, limit, 1.0)
             free = whole - before - self.total - beside
             if least <= min(free, self._in_time(client, limit - before, beside)):
@@ -116,13 +115,13 @@ class FairShares:
         return min(room, whole - self.total - beside - due)
 
     def _in_time(self, client: str, limit: float, beside: float) -> float:
-        """What can be done for a client if nobody asks for more."""
+        """Amount that can be done for a client if no other asks for more."""
         held = [float(amount) for one, amount in self._held.items() if one != client]
         return _level([*held, beside], limit)
 
     def _due_to_others(self, client: str, whole: float, of_new: float) -> int:
-        """What must stay free for those whose turn comes before the client's; a name that nobody
-        has seen yet leaves a share of what is kept, `of_new`, to the others.
+        """Amount that must stay free for clients whose turn comes first. A new name leaves a share
+        of the kept amount, `of_new`, to the others.
         """
         kept = whole * self._kept_beside(client)
         ahead = self._turns.ahead_of(client, kept)
@@ -135,7 +134,7 @@ class FairShares:
 
 
 def _level(wants: list[float], amount: float) -> float:
-    """What one who wants everything gets of `amount` beside others who want so much."""
+    """Amount that a client that wants everything gets beside others with these `wants`."""
     left, sharing = amount, len(wants) + 1
     for want in sorted(wants):
         if want > left / sharing:

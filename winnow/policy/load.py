@@ -1,11 +1,11 @@
-"""Which requests are let in, and how many passages are read for each.
+"""Decides which requests are let in, and how many passages are read for each.
 
 Knows the reads in hand, the client of each, and the pace of reading; does not know what a read is
 or which process does it. Work is counted in passages to read, since questions differ in them. By
-Little's law (1961) the reads in hand take their number times the seconds per read, so it is known
+Little's law (1961) the reads in hand take their number times the seconds per read. So it is known
 when a request arrives whether it can meet its deadline. Under pressure fewer passages are read for
-it (brown-out: Klein et al., 2014) before it is refused, and nobody takes what others need: readers
-serve clients in turn, so what can be in time for one is its share of what can be in time at all.
+it (brown-out: Klein et al., 2014) before it is refused. No client takes what others need: readers
+serve clients in turn, so a client's share of all reads that can be in time can be in time for it.
 """
 
 import math
@@ -18,21 +18,21 @@ from winnow.policy.fairness import FairShares
 from winnow.policy.shares import at_least
 
 _ROUNDING = 1e-6
-"""Reads: 79.9999999 are 80."""
+"""Rounding of reads: 79.9999999 are 80."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSettings:
     """How much is let in. Shares are from 0 to 1."""
 
     most_reads: int = 2_000
     """Most reads in hand: the bound of the queue."""
     horizon: float = 2.0
-    """Seconds of work that may be in hand: a longer deadline lets nobody wait for longer, or it
-    would take the turns of others.
+    """Most seconds of work in hand. A longer deadline does not allow a longer queue, or it would
+    take the turns of others.
     """
     usable: float = 0.8
-    """Share of the time left that reads may take, by estimate."""
+    """Share of the time left that reads may take, by the estimate."""
     calm: float = 0.5
     """Share of the room, less what is kept, up to which all reads are granted."""
     least_share: float = 0.3
@@ -46,7 +46,7 @@ class LoadSettings:
     shortest_wait: float = 0.05
     """Shortest time that a refused client is told to wait, in seconds."""
     longest_wait: float = 5.0
-    """Longest time that it is told to wait, in seconds."""
+    """Longest time that a refused client is told to wait, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Ticket:
     client: str
     asked: int
     reads: int
-    """Passages that may be read: fewer than asked in a brown-out."""
+    """Number of passages that may be read: fewer than asked in a brown-out."""
 
 
 class ReadLoad:
@@ -69,35 +69,34 @@ class ReadLoad:
         pace: Callable[[], float | None],
         others: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`pace`: seconds per read while there are reads in hand; None if not known yet, when only
-        `most_reads` bounds what is let in.
+        """Lets nothing in yet.
 
-        It must be the speed of the readers. The speed of answers is another one: they may wait
-        for something that hangs while the readers are idle.
-
-        `others`: reads that other processes have let in for the same readers.
+        `pace`: seconds per read while there are reads in hand; None if it is not known yet, when
+        only `most_reads` bounds the queue. It must be the speed of the readers, not of answers:
+        these may wait for something that hangs while the readers are idle. `others`: number of
+        reads that other processes have let in for the same readers.
         """
         self._settings, self._pace, self._others = settings, pace, others
         self._shares = FairShares(settings.kept, settings.here_for, settings.hungry_for, clock)
 
     @property
     def reads(self) -> int:
-        """Reads in hand."""
+        """Number of reads in hand."""
         return self._shares.total
 
     def held(self, client: str) -> int:
-        """Reads in hand for one client."""
+        """Number of reads in hand for one client."""
         return self._shares.held(client)
 
     def admit(self, asked: int, left: float, client: str = "", unit: int = 1) -> Ticket:
         """Lets a request in for `asked` reads, or fewer.
 
-        With nothing in hand it is let in whatever the estimate says, which may be an old one.
+        With no read in hand it is let in by any estimate, which may be old.
 
         Args:
-            asked: reads, a multiple of `unit`.
+            asked: number of reads, a multiple of `unit`.
             left: seconds before its deadline.
-            client: a key of the caller, for sharing fairly.
+            client: key of the caller, for fair sharing.
             unit: reads are granted in multiples of it: one for each shard, where all read alike.
 
         Raises:
@@ -117,17 +116,17 @@ class ReadLoad:
         return Ticket(client, asked, granted)
 
     def grants_all(self, asked: int, left: float, client: str = "", unit: int = 1) -> bool:
-        """Whether `admit` would grant all reads now. Nothing is remembered of it."""
-        # a thousand clients may ask at once, and what is in hand for all often says enough
+        """Whether `admit` would grant all reads now; changes nothing."""
+        # a thousand clients may ask at once, and the reads in hand for all often decide alone
         filled = self.reads / self._limit(math.inf)
         if left <= 0 or self._dimmed(asked, self._fewest(asked, unit), filled) < asked:
             return False
         return self._granted(asked, left, client, unit)[0] >= asked
 
     def closed_to(self, client: str, asked: int) -> bool:
-        """Whether a request of a client for `asked` reads would be refused, whatever its deadline.
+        """Whether a request of a client for `asked` reads would be refused with any deadline.
 
-        Nothing is remembered of it, unlike a refusal.
+        It changes nothing, unlike a refusal.
         """
         fewest, whole = self._fewest(asked, 1), self._limit(math.inf)
         room = self._shares.room(client, whole, whole, fewest, self._others())
@@ -138,8 +137,8 @@ class ReadLoad:
         self._shares.give_back(ticket.client, ticket.reads)
 
     def _granted(self, asked: int, left: float, client: str, unit: int) -> tuple[int, float, float]:
-        """The reads that a request is let in for, less than the fewest if it is not; the room for
-        its client, and what can be done in time for all.
+        """The reads that are granted, less than the fewest if the request is refused; the room for
+        its client; and the reads that can be done in time for all.
         """
         fewest, limit, others = self._fewest(asked, unit), self._limit(left), self._others()
         share = self._shares.share(client, limit, others)
@@ -150,7 +149,7 @@ class ReadLoad:
         return granted if self.reads else max(granted, fewest), room, limit
 
     def _fewest(self, asked: int, unit: int) -> int:
-        """The least share of what was asked in whole units, at least one, if the queue holds it."""
+        """The least share of the reads in whole units, at least one, if the queue holds it."""
         least = math.ceil(at_least(self._settings.least_share, asked) / unit)
         return max(min(least, self._settings.most_reads // unit), 1) * unit
 

@@ -1,8 +1,8 @@
-"""How fast work gets done while there is any.
+"""Measures how fast work gets done while there is any.
 
-Knows when pieces of work were done and a clock; does not know what they are or how many are worked
-on at once. Time per piece is counted once for all that are in hand, so it falls with every thread
-or machine that helps. Where little is in hand not all of them do, and it comes out too long.
+Knows a clock and when pieces of work were done; does not know what they are or how many are worked
+on at once. The time per piece falls with every thread or machine that helps. With little work in
+hand not all of them help, and the time per piece comes out too long.
 """
 
 from winnow.deadline import Clock
@@ -10,7 +10,7 @@ from winnow.policy.recent import DecayedMean
 
 
 class Pace:
-    """Seconds per piece, lately."""
+    """Recent seconds per piece."""
 
     def __init__(self, half_life: float, clock: Clock) -> None:
         """`half_life`: seconds after which a measured speed counts half."""
@@ -19,19 +19,19 @@ class Pace:
 
     @property
     def seconds(self) -> float | None:
-        """Seconds of being busy per piece done; what was assumed, or None, before the first one."""
+        """Busy seconds per piece; before the first piece the assumed ones, or None."""
         return self._mean.value
 
     def assume(self, seconds: float) -> None:
-        """Counts like one piece done now, which took so long: an estimate to begin with."""
+        """Counts an estimate, like one piece done now that took `seconds`."""
         self._mean.add(seconds)
 
     def begin(self) -> None:
-        """From now on there is work, after there was none."""
+        """Notes that there is work from now on, after there was none."""
         self._since = self._clock()
 
     def done(self, pieces: int) -> None:
-        """So many pieces are done, 0 or more, since the last ones were or since it began."""
+        """Counts pieces, 0 or more, done since the last call or since the work began."""
         if pieces:
             now = self._clock()
             self._mean.add((now - self._since) / pieces, weight=pieces)

@@ -1,7 +1,7 @@
-"""How often a key may be used.
+"""Limits how often a key may be used.
 
-Knows keys, their rates, and a clock that it is given. A bucket of tokens, as the moment at which
-the bucket will be full again (GCRA: ITU-T I.371, annex A): one number for each key.
+Knows keys, their rates, and a clock that it is given. Each key has a token bucket, stored as the
+moment at which it will be full again (GCRA: ITU-T I.371, annex A).
 """
 
 from collections.abc import Collection
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from winnow.deadline import Clock
 
 _ROUNDING = 1e-9
-"""Seconds."""
+"""Rounding of seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,32 +18,32 @@ class Rate:
     """How often something may be done."""
 
     per_second: float
-    """On average."""
+    """Average rate."""
     burst: float
-    """At once, after a quiet time; 1 or more."""
+    """Most at once, after a quiet time; 1 or more."""
 
 
 class Rates:
-    """What was done lately, by key."""
+    """The token buckets of keys."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lately: dict[str, tuple[Rate, float]] = {}
-        """The rate of each, and when its bucket is full again."""
+        """The rate of each key, and when its bucket is full again."""
 
     def take(self, key: str, rate: Rate, amount: int = 1, begun: int = 0) -> float:
-        """Counts so much as done, if that may be done now.
+        """Takes an amount from a key's bucket, if it has that much.
 
-        An amount larger than the burst may be done when the bucket is full.
+        An amount larger than the burst may be taken when the bucket is full.
 
         Args:
-            key: what is done by.
-            rate: of the key.
-            amount: how much of it.
-            begun: how much of the same thing was counted just now, before all of it was known.
+            key: name of the bucket.
+            rate: rate of the key.
+            amount: amount to take.
+            begun: amount of the same call that was taken before its size was known.
 
         Returns:
-            0 if it may; else the seconds after which it may, and nothing is counted.
+            0 if it was taken; else the seconds after which it can be, and nothing is taken.
 
         """
         now, each = self._clock(), 1 / rate.per_second

@@ -1,4 +1,4 @@
-"""What happened lately: the mean of a series over time, its quantile over a window, who was seen.
+"""Recent events: a decaying mean, a quantile over a window, and the keys that were seen.
 
 Knows numbers, keys and a clock that it is given; does not know what they stand for.
 """
@@ -43,14 +43,13 @@ class SlidingQuantile:
     """A quantile of the last few samples: exact, by nearest rank."""
 
     def __init__(self, window: int, seconds: float, least: int, clock: Clock) -> None:
-        """Samples that are older than `seconds` are forgotten, too, but for the last `least`.
-
-        `window`: samples kept; a sample costs a search and a shift in a list that long.
+        """`window`: most samples; a sample costs a search and a shift in a list that long. Samples
+        older than `seconds` are forgotten, except the last `least`.
         """
         self._window, self._seconds, self._least = window, seconds, least
         self._clock = clock
         self._arrived: deque[tuple[float, float]] = deque()
-        """When each came, and its value."""
+        """Time and value of each sample."""
         self._sorted: list[float] = []
 
     def add(self, value: float) -> None:
@@ -61,7 +60,7 @@ class SlidingQuantile:
         insort(self._sorted, value)
 
     def count(self) -> int:
-        """Samples that are not too old."""
+        """Number of samples that are not too old."""
         horizon = self._clock() - self._seconds
         while len(self._arrived) > self._least and self._arrived[0][0] < horizon:
             self._forget()
@@ -83,20 +82,20 @@ class RecentKeys:
     """The keys that were seen in the last few seconds, in bounded memory."""
 
     def __init__(self, seconds: float, most: int, clock: Clock) -> None:
-        """`most`: keys kept; of more than that the oldest are forgotten sooner."""
+        """`most`: most keys; further keys replace the oldest."""
         self._seconds, self._most, self._clock = seconds, most, clock
         self._seen: dict[str, float] = {}
-        """When each was seen last, the oldest first."""
+        """Last time of each key, the oldest first."""
 
     def add(self, key: str) -> None:
-        """It was seen now."""
+        """Notes that a key was seen now."""
         self._seen.pop(key, None)
         if len(self._seen) == self._most:
             del self._seen[next(iter(self._seen))]
         self._seen[key] = self._clock()
 
     def keys(self) -> AbstractSet[str]:
-        """Those that were seen lately: a view that the next call may change."""
+        """The keys that were seen lately: a view that the next call may change."""
         horizon = self._clock() - self._seconds
         while self._seen and self._seen[next(iter(self._seen))] <= horizon:
             del self._seen[next(iter(self._seen))]

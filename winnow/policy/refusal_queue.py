@@ -1,22 +1,22 @@
-"""Who goes first, of those who were refused and have nothing.
+"""The order of clients that were refused and have nothing in hand.
 
-Knows keys, how much each wanted, and a clock that it is given. Whoever was refused first goes
-first, as long as it comes back to ask again.
+Knows keys, how much each wanted, and a clock that it is given. The client that was refused first
+goes first, as long as it comes back to ask again.
 """
 
 from winnow.deadline import Clock
 
 
 class RefusalQueue:
-    """A line of keys, in bounded memory."""
+    """A queue of keys, in bounded memory."""
 
     def __init__(self, seconds: float, most: int, clock: Clock) -> None:
-        """`seconds`: how long a place is kept for one that does not come back; `most`: places."""
+        """`seconds`: how long a place is kept for a key that does not come back; `most`: places."""
         self._seconds, self._most, self._clock = seconds, most, clock
         self._amounts: dict[str, int] = {}
-        """What each wants, in the order of the line."""
+        """Amount that each key wants, in the order of the queue."""
         self._seen: dict[str, float] = {}
-        """When each asked last, the longest ago first."""
+        """Last time that each key asked, the oldest first."""
 
     def wait(self, key: str, amount: int) -> None:
         """Gives a key a place at the end, unless it has one or there are too many."""
@@ -33,8 +33,8 @@ class RefusalQueue:
         self._seen.pop(key, None)
 
     def ahead_of(self, key: str, most: float) -> float:
-        """What those before `key` want together, but no more than `most`; a key without a place
-        comes after all.
+        """Amount that the keys before `key` want together, at most `most`. A key without a place
+        comes last.
         """
         self._forget()
         ahead = 0.0
@@ -45,7 +45,7 @@ class RefusalQueue:
         return min(ahead, most)
 
     def __len__(self) -> int:
-        """Places that are taken."""
+        """Number of places that are taken."""
         return len(self._amounts)
 
     def _forget(self) -> None:

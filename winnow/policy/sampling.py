@@ -1,7 +1,7 @@
-"""Of many log lines of one kind, which are written. Pure.
+"""Decides which of many log lines of one kind are written. Pure.
 
-When there is too much to do every refusal would be a line, and the log would grow by megabytes a
-minute. The first lines of a second say what is going on; of the rest, their number does.
+Under overload every refusal would be a line, and the log would grow by megabytes a minute. So the
+first lines of each second are written, and the others are counted.
 """
 
 from collections.abc import Callable
@@ -27,8 +27,8 @@ class Sampler:
         self._periods: dict[Kind, _Period] = {}
 
     def allows(self, kind: Kind, most: int) -> bool:
-        """Whether this line is to be written, at `most` so many of its kind in a period; counts it
-        either way.
+        """Whether to write this line; counts it. At most `most` lines of a kind are written in a
+        period.
         """
         period = self._periods.get(kind)
         if period is None or self._over(period):
@@ -41,12 +41,12 @@ class Sampler:
         return False
 
     def withheld(self, unfinished: bool = False) -> dict[Kind, int]:
-        """Lines that were withheld in periods that are over, or also in `unfinished` ones; forgets
-        these periods.
+        """Numbers of lines that were withheld in periods that are over, and in `unfinished` ones if
+        asked for; forgets these periods.
         """
         over = {
             kind: period
-            # a list, since a line may come from within: of garbage that is collected meanwhile
+            # a list, since garbage that is collected meanwhile may log a line
             for kind, period in list(self._periods.items())
             if unfinished or self._over(period)
         }
@@ -55,7 +55,7 @@ class Sampler:
         return {kind: period.withheld for kind, period in over.items() if period.withheld}
 
     def due(self) -> float | None:
-        """Seconds until `withheld` has something to say; None if there is nothing."""
+        """Seconds until `withheld` has numbers; None if no line was withheld."""
         ends = [each.began + PERIOD for each in list(self._periods.values()) if each.withheld]
         return max(min(ends) - self._clock(), 0.0) if ends else None
 

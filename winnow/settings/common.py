@@ -55,7 +55,9 @@ class ModelSettings(Settings):
     @property
     def inference(self) -> InferenceOptions:
         """The options of runs of models."""
-        return InferenceOptions(self.runtime, self.intra_op_threads, self.pad_to)
+        return InferenceOptions(
+            runtime=self.runtime, intra_op_threads=self.intra_op_threads, pad_to=self.pad_to
+        )
 
 
 class ProcessSettings(SecuritySettings):

@@ -1,7 +1,7 @@
-"""A `TextEncoder` that remembers, around any other one.
+"""A `TextEncoder` with a cache, around any other one.
 
-The key is the token ids, so that spellings that the tokenizer does not tell apart (case, spaces)
-are one entry (as in Roblox' BERT service, 40 % hits).
+The key is the token ids. So spellings that the tokenizer does not tell apart (case, spaces) are one
+entry (as in Roblox' BERT service, 40 % hits).
 """
 
 import time
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from winnow.errors import OverloadedError
 from winnow.policy.attempts import Asker, Lack
-from winnow.policy.kept import UNWATCHED, Kept, Watch
+from winnow.policy.byte_bounded_lru import UNWATCHED, ByteBoundedLru, CacheWatch
 from winnow.single_flight import SingleFlight
 from winnow.text.encoder import TextEncoder, TextEncoding, Then
 
 _OVERHEAD = 512
-"""Bytes of an entry beside what its arrays and its key hold: measured with `tracemalloc`."""
+"""Bytes of an entry beside its arrays and its key, measured with `tracemalloc`."""
 Value = TypeVar("Value", bound=np.generic)
 
 
@@ -32,21 +32,21 @@ class CachedTextEncoder:
     One instance has one encoder, so no key has to name it.
     """
 
-    def __init__(self, inner: TextEncoder, budget: int, watch: Watch = UNWATCHED) -> None:
-        """`budget`: bytes of all that is kept; 0 keeps nothing."""
+    def __init__(self, inner: TextEncoder, budget: int, watch: CacheWatch = UNWATCHED) -> None:
+        """`budget`: bytes of all kept encodings; 0 keeps none."""
         self._inner, self._count = inner, watch.looked_up
-        self._kept = Kept[bytes, TextEncoding](budget, watch)
+        self._kept = ByteBoundedLru[bytes, TextEncoding](budget, watch)
         self._flights = SingleFlight[bytes, TextEncoding](blame=_lack)
         self._in_hand = Counter[str]()
-        """Texts that the encoder within has, by client."""
+        """Number of texts that the inner encoder works on, by client."""
 
     async def encode(
         self, ids: Sequence[int], client: str = "", then: Then | None = None
     ) -> TextEncoding:
-        """The encoding that is kept, or a new one; its arrays are shared and cannot be written.
+        """The kept encoding, or a new one; its arrays are shared and cannot be written to.
 
-        It is made in the best turn of those who wait for it, and one client's refusal is not the
-        others'.
+        It is encoded in the best turn of the clients that wait for it; a client that is refused
+        does not fail the others.
         """
         key = _key(ids)
         if (kept := self._kept.get(key)) is not None:
@@ -62,11 +62,11 @@ class CachedTextEncoder:
         return replace(made.result, queue=time.perf_counter() - started, encode=0.0)
 
     async def warm_up(self, longest: int) -> None:
-        """Warms up the encoder within, and keeps nothing of it."""
+        """Warms up the inner encoder; keeps none of these encodings."""
         await self._inner.warm_up(longest)
 
     def close(self) -> None:
-        """Ends what is being encoded, and the encoder within."""
+        """Cancels texts that are being encoded, and ends the inner encoder."""
         self._flights.cancel()
         self._inner.close()
 
@@ -103,7 +103,7 @@ def _size(key: bytes, encoding: TextEncoding) -> int:
 
 
 def _frozen(values: NDArray[Value]) -> NDArray[Value]:
-    """A copy that nobody else has, and nobody can write to."""
+    """A copy that cannot be written to."""
     copy = values.copy()
     copy.setflags(write=False)
     return copy

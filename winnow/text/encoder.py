@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class TextEncoding:
-    """A text as its encoder sees it. Arrays may be shared, so nobody writes to them."""
+    """The encoding of a text. Its arrays may be shared, so do not write to them."""
 
     vector: NDArray[np.float32]
     """[dimension], of norm one."""
     states: NDArray[np.float16] | None = None
-    """[tokens + 2, width]: a hidden state of each token, with [CLS] before and [SEP] after
-    them. Half precision everywhere, so that heads say the same of states that travelled. None where
-    the bundle names no such output.
+    """[tokens + 2, width]: a hidden state of each token, with [CLS] before and [SEP] after them.
+
+    They have half precision everywhere, so that heads predict the same from states that travelled.
+    None if the bundle names no such output.
     """
     queue: float = 0.0
     """Seconds that it waited before it was encoded."""
@@ -30,8 +31,8 @@ class TextEncoding:
 
 
 Then = Callable[[TextEncoding], None]
-"""What is done with an encoding where it is made: handing it over to another thread may take longer
-than to do it. It must not raise.
+"""Is called with an encoding in the thread that made it: handing the encoding to another thread may
+take longer than the call. It must not raise.
 """
 
 
@@ -41,13 +42,13 @@ class TextEncoder(Protocol):
     async def encode(
         self, ids: Sequence[int], client: str = "", then: Then | None = None
     ) -> TextEncoding:
-        """Encodes token ids given without special tokens; at most what the encoder was made for.
+        """Encodes token ids given without special tokens, at most as many as the encoder takes.
 
         Args:
-            ids: of the tokens.
-            client: a key of the caller, for sharing the encoder fairly.
+            ids: ids of the tokens.
+            client: key of the caller, for sharing the encoder fairly.
             then: is called with the encoding in the thread that has made it, in the same turn. An
-                encoder that has it already, or elsewhere, need not call it.
+                encoder that has the encoding already, or elsewhere, need not call it.
 
         """
 
@@ -55,4 +56,4 @@ class TextEncoder(Protocol):
         """Encodes at several lengths up to `longest` tokens: first runs at a length are slow."""
 
     def close(self) -> None:
-        """Ends what it began. Callers that still wait for an encoding are cancelled."""
+        """Ends the encoder; calls of `encode` that still wait are cancelled."""

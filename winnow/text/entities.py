@@ -1,4 +1,4 @@
-"""Labelled spans of a text to entities: whole words, none over another. Pure."""
+"""Turns labelled spans of a text into entities: whole words that do not overlap. Pure."""
 
 from collections.abc import Iterable
 
@@ -6,14 +6,14 @@ from winnow.domain.prediction import Entity
 from winnow.text.words import whole_words
 
 Labelled = tuple[int, int, str, float]
-"""First character, one past the last (in code points), label and score."""
+"""A span: first character, one past the last (in code points), label and score."""
 
 
 def in_whole_words(text: str, spans: Iterable[Labelled]) -> tuple[Entity, ...]:
-    """The entities of `text` that the spans are, in the order of the text.
+    """The entities of the spans, in the order of the text.
 
-    Spans are grown to whole words. Of two in one word only the more probable stays, the first of
-    equals.
+    Spans are grown to whole words. Of two in one word only the more probable stays; of two equally
+    probable ones, the first.
     """
     kept: list[Entity] = []
     for span in sorted(spans, key=lambda span: span[:2]):

@@ -1,7 +1,7 @@
 """How rare words are, as BM25 weighs them (Robertson and Zaragoza 2009).
 
-Front and content nodes calculate it by the same two functions, so that a match is worth the same
-wherever it was calculated: bit for bit on one processor. Pure.
+Front and content nodes calculate it by the same two functions, so that a match is worth the same on
+both: bit for bit on one processor. Pure.
 """
 
 import numpy as np
@@ -9,12 +9,10 @@ from numpy.typing import NDArray
 
 
 def rarities(containing: NDArray[np.integer], passages: int) -> NDArray[np.float64]:
-    """How much a match of each word is worth, more than 0: less the more passages contain it.
+    """The worth of a match of each word, above 0: the more passages contain it, the less.
 
-    Args:
-        containing: how many of the index's passages contain each word.
-        passages: of the index, at least the most of these.
-
+    `containing`: number of passages that contain each word; `passages`: number of passages of the
+    index, at least the greatest of these.
     """
     absent = passages - containing.astype(np.float64)
     worth: NDArray[np.float64] = np.log1p((absent + 0.5) / (containing + 0.5))

@@ -36,7 +36,7 @@ class Tokens:
         return len(self.ids)
 
     def first(self, most: int) -> "Tokens":
-        """The first ones, at most so many."""
+        """The first tokens, at most `most`."""
         return Tokens(self.ids[:most], self.offsets[:most])
 
 
@@ -52,7 +52,7 @@ class Tokenizer:
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self.vocabulary = max(self._tokenizer.get_vocab().values(), default=-1) + 1
-        """One more than the greatest token."""
+        """One more than the greatest token id."""
         self.special = SpecialTokens(self._special("[CLS]", path), self._special("[SEP]", path))
 
     def tokenise(self, text: str) -> Tokens:

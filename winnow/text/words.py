@@ -1,6 +1,6 @@
-"""Where words of a text begin and end. Pure.
+"""Finds where words of a text begin and end. Pure.
 
-Tokens are parts of words; what is shown of a text is whole words, numbers and graphemes.
+Tokens are parts of words, but people are shown whole words, numbers and graphemes.
 """
 
 import unicodedata
@@ -11,7 +11,7 @@ _IDEOGRAPHS = (
     range(0xF900, 0xFB00),
     range(0x20000, 0x2FA20),
 )
-"""Written without spaces: each is a token of its own, as in BERT's tokenizer."""
+"""Characters that are written without spaces: each is a token, as in BERT's tokenizer."""
 
 
 def whole_words(text: str, start: int, end: int) -> tuple[int, int]:

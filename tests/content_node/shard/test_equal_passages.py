@@ -85,7 +85,9 @@ def chosen(
     found = {}
     for number, view in enumerate(views):
         own = retrieve(view, asked, depth, WEIGHT)
-        found[number] = Retrieved(own.hits, own.distances, ShardTimings(), 0, own.words)
+        found[number] = Retrieved(
+            own.hits, own.distances, ShardTimings(), idle=0, candidate_words=own.words
+        )
     return [
         (hit.passage_id, hit.distance, hit.hybrid_distance, hit.words)
         for _, hit in best_overall(found, depth)

@@ -139,7 +139,9 @@ def chosen(
 
 
 def _as_told(found: Candidates) -> Retrieved:
-    return Retrieved(found.hits, found.distances, ShardTimings(), 0, found.words)
+    return Retrieved(
+        found.hits, found.distances, ShardTimings(), idle=0, candidate_words=found.words
+    )
 
 
 @settings(max_examples=100)

@@ -22,7 +22,7 @@ from winnow.errors import (
 )
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
-from winnow.policy.kept import MIB
+from winnow.policy.byte_bounded_lru import MIB
 from winnow.stateless.answer.admission import Admitted
 from winnow.stateless.answer.answering import Answerer
 from winnow.stateless.answer.calls import Limits

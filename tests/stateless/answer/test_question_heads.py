@@ -18,7 +18,7 @@ from winnow.errors import PermissionDeniedError, UnavailableError, WinnowError
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.keys.key import Scope
-from winnow.policy.kept import MIB
+from winnow.policy.byte_bounded_lru import MIB
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.answer_cache import AnswerCache

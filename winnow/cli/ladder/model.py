@@ -12,9 +12,8 @@ from winnow.cli.ladder.making import encoder_file, head_file
 from winnow.cli.ladder.steps import LadderStep
 from winnow.cli.ladder.texts import Ids
 from winnow.inference.onnx import OnnxSession
-from winnow.inference.padded import PaddedSession
-from winnow.inference.session import Session, model_inputs
-from winnow.policy.kept import Kept
+from winnow.inference.session import PaddedSession, Session, model_inputs
+from winnow.policy.byte_bounded_lru import ByteBoundedLru
 
 _CLS, _SEP = 101, 102
 States = NDArray[np.float16]
@@ -31,7 +30,7 @@ class Model:
         file = head_file(place, step.shape)
         self._heads = [OnnxSession(file, ["logits"]) for _ in range(step.heads)]
         # counted in entries: the length of a text says nothing about its frequency
-        self._kept = Kept[Ids, States](entries)
+        self._kept = ByteBoundedLru[Ids, States](entries)
         self.hits = 0
         """Texts whose encoding was in the cache."""
 

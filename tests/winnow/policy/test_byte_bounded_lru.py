@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.policy.kept import Kept
+from winnow.policy.byte_bounded_lru import ByteBoundedLru
 
 
 class Counted:
@@ -32,7 +32,7 @@ def test_bytes_never_go_beyond_the_budget_and_are_told_rightly(
     actions: list[tuple[str, int, int]], budget: int
 ) -> None:
     counted, last = Counted(), dict[int, int]()
-    kept = Kept[int, int](budget, counted)
+    kept = ByteBoundedLru[int, int](budget, counted)
     for number, (action, key, size) in enumerate(actions):
         if action == "put":
             kept.put(key, number, size)
@@ -49,7 +49,7 @@ def test_bytes_never_go_beyond_the_budget_and_are_told_rightly(
 
 def test_the_longest_unused_leave_and_no_more_of_them_than_must() -> None:
     counted = Counted()
-    kept = Kept[str, str](10, counted)
+    kept = ByteBoundedLru[str, str](10, counted)
     for key in "abc":
         kept.put(key, key, 3)
     kept.get("a")
@@ -59,7 +59,7 @@ def test_the_longest_unused_leave_and_no_more_of_them_than_must() -> None:
 
 
 def test_one_that_is_larger_than_the_budget_drives_nobody_out() -> None:
-    kept = Kept[str, str](10)
+    kept = ByteBoundedLru[str, str](10)
     kept.put("a", "a", 10)
     kept.put("b", "b", 11)
     assert (kept.get("a"), kept.get("b")) == ("a", None)

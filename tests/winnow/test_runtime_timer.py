@@ -2,7 +2,7 @@
 
 import pytest
 
-from winnow.policy.faster import clearly_fastest
+from winnow.inference.runtime_timer import clearly_fastest
 
 
 @pytest.mark.parametrize(

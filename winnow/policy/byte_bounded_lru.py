@@ -1,6 +1,6 @@
-"""What was made before and may be asked for again, within a budget of bytes. Pure.
+"""A cache of the values used most recently, within a budget of bytes. Pure.
 
-Knows keys, values and their sizes; what a value takes is its owner's to say.
+Knows keys, values and their sizes; the owner of a value tells its size.
 """
 
 from collections import OrderedDict
@@ -12,14 +12,14 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class Watch(Protocol):
-    """Is told how a cache fares; `winnow.telemetry.metrics` makes metrics of it."""
+class CacheWatch(Protocol):
+    """Counts lookups and sizes of a cache; `winnow.telemetry.metrics` makes metrics of it."""
 
     def looked_up(self, result: str) -> None:
-        """A look was a "hit" or a "miss"; what is being made for another is a hit, too."""
+        """Counts a "hit" or a "miss"; a value that is being made for another caller is a hit."""
 
     def changed(self, more: int, evicted: int) -> None:
-        """There are `more` bytes than before; `evicted` entries left for others."""
+        """Notes that the cache has `more` bytes than before, and that `evicted` entries left."""
 
 
 class _Unwatched:
@@ -30,33 +30,33 @@ class _Unwatched:
         pass
 
 
-UNWATCHED: Watch = _Unwatched()
+UNWATCHED: CacheWatch = _Unwatched()
 
 
-class Kept(Generic[Key, Value]):
+class ByteBoundedLru(Generic[Key, Value]):
     """The values used most recently; never more than `budget` bytes of them."""
 
-    def __init__(self, budget: int, watch: Watch = UNWATCHED) -> None:
-        """`watch` is told of changes; looks are counted by whoever looks."""
+    def __init__(self, budget: int, watch: CacheWatch = UNWATCHED) -> None:
+        """`watch` is told of changes; the owner counts lookups."""
         self._budget, self._changed = budget, watch.changed
         self._values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
         self.bytes = 0
-        """That all values take, as their owners said."""
+        """Size of all values, as their owner told."""
 
     def __len__(self) -> int:
         return len(self._values)
 
     def get(self, key: Key) -> Value | None:
-        """The value, which is then the last to leave; None if there is none."""
+        """The value, which then is the one used most recently; None if there is none."""
         if (found := self._values.get(key)) is None:
             return None
         self._values.move_to_end(key)
         return found[0]
 
     def put(self, key: Key, value: Value, size: int) -> None:
-        """Keeps a value of `size` bytes; those unused for longest leave for it.
+        """Keeps a value of `size` bytes; values unused for longest leave for it.
 
-        One that is larger than the whole budget is not kept, and nothing leaves for it.
+        A value that is larger than the whole budget is not kept, and none leaves for it.
         """
         before, evicted = self.bytes, 0
         self._take_out(key)
