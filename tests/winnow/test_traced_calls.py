@@ -143,6 +143,7 @@ async def test_a_call_failed_where_that_is_the_servers_fault(
     edge.servicer.error = error
     with pytest.raises(grpc.aio.AioRpcError):
         await edge.put()
+    await happens(lambda: bool(edge.traced), 30)
     call = edge.traced.one("winnow.v1.FeedService/Put")
     assert (call.attributes["rpc.grpc.status_code"], call.fault) == (status, fault)
     assert "Rosebud" not in repr(call.attributes)
