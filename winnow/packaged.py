@@ -50,7 +50,6 @@ def made_files() -> Path:
 
 
 def installed_version() -> str:
-    """The version that was installed."""
     return version(DISTRIBUTION)
 
 

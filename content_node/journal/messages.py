@@ -70,7 +70,5 @@ class JournalMessages:
 
     def _empty(self) -> WriteRequest:
         return WriteRequest(
-            index_id=self.index_id,
-            shard=self.shard,
-            encoding_fingerprint=self.encoding_fingerprint,
+            index_id=self.index_id, shard=self.shard, encoding_fingerprint=self.encoding_fingerprint
         )

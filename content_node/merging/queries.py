@@ -32,8 +32,7 @@ INSERT INTO added SELECT * FROM (
     SELECT sequence, :rows + row_number() OVER (ORDER BY sequence) - 1 AS row FROM span WHERE put
 ) WHERE sequence IN (SELECT sequence FROM latest) ORDER BY sequence
 """
-"""Every put has one row, as in the memory of the node; overwritten puts leave holes.
-"""
+"""Every put has one row, as in the memory of the node; overwritten puts leave holes."""
 PUTS = "SELECT count(*) FROM span WHERE put"
 NUMBER_KEPT = """
 UPDATE kept SET row = numbered.row

@@ -78,11 +78,7 @@ def _damaged(directory: Path, manifest: ShardManifest) -> dict[str, ArtefactErro
 
 
 def _made(
-    directory: Path,
-    aside: Path,
-    manifest: ShardManifest,
-    damaged: set[str],
-    others: Sequence[Path],
+    directory: Path, aside: Path, manifest: ShardManifest, damaged: set[str], others: Sequence[Path]
 ) -> list[str]:
     """Writes files again, aside, under the names that the manifest has for them."""
     made = []

@@ -118,12 +118,7 @@ def _graph(passages: Passages, before: _Base, counts: Counts, renumbered: bool) 
 
 
 def _vouch(
-    partial: Path,
-    before: ShardManifest,
-    words: WordsEntry,
-    counts: Counts,
-    upto: int,
-    log_id: str,
+    partial: Path, before: ShardManifest, words: WordsEntry, counts: Counts, upto: int, log_id: str
 ) -> None:
     changed = {
         "format": FORMAT,

@@ -94,7 +94,6 @@ class ReaderEntry(_Part):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """All files of the reader."""
         return (self.file,) if self.apart is None else (self.apart.lower, self.file)
 
 

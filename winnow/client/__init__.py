@@ -5,12 +5,7 @@ from winnow.client.client import Client
 from winnow.client.credentials import Credentials
 from winnow.client.feeding import PassageFields
 from winnow.client.options import Options
-from winnow.client.predicting import (
-    HeadPrediction,
-    Predictions,
-    PredictTimings,
-    TextPrediction,
-)
+from winnow.client.predicting import HeadPrediction, Predictions, PredictTimings, TextPrediction
 from winnow.client.replies import (
     Answer,
     Coverage,

@@ -20,13 +20,7 @@ from winnow.client.calls import (
 from winnow.client.channels import SERVICE, check_address, open_aio_channel
 from winnow.client.client import CHECK_EVERY, CHECK_TIMEOUT, Result
 from winnow.client.credentials import Access, Credentials
-from winnow.client.feeding import (
-    DEFAULT_FEED_TIMEOUT,
-    Ids,
-    PassageFields,
-    delete_call,
-    put_call,
-)
+from winnow.client.feeding import DEFAULT_FEED_TIMEOUT, Ids, PassageFields, delete_call, put_call
 from winnow.client.options import Options, answer_call
 from winnow.client.predicting import Predictions, predict_call
 from winnow.client.replies import Reply

@@ -18,13 +18,7 @@ from winnow.client.calls import (
 )
 from winnow.client.channels import SERVICE, ThreadedChannel, check_address
 from winnow.client.credentials import Access, Credentials
-from winnow.client.feeding import (
-    DEFAULT_FEED_TIMEOUT,
-    Ids,
-    PassageFields,
-    delete_call,
-    put_call,
-)
+from winnow.client.feeding import DEFAULT_FEED_TIMEOUT, Ids, PassageFields, delete_call, put_call
 from winnow.client.options import Options, answer_call
 from winnow.client.predicting import Predictions, predict_call
 from winnow.client.replies import Reply

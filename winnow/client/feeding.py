@@ -70,9 +70,7 @@ def delete_message(ids: Ids, version: int | None) -> feed_pb2.DeleteRequest:
     return message
 
 
-def put_call(
-    passages: PassageFields | Sequence[PassageFields],
-) -> Call[tuple[WriteResult, ...]]:
+def put_call(passages: PassageFields | Sequence[PassageFields]) -> Call[tuple[WriteResult, ...]]:
     """The call that stores passages. Raises as `put_message` does."""
     return Call(feed_pb2_grpc.FeedServiceStub, "Put", put_message(passages), _results)
 
@@ -82,9 +80,7 @@ def delete_call(ids: Ids, version: int | None) -> Call[tuple[WriteResult, ...]]:
     return Call(feed_pb2_grpc.FeedServiceStub, "Delete", delete_message(ids, version), _results)
 
 
-def _results(
-    message: feed_pb2.PutResponse | feed_pb2.DeleteResponse,
-) -> tuple[WriteResult, ...]:
+def _results(message: feed_pb2.PutResponse | feed_pb2.DeleteResponse) -> tuple[WriteResult, ...]:
     return convert.results_of_messages(message.results)
 
 

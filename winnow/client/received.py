@@ -24,7 +24,6 @@ from winnow.v1 import answer_pb2
 
 
 def reply_of(question: str, message: answer_pb2.AnswerResponse) -> Reply:
-    """The reply to `question`."""
     return value_of_message(
         Reply,
         message,

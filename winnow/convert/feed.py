@@ -43,7 +43,6 @@ def deletion_to_message(deletion: Deletion) -> feed_pb2.Deletion:
 
 
 def results_to_messages(results: Iterable[WriteResult]) -> list[feed_pb2.WriteResult]:
-    """The results of writes."""
     return [
         feed_pb2.WriteResult(
             id=each.id,

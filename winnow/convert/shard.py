@@ -117,7 +117,6 @@ def generation_of(hits: Sequence[Hit]) -> str:
 
 
 def retrieved_to_message(retrieved: Retrieved) -> shard_pb2.RetrieveResponse:
-    """What a shard retrieved."""
     return shard_pb2.RetrieveResponse(
         hits=hits_to_messages(retrieved.hits),
         **milliseconds(retrieved.timings, "queue", "retrieve"),
@@ -133,7 +132,6 @@ def retrieved_to_message(retrieved: Retrieved) -> shard_pb2.RetrieveResponse:
 
 
 def retrieved_of_message(message: shard_pb2.RetrieveResponse) -> Retrieved:
-    """What a shard retrieved."""
     return Retrieved(
         hits_of_messages(message.hits, message.generation),
         tuple(message.candidate_distances),
@@ -148,7 +146,6 @@ def retrieved_of_message(message: shard_pb2.RetrieveResponse) -> Retrieved:
 
 
 def read_to_message(read: Read) -> shard_pb2.ReadResponse:
-    """What a shard read."""
     return shard_pb2.ReadResponse(
         readings=map(_reading_to_message, read.readings),
         **milliseconds(read.timings, "queue", "read"),
@@ -157,7 +154,6 @@ def read_to_message(read: Read) -> shard_pb2.ReadResponse:
 
 
 def read_of_message(message: shard_pb2.ReadResponse) -> Read:
-    """What a shard read."""
     timings = ShardTimings(queue=message.queue_ms / 1e3, read=message.read_ms / 1e3)
     return Read(tuple(map(_reading_of_message, message.readings)), timings, message.unread)
 

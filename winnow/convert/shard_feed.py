@@ -72,18 +72,14 @@ def written_of_message(message: shard_feed_pb2.WriteResponse, expected: int) -> 
 
 
 def digests_to_messages(puts: Iterable[PassageDigest]) -> list[shard_feed_pb2.PassageDigest]:
-    """Digests of passages."""
     return [shard_feed_pb2.PassageDigest(**same_fields(each)) for each in puts]
 
 
 def digests_of_messages(messages: Iterable[shard_feed_pb2.PassageDigest]) -> list[PassageDigest]:
-    """Digests of passages."""
     return [value_of_message(PassageDigest, each) for each in messages]
 
 
-def unchanged_to_message(
-    found: Sequence[Written | None],
-) -> shard_feed_pb2.FindUnchangedResponse:
+def unchanged_to_message(found: Sequence[Written | None]) -> shard_feed_pb2.FindUnchangedResponse:
     """What becomes of puts that change nothing."""
     nothing = shard_feed_pb2.Written()
     return shard_feed_pb2.FindUnchangedResponse(

@@ -23,12 +23,7 @@ from nats.js import JetStreamContext
 from nats.js.api import Header, RetentionPolicy, StorageType, StreamConfig, StreamInfo
 
 from winnow.deadline import Deadline
-from winnow.errors import (
-    DeadlineExceededError,
-    IdentityError,
-    OverloadedError,
-    UnavailableError,
-)
+from winnow.errors import DeadlineExceededError, IdentityError, OverloadedError, UnavailableError
 from winnow.journal.expiry import EXPIRES, SKEW, PublishWindow, has_expired
 from winnow.journal.journal import JOURNAL, Delivered, JournalEntry
 from winnow.journal.publishing import publish

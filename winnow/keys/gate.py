@@ -13,12 +13,7 @@ from functools import partial
 from winnow import caller
 from winnow.caller import Caller, Lease
 from winnow.deadline import Clock
-from winnow.errors import (
-    OverloadedError,
-    PermissionDeniedError,
-    UnauthenticatedError,
-    WinnowError,
-)
+from winnow.errors import OverloadedError, PermissionDeniedError, UnauthenticatedError, WinnowError
 from winnow.keys.key import Key, Scope, id_of
 from winnow.keys.token import digest_of, of_headers
 from winnow.policy.rates import Rates

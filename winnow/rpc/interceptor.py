@@ -29,14 +29,7 @@ _WATCHING = ("GetCluster",)
 
 Successful ones are not logged, or the log would be full of them.
 """
-_FAULTS = {
-    "UNKNOWN",
-    "DEADLINE_EXCEEDED",
-    "UNIMPLEMENTED",
-    "INTERNAL",
-    "UNAVAILABLE",
-    "DATA_LOSS",
-}
+_FAULTS = {"UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"}
 """Statuses that are faults of the server in the terms of OpenTelemetry."""
 _Handler = Callable[[Any, Any], Awaitable[Any]]
 

@@ -13,7 +13,6 @@ from winnow.security.certificates import Certificates
 
 
 def grpc_credentials(certificates: Certificates) -> grpc.ServerCredentials:
-    """The credentials of a gRPC server."""
     newest = _Newest(certificates)
     mutual = certificates.files.ca is not None
     credentials: grpc.ServerCredentials = grpc.dynamic_ssl_server_credentials(

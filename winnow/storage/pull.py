@@ -87,10 +87,7 @@ class PullSource:
 
 
 def pull_files(
-    source: PullSource,
-    files: Mapping[str, PulledFile],
-    directory: Path,
-    progress: CopyProgress,
+    source: PullSource, files: Mapping[str, PulledFile], directory: Path, progress: CopyProgress
 ) -> None:
     """Makes `directory` hold these files, by their paths in it, and no others.
 

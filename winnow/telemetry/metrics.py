@@ -48,7 +48,6 @@ class MetricFactory:
         return counter
 
     def gauge(self, name: str, documentation: str, *labels: str) -> Gauge:
-        """A gauge."""
         return Gauge(name, documentation, labels, registry=self._registry)
 
     def histogram(
@@ -125,7 +124,6 @@ class BundleMetrics:
         self._info = make.gauge("winnow_bundle_info", "The loaded bundle; always 1", *labels)
 
     def loaded(self, name: str, version: str, fingerprint: str) -> None:
-        """Names the bundle."""
         self._info.labels(name, version, fingerprint).set(1)
 
 

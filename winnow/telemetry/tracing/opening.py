@@ -47,11 +47,7 @@ def _has_port(parts: SplitResult) -> bool:
 
 @contextlib.contextmanager
 def tracing(
-    url: str,
-    share: float,
-    service: str,
-    registry: CollectorRegistry,
-    patience: float = _PATIENCE,
+    url: str, share: float, service: str, registry: CollectorRegistry, patience: float = _PATIENCE
 ) -> Iterator[Tracer]:
     """A tracer that sends to a collector, for as long as a process serves.
 
