@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
-from tenacious import happens
 
 from winnow.content_node.merging.merger import Merger
 from winnow.content_node.merging.policy import MergePolicy, Pending
@@ -95,7 +94,7 @@ class Stage:
         self.runs: Callable[[], None] = lambda: None
         self.lacking = ""
         self.now = 0.0
-        self._turns = asyncio.Semaphore(0)
+        self._turns, self._sleeps = asyncio.Semaphore(0), asyncio.Semaphore(0)
         self.registry = CollectorRegistry()
         self.merger: Merger[Path] = Merger(
             shard=self.shard,
@@ -114,13 +113,17 @@ class Stage:
 
     async def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
+        self._sleeps.release()
         await self._turns.acquire()
 
     async def look(self) -> None:
         """Lets the merger look once, and waits until it sleeps again."""
-        count = len(self.slept)
         self._turns.release()
-        await happens(lambda: len(self.slept) > count)
+        await self.asleep()
+
+    async def asleep(self) -> None:
+        """Waits until the merger sleeps."""
+        await self._sleeps.acquire()
 
     def count(self, result: str) -> float:
         return self.registry.get_sample_value("winnow_node_merges_total", {"result": result}) or 0
@@ -133,7 +136,7 @@ async def stage() -> Stage:
 
 async def test_a_merge_is_swapped_in_before_anything_is_forgotten(stage: Stage) -> None:
     task = asyncio.create_task(stage.merger.run())
-    await happens(lambda: bool(stage.slept))
+    await stage.asleep()
     stage.shard.done.clear()
     stage.shard.write(9)
     await stage.look()
@@ -151,7 +154,7 @@ async def test_a_merge_is_swapped_in_before_anything_is_forgotten(stage: Stage) 
 async def test_what_a_killed_node_left_is_cleaned_up_at_the_start(stage: Stage) -> None:
     stage.shard.merged = stage.shard.sequence = 7
     task = asyncio.create_task(stage.merger.run())
-    await happens(lambda: bool(stage.slept))
+    await stage.asleep()
     assert stage.shard.done == ["trim 7", "tidy 7"]
     task.cancel()
 
@@ -168,7 +171,7 @@ async def test_whatever_fails_before_the_swap_is_tried_again_ever_later_and_noth
     stage: Stage, fails: str, did: list[str]
 ) -> None:
     task = asyncio.create_task(stage.merger.run())
-    await happens(lambda: bool(stage.slept))
+    await stage.asleep()
     stage.shard.done.clear()
     stage.shard.write(10)
     stage.shard.fails.add(fails)
@@ -187,7 +190,7 @@ async def test_whatever_fails_before_the_swap_is_tried_again_ever_later_and_noth
 @pytest.mark.parametrize("fails", ["trim", "tidy"])
 async def test_what_cannot_be_forgotten_does_not_undo_a_merge(stage: Stage, fails: str) -> None:
     task = asyncio.create_task(stage.merger.run())
-    await happens(lambda: bool(stage.slept))
+    await stage.asleep()
     stage.shard.write(10)
     stage.shard.fails.add(fails)
     await stage.look()
@@ -200,7 +203,7 @@ async def test_what_cannot_be_forgotten_does_not_undo_a_merge(stage: Stage, fail
 async def test_what_could_not_be_forgotten_is_tried_again_without_a_merge(stage: Stage) -> None:
     """On a full disk no write comes that a merge would follow."""
     task = asyncio.create_task(stage.merger.run())
-    await happens(lambda: bool(stage.slept))
+    await stage.asleep()
     stage.shard.write(10)
     stage.shard.fails.add("trim")
     await stage.look()
@@ -221,7 +224,7 @@ async def test_what_could_not_be_forgotten_is_tried_again_without_a_merge(stage:
 async def test_what_could_not_be_forgotten_is_tried_again_before_a_merge(stage: Stage) -> None:
     """On a disk that is full again the next merge fails, unless a cleanup makes room for it."""
     task = asyncio.create_task(stage.merger.run())
-    await happens(lambda: bool(stage.slept))
+    await stage.asleep()
     stage.shard.write(10)
     stage.shard.fails.add("trim")
     await stage.look()
@@ -238,7 +241,7 @@ async def test_what_could_not_be_forgotten_is_tried_again_before_a_merge(stage: 
 async def test_writes_that_come_during_a_merge_are_of_the_next(stage: Stage) -> None:
     stage.runs = lambda: stage.shard.write(5)
     task = asyncio.create_task(stage.merger.run())
-    await happens(lambda: bool(stage.slept))
+    await stage.asleep()
     stage.shard.write(10)
     await stage.look()
     assert (stage.shard.merged, stage.shard.sequence) == (10, 15)
@@ -257,9 +260,9 @@ async def test_the_end_of_the_node_ends_a_merge(stage: Stage) -> None:
     stage.runs = runs
     stage.shard.write(10)
     task = asyncio.create_task(stage.merger.run())
-    await happens(lambda: bool(stage.slept))
+    await stage.asleep()
     stage._turns.release()
-    await happens(begun.is_set)
+    await asyncio.to_thread(begun.wait)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -275,7 +278,7 @@ async def test_while_a_shard_is_merged_its_metrics_say_so(stage: Stage) -> None:
     seen: list[float | None] = []
     stage.runs = lambda: seen.append(merging())
     task = asyncio.create_task(stage.merger.run())
-    await happens(lambda: bool(stage.slept))
+    await stage.asleep()
     stage.shard.write(10)
     await stage.look()
     assert (seen, merging()) == ([1], 0)
@@ -285,7 +288,7 @@ async def test_while_a_shard_is_merged_its_metrics_say_so(stage: Stage) -> None:
 async def test_a_merge_without_the_states_of_its_base_is_told(stage: Stage) -> None:
     stage.lacking = "No space left on device"
     task = asyncio.create_task(stage.merger.run())
-    await happens(lambda: bool(stage.slept))
+    await stage.asleep()
     stage.shard.write(10)
     with capture_logs() as logs:
         await stage.look()
