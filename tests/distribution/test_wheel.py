@@ -1,4 +1,4 @@
-"""The wheel as a stranger has it: in an environment of its own, far from any checkout."""
+"""The wheel as a stranger has it: in a separate environment, far from any checkout."""
 
 import os
 import subprocess

@@ -88,7 +88,7 @@ async def test_a_text_that_has_no_room_begins_the_next_run(
     assert [[len(ids) for ids in run] for run in model.runs] == [[1], [5], [30], [6]]
 
 
-async def test_whoever_gives_up_is_left_out_of_the_run(
+async def test_a_caller_that_gives_up_is_left_out_of_the_run(
     model: Model, encoder: BatchingTextEncoder
 ) -> None:
     first = asyncio.create_task(encoder.encode([1]))
@@ -137,7 +137,7 @@ async def test_the_first_text_waits_for_others_until_the_run_is_full(model: Mode
     assert len(found) == len(model.runs[0]) == 3
 
 
-async def test_closing_cancels_whoever_waits(model: Model) -> None:
+async def test_closing_cancels_waiting_callers(model: Model) -> None:
     encoder = BatchingTextEncoder(model, BatchLimits(1, 400, 0.0))
     tasks = [asyncio.create_task(encoder.encode([n])) for n in (1, 2)]
     await in_a_run(model)

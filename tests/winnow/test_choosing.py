@@ -37,13 +37,13 @@ class Machine(ManualClock):
         return self.spent
 
     def work(self, seconds: float, waiting: float) -> None:
-        """Spends so many seconds, `waiting` for so many more while others have the processor."""
+        """Spends `seconds`, and `waiting` more while other processes have the processor."""
         self.spent += seconds
         self.advance(seconds + waiting)
 
 
 class Fake:
-    """A session whose every run takes so many seconds, or fails from one run on."""
+    """A session whose runs take a fixed time, or fail from one run on."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ def test_the_first_one_is_kept_where_the_other_is_little_faster(chosen: Chosen) 
 
 
 def test_who_has_to_wait_for_the_processor_is_no_slower(chosen: Chosen) -> None:
-    """Other processes hold up whoever hands his work to another thread far more than the other."""
+    """Other processes delay a runtime that passes its work to another thread more than one that does not."""
     held_up = Fake(chosen.clock, 0.02, waiting=0.1)
     assert chosen.between(openvino=held_up, onnxruntime=Fake(chosen.clock, 0.06)) is held_up
     assert chosen.choices[0].milliseconds == {"openvino": 20.0, "onnxruntime": 60.0}

@@ -19,7 +19,7 @@ figures = st.floats(width=32)
 
 
 @given(figures, figures, figures)
-def test_it_is_a_probability_whatever_the_figures(
+def test_it_is_a_probability_for_all_figures(
     relevance: float, span: float, distance: float
 ) -> None:
     said = replace(reading("p"), relevance=relevance, span_score=span, distance=distance)

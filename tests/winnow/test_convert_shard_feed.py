@@ -132,7 +132,7 @@ def test_what_is_no_write_is_refused(message: shard_feed_pb2.EncodedWrite, said:
 
 
 @given(st.binary(max_size=200))
-def test_whatever_arrives_is_a_write_or_refused(data: bytes) -> None:
+def test_any_bytes_are_a_write_or_are_refused(data: bytes) -> None:
     try:
         message = shard_feed_pb2.EncodedWrite.FromString(data)
     except Exception:  # noqa: BLE001 (the intake of the server answers this)

@@ -262,7 +262,7 @@ class Stuck:
         self.written += data
 
 
-def test_whoever_logs_never_waits_for_the_writer_and_what_does_not_fit_is_counted() -> None:
+def test_logging_never_waits_for_the_writer_and_lines_beyond_the_queue_are_counted() -> None:
     stuck = Stuck()
     lines = LogQueue(stuck.write, most=3)
     lines.put("first")

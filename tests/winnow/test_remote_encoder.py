@@ -111,7 +111,7 @@ async def test_a_caller_that_gives_up_ends_the_work() -> None:
         assert server.admitted._load.reads == 0
 
 
-async def test_closing_cancels_whoever_waits() -> None:
+async def test_closing_cancels_waiting_callers() -> None:
     fake = Fake()
     fake.go_on.clear()
     async with serving(fake) as server, remote(server.address) as encoder:

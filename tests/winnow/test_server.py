@@ -88,7 +88,7 @@ def ask(channel: grpc.aio.Channel, question: str, **options: Any) -> Any:
     return stub.Answer(answer_pb2.AnswerRequest(question=question), timeout=10, **options)
 
 
-async def test_a_request_id_travels_and_one_is_made_where_there_is_none(
+async def test_a_request_id_is_passed_on_or_created(
     channel: grpc.aio.Channel,
 ) -> None:
     sent = await ask(channel, "x", metadata=((request_id.KEY, "mine-1"),))
@@ -99,7 +99,7 @@ async def test_a_request_id_travels_and_one_is_made_where_there_is_none(
     assert refused.request_id != "log injection"
 
 
-async def test_an_unexpected_error_is_internal_and_tells_nothing(
+async def test_an_unexpected_error_is_internal_without_details(
     channel: grpc.aio.Channel, registry: CollectorRegistry
 ) -> None:
     with pytest.raises(grpc.aio.AioRpcError) as caught:
@@ -122,7 +122,7 @@ async def test_an_unexpected_error_is_internal_and_tells_nothing(
         (True, "bug", ["call failed"]),
     ],
 )
-async def test_a_quiet_server_leaves_everyday_endings_to_the_metrics(
+async def test_a_quiet_server_does_not_log_common_statuses(
     quiet: bool, question: str, lines: list[str]
 ) -> None:
     server = Server(
@@ -171,7 +171,7 @@ async def test_a_message_that_cannot_be_read_names_its_request_too(
 @pytest.mark.parametrize(
     "fault", [os.fsdecode(b"caf\xe9 is damaged"), "long " * 2_000, "é" * 5_000]
 )
-async def test_an_error_arrives_whatever_is_in_it(
+async def test_an_error_with_any_content_arrives(
     channel: grpc.aio.Channel, servicer: Servicer, fault: str
 ) -> None:
     """A name of a file that is not UTF-8, or more than gRPC takes of metadata."""
@@ -334,7 +334,7 @@ async def test_a_watcher_that_leaves_takes_nothing_from_the_others(
     other.cancel()
 
 
-async def test_who_watches_the_health_does_not_hold_up_the_end(
+async def test_a_watcher_of_the_health_does_not_delay_the_end(
     server: Server, channel: grpc.aio.Channel
 ) -> None:
     await server.serving(True)
@@ -367,15 +367,15 @@ async def test_a_watcher_that_does_not_read_takes_nothing_from_the_others(server
     await deaf.close()
 
 
-async def test_a_watcher_that_does_not_read_does_not_hold_up_the_end(server: Server) -> None:
+async def test_a_watcher_that_does_not_read_does_not_delay_the_end(server: Server) -> None:
     deaf = await deaf_watcher(await server.start("127.0.0.1:0"))
     await server.serving(True)
     await asyncio.wait_for(server.drain(60), 10)
     await deaf.close()
 
 
-async def test_calls_that_nobody_has_looked_at_yet_are_of_bounded_number(server: Server) -> None:
-    """They take memory, also those that their caller has ended at once."""
+async def test_the_number_of_pending_calls_is_bounded(server: Server) -> None:
+    """They take memory, even if their caller has ended them at once."""
     port = await server.start("127.0.0.1:0")
     streams = range(1, 2_001, 2)
     calls = b"".join(http2.call(f"/{SERVICE}/Answer", stream=each) for each in streams)

@@ -61,7 +61,7 @@ async def test_those_who_ask_at_once_get_the_result_of_one_piece_of_work() -> No
     assert ("a" in desk.flights, desk.flights.waiting) == (False, 0)
 
 
-async def test_whoever_comes_after_the_end_begins_anew() -> None:
+async def test_a_caller_after_the_end_begins_another_flight() -> None:
     desk = Desk()
     desk.work.go_on.set()
     assert [(await desk.ask()).result, (await desk.ask()).result] == [1, 2]

@@ -197,7 +197,7 @@ async def test_what_the_handler_does_not_read_yet_waits_with_the_client() -> Non
         await sending
 
 
-async def test_a_stream_is_refused_at_the_door_before_a_message_is_read() -> None:
+async def test_a_stream_is_rejected_before_a_message_is_read() -> None:
     def door(method: str, metadata: Metadata) -> OverloadedError | None:
         return OverloadedError("no room", 0.25) if method == DELETE else None
 
@@ -240,7 +240,7 @@ async def test_a_stream_that_stalls_is_given_up() -> None:
         await anext(messages)
 
 
-async def test_messages_of_streams_take_places_among_all_that_are_on_their_way() -> None:
+async def test_messages_of_streams_count_among_all_incomplete_messages() -> None:
     arrivals = BoundedReceive(1)
     first = asyncio.ensure_future(anext(Messages(arrivals, Silent())))
     await asyncio.sleep(0)

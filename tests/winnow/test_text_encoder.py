@@ -112,7 +112,7 @@ async def test_a_text_that_takes_more_than_the_whole_budget_is_encoded_and_not_k
 
 
 @given(st.lists(st.lists(st.integers(0, 3), max_size=40), max_size=60), st.integers(0, 4_000))
-def test_whatever_is_asked_memory_stays_in_its_budget_and_encodings_are_the_same(
+def test_for_all_texts_memory_stays_in_its_budget_and_encodings_are_the_same(
     texts: list[list[int]], budget: int
 ) -> None:
     async def ask_all() -> None:
@@ -181,7 +181,7 @@ async def test_who_comes_as_the_last_one_gives_up_gets_an_encoding() -> None:
     assert (await comes).vector == [1]
 
 
-async def test_only_whoever_has_a_text_encoded_does_something_where_it_is_made() -> None:
+async def test_only_the_first_caller_of_a_text_has_it_encoded() -> None:
     slow, done = Slow(), list[str]()
     cached = CachedTextEncoder(slow, ROOM)
     first = asyncio.create_task(cached.encode([1], then=lambda _: done.append("first")))

@@ -26,7 +26,7 @@ async def test_a_task_that_loses_a_cancellation_is_ended() -> None:
     assert lost == 2
 
 
-async def test_a_task_that_is_over_stays_so() -> None:
+async def test_an_ended_task_stays_ended() -> None:
     task = asyncio.create_task(asyncio.sleep(0, "done"))
     await task
     await end(task)

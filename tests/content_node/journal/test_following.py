@@ -1,4 +1,4 @@
-"""A replica that follows a journal, whatever becomes of both."""
+"""A replica that follows a journal, through faults of both."""
 
 import asyncio
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ async def publish(journal: FakeJournal, *batches: list[Write]) -> None:
             await journal.publish(content, f"{len(journal.entries)}-{number}", LATER)
 
 
-async def test_a_caller_is_told_what_became_of_each_write() -> None:
+async def test_a_caller_gets_the_result_of_each_write() -> None:
     async with following(FakeJournal(), FakeReplica()) as node:
         written = await node.shard.write([put("a", "one"), put("b"), put("a", "one")], LATER)
         assert [each.outcome for each in written] == [
@@ -137,7 +137,7 @@ async def test_entries_that_have_no_room_together_are_stored_one_by_one() -> Non
     assert len(replica.history) == 8
 
 
-async def test_what_no_shard_can_store_is_passed_over_and_nothing_else() -> None:
+async def test_only_entries_that_no_shard_can_store_are_skipped() -> None:
     journal, replica = FakeJournal(), FakeReplica()
     other = JournalMessages("index", 1, "encoding")
     await publish(journal, [put("a")])
@@ -149,7 +149,7 @@ async def test_what_no_shard_can_store_is_passed_over_and_nothing_else() -> None
     assert replica.history == ["a", "b"]
 
 
-async def test_what_the_shard_refuses_is_not_published() -> None:
+async def test_writes_that_the_shard_refuses_are_not_published() -> None:
     journal = FakeJournal()
     async with following(journal, FakeReplica()) as node:
         with pytest.raises(InvalidRequestError):
@@ -157,7 +157,7 @@ async def test_what_the_shard_refuses_is_not_published() -> None:
     assert journal.entries == []
 
 
-async def test_a_write_that_is_too_late_is_told_and_may_be_there() -> None:
+async def test_a_late_write_is_an_error_and_may_be_stored() -> None:
     journal, replica = FakeJournal(), FakeReplica()
     replica.storing.clear()
     async with following(journal, replica) as node:
@@ -244,7 +244,7 @@ async def test_a_write_whose_entry_expired_is_not_acknowledged() -> None:
     assert replica.history == []
 
 
-async def test_what_expired_is_told_once_for_all_that_came_at_once(
+async def test_expired_entries_are_logged_once_for_each_delivery(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     journal, replica = FakeJournal(), FakeReplica()
@@ -255,7 +255,7 @@ async def test_what_expired_is_told_once_for_all_that_came_at_once(
     assert capsys.readouterr().out.count("expired entries of the journal were skipped") == 1
 
 
-async def test_what_expired_is_counted_once_however_often_storing_is_tried(
+async def test_expired_entries_are_counted_once_over_all_tries(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     journal, replica = FakeJournal(), FakeReplica()
@@ -296,7 +296,7 @@ async def test_a_caller_that_gives_up_leaves_nothing_behind() -> None:
         assert await node.shard.write([put("b")], LATER)
 
 
-async def test_another_journal_ends_it_and_all_who_wait_are_told() -> None:
+async def test_another_journal_ends_it_and_fails_all_waiting_calls() -> None:
     journal = FakeJournal()
     node = JournaledNode(journal, FakeReplica(place="7 key"))
     with pytest.raises(IdentityError, match="another journal"):
@@ -310,7 +310,7 @@ async def test_another_journal_ends_it_and_all_who_wait_are_told() -> None:
         await node.shard.write([put("b")], LATER)
 
 
-async def test_a_journal_that_was_made_anew_is_not_followed() -> None:
+async def test_a_journal_that_was_created_again_is_not_followed() -> None:
     journal, replica = FakeJournal(), FakeReplica()
     await publish(journal, [put("a")])
     async with following(journal, replica):
@@ -321,7 +321,7 @@ async def test_a_journal_that_was_made_anew_is_not_followed() -> None:
         await JournaledNode(journal, replica).follower.run()
 
 
-async def test_a_journal_that_lost_what_it_acknowledged_is_not_followed() -> None:
+async def test_a_journal_that_lost_acknowledged_entries_is_not_followed() -> None:
     """As after a loss of power where entries are not synced; the place has another entry now."""
     journal, replica = FakeJournal(), FakeReplica()
     await publish(journal, [put("a")], [put("b")])
@@ -361,7 +361,7 @@ def test_writes_are_read_as_they_were_published() -> None:
     assert read[0].put.passage.text == "one"
 
 
-async def test_what_is_unchanged_is_told_by_all_that_any_replica_acknowledged() -> None:
+async def test_puts_are_unchanged_by_writes_that_any_replica_acknowledged() -> None:
     """A replica that lags behind would else call unchanged what a later write has replaced."""
     journal, one, other = FakeJournal(), FakeReplica(), FakeReplica()
     async with following(journal, one) as first, following(journal, other) as second:
@@ -380,14 +380,14 @@ async def test_what_is_unchanged_is_told_by_all_that_any_replica_acknowledged() 
     assert one.history == other.history
 
 
-async def test_the_journal_is_not_asked_about_what_is_new_anyway() -> None:
+async def test_the_journal_is_not_asked_about_new_passages() -> None:
     journal = FakeJournal()
     async with following(journal, FakeReplica()) as node:
         assert await node.shard.find_unchanged([digest_of("a", "new")], LATER) == [None]
     assert journal.entries == []
 
 
-async def test_a_journal_out_of_reach_tells_of_nothing_that_is_unchanged() -> None:
+async def test_without_its_journal_a_replica_reports_no_put_as_unchanged() -> None:
     journal = FakeJournal()
     async with following(journal, FakeReplica()) as node:
         await node.shard.write([put("a", "one")], LATER)

@@ -140,7 +140,7 @@ async def test_a_new_replica_comes_from_a_snapshot_and_catches_up(
             assert await other.write(*some(chance, 3)) >= last
 
 
-async def test_replicas_are_equal_whatever_becomes_of_the_server_and_of_them(
+async def test_replicas_are_equal_after_faults_of_the_server_and_of_replicas(
     server: NatsServer, built: Path, tmp_path: Path
 ) -> None:
     chance = random.Random(2)

@@ -1,4 +1,4 @@
-"""Whatever moment a process is killed at, nothing that was acknowledged is lost.
+"""A process that is killed at any moment loses no acknowledged write.
 
 A short run of `python -m bench crashes`, whose long one kills hundreds.
 """

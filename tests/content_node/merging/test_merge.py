@@ -80,7 +80,7 @@ def test_a_generation_has_the_rows_that_the_node_gave_its_puts(fed: Fed) -> None
     expect_same(segment, fed)
 
 
-def test_rows_are_numbered_anew_when_too_many_are_holes(fed: Fed) -> None:
+def test_rows_are_numbered_again_when_too_many_are_holes(fed: Fed) -> None:
     fed.apply([(f"built {n}", None) for n in range(8)] + [("built 9", "another")])
     done = merged(fed)
     assert (done.rows, done.passages) == (22, 22)
@@ -155,7 +155,7 @@ def test_metadata_is_merged_and_filters_find_it(fed: Fed) -> None:
     assert second.fields == ("year",)
 
 
-def test_a_merge_that_was_interrupted_is_made_anew_and_one_that_is_there_is_taken(
+def test_an_interrupted_merge_is_repeated_and_a_complete_one_is_reused(
     fed: Fed,
 ) -> None:
     fed.put("a", "text")
@@ -270,8 +270,8 @@ def test_a_process_that_is_ended_is_an_error(fed: Fed) -> None:
         child.run()
 
 
-def test_what_cannot_be_carried_on_is_left_out_and_told(fed: Fed) -> None:
-    """It is derived, and several times as large as all else: a disk may have no room for it."""
+def test_states_that_cannot_be_carried_on_are_left_out_and_reported(fed: Fed) -> None:
+    """States are derived, and several times as large as all else: a disk may have no room."""
     fed.apply([("new 0", "one")])
 
     def carry(_: Path, made: Path) -> str:
@@ -286,7 +286,7 @@ def test_what_cannot_be_carried_on_is_left_out_and_told(fed: Fed) -> None:
     assert again.without_states == ""
 
 
-def test_a_bundle_that_is_gone_is_in_the_way_of_no_merge(fed: Fed, tmp_path: Path) -> None:
+def test_a_missing_bundle_prevents_no_merge(fed: Fed, tmp_path: Path) -> None:
     gone = tmp_path / "no bundle"
     fed.apply([("new 0", "one")])
     done = MergeChild(base=fed.shard, shard=fed.shard, upto=fed.log.last, bundle=gone).run()

@@ -76,7 +76,7 @@ def test_a_shard_is_merged_before_it_takes_no_more_writes(
     ("rows", "holes", "expected"),
     [(0, 0, False), (10, 2, False), (10, 3, True), (1, 1, True), (100_000, 20_001, True)],
 )
-def test_rows_are_numbered_anew_past_a_fifth_of_holes(
+def test_rows_are_numbered_again_past_a_fifth_of_holes(
     rows: int, holes: int, expected: bool
 ) -> None:
     assert is_holed(rows, holes) is expected

@@ -134,7 +134,7 @@ async def stage() -> Stage:
     return Stage()
 
 
-async def test_a_merge_is_swapped_in_before_anything_is_forgotten(stage: Stage) -> None:
+async def test_a_merge_is_swapped_in_before_the_log_is_trimmed(stage: Stage) -> None:
     task = asyncio.create_task(stage.merger.run())
     await stage.asleep()
     stage.shard.done.clear()
@@ -167,7 +167,7 @@ async def test_what_a_killed_node_left_is_cleaned_up_at_the_start(stage: Stage) 
         ("swap", ["merge built to 10", "open 10", "swap 10 fails"]),
     ],
 )
-async def test_whatever_fails_before_the_swap_is_tried_again_ever_later_and_nothing_is_forgotten(
+async def test_a_failure_before_the_swap_is_retried_later_and_later_and_trims_nothing(
     stage: Stage, fails: str, did: list[str]
 ) -> None:
     task = asyncio.create_task(stage.merger.run())

@@ -96,7 +96,7 @@ def test_the_log_is_in_it_and_goes_on_where_it_is_restored(shard: Path) -> None:
     log.close()
 
 
-def test_what_is_restored_goes_on_under_another_name(shard: Path) -> None:
+def test_a_restored_log_has_another_name(shard: Path) -> None:
     """Or two that go on apart would be taken for replicas of one log."""
     log = open_log(shard)
     write(log, 4)
@@ -202,7 +202,7 @@ def test_a_merge_that_removes_what_is_being_copied_changes_nothing(
     log.close()
 
 
-def test_endless_merges_are_told(shard: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_merges_are_an_error(shard: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = open_log(shard)
     write(log, 9)
     merges = iter(range(1, 9))
@@ -264,7 +264,7 @@ def test_a_generation_that_is_damaged_is_not_copied(shard: Path) -> None:
         taken(shard)
 
 
-def test_what_did_not_change_is_not_copied_again(shard: Path) -> None:
+def test_unchanged_files_are_not_copied_again(shard: Path) -> None:
     log = open_log(shard)
     write(log, 2)
     merge(shard, log, 2)
@@ -287,7 +287,7 @@ def figures(shard: Path) -> tuple[float | None, float | None]:
     return when, last
 
 
-def test_a_shard_knows_its_last_snapshot_and_what_was_restored_knows_none(shard: Path) -> None:
+def test_a_shard_knows_its_last_snapshot_and_a_restored_one_knows_none(shard: Path) -> None:
     taken(shard)
     assert figures(shard) == (None, None)  # nothing was written: it can be built again
     with contextlib.closing(open_log(shard)) as log:

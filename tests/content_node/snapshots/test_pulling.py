@@ -1,4 +1,4 @@
-"""A shard that is pulled from a snapshot: once, and never over what is there."""
+"""A shard that is pulled from a snapshot: once, and never over existing files."""
 
 import shutil
 from datetime import UTC, datetime
@@ -64,7 +64,7 @@ def test_a_directory_that_is_no_shard_is_refused(url: str, tmp_path: Path) -> No
         pull(url, tmp_path / "shard", Recorder())
 
 
-def test_a_shard_that_is_there_is_served_also_if_the_place_is_out_of_reach(
+def test_a_present_shard_is_served_if_the_place_is_unreachable(
     indexes: dict[int, Path], tmp_path: Path
 ) -> None:
     target = shutil.copytree(indexes[2] / SHARD, tmp_path / "shard")
@@ -75,7 +75,7 @@ def test_a_shard_that_is_there_is_served_also_if_the_place_is_out_of_reach(
         pull(f"nonsense://x/{SHARD}", tmp_path / "none", Recorder())
 
 
-def test_a_shard_that_is_there_is_served_also_if_there_is_no_snapshot_any_more(
+def test_a_present_shard_is_served_if_there_is_no_snapshot_any_more(
     indexes: dict[int, Path], tmp_path: Path
 ) -> None:
     target = shutil.copytree(indexes[2] / SHARD, tmp_path / "shard")
@@ -86,7 +86,7 @@ def test_a_shard_that_is_there_is_served_also_if_there_is_no_snapshot_any_more(
         pull(f"{tmp_path}/none/{SHARD}", tmp_path / "new", Recorder())
 
 
-def test_a_shard_that_is_there_is_served_also_if_the_newest_snapshot_cannot_be_read(
+def test_a_present_shard_is_served_if_the_newest_snapshot_cannot_be_read(
     url: str, tmp_path: Path
 ) -> None:
     """It was damaged there, or a newer version has taken it: nothing of it is needed."""

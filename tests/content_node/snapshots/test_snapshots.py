@@ -70,7 +70,7 @@ def index(indexes: dict[int, Path], tmp_path: Path) -> Path:
     return shutil.copytree(indexes[2], tmp_path / "index")
 
 
-def test_what_is_restored_is_the_index_byte_for_byte(index: Path, url: str, tmp_path: Path) -> None:
+def test_a_restored_index_is_equal_byte_for_byte(index: Path, url: str, tmp_path: Path) -> None:
     snapshot = taken(index, url)
     assert snapshot.whole
     assert [part.sequence for part in snapshot.parts] == [0, 0]
@@ -97,7 +97,7 @@ def test_a_snapshot_of_one_shard_holds_that_shard(index: Path, url: str, tmp_pat
     assert content(tmp_path / "one") == content(index / shard_name(1, 2))
 
 
-def test_the_newest_snapshot_that_has_what_is_wanted_is_restored(
+def test_the_newest_snapshot_with_the_wanted_shard_is_restored(
     indexes: dict[int, Path], tmp_path: Path
 ) -> None:
     url = str(tmp_path / "snapshots")
@@ -112,7 +112,7 @@ def test_the_newest_snapshot_that_has_what_is_wanted_is_restored(
     assert found.snapshot == first
 
 
-def test_what_lies_there_is_not_copied_again(index: Path, url: str) -> None:
+def test_files_at_the_place_are_not_copied_again(index: Path, url: str) -> None:
     taken(index, url)
     system, root = fsspec.url_to_fs(url)
     before = {each: system.modified(each) for each in system.ls(f"{root}/{FILES}", detail=False)}
@@ -214,7 +214,7 @@ def test_no_snapshot_writes_outside_of_the_directory(
     ("parts", "without"),
     [((), ""), ((0, 0, 1), ""), ((0, 1), "shard-00001-of-00002/manifest.json")],
 )
-def test_no_snapshot_restores_what_is_no_shard(
+def test_no_snapshot_restores_other_files_than_shards(
     index: Path, tmp_path: Path, parts: tuple[int, ...], without: str
 ) -> None:
     snapshot = taken(index, tmp_path / "snapshots")
@@ -253,7 +253,7 @@ def test_a_shard_of_another_build_is_not_copied(indexes: dict[int, Path], tmp_pa
     assert manifest.exists()
 
 
-def test_nothing_is_restored_over_what_is_there(index: Path, tmp_path: Path) -> None:
+def test_nothing_is_restored_over_existing_files(index: Path, tmp_path: Path) -> None:
     taken(index, tmp_path / "snapshots")
     with pytest.raises(ArtefactError, match="exists already"):
         restore(str(tmp_path / "snapshots"), index, Recorder())
@@ -308,7 +308,7 @@ def test_a_full_disk_is_one_line_and_the_same_restore_goes_on(
     assert set(kept.values()) <= moved
 
 
-def test_what_another_snapshot_left_is_not_restored(
+def test_leftovers_of_another_restore_are_not_restored(
     index: Path, indexes: dict[int, Path], tmp_path: Path
 ) -> None:
     url = str(tmp_path / "snapshots")
@@ -328,9 +328,7 @@ def test_a_place_that_cannot_be_written_is_named(index: Path, tmp_path: Path) ->
         taken(index, tmp_path / "file")
 
 
-def test_a_name_that_is_not_there_is_answered_by_those_that_are(
-    index: Path, tmp_path: Path
-) -> None:
+def test_an_unknown_name_is_an_error_that_lists_the_known_ones(index: Path, tmp_path: Path) -> None:
     snapshot = taken(index, tmp_path / "snapshots")
     with pytest.raises(NotFoundError, match=f"no snapshot 'x/../y' .*; there are {snapshot.name}"):
         restore(str(tmp_path / "snapshots"), tmp_path / "restored", Recorder(), "x/../y")

@@ -182,7 +182,7 @@ async def test_an_entry_of_an_older_version_has_no_expiry_and_is_applied(
     assert await some(journal, 0, 1) == [JournalEntry(1, "key", b"a")]
 
 
-async def test_a_journal_that_was_made_anew_is_another_one(
+async def test_a_journal_that_was_created_again_is_another_one(
     server: NatsServer, journal: Journal, tmp_path: Path
 ) -> None:
     name = await journal.open()

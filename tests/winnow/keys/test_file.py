@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "keys.json"
 
 
-def test_what_is_written_is_read(path: Path) -> None:
+def test_written_keys_are_read_back(path: Path) -> None:
     write_keys(path, [KEY, OTHER])
     assert read_keys(path) == (KEY, OTHER)
     assert TOKEN not in path.read_text()
@@ -78,13 +78,13 @@ def entry(**changed: object) -> dict[str, object]:
         ),
     ],
 )
-def test_a_file_that_is_none_is_refused_by_name(path: Path, content: str) -> None:
+def test_a_file_that_holds_no_keys_is_an_error_that_names_it(path: Path, content: str) -> None:
     path.write_text(content)
     with pytest.raises(KeyFileError, match=r"keys\.json is no file of keys"):
         read_keys(path)
 
 
-def test_a_file_that_is_not_there_is_refused_with_what_makes_one(path: Path) -> None:
+def test_a_missing_file_is_an_error_that_names_the_command_for_it(path: Path) -> None:
     with pytest.raises(KeyFileError, match="winnow keys new"):
         read_keys(path)
 
@@ -118,9 +118,7 @@ async def test_keys_come_and_go_while_a_front_serves(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_text("{")])
-async def test_a_damaged_file_lets_nobody_in_and_shuts_nobody_out(
-    path: Path, damage: object
-) -> None:
+async def test_a_damaged_file_leaves_the_keys_unchanged(path: Path, damage: object) -> None:
     write_keys(path, [KEY])
     gate, file = open_gate_of_file(path)
     assert callable(damage)

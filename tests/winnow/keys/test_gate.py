@@ -68,14 +68,14 @@ def test_a_rate_counts_over_all_scopes_and_says_when_to_try_again() -> None:
     gate.enter(Scope.ASK, TOKEN)
 
 
-def test_who_may_not_is_not_counted() -> None:
+def test_a_call_without_the_scope_is_not_counted() -> None:
     gate = Gate([limited(Rate(1, 1))], ManualClock())
     with pytest.raises(PermissionDeniedError):
         gate.enter(Scope.ADMIN, TOKEN)
     gate.enter(Scope.ASK, TOKEN)
 
 
-def test_what_is_refused_is_counted_by_scope_and_reason_and_never_by_key() -> None:
+def test_refused_calls_are_counted_by_scope_and_reason_and_never_by_key() -> None:
     """All series are there from the beginning: one that begins with 1 has not grown."""
     registry = CollectorRegistry()
     gate = Gate([limited(Rate(1, 1))], ManualClock(), KeyMetrics(registry).refused)
@@ -111,7 +111,7 @@ def refusals(registry: CollectorRegistry) -> dict[tuple[str, str], float]:
     }
 
 
-def test_reading_the_keys_again_gives_nobody_a_new_burst() -> None:
+def test_reading_the_keys_again_gives_no_new_burst() -> None:
     gate = Gate([limited(Rate(1, 1))], ManualClock())
     gate.enter(Scope.ASK, TOKEN)
     gate.update([limited(Rate(1, 1))])
@@ -130,7 +130,7 @@ def test_reading_the_keys_again_gives_nobody_a_new_burst() -> None:
         ([KEY], None),
     ],
 )
-def test_what_lasts_ends_with_its_key_or_its_scope(
+def test_a_lease_ends_with_its_key_or_its_scope(
     keys: list[Key], kind: type[WinnowError] | None
 ) -> None:
     gate, told = Gate([KEY]), list[WinnowError]()
@@ -141,7 +141,7 @@ def test_what_lasts_ends_with_its_key_or_its_scope(
         assert (lease.ended is None) == (kind is None)
 
 
-def test_what_is_over_is_not_ended() -> None:
+def test_a_closed_lease_is_not_ended() -> None:
     gate = Gate([KEY])
     with gate.held(KEY, Scope.FEED) as lease:
         pass
@@ -149,7 +149,7 @@ def test_what_is_over_is_not_ended() -> None:
     assert lease.ended is None
 
 
-def test_parts_of_what_lasts_wait_for_the_rate() -> None:
+def test_messages_of_a_lease_wait_for_the_rate() -> None:
     clock = ManualClock()
     gate = Gate([limited(Rate(1, 2))], clock)
     with gate.held(KEY, Scope.FEED) as lease:

@@ -123,7 +123,7 @@ def put_stream(channel: grpc.aio.Channel, metadata: Any) -> Any:
 
 
 async def test_the_caller_is_the_one_whose_key_it_is(channel: grpc.aio.Channel) -> None:
-    """Whatever name it gives itself."""
+    """The name that the caller sends does not matter."""
     said = await ask(channel, (*sent(), (client_key.KEY, "mallory")))
     assert said == "alice: who?"
 
@@ -139,7 +139,7 @@ async def test_the_caller_is_the_one_whose_key_it_is(channel: grpc.aio.Channel) 
         (("authorization", ""), *sent()),
     ],
 )
-async def test_who_has_no_good_key_is_unauthenticated(
+async def test_a_caller_without_a_good_key_is_unauthenticated(
     channel: grpc.aio.Channel, metadata: Any, logged: list[Any], front: Front
 ) -> None:
     """And reads his token in no error, no log line and no metric."""
@@ -155,7 +155,7 @@ async def test_who_has_no_good_key_is_unauthenticated(
     assert front.refusals("unauthenticated") == 1
 
 
-async def test_who_may_not_is_told_which_scope_it_takes(
+async def test_a_caller_without_the_scope_is_told_its_name(
     channel: grpc.aio.Channel, front: Front
 ) -> None:
     front.gate.update(
@@ -181,7 +181,7 @@ async def test_a_call_may_need_a_further_scope(channel: grpc.aio.Channel, front:
     assert await answer(request, timeout=30, metadata=sent())
 
 
-async def test_who_asks_too_often_is_told_when_to_come_again(
+async def test_a_caller_above_its_rate_is_told_when_to_retry(
     channel: grpc.aio.Channel, front: Front
 ) -> None:
     front.gate.update(
@@ -200,7 +200,7 @@ async def test_who_asks_too_often_is_told_when_to_come_again(
     assert front.refusals("rate") == 1
 
 
-async def test_a_call_is_refused_before_its_message_is_here(channel: grpc.aio.Channel) -> None:
+async def test_a_call_is_refused_before_its_message_arrives(channel: grpc.aio.Channel) -> None:
     half: Any = channel.stream_unary(f"/{ASK}/Answer", request_serializer=bytes)
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await half(timeout=30)
@@ -216,7 +216,7 @@ async def test_health_and_reflection_need_no_key(channel: grpc.aio.Channel) -> N
     assert [len(each.list_services_response.service) async for each in looking] == [4]
 
 
-async def test_a_stream_ends_when_its_key_is_taken_back(
+async def test_a_stream_ends_when_its_key_is_revoked(
     channel: grpc.aio.Channel, front: Front
 ) -> None:
     """Also one that is idle; and those of others go on."""
@@ -254,7 +254,7 @@ async def test_messages_of_a_stream_wait_for_the_rate(
     assert (await stream).stored == 5
 
 
-async def test_calls_of_one_connection_are_not_taken_for_each_others(
+async def test_calls_of_one_connection_keep_their_callers(
     channel: grpc.aio.Channel, front: Front
 ) -> None:
     tokens = {f"client-{number}": new_token() for number in range(20)}
@@ -266,7 +266,7 @@ async def test_calls_of_one_connection_are_not_taken_for_each_others(
     assert said == [f"{name}: who?" for name in tokens]
 
 
-async def test_a_crowd_without_a_key_takes_nothing_of_a_key_at_the_same_address(
+async def test_many_callers_without_a_key_take_nothing_of_a_key_at_their_address(
     channel: grpc.aio.Channel,
 ) -> None:
     watch = health_pb2_grpc.HealthStub(channel).Watch
@@ -280,7 +280,7 @@ async def test_a_crowd_without_a_key_takes_nothing_of_a_key_at_the_same_address(
         each.cancel()
 
 
-async def test_a_key_with_too_many_calls_leaves_other_keys_of_its_address_theirs(
+async def test_a_key_with_too_many_calls_takes_nothing_of_other_keys_at_its_address(
     channel: grpc.aio.Channel, front: Front
 ) -> None:
     other = new_token()

@@ -16,7 +16,7 @@ def authority(tmp_path: Path) -> Authority:
     return Authority(tmp_path)
 
 
-def test_what_has_not_changed_is_not_read_again(authority: Authority) -> None:
+def test_unchanged_files_are_not_read_again(authority: Authority) -> None:
     certificates = Certificates(authority.issue("node"))
     certificates.refresh()
     assert certificates.version == 0
@@ -66,7 +66,7 @@ def test_a_new_pair_is_taken_after_a_read_that_failed(authority: Authority) -> N
     assert certificates.pem.cert == newer.cert.read_bytes()
 
 
-def test_files_that_are_gone_change_nothing(authority: Authority) -> None:
+def test_missing_files_change_nothing(authority: Authority) -> None:
     files = authority.issue("node")
     assert files.ca is not None
     certificates = Certificates(files)

@@ -1,4 +1,4 @@
-"""When certificates expire: read from the files, and shown to whoever watches."""
+"""When certificates expire: read from the files, and shown in the metrics."""
 
 import datetime
 import math
@@ -36,7 +36,7 @@ def test_the_end_of_a_certificate_is_found(authority: Authority, days: int) -> N
     assert expiries(cert.read_bytes()) == [end_of(cert)]
 
 
-def test_every_certificate_of_a_file_is_looked_at_whatever_stands_between(
+def test_every_certificate_of_a_file_is_read_despite_text_in_between(
     authority: Authority,
 ) -> None:
     one, two = authority.issue("one", days=3).cert, authority.issue("two", days=2).cert
@@ -47,7 +47,7 @@ def test_every_certificate_of_a_file_is_looked_at_whatever_stands_between(
 
 
 @pytest.mark.parametrize("content", [b"", b"AAAA", b"MA==", b"MIIB", b"!"])
-def test_what_is_no_certificate_is_an_error(content: bytes) -> None:
+def test_a_file_without_a_certificate_is_an_error(content: bytes) -> None:
     with pytest.raises(ValueError, match=r"(?i)pem|certificate|asn.?1|parse"):
         expiries(b"-----BEGIN CERTIFICATE-----" + content + b"-----END CERTIFICATE-----")
 
@@ -97,7 +97,7 @@ def test_files_that_were_not_named_are_not_shown(authority: Authority) -> None:
     assert watched.shown("tls_client_ca") is not None
 
 
-def test_what_cannot_be_read_hides_no_other_metric(
+def test_an_unreadable_file_hides_no_other_metric(
     authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(_pem: bytes) -> list[float]:

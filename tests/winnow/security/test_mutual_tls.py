@@ -172,9 +172,7 @@ async def test_a_client_takes_up_new_certificates_and_ends_no_call(node: Node) -
         await happens(lambda: left.closed, 30)
 
 
-async def test_files_are_looked_at_while_nobody_calls(
-    node: Node, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_files_are_checked_without_calls(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("winnow.security.peers._EVERY", 0.0)
     certificates = Certificates(node.authority.issue("front"))
     following = asyncio.create_task(Peers(certificates).follow())
@@ -199,7 +197,7 @@ async def test_a_channel_that_is_closed_leaves_no_connection_open(node: Node) ->
     assert all(isinstance(each, asyncio.CancelledError | grpc.aio.AioRpcError) for each in ended)
 
 
-async def test_http_takes_no_half_replaced_pair_and_does_not_stay_behind(
+async def test_http_takes_no_half_replaced_pair_and_then_the_new_one(
     authority: Authority,
 ) -> None:
     """gRPC may have looked at the files when they fitted, and HTTP only when they no longer do."""
@@ -229,7 +227,7 @@ async def test_http_takes_no_half_replaced_pair_and_does_not_stay_behind(
 
 
 async def test_http_has_the_same_certificates(authority: Authority, tmp_path: Path) -> None:
-    """Also those that come later, and only for clients of the authority."""
+    """New certificates too, and only for clients of the authority."""
     certificates = Certificates(authority.issue("node", [NAME]))
 
     async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -79,7 +79,7 @@ async def answered(channel: grpc.aio.Channel) -> bool:
     return True
 
 
-async def test_a_thousand_idle_streams_of_one_address_hold_up_nobody_else(served: Served) -> None:
+async def test_a_thousand_idle_streams_of_one_address_delay_no_other_caller(served: Served) -> None:
     """Most are refused at once; when the others end, the address is let in again."""
     async with (
         grpc.aio.insecure_channel(served.address) as crowded,

@@ -1,4 +1,4 @@
-"""Spans on their way to a collector, whatever becomes of that."""
+"""The queue of spans for a collector that is fast, slow, full or gone."""
 
 import threading
 from collections.abc import Sequence

@@ -71,7 +71,7 @@ def test_work_that_is_given_up_has_not_failed(error: type[BaseException]) -> Non
     assert traced[0].fault is None
 
 
-async def test_a_task_works_for_whoever_began_it_and_hands_nothing_back() -> None:
+async def test_a_task_works_for_the_span_that_began_it_and_changes_no_other() -> None:
     traced = Traced()
 
     async def work() -> None:

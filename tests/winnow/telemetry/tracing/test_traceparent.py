@@ -77,7 +77,7 @@ TEXTS = st.text() | st.binary() | st.from_regex(r"[0-9a-f-]{50,60}")
 
 @settings(max_examples=50)
 @given(st.lists(st.tuples(NAMES, TEXTS), max_size=3))
-def test_whatever_is_sent_is_a_trace_or_none(
+def test_any_header_is_a_trace_or_none(
     headers: list[tuple[str | bytes, str | bytes]],
 ) -> None:
     caller = read(headers)

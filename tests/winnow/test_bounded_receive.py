@@ -64,7 +64,7 @@ async def test_a_call_that_ends_without_a_message_is_answered(port: int, method:
     await peer.close()
 
 
-async def test_a_call_that_is_refused_at_the_door_is_answered_without_its_message() -> None:
+async def test_a_rejected_call_is_answered_without_its_message() -> None:
     def door(method: str, metadata: Metadata) -> OverloadedError | None:
         known = dict(metadata or ())
         refused = method == ANSWER and known["x-winnow-client"] == "greedy"
@@ -101,7 +101,7 @@ def resident() -> int:
 
 @pytest.mark.parametrize("method", [ANSWER, CHECK])
 @pytest.mark.parametrize("size", [4 * KIB * KIB, 60 * KIB, 15 * KIB])
-async def test_halves_of_messages_take_little_memory(port: int, method: str, size: int) -> None:
+async def test_incomplete_messages_take_little_memory(port: int, method: str, size: int) -> None:
     before = resident()
     peers = [await http2.Peer.connect(port) for _ in range(200)]
     for peer in peers:
@@ -115,7 +115,7 @@ async def test_halves_of_messages_take_little_memory(port: int, method: str, siz
 
 
 @pytest.mark.parametrize("method", [ANSWER, CHECK, WATCH, REFLECT])
-async def test_of_too_many_halves_of_messages_the_oldest_gives_way(method: str) -> None:
+async def test_of_too_many_incomplete_messages_the_oldest_is_given_up(method: str) -> None:
     server = Server(
         services=[SERVICE],
         interceptor=CallInterceptor(RpcMetrics(CollectorRegistry())),
@@ -180,7 +180,7 @@ async def test_headers_without_an_end_are_not_read_for_ever() -> None:
     await server.drain(0)
 
 
-async def test_a_burst_of_calls_cancels_nobody(port: int) -> None:
+async def test_a_burst_of_calls_cancels_no_call(port: int) -> None:
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         stub = answer_pb2_grpc.AnswerServiceStub(channel)
         health = health_pb2_grpc.HealthStub(channel)
@@ -232,13 +232,13 @@ class Call:
         return await asyncio.shield(self.arrived)
 
 
-async def test_a_message_that_is_here_is_handed_over() -> None:
+async def test_a_message_that_has_arrived_is_returned() -> None:
     call = Call()
     call.arrived.set_result("question")
     assert await BoundedReceive(1).message(call) == "question"
 
 
-async def test_a_message_that_does_not_come_in_time_is_given_up() -> None:
+async def test_a_late_message_is_given_up() -> None:
     with pytest.raises(DeadlineExceededError, match=r"was not here 0\.01 seconds"):
         await BoundedReceive(1, seconds=0.01).message(Call())
 
@@ -250,7 +250,7 @@ async def test_a_call_that_ends_without_a_message_is_a_mistake() -> None:
         await BoundedReceive(1).message(call)
 
 
-async def test_the_message_that_is_waited_for_longest_gives_way() -> None:
+async def test_the_message_with_the_longest_wait_is_given_up() -> None:
     arrivals = BoundedReceive(2)
     calls = [Call() for _ in range(3)]
     waits = []
@@ -265,7 +265,7 @@ async def test_the_message_that_is_waited_for_longest_gives_way() -> None:
     assert [await wait for wait in waits[1:]] == ["question", "question"]
 
 
-async def test_every_message_that_does_not_come_is_given_up_in_its_time() -> None:
+async def test_every_missing_message_is_given_up_at_its_time() -> None:
     arrivals = BoundedReceive(10, seconds=0.01)
     waits = [asyncio.create_task(arrivals.message(Call())) for _ in range(3)]
     for wait in waits:
@@ -275,7 +275,7 @@ async def test_every_message_that_does_not_come_is_given_up_in_its_time() -> Non
         await arrivals.message(Call())
 
 
-async def test_a_call_that_is_cancelled_waits_for_nothing_any_more() -> None:
+async def test_a_cancelled_call_leaves_no_wait() -> None:
     arrivals, call = BoundedReceive(1), Call()
     given_up = asyncio.create_task(arrivals.message(call))
     await asyncio.sleep(0)

@@ -36,7 +36,7 @@ def logged(monkeypatch: pytest.MonkeyPatch, as_json: bool) -> list[str]:
 def test_every_line_for_people_begins_with_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NAME_VARIABLE, "node 0")
     lines = logged(monkeypatch, as_json=False)
-    assert len(lines) > 3, "a stack has lines of its own"
+    assert len(lines) > 3, "a stack has several lines"
     assert {line[:8] for line in lines} == {"node 0  "}
 
 
