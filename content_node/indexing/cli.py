@@ -1,16 +1,13 @@
 """`winnow index`: build, inspect, verify."""
 
-import json
-from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from winnow.bundle import Bundle, default_bundle, load_bundle
+from winnow.cli.output import AsJson, console, print_json, table
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.contents import K
 from winnow.content_node.indexing.engine import Engine, LocalEngine
@@ -31,7 +28,6 @@ from winnow.settings.values import BUNDLE_HELP, bundle_place
 app = typer.Typer(no_args_is_help=True)
 
 _Directory = Annotated[Path, typer.Argument(help="Directory of the index.")]
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 _Bundle = Annotated[
     Path | None,
     typer.Option(
@@ -119,7 +115,7 @@ def build(
             "about 60 KB a passage. `winnow index states` does it later.",
         ),
     ] = False,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Encode passages and write the shards of an index.
 
@@ -155,7 +151,7 @@ def build(
         if states:
             compute_states(out, loaded, threads, progress)
     if as_json:
-        typer.echo(manifest.model_dump_json(indent=2))
+        print_json(manifest)
         return
     said = f"{many(manifest.passages, 'passage')} in {many(manifest.shards, 'shard')}"
     typer.echo(f"{out}: {said}")
@@ -198,7 +194,7 @@ def add_states(
         int | None,
         typer.Option(min=1, max=1024, help="Threads that compute.", show_default="all cores"),
     ] = None,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Precompute the reader states of every passage of an index, or of one shard.
 
@@ -216,47 +212,32 @@ def add_states(
             )
             raise
     if as_json:
-        typer.echo(json.dumps([each.model_dump() for each in made], indent=2))
+        print_json(made)
         return
     size = sum(each.bytes for each in made) / 1e6
     typer.echo(f"{directory}: states of {many(len(made), 'shard')}, {size:,.1f} MB")
 
 
 @app.command()
-def inspect(directory: _Directory, as_json: _Json = False) -> None:
+def inspect(directory: _Directory, as_json: AsJson = False) -> None:
     """Show the shards of an index, its writes and its states, without checking them."""
     index = read_index_manifest(directory)
     places = [directory / shard_name(shard, index.shards) for shard in range(index.shards)]
     writes = list(map(written, places))
     if as_json:
-        content = {
-            **index.model_dump(),
-            "shard_manifests": [read_shard_manifest(each).model_dump() for each in places],
-            "writes": [_writes(each) for each in writes],
-        }
-        typer.echo(json.dumps(content, indent=2))
+        manifests = [read_shard_manifest(each) for each in places]
+        content = index.model_dump(mode="json")
+        print_json({**content, "shard_manifests": manifests, "writes": list(map(_writes, writes))})
         return
-    shards = [now.manifest for now in writes]  # of the newest generations
-    held = sum(each.passages for each in shards)
+    held = sum(now.manifest.passages for now in writes)
     merged = " merged" if any(now.unmerged for now in writes) else ""
-    console = Console(highlight=False)
-    console.print(
+    typer.echo(
         f"index {index.index_id} from {index.source}: {many(held, 'passage')}{merged}, "
         f"{many(index.shards, 'shard')}, {index.dimension} dimensions"
     )
-    console.print(f"encoded by {index.bundle_name} ({index.encoding_fingerprint})")
-    table = Table("shard", "passages", "M", "ef_construction", "MB", "states MB")
-    for shard, now in zip(shards, writes, strict=True):
-        size = sum(entry.bytes for entry in shard.files.values()) / 1e6
-        table.add_row(
-            str(shard.shard),
-            f"{shard.passages:,}",
-            str(shard.m),
-            str(shard.ef_construction),
-            f"{size:,.1f}",
-            _states(now),
-        )
-    console.print(table)
+    typer.echo(f"encoded by {index.bundle_name} ({index.encoding_fingerprint})")
+    columns = ("shard", "passages", "M", "ef_construction", "MB", "states MB")
+    console().print(table(columns, map(_row, writes)))
     for reader in sorted({now.states.fingerprint for now in writes if now.states}):
         typer.echo(f"states are of {whose(reader)}")
     for each in writes:
@@ -271,7 +252,7 @@ def verify(
     min_recall: Annotated[
         float, typer.Option(min=0, max=1, help=f"Lowest recall@{K} that passes, 0 to 1.")
     ] = 0.95,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check checksums, counts, vectors, logs and the recall of every graph; exit 1 on any fault.
 
@@ -280,8 +261,7 @@ def verify(
     reports = verify_index(directory, sample, min_recall)
     faulty = any(report.faults for report in reports)
     if as_json:
-        rows = [asdict(report) for report in reports]
-        typer.echo(json.dumps({"ok": not faulty, "shards": rows}, indent=2))
+        print_json({"ok": not faulty, "shards": reports})
     else:
         for report in reports:
             typer.echo(f"shard {report.shard}: {'; '.join(report.faults) or _good(report)}")
@@ -294,6 +274,19 @@ def _good(report: ShardReport) -> str:
     if report.sequence:
         said += f"; {many(report.sequence, 'write')}, {report.unmerged} of them unmerged"
     return f"{said}; states checked, of {whose(report.states_of)}" if report.states_of else said
+
+
+def _row(now: WrittenShard) -> tuple[str, ...]:
+    shard = now.manifest
+    size = sum(entry.bytes for entry in shard.files.values()) / 1e6
+    return (
+        str(shard.shard),
+        f"{shard.passages:,}",
+        str(shard.m),
+        str(shard.ef_construction),
+        f"{size:,.1f}",
+        _states(now),
+    )
 
 
 def _states(now: WrittenShard) -> str:
@@ -313,7 +306,7 @@ def _writes(now: WrittenShard) -> dict[str, object]:
         "unmerged": now.unmerged,
         "generation": now.generation,
         "log_id": now.log_id,
-        "states": now.states and now.states.model_dump(),
+        "states": now.states,
     }
 
 

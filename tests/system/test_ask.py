@@ -134,7 +134,7 @@ async def test_a_filter_is_sent_as_it_is_written(front: ScriptedFront) -> None:
     assert [request.filter for request in front.requests] == [where]
 
 
-async def test_where_nobody_listens_it_says_what_to_start() -> None:
+async def test_without_a_listening_front_it_says_what_to_start() -> None:
     address = f"127.0.0.1:{free_ports(1)[0]}"
     code, out, err = await ask("?", "--address", address)
     assert (code, out) == (1, "")
@@ -142,7 +142,7 @@ async def test_where_nobody_listens_it_says_what_to_start() -> None:
     assert err.endswith("can be fed (Connection refused)\n")
 
 
-async def test_what_speaks_no_grpc_is_called_that() -> None:
+async def test_a_server_without_grpc_is_named_as_such() -> None:
     async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"OK " * 20)
         await reader.read()  # until the client gives up

@@ -192,7 +192,7 @@ async def test_an_evaluation_fails_only_if_every_question_does(
         ("bench", ["--clients", "1", "--seconds", "0.1", "--plot"], "picture.svg"),
     ],
 )
-async def test_what_was_found_is_written_also_if_nobody_reads_what_is_shown(
+async def test_replies_are_written_even_if_the_output_has_no_reader(
     front: Front, tmp_path: Path, command: str, arguments: list[str], name: str, shown: list[str]
 ) -> None:
     if command == "bench":

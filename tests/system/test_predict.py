@@ -84,7 +84,7 @@ async def test_lines_of_a_file_that_are_refused_leave_the_others(
         (["hello", "--heads", "Bad"], 1, "head_ids[0]: 'Bad' is no head id"),
     ],
 )
-async def test_what_is_wrong_is_said(
+async def test_errors_are_reported(
     address: str, arguments: list[str], code: int, said: str
 ) -> None:
     found, out, err = await predict(*arguments, "--address", address)

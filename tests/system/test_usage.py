@@ -1,10 +1,10 @@
 """What every command has in common: help, completion, one style of error, pipes that close."""
 
-import os
 import subprocess
 import sys
 
 import pytest
+from in_process import InProcess
 
 COMMANDS = ["ask", "predict", "up", "front", "node", "evaluate", "bench", "demo"]
 GROUPS = ["index", "index build", "index inspect", "index verify", "pareto", "pareto run", "heads"]
@@ -13,32 +13,26 @@ GROUPS += [
 ]
 
 
-def winnow(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "winnow", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "COLUMNS": "120", "NO_COLOR": "1", **environment},
-        check=False,
-    )
+@pytest.fixture
+def winnow(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> InProcess:
+    return InProcess(capsys, monkeypatch, columns=120)
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS, *GROUPS])
-def test_every_command_helps_by_the_short_flag(command: str) -> None:
+def test_every_command_helps_by_the_short_flag(winnow: InProcess, command: str) -> None:
     shown = winnow(*command.split(), "-h")
     assert shown.returncode == 0, shown.stderr
     assert f"Usage: winnow {command}".rstrip() in shown.stdout
 
 
-def test_alone_it_shows_its_help() -> None:
+def test_alone_it_shows_its_help(winnow: InProcess) -> None:
     alone = winnow()
     assert "Start here" in alone.stdout + alone.stderr
     assert "error" not in alone.stderr
 
 
-def completions(line: str) -> set[str]:
-    """What bash would offer for the last word."""
+def completions(winnow: InProcess, line: str) -> set[str]:
+    """The completions that bash would offer for the last word."""
     words = line.split(" ")
     shown = winnow(
         _WINNOW_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(len(words) - 1)
@@ -47,17 +41,17 @@ def completions(line: str) -> set[str]:
     return set(shown.stdout.split())
 
 
-def test_completion_knows_commands_options_and_values() -> None:
-    assert {*COMMANDS, "index", "pareto"} <= completions("winnow ")
-    assert completions("winnow ev") == {"evaluate"}
-    assert completions("winnow index ver") == {"verify"}
-    assert completions("winnow index build --ou") == {"--out"}
-    assert completions("winnow ask --pass") == {"--passages-to-read"}
-    assert completions("winnow ask --retriever ") == {"dense", "hybrid", "sparse"}
-    assert completions("winnow front --max-lo") == {"--max-loss"}
+def test_completion_knows_commands_options_and_values(winnow: InProcess) -> None:
+    assert {*COMMANDS, "index", "pareto"} <= completions(winnow, "winnow ")
+    assert completions(winnow, "winnow ev") == {"evaluate"}
+    assert completions(winnow, "winnow index ver") == {"verify"}
+    assert completions(winnow, "winnow index build --ou") == {"--out"}
+    assert completions(winnow, "winnow ask --pass") == {"--passages-to-read"}
+    assert completions(winnow, "winnow ask --retriever ") == {"dense", "hybrid", "sparse"}
+    assert completions(winnow, "winnow front --max-lo") == {"--max-loss"}
 
 
-def test_completion_works_in_zsh_and_fish() -> None:
+def test_completion_works_in_zsh_and_fish(winnow: InProcess) -> None:
     zsh = winnow(_WINNOW_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS="winnow ask --pass")
     assert "--passages-to-read" in zsh.stdout
     fish = winnow(
@@ -67,7 +61,7 @@ def test_completion_works_in_zsh_and_fish() -> None:
     assert "--passages-to-read" in fish.stdout
 
 
-def test_the_completion_script_is_shown() -> None:
+def test_the_completion_script_is_shown(winnow: InProcess) -> None:
     shown = winnow("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
     assert "_WINNOW_COMPLETE=complete_bash" in shown.stdout
 
@@ -90,7 +84,9 @@ def test_the_completion_script_is_shown() -> None:
         ("front", "WINNOW_FRONT_SHARDS|try 'winnow front --help'"),
     ],
 )
-def test_wrong_usage_looks_the_same_everywhere(arguments: str, said: str) -> None:
+def test_wrong_usage_looks_the_same_everywhere(
+    winnow: InProcess, arguments: str, said: str
+) -> None:
     result = winnow(*arguments.split())
     assert (result.returncode, result.stdout) == (2, "")
     wrong, hint = result.stderr.splitlines()

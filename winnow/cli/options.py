@@ -28,7 +28,6 @@ FrontAddress = Annotated[
         help="HOST:PORT of a front node, or dns:///HOST:PORT of several.", callback=_checked
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 PassagesToRead = Annotated[
     int, typer.Option(min=1, max=100, help="Passages to read for each question.")
 ]

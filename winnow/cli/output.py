@@ -2,11 +2,13 @@
 
 import io
 import json
+import math
 import sys
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any
+from enum import Enum
+from typing import Annotated, Any
 
 import typer
 from pydantic import BaseModel
@@ -14,8 +16,7 @@ from rich import box
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from winnow.client.predicting import plain
-
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 MARK = "bold reverse"
 """Style of the words that are pointed out in a text."""
 
@@ -40,7 +41,9 @@ def as_plain(value: Any) -> Any:
         return {key: as_plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [as_plain(each) for each in value]
-    return plain(value)
+    if isinstance(value, Enum):
+        return value.value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def table(

@@ -40,7 +40,7 @@ def test_options_become_credentials() -> None:
     )
 
 
-def test_variables_do_too_and_a_file_goes_before_a_token() -> None:
+def test_variables_become_credentials_and_a_token_file_takes_precedence() -> None:
     _, credentials = given(WINNOW_CA="a", WINNOW_TOKEN="t")
     assert credentials == Credentials(ca=Path("a"), token="t")
     _, credentials = given("--token-file", "f", WINNOW_TOKEN="t")
@@ -52,7 +52,7 @@ def test_variables_of_tools_are_no_settings_of_services() -> None:
     assert wrong_variables("front", [], {f"WINNOW_{name}": "x" for name in names}) == []
 
 
-def test_what_makes_no_sense_is_wrong_usage() -> None:
+def test_options_that_contradict_are_wrong_usage() -> None:
     assert given("--cert", "c") == 2
 
 

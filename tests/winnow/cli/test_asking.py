@@ -9,5 +9,5 @@ def test_the_most_frequent_status_comes_first() -> None:
     assert found.lines()[0] == "2 failed: UNAVAILABLE: a: b"
 
 
-def test_nothing_failed() -> None:
+def test_no_failures_have_no_lines() -> None:
     assert failures([]).lines() == []

@@ -50,7 +50,7 @@ def failing(error: BaseException) -> Callable[[], None]:
         (UnavailableError("[bold]x[/bold] " + "long " * 40), 1, None),
     ],
 )
-def test_what_is_wrong_is_said_in_one_style(
+def test_errors_have_one_style(
     error: BaseException, code: int, said: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert exit_code(failing(error), "winnow up") == code

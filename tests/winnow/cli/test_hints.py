@@ -51,7 +51,7 @@ def test_nothing_is_suggested_that_only_the_demo_can_answer() -> None:
     assert '{"question": "Who?"}' in ask_lines(ADDRESS, FrontDemands(), "Who?")
 
 
-def test_what_a_front_asks_is_read_from_its_settings(tmp_path: Path) -> None:
+def test_the_demands_of_a_front_are_read_from_its_settings(tmp_path: Path) -> None:
     config = tmp_path / "w.toml"
     config.write_text('[front]\ntls_cert = "c"\ntls_key = "k"\nkeys = "k.json"\n')
     assert front_demands(config, {}) == FrontDemands(tls=True, keys=True)

@@ -22,6 +22,6 @@ def test_positions_are_separated_by_commas(option: str, expected: list[Position]
 @pytest.mark.parametrize(
     "option", ["17", "0:", ":1", "0:1:2", "-1:2", "a:b", "0:99999999999999999999"]
 )
-def test_what_is_no_position_is_wrong_usage_and_named(option: str) -> None:
+def test_an_invalid_position_is_wrong_usage_and_named(option: str) -> None:
     with pytest.raises(typer.BadParameter, match="is not SHARD:SEQUENCE, such as 0:17"):
         positions(option)

@@ -45,9 +45,7 @@ def test_just_the_words_of_the_answer_are_marked(text: str, said: str) -> None:
 
 @pytest.mark.parametrize(("text", "said"), PASSAGES)
 @pytest.mark.parametrize("width", [12, 80])
-def test_they_are_still_marked_on_the_terminal_however_narrow(
-    text: str, said: str, width: int
-) -> None:
+def test_the_words_are_marked_on_a_terminal_of_any_width(text: str, said: str, width: int) -> None:
     start = text.index(said)
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, color_system="standard", width=width)
@@ -61,12 +59,12 @@ def test_without_styles_asterisks_mark_them() -> None:
     assert (shown.plain, shown.spans) == ("It was **Froome**.", [])
 
 
-def test_where_no_words_were_found_nothing_is_marked() -> None:
+def test_an_answer_without_words_marks_nothing() -> None:
     assert highlighted(answer("It was Froome.", 0, 0), plain=True).plain == "It was Froome."
 
 
 @given(st.text())
-def test_nothing_moves_and_nothing_is_obeyed(text: str) -> None:
+def test_harmless_text_keeps_its_length_and_has_no_control_characters(text: str) -> None:
     """The text keeps its code points, and has no control character."""
     shown = harmless(text)
     assert len(shown) == len(text)

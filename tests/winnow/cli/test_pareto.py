@@ -107,7 +107,7 @@ def test_files_count_alike_and_failures_count_as_wrong() -> None:
     assert found.p50 == 10
 
 
-def test_what_answers_needed_is_told_apart_from_what_was_read_ahead() -> None:
+def test_needed_passages_are_counted_apart_from_passages_read_ahead() -> None:
     asked = [replace(outcome("p", 0), needed=1), replace(outcome("p", 1, ms=40.0), needed=4)]
     (found,) = figures(asked, {"p": 48.0})
     assert (found.read, found.needed) == (5, 2.5)
@@ -148,7 +148,7 @@ def test_an_outcome_is_of_one_question_one_index_and_one_bundle() -> None:
     [(["a/dev.jsonl", "b/dev.jsonl"], "two files of questions are called dev"),
      (["a/bare.jsonl"], "none of 1 question ")],
 )  # fmt: skip
-def test_what_cannot_be_compared_is_refused_before_anything_is_made(
+def test_equal_names_and_missing_answers_are_refused_before_anything_is_made(
     tmp_path: Path, files: list[str], said: str
 ) -> None:
     for name in files:
@@ -177,7 +177,7 @@ def test_results_that_cannot_be_written_are_found_out_before_anything_is_asked(
     assert not (tmp_path / "other").exists()
 
 
-def test_what_fails_makes_a_point_slow_and_is_not_recommended() -> None:
+def test_failures_make_a_point_slow_and_not_recommended() -> None:
     """A time-out has no time, and would else make the others look fast."""
     failed = failed_outcome("q", error="DEADLINE_EXCEEDED: late")
     mostly = [replace(failed, number=n) for n in range(8)]
@@ -211,13 +211,13 @@ def test_what_fails_makes_a_point_slow_and_is_not_recommended() -> None:
         ([at("gone", 0, math.inf)], None, "no point has an accuracy"),
     ],
 )
-def test_who_asks_for_too_much_is_told_what_there_is(
+def test_an_impossible_budget_is_answered_with_the_nearest_point(
     plane: list[PointFigures], wanted: float | None, said: str
 ) -> None:
     assert said in _advice(plane, None, wanted)
 
 
-def test_an_outcome_of_other_settings_or_flags_is_not_taken_over(
+def test_an_outcome_of_other_settings_or_flags_is_not_reused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / INDEX_FILE).write_text('{"shards": 1}')
@@ -235,7 +235,7 @@ def test_a_reader_in_halves_is_refused_as_the_untuned_one_before_anything_starts
         untuned(default_bundle())
 
 
-def test_what_was_measured_without_states_is_not_taken_over_with_them(tmp_path: Path) -> None:
+def test_an_outcome_without_states_is_not_reused_with_states(tmp_path: Path) -> None:
     (tmp_path / INDEX_FILE).write_text('{"shards": 1}')
     points = [Point(Deployment(each.name, each), 10) for each in (WHOLE, default_bundle())]
     without = _circumstances(points, tmp_path)
@@ -322,7 +322,7 @@ def test_all_but_hybrid_retrieval_promise_no_loss_which_a_front_node_would_refus
     assert losses == {Retriever.DENSE: 0.0, Retriever.SPARSE: 0.0, Retriever.HYBRID: 0.3}
 
 
-def test_what_is_untuned_is_asked_few_questions_and_timed_only() -> None:
+def test_the_untuned_point_is_asked_few_questions_and_timed_only() -> None:
     brief = Point(untuned(WHOLE), 10, brief=True)
     whole = Point(Deployment("whole", default_bundle()), 10)
     questions = Questions("dev", [AskedQuestion(f"Who is {n}?", ("Ada",)) for n in range(25)])
@@ -393,6 +393,6 @@ def test_durations_have_units(text: str, value: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["soon", "ms", "5 minutes", "nan", "infs", "-1ms", "0"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
+def test_an_invalid_duration_is_refused(text: str) -> None:
     with pytest.raises(typer.BadParameter):
         milliseconds("--p99", text)

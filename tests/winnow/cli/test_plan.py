@@ -93,7 +93,7 @@ def test_the_nodes_of_one_machine_share_its_cores(cores: int, nodes: int, each: 
 
 
 @pytest.mark.parametrize("field", ["threads", "reader_threads"])
-def test_what_a_variable_or_a_file_says_is_left_alone(field: str, tmp_path: Path) -> None:
+def test_threads_set_by_a_variable_or_a_file_are_kept(field: str, tmp_path: Path) -> None:
     variable = f"WINNOW_NODE_{field.upper()}"
     assert threads_each(PLAN, 3, {variable: "2"}, 8) is None
     file = tmp_path / "winnow.toml"
@@ -104,12 +104,12 @@ def test_what_a_variable_or_a_file_says_is_left_alone(field: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("flags", [("--threads", "2"), ("--reader-threads=2",)])
-def test_what_the_flags_of_the_nodes_say_is_left_alone(flags: tuple[str, ...]) -> None:
+def test_threads_set_by_flags_of_the_nodes_are_kept(flags: tuple[str, ...]) -> None:
     plan = LocalPlan(Path("index"), Path("b"), "127.0.0.1:8080", node=flags)
     assert threads_each(plan, 3, {}, 8) is None
 
 
-def test_what_the_plan_says_is_left_alone() -> None:
+def test_threads_set_by_the_plan_are_kept() -> None:
     plan = LocalPlan(Path("index"), Path("b"), "127.0.0.1:8080", reader_threads=2)
     assert threads_each(plan, 3, {}, 8) is None
 

@@ -25,7 +25,7 @@ def test_a_new_file_is_there_to_be_written_and_gone_if_the_work_fails(tmp_path: 
     assert [each.name for each in tmp_path.iterdir()] == ["replies.jsonl"]
 
 
-def test_what_a_file_held_stays_until_it_is_written(tmp_path: Path) -> None:
+def test_a_file_keeps_its_content_until_it_is_written(tmp_path: Path) -> None:
     path, blank = tmp_path / "replies.jsonl", tmp_path / "blank"
     path.write_text("before")
     blank.touch()
@@ -35,7 +35,7 @@ def test_what_a_file_held_stays_until_it_is_written(tmp_path: Path) -> None:
     assert blank.exists()
 
 
-def test_what_was_written_stays_even_if_a_later_step_fails(tmp_path: Path) -> None:
+def test_a_written_file_stays_even_if_a_later_step_fails(tmp_path: Path) -> None:
     path = tmp_path / "replies.jsonl"
 
     def write_and_fail() -> None:

@@ -68,7 +68,7 @@ def supervisor(cluster: ScriptedCluster, said: list[str], clock: ManualClock) ->
     return ClusterSupervisor(cast("LocalCluster", cluster), RestartLimit(clock), said.append)
 
 
-def test_what_the_machine_has_no_process_for_is_tried_until_it_has(
+def test_a_start_that_failed_for_lack_of_processes_is_retried(
     supervisor: ClusterSupervisor, cluster: ScriptedCluster, said: list[str]
 ) -> None:
     cluster.gone = {"front": 1, "node 1": -9}
@@ -157,7 +157,7 @@ async def test_a_node_without_its_shard_is_said_once_and_the_others_are_waited_f
     )
 
 
-async def test_where_no_node_has_a_shard_all_reasons_are_told(
+async def test_a_cluster_without_loaded_shards_names_every_reason(
     supervisor: ClusterSupervisor, cluster: ScriptedCluster
 ) -> None:
     cluster.faults.update({"node 0": "this", "node 1": "that"})
@@ -187,7 +187,7 @@ def test_a_process_is_started_again_a_few_times_in_a_while() -> None:
     assert restarts.allow("node 0")
 
 
-def test_what_was_refused_is_not_counted() -> None:
+def test_a_refused_restart_is_not_counted() -> None:
     clock = ManualClock()
     restarts = RestartLimit(clock)
     for _ in range(MOST):

@@ -70,7 +70,7 @@ def test_a_question_without_answers_is_counted_apart() -> None:
     assert found.figures[0].exact_match == 100
 
 
-def test_where_reading_may_have_stopped_early_there_is_accuracy_but_no_recall() -> None:
+def test_early_stopping_has_accuracy_and_no_recall() -> None:
     whole = reply(("Ada", "by Ada in full", 5.0, 0.1), ("Bob", "of Bob", 1.0, 0.9))
     early = reply(("Ada", "by Ada in full", 5.0, 0.1), max_loss=0.3)
     found = report(
@@ -83,7 +83,7 @@ def test_where_reading_may_have_stopped_early_there_is_accuracy_but_no_recall() 
 
 
 @pytest.mark.parametrize(("asked", "recall"), [(0.0, 100), (0.3, None), (None, None)])
-def test_what_an_old_front_was_asked_counts_as_it_does_not_say_what_it_did(
+def test_the_requested_max_loss_counts_where_an_old_front_names_none(
     asked: float | None, recall: float | None
 ) -> None:
     old = reply(("Ada", "by Ada in full", 5.0, 0.1), max_loss=None)

@@ -41,7 +41,7 @@ def test_a_store_of_heads_may_be_empty_yet(tmp_path: Path) -> None:
         run(UpSettings.load(given, None, {}))
 
 
-def test_http_is_served_where_it_was_chosen_and_else_where_there_is_room() -> None:
+def test_http_uses_the_chosen_address_or_any_free_port() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         chosen = UpSettings.load({"index": "index", "http_listen": address}, None, {})

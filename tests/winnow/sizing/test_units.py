@@ -17,7 +17,7 @@ def test_units_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert read_units(path) == units()
 
 
-def test_those_that_come_with_the_code_are_whole_and_in_order() -> None:
+def test_the_shipped_units_are_complete_and_in_order() -> None:
     ours = shipped()
     for spread in (ours.node.spread, ours.node.retrieve_spread):
         assert list(spread) == sorted(spread)

@@ -46,7 +46,7 @@ def test_a_line_is_due_now_and_then() -> None:
     assert not stage.due()
 
 
-def test_what_is_not_known_is_not_said() -> None:
+def test_unknown_figures_are_not_shown() -> None:
     clock = ManualClock()
     assert StageClock("reading", None, 0, clock).line() == "reading: 0"
     assert StageClock("encoding", 0, 0, clock).line() == "encoding: 0 of 0"
@@ -57,7 +57,7 @@ def test_what_is_not_known_is_not_said() -> None:
     ("seconds", "said"),
     [(0.42, "0.4 s"), (42, "42 s"), (3120, "52 min"), (11_520, "3 h 12 min"), (7180, "2 h 0 min")],
 )
-def test_durations_are_as_people_say_them(seconds: float, said: str) -> None:
+def test_durations_are_formatted_for_people(seconds: float, said: str) -> None:
     assert duration(seconds) == said
 
 

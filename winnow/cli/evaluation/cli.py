@@ -12,7 +12,6 @@ from winnow.cli.evaluation.replies import write_replies
 from winnow.cli.evaluation.tally import Report, report
 from winnow.cli.options import (
     DEFAULT_ADDRESS,
-    AsJson,
     FrontAddress,
     MaxLoss,
     PassagesToRead,
@@ -22,7 +21,7 @@ from winnow.cli.options import (
     Where,
     check_max_loss,
 )
-from winnow.cli.output import console, print_json, table
+from winnow.cli.output import AsJson, console, print_json, table
 from winnow.cli.questions import expect_answers, read_questions
 from winnow.cli.result_files import reserved
 from winnow.client import Credentials

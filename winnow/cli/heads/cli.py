@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from winnow.cli.heads.inspecting import ListedHead, list_heads, verify_heads
-from winnow.cli.options import AsJson
-from winnow.cli.output import console, print_json, table
+from winnow.cli.output import AsJson, console, print_json, table
 from winnow.errors import ArtefactError
 from winnow.heads.artefact import load_head
 from winnow.heads.manifest import FILE

@@ -7,8 +7,7 @@ import typer
 
 from winnow.cli.keys.changing import add
 from winnow.cli.keys.changing import remove as take_out
-from winnow.cli.options import AsJson
-from winnow.cli.output import console, print_json, table
+from winnow.cli.output import AsJson, console, print_json, table
 from winnow.keys.file import read_keys
 from winnow.keys.key import Scope
 from winnow.policy.rates import Rate

@@ -7,13 +7,11 @@ from typing import Annotated
 import typer
 
 from winnow.cli.drawing import check_drawable, drawn_after, figure
-from winnow.cli.ladder.figures import Rung
 from winnow.cli.ladder.making import directory, make_missing
-from winnow.cli.ladder.run import LadderPlan, measure
+from winnow.cli.ladder.run import LadderPlan, Rung, measure
 from winnow.cli.ladder.steps import SEED, STEPS
 from winnow.cli.ladder.texts import read_texts
-from winnow.cli.options import AsJson
-from winnow.cli.output import console, print_json, table
+from winnow.cli.output import AsJson, console, print_json, table
 from winnow.cli.result_files import reserved
 from winnow.quoting import many
 from winnow.settings.common import cores

@@ -9,11 +9,9 @@ import typer
 from winnow import signals
 from winnow.cli.access import with_credentials
 from winnow.cli.drawing import check_drawable, drawn_after, figure
-from winnow.cli.loadtest.loops import LoadResult
-from winnow.cli.loadtest.run import LoadRunner
+from winnow.cli.loadtest.loops import LoadResult, LoadRunner
 from winnow.cli.options import (
     DEFAULT_ADDRESS,
-    AsJson,
     FrontAddress,
     MaxLoss,
     PassagesToRead,
@@ -21,7 +19,7 @@ from winnow.cli.options import (
     WantedReadScope,
     check_max_loss,
 )
-from winnow.cli.output import as_plain, console, print_json, table
+from winnow.cli.output import AsJson, as_plain, console, print_json, table
 from winnow.cli.questions import read_questions
 from winnow.cli.result_files import reserved
 from winnow.client import Credentials

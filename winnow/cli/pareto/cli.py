@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from winnow.bundle import default_bundle
-from winnow.cli.options import AsJson
-from winnow.cli.output import console, print_json
+from winnow.cli.output import AsJson, console, print_json
 from winnow.cli.pareto import report
 from winnow.cli.pareto.figures import PointFigures, recommend
 from winnow.cli.pareto.point import Point, grid, lever_points, untuned

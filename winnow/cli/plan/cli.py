@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from winnow.cli.options import AsJson
-from winnow.cli.output import as_plain, print_json
+from winnow.cli.output import AsJson, as_plain, print_json
 from winnow.cli.plan.planning import ALL_READ, ClusterPlan, PlanRequest, driver, soonest
 from winnow.cli.plan.planning import plan as planned
 from winnow.cli.quantities import count, milliseconds, size

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from winnow.cli.options import AsJson
-from winnow.cli.output import console, print_json
+from winnow.cli.output import AsJson, console, print_json
 from winnow.cli.result_files import reserved, writing
 from winnow.cli.units.measuring import MeasuringPlan, measure
 from winnow.cli.units.report import tables

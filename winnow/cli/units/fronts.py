@@ -8,9 +8,11 @@ import asyncio
 import json
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+import numpy as np
 
 from winnow import signals
 from winnow.bundle import Bundle
@@ -20,7 +22,6 @@ from winnow.cli.local.processes import Processes
 from winnow.cli.plan.formulae import distinct
 from winnow.cli.units.asking import MeanTimes, ask, memory_of
 from winnow.cli.units.canned import CannedReplies, canned_shards
-from winnow.cli.units.fitting import fitted
 from winnow.client.messages import AnswerClient
 from winnow.convert import shard as convert
 from winnow.domain.question import EncodedQuestion
@@ -158,3 +159,36 @@ async def _loop_ms(address: str, pid: int, questions: Sequence[str], passages: i
     async with AnswerClient(address) as client:
         asked = await ask(client, questions, passages, [pid])
     return max(asked.spent[0] - asked.encode, 0.01)
+
+
+def fitted(one_read: Mapping[int, float], read_ms: float) -> FrontUnits:
+    """The costs of a front node.
+
+    Args:
+        one_read: milliseconds of its event loop for a question that reads one passage, by number of
+            shards; at least three numbers.
+        read_ms: cost of each shard that reads.
+
+    """
+    shards = np.array(sorted(one_read), np.float64)
+    spent = np.array([one_read[int(number)] for number in shards]) - read_ms
+    columns = [np.ones_like(shards), shards, shards * shards]
+    found = _least_squares(columns, spent)
+    return FrontUnits(
+        question_ms=round(found[0], 4),
+        shard_ms=round(found[1], 4),
+        pair_us=round(1e3 * found[2], 4),
+        read_ms=round(read_ms, 4),
+    )
+
+
+def _least_squares(columns: list[np.ndarray], spent: np.ndarray) -> list[float]:
+    """Non-negative least squares of relative errors, so that few shards matter as much as many."""
+    used = list(range(len(columns)))
+    while True:
+        matrix = np.stack([columns[place] / spent for place in used], axis=1)
+        found = np.linalg.lstsq(matrix, np.ones_like(spent), rcond=None)[0]
+        if (found >= 0).all() or len(used) == 1:
+            values = dict(zip(used, np.maximum(found, 0.0).tolist(), strict=True))
+            return [values.get(place, 0.0) for place in range(len(columns))]
+        del used[int(np.argmin(found))]

@@ -76,7 +76,7 @@ def test_the_history_is_its_owners_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_what_was_asked_is_there_the_next_time(tmp_path: Path) -> None:
+def test_questions_are_in_the_history_of_the_next_prompt(tmp_path: Path) -> None:
     readline = pytest.importorskip("readline", reason=needs.READLINE)
     path = tmp_path / "ask-history"
     for question in ("one?", "two?"):
@@ -91,7 +91,7 @@ def test_what_was_asked_is_there_the_next_time(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_it_lies_where_the_user_keeps_state(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_history_is_in_the_state_directory_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     assert history_path({"XDG_STATE_HOME": "/state"}) == Path("/state/winnow/ask-history")
     for environment in ({}, {"XDG_STATE_HOME": ""}, {"XDG_STATE_HOME": "state"}):

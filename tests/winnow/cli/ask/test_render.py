@@ -30,7 +30,7 @@ def text(reply: Reply, width: int = 80, plain: bool = True) -> str:
     return console.file.getvalue()
 
 
-def test_everything_in_its_order(reply: Reply) -> None:
+def test_the_parts_of_a_reply_have_their_order(reply: Reply) -> None:
     assert text(reply).splitlines() == [
         "Zoe\u0308 Nowak",
         "",
@@ -50,7 +50,7 @@ def test_everything_in_its_order(reply: Reply) -> None:
 
 
 @pytest.mark.parametrize("needed", [10, None], ids=["all needed", "an old front"])
-def test_where_nothing_is_known_to_be_read_in_vain_it_says_only_what_was_read(
+def test_without_needed_counts_only_the_passages_read_are_shown(
     reply: Reply, needed: int | None
 ) -> None:
     lines = text(replace(reply, passages_needed=needed)).splitlines()
@@ -122,7 +122,7 @@ def test_fewer_passages_under_pressure_are_said(reply: Reply) -> None:
     assert "overloaded: 4 of 10 passages were admitted for reading" in dimmed
 
 
-def test_they_are_not_said_where_enough_was_read(reply: Reply) -> None:
+def test_an_overload_is_not_shown_where_enough_was_read(reply: Reply) -> None:
     stopped = replace(reply, passages_granted=4, passages_needed=2)
     assert "overloaded" not in text(stopped)
     # who reads all, and an old front, would have read more
@@ -146,7 +146,7 @@ def test_timings_are_shown_only_where_they_are_asked_for(reply: Reply) -> None:
         assert ("retrieve" in console.file.getvalue()) == asked
 
 
-def test_what_heads_say_of_the_question_follows_the_answers(reply: Reply) -> None:
+def test_predictions_for_the_question_follow_the_answers(reply: Reply) -> None:
     said = HeadPrediction(head_id="intent", version=3, labels=(LabelScore("ask", 0.5, True),))
     lines = text(replace(reply, heads=(said,))).splitlines()
     at = lines.index("intent  version 3")

@@ -35,7 +35,7 @@ def test_every_stage_call_and_read_is_where_it_was_shard_by_shard() -> None:
     ]
 
 
-def test_of_a_known_answer_there_is_little_to_tell() -> None:
+def test_a_cached_answer_has_few_timings() -> None:
     known = Timings(tokenise_ms=0.25, total_ms=1.0)
     assert [line.split()[0] for line in lines(known)] == ["from", "tokenise", "total"]
 
@@ -69,7 +69,7 @@ def test_a_narrow_terminal_has_figures_without_bars(width: int) -> None:
     assert not any("██" in line for line in found)
 
 
-def test_it_follows_the_answer_where_it_is_asked_for() -> None:
+def test_the_timeline_follows_the_answer_if_asked_for() -> None:
     reply = reply_of("?", full_reply())
     console = Console(file=io.StringIO(), width=90, highlight=False)
     console.print(shown(reply, 90, plain=True, timings=True), soft_wrap=True)

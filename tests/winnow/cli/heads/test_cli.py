@@ -153,7 +153,7 @@ def test_an_empty_store_says_how_to_fill_it(shell: Shell) -> None:
     assert shell.json("list", shell.store)["heads"] == []
 
 
-def test_remote_stores_are_read_anew_when_they_are_verified(shell: Shell, tmp_path: Path) -> None:
+def test_verifying_a_remote_store_reads_it_again(shell: Shell, tmp_path: Path) -> None:
     """A good copy in the cache hides no damage."""
     shell.store = f"memory://{uuid.uuid4().hex}"
     publish(shell, tmp_path, "intent")
@@ -166,7 +166,7 @@ def test_remote_stores_are_read_anew_when_they_are_verified(shell: Shell, tmp_pa
     assert not shell.json("verify", "--store", shell.store, code=1)["ok"]
 
 
-def test_whoever_names_a_head_instead_of_a_store_is_told_so(shell: Shell, tmp_path: Path) -> None:
+def test_a_head_in_place_of_a_store_is_named(shell: Shell, tmp_path: Path) -> None:
     publish(shell, tmp_path, "intent")
     assert "is a head and no store of heads" in shell.fails("list", str(tmp_path / "intent-1"))
     assert f"name the store, {shell.store}" in shell.fails("list", f"{shell.store}/intent")

@@ -83,7 +83,7 @@ def test_a_list_shows_names_and_no_secrets(shell: Shell) -> None:
         (("remove", "bob"), 1, "there is no key 'bob'"),
     ],
 )
-def test_what_cannot_be_done_changes_nothing(
+def test_a_refused_change_changes_no_file(
     shell: Shell, arguments: tuple[str, ...], code: int, said: str
 ) -> None:
     shell.run("new", "alice", "--scope", "ask")

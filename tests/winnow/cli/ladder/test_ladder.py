@@ -12,9 +12,8 @@ from typer.testing import CliRunner
 from winnow.cli.commands import app
 from winnow.cli.ladder import making, texts
 from winnow.cli.ladder.cli import _show, plot
-from winnow.cli.ladder.figures import rungs
 from winnow.cli.ladder.model import Model
-from winnow.cli.ladder.run import LadderPlan, measure
+from winnow.cli.ladder.run import LadderPlan, measure, rungs
 from winnow.cli.ladder.steps import STEPS, EncoderShape, LadderStep, Precision
 from winnow.cli.ladder.worker import WorkerResult
 from winnow.cli.output import as_plain
@@ -78,7 +77,7 @@ def test_heads_share_one_encoding_and_a_known_text_has_none(place: Path) -> None
     assert model.hits == 1
 
 
-def test_the_whole_ladder_is_climbed_in_every_round(place: Path) -> None:
+def test_every_round_measures_every_step(place: Path) -> None:
     plan = LadderPlan(
         steps=SMALL_STEPS, workers=2, requests=20, rounds=2, seconds=60.0, distinct=500
     )

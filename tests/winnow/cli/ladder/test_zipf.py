@@ -15,7 +15,7 @@ def test_the_second_text_comes_half_as_often_as_the_first() -> None:
 
 @pytest.mark.parametrize("hits", [0.2, 0.4, 0.6])
 @pytest.mark.parametrize("distinct", [1_000, 20_000])
-def test_a_cache_of_so_many_entries_is_hit_so_often(hits: float, distinct: int) -> None:
+def test_a_cache_of_the_computed_size_has_the_hit_rate(hits: float, distinct: int) -> None:
     each, chance = zipf.shares(distinct), Random(1)
     entries = zipf.entries_for(hits, each)
     kept = dict.fromkeys(zipf.cached_texts(entries, each, chance))

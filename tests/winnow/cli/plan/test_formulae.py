@@ -45,7 +45,7 @@ def test_a_passage_takes_its_vector_its_links_and_the_rest() -> None:
     ("passages", "shards", "share", "most"),
     [(10, 1, 0.5, 10), (10, 10, 0.5, 3), (1, 8, 0.99, 1), (10, 1_000, 0.5, 1), (2, 2, 0.99, 2)],
 )
-def test_the_busiest_shard_reads_so_many(
+def test_the_passages_of_the_busiest_shard(
     passages: int, shards: int, share: float, most: int
 ) -> None:
     assert formulae.busiest(passages, shards, share) == most

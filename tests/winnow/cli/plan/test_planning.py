@@ -55,7 +55,7 @@ def test_states_take_disk_and_building_and_save_reading() -> None:
     assert made.build_hours - without.build_hours == pytest.approx(1e5 * 6.9 / 4 / 3.6e6)
 
 
-def test_units_that_know_no_states_plan_for_none() -> None:
+def test_units_without_states_plan_none() -> None:
     known = units()
     unknown = known.model_copy(update={"node": known.node.model_copy(update={"states": None})})
     assert plan(unknown, LARGE) is not None
@@ -63,7 +63,7 @@ def test_units_that_know_no_states_plan_for_none() -> None:
         plan(unknown, replace(LARGE, states=True))
 
 
-def test_an_index_in_a_hurry_has_more_nodes_than_it_would_need() -> None:
+def test_a_low_latency_needs_more_nodes_than_memory_and_load_do() -> None:
     wanted = replace(LARGE, passages=1e5, p99_ms=45)
     made = plan(units(), wanted)
     assert made is not None
@@ -78,7 +78,7 @@ def test_replicas_and_fronts_are_never_fewer_than_wanted() -> None:
     assert made.fronts == 3
 
 
-def test_what_cannot_be_in_time_has_no_plan_but_a_soonest_one() -> None:
+def test_an_impossible_latency_has_no_plan_but_a_fastest_one() -> None:
     wanted = replace(LARGE, p99_ms=5)
     assert plan(units(), wanted) is None
     assert soonest(units(), wanted).p99_ms > 5
@@ -117,7 +117,7 @@ def test_the_command_says_what_is_needed_and_what_drives_it(costs: str) -> None:
         assert said in shown.output
 
 
-def test_it_says_that_stopping_early_is_not_reckoned_unless_a_mean_is_given(costs: str) -> None:
+def test_it_says_that_early_stopping_is_not_included_unless_a_mean_is_given(costs: str) -> None:
     asked = (*ASKED, "--p99", "300ms", "--units", costs)
     whole, mean = run(*asked).output, run(*asked, "--passages-to-read", "4").output
     assert "to read 10 passages" in whole

@@ -42,7 +42,7 @@ def test_a_text_that_is_refused_takes_none_of_the_others_with_it() -> None:
         InvalidRequestError(Violation("texts[0]", "is bad"), Violation("head_ids[0]", "is bad")),
     ],
 )
-def test_what_is_wrong_with_every_text_ends_it(error: Exception) -> None:
+def test_an_error_of_every_text_ends_the_command(error: Exception) -> None:
     def ask(texts: Sequence[str]) -> Predictions:
         raise error
 

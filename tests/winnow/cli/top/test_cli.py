@@ -34,7 +34,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     return int(ended.value.code or 0), said.out, said.err
 
 
-def test_once_prints_a_table_of_two_looks(
+def test_once_prints_a_table_of_two_samples(
     front: tuple[ShowingFront, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, err = run(capsys, "--address", front[1], "--once", "--every", "0.1")
@@ -80,7 +80,7 @@ def test_json_is_a_line_with_the_cluster_and_what_metrics_tell(
     ("answer", "said"),
     [(b"nonsense {", "no page of metrics"), (None, "404")],
 )
-def test_what_else_is_found_at_an_address_of_metrics_is_said(
+def test_an_address_without_metrics_of_winnow_is_reported(
     front: tuple[ShowingFront, str],
     capsys: pytest.CaptureFixture[str],
     answer: bytes | None,

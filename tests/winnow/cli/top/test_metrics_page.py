@@ -44,7 +44,7 @@ def test_a_quantile_lies_between_two_bounds_as_prometheus_has_it(
     assert page(*seconds).quantile(at, "took", stage="idle") is None
 
 
-def test_growth_is_what_was_counted_since_and_all_of_it_where_a_process_began_anew() -> None:
+def test_counts_since_a_page_are_all_counts_after_a_restart() -> None:
     assert page(1, 1, 3).since(page(1, 1)).quantile(0.5, "took") == 3
     assert page(calls=7).since(page(calls=5)).total("calls_total") == 2
     assert page(calls=2).since(page(calls=5)).total("calls_total") == 2
@@ -54,6 +54,6 @@ def test_pages_of_several_processes_are_one_together() -> None:
     assert MetricsPage.together([page(calls=2), page(calls=3)]).total("calls_total") == 5
 
 
-def test_what_is_no_page_is_refused() -> None:
+def test_a_text_that_is_no_page_of_metrics_is_refused() -> None:
     with pytest.raises(ValueError, match="convert"):
         MetricsPage.parsed("nonsense {")

@@ -7,12 +7,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 from rich.console import Console
 from shown_cluster import SERVING, cluster, front_metrics, node_metrics, replica
 
-from winnow.cli.top.figures import IntervalFigures, figures
-from winnow.cli.top.formats import memory, milliseconds, percent, rate
+from winnow.cli.top.figures import IntervalFigures, Process, figures
 from winnow.cli.top.metrics_page import MetricsPage
 from winnow.cli.top.polling import ClusterSample
-from winnow.cli.top.processes import Process
-from winnow.cli.top.render import screen
+from winnow.cli.top.render import memory, milliseconds, percent, rate, screen
 from winnow.v1.cluster_pb2 import GetClusterResponse, ShardState
 
 
@@ -28,7 +26,7 @@ def shown(
     return file.getvalue()
 
 
-def test_rates_and_quantiles_are_those_between_two_looks() -> None:
+def test_rates_and_quantiles_are_those_between_two_samples() -> None:
     before = ClusterSample(
         100.0, cluster(5), {"f": page(front_metrics(1)), "n": page(node_metrics())}
     )
@@ -46,7 +44,7 @@ def test_rates_and_quantiles_are_those_between_two_looks() -> None:
     assert (node.part, node.shards, node.ready, node.busy) == ("node", ["1"], False, 0.75)
 
 
-def test_the_first_look_tells_no_rates_and_neither_does_one_after_a_restart() -> None:
+def test_the_first_sample_and_one_after_a_restart_have_no_rates() -> None:
     look = ClusterSample(100.0, cluster(5), {"f": page(front_metrics(1))})
     assert figures(None, look).questions is None
     assert figures(None, look).stages == []
@@ -55,7 +53,7 @@ def test_the_first_look_tells_no_rates_and_neither_does_one_after_a_restart() ->
     assert again.coverage == 0.5
 
 
-def test_a_page_that_cannot_be_had_or_is_another_program_s_is_said() -> None:
+def test_missing_metrics_and_those_of_other_programs_are_reported() -> None:
     other = page(CollectorRegistry())
     look = ClusterSample(1.0, cluster(), {"a": "connection refused", "b": other})
     assert [each.fault for each in figures(look, look).processes] == [
@@ -81,7 +79,7 @@ def test_replicas_that_do_not_serve_come_first_and_say_why() -> None:
     assert "--metrics" in text
 
 
-def test_what_servers_say_cannot_move_the_cursor() -> None:
+def test_replies_cannot_move_the_cursor() -> None:
     assert "\x1b" not in shown(
         cluster(), IntervalFigures(processes=[Process(address="x", fault="\x1b[2J")])
     )
@@ -98,7 +96,7 @@ def test_of_many_replicas_as_many_are_shown_as_there_is_room_for() -> None:
     assert shown(many, IntervalFigures()).count(":1 ") == 300
 
 
-def test_a_look_that_failed_is_said_beside_what_was_there() -> None:
+def test_a_failed_sample_is_shown_beside_the_last_one() -> None:
     text = shown(cluster(), IntervalFigures(), fault="it has gone; trying again")
     assert "it has gone; trying again" in text
     assert "a:9000" in text
@@ -125,5 +123,5 @@ def test_a_front_without_an_index_is_shown_too() -> None:
         (memory(2.13e9), "2.1 GB"),
     ],
 )
-def test_figures_are_said_as_people_say_them(said: str, expected: str) -> None:
+def test_figures_are_formatted_for_people(said: str, expected: str) -> None:
     assert said == expected

@@ -11,8 +11,7 @@ from units_made import units
 from winnow.cli.commands import app
 from winnow.cli.plan.formulae import distinct
 from winnow.cli.units.canned import CannedReplies, canned_shards
-from winnow.cli.units.fitting import fitted
-from winnow.cli.units.fronts import write_passages
+from winnow.cli.units.fronts import fitted, write_passages
 from winnow.cli.units.measuring import processor
 from winnow.cli.units.report import tables
 from winnow.v1 import shard_pb2, shard_pb2_grpc
@@ -26,7 +25,7 @@ SAID = CannedReplies(
 )
 
 
-def test_what_was_spent_is_split_into_what_made_it_up() -> None:
+def test_measured_times_are_split_into_their_parts() -> None:
     spent = {n: 2.0 + 0.3 * n + 0.001 * n**2 + 0.5 for n in (1, 8, 32, 128)}
     found = fitted(spent, 0.5)
     assert found.question_ms == pytest.approx(2.0)
