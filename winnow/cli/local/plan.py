@@ -119,8 +119,8 @@ def threads_each(
 ) -> int | None:
     """A node's part of the cores, rounded up; None if a flag, variable or file sets the threads.
 
-    With a thread for every core in every node, each read would take longer by a factor of the
-    number of nodes, and a client would wait for reads of others that began long ago.
+    A thread for every core in every node would slow each read by the number of nodes. Then a client
+    would wait for reads of others that began long ago.
 
     Args:
         plan: may set threads by its flags, or name a settings file that does.

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import fmean, median
 
 from winnow.bundle import Bundle, default_bundle, load_bundle
-from winnow.cli.units import encoding, fronts
+from winnow.cli.units import fronts
 from winnow.errors import UnavailableError
 from winnow.inference.encoder import open_passage_encoder, open_question_encoder
 from winnow.inference.runtime import InferenceOptions
@@ -46,7 +46,7 @@ def measure(plan: MeasuringPlan, progress: StageProgress) -> Units:
     bundle, threads = load_bundle(default_bundle()), cores()
     node = _node(plan.passages)
     progress.start("encoding", 1)
-    encode = encoding.measure(bundle, threads)
+    encode = _encoding(bundle, threads)
     progress.advance()
     with tempfile.TemporaryDirectory() as place:
         passages, index = Path(place) / "passages.jsonl", Path(place) / "index"
@@ -96,27 +96,26 @@ def processor(source: Path = Path("/proc/cpuinfo")) -> str:
 
 LENGTHS = (4, 8, 16, 32, 62)
 """Tokens of a question, without special ones; 62 is the longest."""
+_QUESTIONS, _PASSAGES = 50, 100
 _WORD = 1_000
 """A token that every vocabulary has."""
 
 
-def measure(bundle: Bundle, threads: int, questions: int = 50, passages: int = 100) -> EncodeUnits:
+def _encoding(bundle: Bundle, threads: int) -> EncodeUnits:
     """Encodes questions one after the other, then passages in every thread."""
     tokenizer = Tokenizer(bundle.tokenizer)
     encoder = open_question_encoder(bundle, tokenizer.special)
     by_length = []
     for tokens in LENGTHS:
-        times = milliseconds(partial(encoder.question, (_WORD,) * tokens), questions)
+        times = milliseconds(partial(encoder.question, (_WORD,) * tokens), _QUESTIONS)
         by_length.append(LengthCost(tokens=tokens, ms=round(median(times), 4)))
-    return EncodeUnits(
-        question=tuple(by_length), passage=_passages(bundle, tokenizer, threads, passages)
-    )
+    return EncodeUnits(question=tuple(by_length), passage=_passages(bundle, tokenizer, threads))
 
 
-def _passages(bundle: Bundle, tokenizer: Tokenizer, threads: int, number: int) -> LengthCost:
+def _passages(bundle: Bundle, tokenizer: Tokenizer, threads: int) -> LengthCost:
     model = open_passage_encoder(bundle, tokenizer.special, InferenceOptions(runs=threads))
     encoder = PassageEncoder(model, bundle.manifest.encoder)
-    rows = made_up_passages()[:number]
+    rows = made_up_passages()[:_PASSAGES]
     titles = list(tokenizer.tokenise_many([row.passage.title for row in rows]))
     texts = list(tokenizer.tokenise_many([row.passage.text for row in rows]))
     pairs = [(title.ids, text.ids) for title, text in zip(titles, texts, strict=True)]
