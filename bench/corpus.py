@@ -11,7 +11,7 @@ import argparse
 import json
 from pathlib import Path
 
-from models.data.directory import DEVELOPMENT, DataDirectory
+from models.data import DEVELOPMENT, DataDirectory
 
 STRIDE, WIKIPEDIA = 11, 60_000
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from models.network.apart import PASSAGE_POSITION
-from models.network.states import states_of
+from models.network.export import states_of
+from models.network.split_reader import PASSAGE_POSITION
 from winnow.bundle import read_manifest
 from winnow.bundle.manifest import FILE, HALVES, WHOLE
 from winnow.files.opened import sha256

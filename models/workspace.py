@@ -1,9 +1,9 @@
-"""Where the steps of making a bundle leave their results for one another."""
+"""The directory in which the steps of making a bundle leave their results for one another."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from models.data.rows import DataError
+from models.data import DataError
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +91,18 @@ class Workspace:
 
 def _name(network: str, layers: int | None) -> str:
     return network if layers is None else f"{network}-{layers}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderKind:
+    """Which of the trained readers a bundle has."""
+
+    layers: int | None = None
+    """Of a smaller one; none is the whole one."""
+    apart: int = 0
+    """Layers in which it takes questions and passages apart."""
+
+    def __str__(self) -> str:
+        if self.apart:
+            return f"the one with {self.apart} layers apart"
+        return "the whole one" if self.layers is None else f"the one of {self.layers} layers"

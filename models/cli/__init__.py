@@ -2,20 +2,18 @@
 
 import typer
 
-from models.cli.accuracy import measure, record
-from models.cli.apart import train_apart
-from models.cli.build import build
-from models.cli.bundle import assemble, calibrate
-from models.cli.clozes import mine_clozes
-from models.cli.encoder import train_encoder
+from models.cli.accuracy import measure, record, verify
+from models.cli.bundle import assemble, build, calibrate, ladder
 from models.cli.exporting import export, random
-from models.cli.heads import train_head
-from models.cli.heads_measuring import measure_heads
-from models.cli.ladder import ladder
-from models.cli.mining import mine
-from models.cli.ranking import mine_ranking, train_ranking
-from models.cli.reader import train_reader
-from models.cli.verification import verify
+from models.cli.heads import measure_heads, train_head
+from models.cli.mining import mine, mine_clozes
+from models.cli.training import (
+    mine_ranking,
+    train_apart,
+    train_encoder,
+    train_ranking,
+    train_reader,
+)
 
 app = typer.Typer(no_args_is_help=True)
 for command in (

@@ -1,4 +1,4 @@
-"""`winnow models measure` and `record`: the accuracy that a bundle states of itself."""
+"""Commands of `winnow models` that measure a bundle, and the gate that it has to pass."""
 
 import json
 from pathlib import Path
@@ -7,32 +7,25 @@ from typing import Annotated, Any
 import typer
 
 from models.assemble import amend
-from models.cli.options import (
-    BUNDLE,
-    DATA,
-    WORK,
-    ApartOption,
-    BundleOption,
-    DataOption,
-    LayersOption,
-    WorkOption,
-    reader_kind,
-)
-from models.data.directory import DataDirectory
-from models.steps.gold import gold_figures
+from models.cli import options
+from models.data import DataDirectory
+from models.measuring.verify import Verdict
+from models.network.weights import minilm
+from models.steps import verification
+from models.steps.accuracy import expect_same, gold_figures
 from models.workspace import Workspace
 from winnow.bundle import read_manifest
 
 
 def measure(
-    bundle: BundleOption = BUNDLE,
-    data: DataOption = DATA,
-    work: WorkOption = WORK,
-    layers: LayersOption = None,
-    apart: ApartOption = 0,
+    bundle: options.BundleOption = options.BUNDLE,
+    data: options.DataOption = options.DATA,
+    work: options.WorkOption = options.WORK,
+    layers: options.LayersOption = None,
+    apart: options.ApartOption = 0,
 ) -> None:
     """Measure exact match and F1 at gold paragraphs and write them into the bundle."""
-    kind = reader_kind(layers, apart)
+    kind = options.reader_kind(layers, apart)
     gold = gold_figures(Workspace(work), bundle, DataDirectory(data), None, kind)
     record_accuracy(bundle, gold=gold)
     typer.echo(json.dumps(gold, indent=2))
@@ -46,7 +39,7 @@ def record(
         ),
     ],
     index: Annotated[str, typer.Option(help="Contents of the index, in words.")],
-    bundle: BundleOption = BUNDLE,
+    bundle: options.BundleOption = options.BUNDLE,
 ) -> None:
     """Write the accuracy of a running system into the bundle.
 
@@ -80,3 +73,52 @@ def _curve(evaluation: str) -> tuple[str, dict[str, dict[str, float]]]:
             f"{file}: reading may have stopped early: make it by winnow evaluate --max-loss 0"
         )
     return name, curve
+
+
+def verify(
+    bundle: options.BundleOption = options.BUNDLE,
+    data: options.DataOption = options.DATA,
+    weights: options.WeightsOption = options.WEIGHTS,
+    work: options.WorkOption = options.WORK,
+    max_loss: options.MaxLossOption = options.MAX_LOSS,
+    layers: options.LayersOption = None,
+    apart: options.ApartOption = 0,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="Questions to use of each set.", show_default="all"),
+    ] = None,
+    record_gold: Annotated[
+        bool, typer.Option("--record", help="Write the measured accuracy into the bundle.")
+    ] = False,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Compare PyTorch, ONNX and int8 on real text.
+
+    Exits with 1 if a graph differs from PyTorch, or if quantisation loses too much.
+    """
+    if record_gold and limit is not None:
+        raise typer.BadParameter(
+            f"--limit {limit} measures a part of the questions, which is not the accuracy of the "
+            "bundle: leave out --limit or --record"
+        )
+    kind = options.reader_kind(layers, apart)
+    expect_same(Workspace(work), bundle, kind)
+    with minilm(weights) as directory:
+        verdict, gold = verification.verify(
+            directory, Workspace(work), bundle, DataDirectory(data), max_loss, limit, kind
+        )
+    if record_gold:
+        record_accuracy(bundle, gold=gold)
+    typer.echo(json.dumps(verdict.as_json(), indent=2) if as_json else _text(verdict))
+    raise typer.Exit(1 if verdict.faults else 0)
+
+
+def _text(verdict: Verdict) -> str:
+    lines = [f"reader: ONNX differs from PyTorch by {verdict.reader_difference:.1e}"]
+    if verdict.encoder is not None:
+        differs = f"encoder: ONNX differs from PyTorch by {verdict.encoder.difference:.1e}"
+        lines.insert(0, f"{differs}; int8 has cosine {verdict.encoder.cosine:.4f}")
+    for name, found in verdict.exact_match.items():
+        figures = ", ".join(f"{exact:.2f} {precision}" for precision, exact in found.items())
+        lines.append(f"{name}: exact match {figures}")
+    return "\n".join([*lines, *(f"refused: {fault}" for fault in verdict.faults)])

@@ -5,13 +5,12 @@ from typing import Annotated
 
 import typer
 
-from models.cli.options import SEED, VERSION, MaxAnswerTokensOption, SeedOption, VersionOption
+from models.cli import options
 from models.exporting.bundle import Choices, Sources, export_bundle
 from models.exporting.graph import Precision
 from models.exporting.manifest import Naming
-from models.exporting.random_bundle import random_bundle
+from models.exporting.random_bundle import Shape, random_bundle
 from models.exporting.sentence import Pooling, Similarity
-from models.exporting.shape import Shape
 from models.steps.bundle import MAX_ANSWER_TOKENS
 from winnow.bundle import default_bundle, load_bundle
 
@@ -53,9 +52,9 @@ def export(
         ),
     ] = None,
     name: _Name = None,
-    version: VersionOption = VERSION,
+    version: options.VersionOption = options.VERSION,
     licence: Annotated[str, typer.Option(help="Licence of the weights.")] = "not stated",
-    max_answer_tokens: MaxAnswerTokensOption = MAX_ANSWER_TOKENS,
+    max_answer_tokens: options.MaxAnswerTokensOption = MAX_ANSWER_TOKENS,
     no_answer_below: Annotated[
         float,
         typer.Option(help="Lowest score at which a span counts as an answer.", show_default="none"),
@@ -87,7 +86,7 @@ def random(
         ),
     ] = None,
     precision: _Precision = Precision.INT8,
-    seed: SeedOption = SEED,
+    seed: options.SeedOption = options.SEED,
 ) -> None:
     """Make a bundle whose reader has random weights, to measure latency.
 

@@ -1,32 +1,26 @@
-"""`winnow models train-head`, a head out of labelled texts, and `winnow heads refit`."""
+"""`winnow models train-head` and `measure-heads`, and `winnow heads refit`."""
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from models.cli.options import (
-    BUNDLE,
-    SEED,
-    WEIGHTS,
-    BundleOption,
-    JsonOption,
-    SeedOption,
-    WeightsOption,
-)
-from models.heads.described import Naming
+from models.cli import options
+from models.data import DataError
 from models.heads.making import Workshop, make_head
+from models.heads.record import HeadNaming
 from models.heads.refit import Refit
 from models.heads.refit import refit as refit_heads
 from models.heads.rows import Fields
-from models.heads.settings import OUT_OF_SCOPE, Job, Plan
+from models.heads.settings import BENCHMARKS, OUT_OF_SCOPE, Benchmark, HeadJob, HeadPlan
+from models.heads.unfrozen import EPOCHS, measure_unfrozen
 from models.heads.unfrozen import EPOCHS as UNFROZEN_EPOCHS
-from models.heads.unfrozen import measure_unfrozen
 from models.network.weights import minilm
 from models.workspace import Workspace
 from winnow.bundle import load_bundle
@@ -36,7 +30,7 @@ from winnow.quoting import many, quoted
 
 MAX_LOSS = 0.5
 _RING = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-_PLAN = Plan()
+_PLAN = HeadPlan()
 _FIELDS = {Kind.SEQUENCE: ("text", "label"), Kind.TOKEN: ("tokens", "labels")}
 
 
@@ -99,7 +93,7 @@ def train_head(
         Path | None,
         typer.Option(help="Directory to write the head to.", show_default="required"),
     ] = None,
-    bundle: BundleOption = BUNDLE,
+    bundle: options.BundleOption = options.BUNDLE,
     test: Annotated[
         Path | None, typer.Option(help="Labelled texts to measure the head on.")
     ] = None,
@@ -164,10 +158,10 @@ def train_head(
             "--unfreeze", help="Train the encoder, too, and only say how right the head is then."
         ),
     ] = False,
-    weights: WeightsOption = WEIGHTS,
+    weights: options.WeightsOption = options.WEIGHTS,
     work: KeptOption = None,
-    seed: SeedOption = SEED,
-    as_json: JsonOption = False,
+    seed: options.SeedOption = options.SEED,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Train a head on labelled texts, on the states of a bundle's encoder.
 
@@ -180,7 +174,7 @@ def train_head(
             f"name a directory to write the head to, such as --out my-heads/{name}; or only "
             "measure, with --unfreeze"
         )
-    plan = Plan(
+    plan = HeadPlan(
         epochs=epochs or _PLAN.epochs,
         patience=patience,
         batch=batch,
@@ -193,8 +187,8 @@ def train_head(
     )
     usual = _FIELDS[kind]
     fields = Fields(text_field or usual[0], label_field or usual[1], multi_label)
-    job = Job(kind, data, fields, plan, validation, test, out_of_scope)
-    naming = Naming(name, tenant, version, _licences(licence or []), names_only)
+    job = HeadJob(kind, data, fields, plan, validation, test, out_of_scope)
+    naming = HeadNaming(name, tenant, version, _licences(licence or []), names_only)
     with _states(work) as kept:
         shop = Workshop(load_bundle(bundle), kept, max_loss, _say)
         if unfreeze:
@@ -274,3 +268,75 @@ def refit(
         )
         failed = refit_heads(plan, only or [])
     raise typer.Exit(1 if failed else 0)
+
+
+_IDS = [each.id for each in BENCHMARKS]
+
+
+def measure_heads(
+    data: Annotated[
+        Path, typer.Option(help="Directory of the public data sets, such as banking77-test.")
+    ] = Path("../shared/data/heads"),
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"Head to make: {', '.join(_IDS)}; may be given several times.",
+            show_default="all heads",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Directory to keep the heads in.", show_default="not kept"),
+    ] = None,
+    unfreeze: Annotated[
+        bool,
+        typer.Option("--unfreeze", help="Train the encoder, too, to see the cost of sharing it."),
+    ] = False,
+    bundle: options.BundleOption = options.BUNDLE,
+    weights: options.WeightsOption = options.WEIGHTS,
+    work: options.WorkOption = options.WORK,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Train a head on each public data set, and measure it on the test set.
+
+    The heads that come with Winnow are made by this command, with --out.
+    """
+    if unknown := set(only or []) - set(_IDS):
+        raise DataError(f"no such head: {', '.join(sorted(unknown))}; there are {', '.join(_IDS)}")
+    shop = Workshop(
+        load_bundle(bundle),
+        Workspace(work).states,
+        MAX_LOSS,
+        _say2,
+    )
+    found: dict[str, dict[str, Any]] = {}
+    for each in BENCHMARKS:
+        if only and each.id not in only:
+            continue
+        _say2(f"{each.id}: {each.name}")
+        began = time.monotonic()
+        if unfreeze:
+            with minilm(weights) as directory:
+                figures = measure_unfrozen(each.job(data), shop, directory, EPOCHS)
+        else:
+            figures = _made(each, data, out, shop)
+        found[each.id] = {**figures, "seconds": round(time.monotonic() - began)}
+        if not as_json:
+            typer.echo("\n".join([each.id, *(f"  {k}: {v}" for k, v in found[each.id].items())]))
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+
+
+def _say2(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+def _made(benchmark: Benchmark, data: Path, out: Path | None, shop: Workshop) -> dict[str, float]:
+    """The accuracy of a head, and the bytes of its model."""
+    naming = HeadNaming(
+        benchmark.id, licences={"training data": benchmark.licence}, names_only=True
+    )
+    with TemporaryDirectory() as directory:
+        target = (out or Path(directory)) / benchmark.id
+        made = make_head(benchmark.job(data), naming, shop, target)
+        return {**made.accuracy, "bytes": made.model.bytes}

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from models.steps.kind import ReaderKind
-from models.steps.ladder import WHOLE
+from models.steps.bundle import WHOLE
+from models.workspace import ReaderKind
 from winnow.bundle import default_bundle
 
 DATA, WEIGHTS, WORK = Path("../shared/data"), Path("var/minilm"), Path("var/models")

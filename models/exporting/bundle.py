@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from models.assemble import ENCODER, READER, TOKENIZER
-from models.exporting.agreement import pooling_of, similarity_of
-from models.exporting.appearing import appearing
-from models.exporting.download import require_as_downloaded
-from models.exporting.encoder import Side, open_encoder
-from models.exporting.errors import CheckpointError
-from models.exporting.graph import Precision
+from models.exporting.encoder import Side, open_encoder, pooling_of, similarity_of
+from models.exporting.files import CheckpointError, require_as_downloaded, written_whole
+from models.exporting.graph import ExportedNetwork, GraphWriter, Precision
 from models.exporting.layout import Checkpoint, read_checkpoint
 from models.exporting.manifest import (
     Naming,
@@ -23,7 +20,6 @@ from models.exporting.manifest import (
     require_room,
     write_manifest,
 )
-from models.exporting.part import Part, Workbench
 from models.exporting.reader import open_reader
 from models.exporting.sentence import Pooling, Similarity
 from models.exporting.vocabulary import save_vocabulary, shared_vocabulary
@@ -67,8 +63,8 @@ def export_bundle(
     """
     question, passage, reader = map(_checked, (sources.question, sources.passage, sources.reader))
     tokenizer = shared_vocabulary([question, passage, reader])
-    with appearing(target) as place:
-        bench = Workbench(place, choices.precision, say)
+    with written_whole(target) as place:
+        bench = GraphWriter(place, choices.precision, say)
         parts, encoders = _encoders(bench, question, passage, choices)
         read = open_reader(reader)
         parts["reader"] = bench.write("reader", read, reader, READER)
@@ -93,8 +89,8 @@ def _checked(directory: Path) -> Checkpoint:
 
 
 def _encoders(
-    bench: Workbench, question: Checkpoint, passage: Checkpoint, choices: Choices
-) -> tuple[dict[str, Part], dict[str, Any]]:
+    bench: GraphWriter, question: Checkpoint, passage: Checkpoint, choices: Choices
+) -> tuple[dict[str, ExportedNetwork], dict[str, Any]]:
     """Both encoders and their entry; one graph serves both where it computes the same."""
     pooling = pooling_of(question, passage, choices.pooling)
     similarity = similarity_of(question, passage, choices.similarity)

@@ -1,25 +1,33 @@
-"""A network to an ONNX graph of a bundle, at a precision, checked against the network.
+"""A network as an ONNX graph of a bundle, at a precision, checked against the network.
 
 Knows the order: float32 first, parity, and only then int8.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import onnx
 import torch
 
 from models.exporting.encoder import CheckpointEncoder
-from models.exporting.errors import UNFAITHFUL, ParityError
+from models.exporting.files import UNFAITHFUL, ParityError
+from models.exporting.layout import Checkpoint
 from models.exporting.network import body
-from models.exporting.parity import Probes, drift, require_parity
+from models.exporting.parity import Probes, relative_change, require_parity, require_weights
 from models.exporting.reader import CheckpointReader
-from models.exporting.weights import require_weights
-from models.network.embedding_table import shrink_embeddings
-from models.network.export import ENCODER_OUTPUTS, READER_OUTPUTS, trace
-from models.network.quantise import quantise
+from models.network.architecture import count_parameters
+from models.network.export import (
+    ENCODER_OUTPUTS,
+    READER_OUTPUTS,
+    quantise,
+    shrink_embeddings,
+    trace,
+)
+from winnow.files.opened import sha256
 
 Network = CheckpointEncoder | CheckpointReader
 MOST_DRIFT = 0.5
@@ -100,10 +108,57 @@ def _heads(network: Network, graph: Path) -> list[str]:
 def _drift(network: Network, exact: Path, small: Path, probes: Probes, what: str) -> float:
     # without the coordinate that inner products need: it hardly moves, and would hide the rest
     width = network.width if isinstance(network, CheckpointEncoder) else probes.positions
-    found = drift(exact, small, _outputs(network), probes, width)
+    found = relative_change(exact, small, _outputs(network), probes, width)
     if not found <= MOST_DRIFT:
         raise ParityError(
             f"int8 changes the outputs of {what} by {found:.0%}, more than {MOST_DRIFT:.0%}: "
             "use --precision fp32"
         )
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedNetwork:
+    """Where a network came from and what became of it."""
+
+    checkpoint: Checkpoint
+    file: str
+    fidelity: Fidelity
+
+    def provenance(self) -> dict[str, Any]:
+        """Which weights these are, and how near the graph is to them."""
+        return {
+            "directory": self.checkpoint.directory.name,
+            "architecture": self.checkpoint.architecture,
+            "weights": {self.checkpoint.weights.name: sha256(self.checkpoint.weights)},
+            "fidelity": asdict(self.fidelity),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class GraphWriter:
+    """Where graphs are written, how, and who is told."""
+
+    place: Path
+    precision: Precision
+    say: Callable[[str], None]
+
+    def write(
+        self, role: str, network: Network, checkpoint: Checkpoint, file: str
+    ) -> ExportedNetwork:
+        """Writes the graph of one part and says how near it is to its network.
+
+        Raises:
+            ParityError: it is not near enough.
+
+        """
+        what = f"the {role} ({checkpoint.architecture} of {checkpoint.directory})"
+        weights = count_parameters(network) / 1e6
+        probes = Probes(checkpoint.tokens, checkpoint.positions)
+        fidelity = write_graph(network, self.place / file, self.precision, probes, what)
+        drift = f"; int8 moves it by {fidelity.drift:.2%}" if fidelity.drift else ""
+        self.say(
+            f"{role}: {checkpoint.architecture}, {weights:.1f} M weights; ONNX differs from "
+            f"PyTorch by {fidelity.difference:.1e}{drift}"
+        )
+        return ExportedNetwork(checkpoint, file, fidelity)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from models.exporting.errors import CheckpointError
-from models.exporting.json_file import read_object
+from models.exporting.files import CheckpointError, read_object
 from models.exporting.sentence import Sentence, read_sentence
 
 FAMILIES = ("bert", "distilbert", "dpr")

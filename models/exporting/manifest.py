@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from models.assemble import TOKENIZER, Score, write
-from models.exporting.errors import CheckpointError
-from models.exporting.graph import Precision
+from models.exporting.files import CheckpointError
+from models.exporting.graph import ExportedNetwork, Precision
 from models.exporting.layout import Checkpoint
-from models.exporting.part import Part
 from models.exporting.reader import CheckpointReader
 from models.exporting.sentence import Pooling, Similarity
-from models.network.states import states_of
+from models.network.export import states_of
 from winnow.bundle.manifest import WHOLE
 from winnow.files.opened import sha256
 
@@ -37,8 +36,8 @@ class Naming:
 
 
 def encoder_entry(
-    question: Part,
-    passage: Part,
+    question: ExportedNetwork,
+    passage: ExportedNetwork,
     dimension: int,
     pooling: Pooling,
     similarity: Similarity,
@@ -62,7 +61,7 @@ def encoder_entry(
 
 
 def reader_entry(
-    part: Part, network: CheckpointReader, precision: Precision, max_answer_tokens: int
+    part: ExportedNetwork, network: CheckpointReader, precision: Precision, max_answer_tokens: int
 ) -> dict[str, Any]:
     """The reader's entry."""
     most = min(_READER_TOKENS, part.checkpoint.positions)
@@ -101,7 +100,7 @@ def require_room(checkpoint: Checkpoint) -> None:
 def write_manifest(
     directory: Path,
     naming: Naming,
-    parts: dict[str, Part],
+    parts: dict[str, ExportedNetwork],
     entries: dict[str, dict[str, Any]],
     score: Score,
 ) -> None:

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 from transformers import BertModel, DistilBertModel, DPRReader, PreTrainedModel
 
-from models.exporting.errors import CheckpointError
+from models.exporting.files import CheckpointError
 from models.exporting.layout import Checkpoint
-from models.network.quiet import quiet
+from models.network.architecture import quiet
 
 _NAMED = 3
 """Weights that a message names, at most."""

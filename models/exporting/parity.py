@@ -1,18 +1,22 @@
-"""Whether an exported graph computes what its network does, over made-up sequences.
+"""Checks that an exported graph computes what its network does, and holds its weights bit for bit.
 
-Knows tensors; what is exported, and at which precision, is `graph`'s.
+Outputs are compared over synthetic sequences. Most words of a vocabulary are not among them, so the
+weights themselves are compared, too.
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import onnx
 import torch
 from numpy.typing import NDArray
+from onnx import numpy_helper
 from torch import nn
 
-from models.exporting.errors import UNFAITHFUL, ParityError
+from models.exporting.files import UNFAITHFUL, ParityError
 from models.measuring.verify import TOLERANCE
 from models.network.export import INPUTS
 from winnow.inference.onnx import OnnxSession
@@ -76,7 +80,9 @@ def require_parity(
     return worst
 
 
-def drift(exact: Path, small: Path, outputs: Sequence[str], probes: Probes, width: int) -> float:
+def relative_change(
+    exact: Path, small: Path, outputs: Sequence[str], probes: Probes, width: int
+) -> float:
     """How far the outputs of `small` are from those of `exact`, relative to their norm.
 
     Of each output the first `width` columns are compared.
@@ -98,3 +104,27 @@ def _torch(network: nn.Module, sequences: Sequences) -> list[NDArray[np.float32]
 
 def _onnx(session: OnnxSession, sequences: Sequences) -> list[NDArray[np.float32]]:
     return session.run(dict(zip(INPUTS, sequences, strict=True)))
+
+
+def require_weights(network: nn.Module, graph: Path, what: str) -> None:
+    """Refuses a graph that lacks a weight of `network`, in float32.
+
+    Raises:
+        ParityError: it does.
+
+    """
+    held = {
+        _digest(numpy_helper.to_array(tensor)) for tensor in onnx.load(str(graph)).graph.initializer
+    }
+    for name, weight in network.named_parameters():
+        values = weight.detach().numpy()
+        # the exporter turns a layer's matrix the other way round
+        if not {_digest(values), _digest(values.T)} & held:
+            raise ParityError(
+                f"the ONNX graph of {what} does not hold the weight {name} as it is: {UNFAITHFUL}"
+            )
+
+
+def _digest(values: NDArray[np.float32]) -> str:
+    shape = repr((values.shape, values.dtype.name)).encode()
+    return hashlib.sha256(shape + values.tobytes()).hexdigest()

@@ -1,27 +1,80 @@
-"""A bundle for measuring time: a reader of random weights beside another bundle's encoder.
+"""A bundle to measure latency: a reader with random weights beside another bundle's encoder.
 
-The encoder, its entry and the vocabulary are copied as they are, so that an index built with the
-other bundle can be served. What such a bundle answers means nothing, and its manifest says so.
+The encoder, its entry and the vocabulary are copied, so that an index of the other bundle can be
+served. The answers of such a bundle mean nothing, and its manifest says so. The sizes are those of
+Turc et al. 2019, "Well-read students learn better", with heads of 64 values and an inner layer four
+times as wide, as in all of BERT.
 """
 
 import json
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import torch
+from tokenizers import Tokenizer
+from transformers import BertConfig, BertForQuestionAnswering
+
 from models.assemble import READER, write
-from models.exporting.appearing import appearing
-from models.exporting.graph import Precision
+from models.exporting.files import written_whole
+from models.exporting.graph import ExportedNetwork, GraphWriter, Precision
 from models.exporting.layout import read_checkpoint
 from models.exporting.manifest import file_entries, reader_entry
-from models.exporting.part import Part, Workbench
 from models.exporting.reader import open_reader
-from models.exporting.shape import Shape, save_random_reader
+from models.network.architecture import quiet
 from winnow.bundle import Bundle, load_bundle
 from winnow.bundle.manifest import FILE, WHOLE
+
+_HEAD = 64
+
+
+class Shape(StrEnum):
+    """A size of BERT."""
+
+    BASE = "base"
+    MEDIUM = "medium"
+    SMALL = "small"
+    MINI = "mini"
+    TINY = "tiny"
+
+    @property
+    def layers(self) -> int:
+        return _SIZES[self][0]
+
+    @property
+    def width(self) -> int:
+        """Values of a token's state."""
+        return _SIZES[self][1]
+
+
+_SIZES = {
+    Shape.BASE: (12, 768),
+    Shape.MEDIUM: (8, 512),
+    Shape.SMALL: (4, 512),
+    Shape.MINI: (4, 256),
+    Shape.TINY: (2, 128),
+}
+
+
+def save_random_reader(shape: Shape, tokenizer: Path, directory: Path, seed: int) -> None:
+    """Saves a reader of `shape` for the words of `tokenizer`, in the Hugging Face layout."""
+    words = Tokenizer.from_file(str(tokenizer))
+    config = BertConfig(
+        vocab_size=words.get_vocab_size(),
+        hidden_size=shape.width,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.width // _HEAD,
+        intermediate_size=4 * shape.width,
+    )
+    torch.manual_seed(seed)
+    with quiet():
+        BertForQuestionAnswering(config).save_pretrained(directory)
+    words.save(str(directory / "tokenizer.json"))
+
 
 NOTICE = "random weights, for latency only"
 
@@ -41,11 +94,11 @@ def random_bundle(
         ParityError: the graph does not compute what the network does.
 
     """
-    with appearing(target) as place, TemporaryDirectory() as directory:
+    with written_whole(target) as place, TemporaryDirectory() as directory:
         save_random_reader(shape, source.tokenizer, Path(directory), seed)
         checkpoint = read_checkpoint(Path(directory))
         network = open_reader(checkpoint)
-        part = Workbench(place, precision, say).write("reader", network, checkpoint, READER)
+        part = GraphWriter(place, precision, say).write("reader", network, checkpoint, READER)
         kept = {path.name for path in _kept(source)}
         for name in kept:
             shutil.copyfile(source.directory / name, place / name)
@@ -77,7 +130,7 @@ def _encoding(source: Bundle) -> dict[str, Any]:
     return {name: theirs[name] for name in ("encoder", "tokenizer")}
 
 
-def _provenance(shape: Shape, seed: int, part: Part, source: Bundle) -> dict[str, Any]:
+def _provenance(shape: Shape, seed: int, part: ExportedNetwork, source: Bundle) -> dict[str, Any]:
     size = f"{shape.layers} layers of {shape.width}"
     fidelity = asdict(part.fidelity)
     return {

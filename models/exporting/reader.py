@@ -12,7 +12,7 @@ from transformers import (
 )
 
 from models.assemble import Score
-from models.exporting.errors import CheckpointError
+from models.exporting.files import CheckpointError
 from models.exporting.layout import Checkpoint
 from models.exporting.network import load, run
 

@@ -9,8 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from models.exporting.errors import CheckpointError
-from models.exporting.json_file import read_json, read_object
+from models.exporting.files import CheckpointError, read_json, read_object
 
 MODULES = "modules.json"
 _KNOWN = {"Transformer", "Pooling", "Normalize"}

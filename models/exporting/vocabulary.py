@@ -9,8 +9,7 @@ from pathlib import Path
 from tokenizers import BertWordPieceTokenizer, Tokenizer
 
 from models.assemble import plain_tokenizer
-from models.exporting.errors import VocabularyError
-from models.exporting.json_file import read_object
+from models.exporting.files import VocabularyError, read_object
 from models.exporting.layout import Checkpoint
 
 _SPARE = 64

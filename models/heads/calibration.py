@@ -1,14 +1,16 @@
-"""Probabilities that mean what they say, and the least one at which a label counts. Pure.
-
-Fitted on held-out logits of the very graph that is served.
-"""
+"""Temperature and threshold of a head, fitted on held-out logits of the graph that is served."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from models.heads.entities import label_pieces
+from models.heads.problem import Problem
+from winnow.heads.head import Head
 from winnow.heads.labels import Logits, softmax
+from winnow.heads.manifest import Kind
 
 _TEMPERATURES = np.geomspace(0.1, 10.0, 185)
 _LEAST = 1e-9
@@ -17,10 +19,10 @@ MOST_LOST = 1.5
 _REJECTED = 0.01
 """Share of texts with a label that fall below the threshold where no text without one is known."""
 
-Places = Sequence[int]
+Labels = Sequence[int]
 
 
-def fit_temperature(logits: Logits, right: Places) -> float:
+def fit_temperature(logits: Logits, right: Labels) -> float:
     """The temperature that makes the right labels most probable (Guo et al., 2017).
 
     As if one more text had been seen, whose label could be any (in the manner of Platt, 1999): a
@@ -93,3 +95,50 @@ def fit_label_threshold(scores: NDArray[np.float64], right: NDArray[np.bool_]) -
         return float(2 * (said & right).sum() / max(said.sum() + right.sum(), 1))
 
     return float(max(options, key=lambda option: (f1(option), -abs(option - 0.5))))
+
+
+def calibrate(head: Head, problem: Problem) -> dict[str, Any]:
+    """`temperature` and `threshold`, as a manifest has them."""
+    encoded = problem.held.encoded
+    logits = [head.logits(encoded.of(text).astype(np.float32)) for text in range(len(encoded))]
+    if problem.kind is Kind.TOKEN:
+        return _of_tokens(logits, problem)
+    if problem.multi_label:
+        return _of_labels(np.stack(logits), problem)
+    return _of_texts(np.stack(logits), problem)
+
+
+def _of_tokens(logits: list[Logits], problem: Problem) -> dict[str, Any]:
+    places = {label: place for place, label in enumerate(problem.labels)}
+    right: list[int] = []
+    for text, row in enumerate(problem.held.rows):
+        pieces = problem.held.encoded.pieces(text)
+        right += [places.get(label, -1) for label in label_pieces(pieces, row.words, row.labels)]
+    rows = np.concatenate([each[1:-1] for each in logits])  # without [CLS] and [SEP]
+    found = np.array(right, int)
+    known = found >= 0  # the others have labels that training lacks
+    return {"temperature": fit_temperature(rows[known], found[known].tolist())}
+
+
+def _of_labels(logits: Logits, problem: Problem) -> dict[str, Any]:
+    right: NDArray[np.bool_] = np.array(
+        [[label in row.labels for label in problem.labels] for row in problem.held.rows]
+    )
+    temperature = fit_multi_temperature(logits, right)
+    scores = 1 / (1 + np.exp(-logits.astype(np.float64) / temperature))
+    return {"temperature": temperature, "threshold": fit_label_threshold(scores, right)}
+
+
+def _of_texts(logits: Logits, problem: Problem) -> dict[str, Any]:
+    places = {label: place for place, label in enumerate(problem.labels)}
+    found = np.array([places.get(row.labels[0], -1) for row in problem.held.rows])
+    known = found >= 0
+    temperature = fit_temperature(logits[known], found[known].tolist())
+    shares = softmax(logits, temperature)
+    best, right = shares.max(1), shares.argmax(1) == found
+    # a label that training lacks is wrong, not out of scope
+    outside = np.array([problem.out_of_scope in row.labels for row in problem.held.rows])
+    return {
+        "temperature": temperature,
+        "threshold": fit_threshold(best[~outside], right[~outside], best[outside]),
+    }

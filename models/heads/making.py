@@ -9,13 +9,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from models.exporting.appearing import appearing
-from models.heads.calibrating import calibrate
-from models.heads.described import Naming, described
-from models.heads.graph import export_head, quantise_head
+from models.exporting.files import written_whole
+from models.heads.calibration import calibrate
 from models.heads.measured import HELD_OUT, main_figure, measure
+from models.heads.network import export_head, quantise_head
 from models.heads.problem import Problem, read_problem
-from models.heads.settings import Job
+from models.heads.record import HeadNaming, manifest_fields
+from models.heads.settings import HeadJob
 from models.heads.training import Trained, train
 from winnow.bundle import Bundle
 from winnow.heads.artefact import load_head
@@ -40,7 +40,7 @@ class Workshop:
     """Is told the figures."""
 
 
-def make_head(job: Job, naming: Naming, shop: Workshop, target: Path) -> HeadManifest:
+def make_head(job: HeadJob, naming: HeadNaming, shop: Workshop, target: Path) -> HeadManifest:
     """Trains a head and writes it to `target`, which must not be there yet, or be empty.
 
     Raises:
@@ -48,14 +48,14 @@ def make_head(job: Job, naming: Naming, shop: Workshop, target: Path) -> HeadMan
         CheckpointError: `target` is there.
 
     """
-    with appearing(target) as place:
+    with written_whole(target) as place:
         problem = read_problem(job, shop.bundle, shop.kept, shop.say)
         trained = train(problem, job.plan)
         shop.say(
             f"best after {many(trained.epochs, 'epoch')}: {trained.held_out:.2f} % on held-out "
             "texts"
         )
-        fields = described(job, naming, shop.bundle, problem)
+        fields = manifest_fields(job, naming, shop.bundle, problem)
         fields["provenance"] |= {"epochs": trained.epochs}
         return finish(place, fields, trained, problem, shop)
 

@@ -4,11 +4,17 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from models.data.rows import DataError
-from models.heads.alignment import Entity, Spans
+from models.data import DataError
+from models.heads.entities import (
+    Entity,
+    Spans,
+    accuracy,
+    entity_scores,
+    in_words,
+    label_scores,
+    right_entities,
+)
 from models.heads.problem import Part, Problem
-from models.heads.scores import accuracy, entity_scores, label_scores
-from models.heads.served import grown, right_entities
 from winnow.domain.prediction import Prediction, SequencePrediction, TokenPrediction
 from winnow.heads.head import Head
 from winnow.heads.manifest import HeadManifest, Kind
@@ -89,7 +95,7 @@ def _entities(said: Prediction, text: str, pieces: Spans) -> list[Entity]:
         (pieces[span.first][0], pieces[span.last - 1][1], span.label, span.score)
         for span in said.spans
     ]
-    return grown(text, spans)
+    return in_words(text, spans)
 
 
 def _sequences(said: Sequence[Prediction]) -> list[SequencePrediction]:

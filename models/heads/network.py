@@ -1,11 +1,17 @@
-"""The networks of heads: states of tokens to logits.
+"""The networks of heads: states of tokens to logits; as ONNX graphs, in float32 and int8.
 
-Knows tensors in and tensors out. Few and plain operations: a server keeps a thousand of them, and
-runs ten on a text in the time that the encoder takes for one word.
+Few and plain operations: a server keeps a thousand of them, and runs ten on a text in the time that
+the encoder takes for one word.
 """
+
+import warnings
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+
+from models.network.export import OPSET, quantise
+from winnow.heads.manifest import INPUT, OUTPUT
 
 _HIDDEN = -1e4
 """Added to the attention to what is padding."""
@@ -97,3 +103,45 @@ class TokenNetwork(nn.Module):
 
 
 Network = SequenceNetwork | TokenNetwork
+
+
+_TRACED = 7
+"""Tokens of the text that is traced."""
+FLOAT = ("/attention/",)
+"""In the names of nodes that stay in float: tiny, and a whole text depends on each."""
+
+
+class _Served(nn.Module):
+    """What a server runs."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, states: Tensor) -> Tensor:
+        return self.network.served(states)
+
+
+def export_head(network: Network, width: int, target: Path) -> None:
+    """Writes the graph in float32: states [tokens + 2, width] to logits."""
+    served = _Served(network).eval()
+    axes = {INPUT: {0: "tokens"}}
+    if not isinstance(network, SequenceNetwork):
+        axes[OUTPUT] = {0: "tokens"}
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as in models.network.export
+        torch.onnx.export(
+            served,
+            (torch.zeros(_TRACED, width),),
+            str(target),
+            input_names=[INPUT],
+            output_names=[OUTPUT],
+            dynamic_axes=axes,
+            opset_version=OPSET,
+            dynamo=False,
+        )
+
+
+def quantise_head(source: Path, target: Path) -> None:
+    """Writes the graph with int8 weights."""
+    quantise(source, target, FLOAT)

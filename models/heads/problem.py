@@ -1,21 +1,91 @@
-"""One training problem: texts with their states and what is right of each.
+"""One training problem: the labels of a head, and texts with their states.
 
-Knows what a label is in numbers, and how right what a head says is; knows no network.
+Some texts are held out, to stop early and to calibrate with. Knows no network.
 """
 
+import random
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from models.data.rows import DataError
-from models.heads.labels import foreign_labels, labels_of
-from models.heads.rows import Row, read_rows
-from models.heads.settings import Job
-from models.heads.splitting import hold_out
+from models.data import DataError
+from models.heads.rows import OUTSIDE, Row, read_rows
+from models.heads.settings import HeadJob
 from models.heads.states import Encoded, encode
 from winnow.bundle import Bundle
-from winnow.heads.manifest import Kind
-from winnow.quoting import many
+from winnow.heads.manifest import MOST_LABELS, Kind
+from winnow.quoting import many, quoted
+
+_NAMED = 5
+"""Labels that an error names."""
+
+
+def labels_of(rows: Sequence[Row], kind: Kind, out_of_scope: str) -> tuple[str, ...]:
+    """Every label of `rows` but `out_of_scope`, in an order that never changes.
+
+    Token heads get `O` first, and both `B-` and `I-` of each kind of entity.
+
+    Raises:
+        DataError: there are too few or too many to learn.
+
+    """
+    counts = Counter(label for row in rows for label in row.labels)
+    if kind is Kind.TOKEN:
+        names = sorted({label[2:] for label in counts} - {""})
+        labels = [OUTSIDE, *(f"{side}-{name}" for name in names for side in "BI")]
+        least, what = 3, "no token but O"
+    else:
+        labels = sorted(set(counts) - {out_of_scope})
+        least, what = 2, f"one label only, {quoted(labels[0])}" if labels else "no label"
+    if len(labels) < least:
+        raise DataError(f"the texts have {what}: there is nothing to tell apart")
+    if len(labels) > MOST_LABELS:
+        raise DataError(f"{len(labels)} labels; at most {MOST_LABELS} are possible")
+    return tuple(labels)
+
+
+def foreign_labels(
+    rows: Sequence[Row], labels: Sequence[str], out_of_scope: str, source: object
+) -> str:
+    """What is to be told of rows with a label that training lacks; empty if there are none.
+
+    No head can say such a label, so that these rows count as wrong.
+    """
+    known = {*labels, out_of_scope}
+    wrong = [row for row in rows if not known.issuperset(row.labels)]
+    if not wrong:
+        return ""
+    foreign = sorted({label for row in wrong for label in row.labels} - known)
+    more = f" and {len(foreign) - _NAMED} more" if len(foreign) > _NAMED else ""
+    named = ", ".join(map(quoted, foreign[:_NAMED]))
+    return (
+        f"{source}: {len(wrong)} of {many(len(rows), 'text')} with labels that the training texts "
+        f"lack, counted as wrong: {named}{more}"
+    )
+
+
+def hold_out(groups: Sequence[str], share: float, seed: int) -> tuple[list[int], list[int]]:
+    """Places of the rows to learn from, and of those held out: about `share` of every group.
+
+    `groups` has the group of each row, such as its label. One row of each stays to learn from.
+    """
+    generator = random.Random(seed)
+    members: defaultdict[str, list[int]] = defaultdict(list)
+    for place, group in enumerate(groups):
+        members[group].append(place)
+    learnt: list[int] = []
+    held: list[int] = []
+    owed = 0.0
+    for _, places in sorted(members.items()):
+        generator.shuffle(places)
+        # what is owed is carried over, or rare groups would never be held out
+        owed += len(places) * share
+        count = min(int(owed), len(places) - 1)
+        owed -= count
+        held += places[:count]
+        learnt += places[count:]
+    return sorted(learnt), sorted(held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +120,7 @@ class Problem:
         return self.learnt.encoded.width
 
 
-def read_problem(job: Job, bundle: Bundle, kept: Path, say: Callable[[str], None]) -> Problem:
+def read_problem(job: HeadJob, bundle: Bundle, kept: Path, say: Callable[[str], None]) -> Problem:
     """Reads the files and encodes their texts; `kept` is where states are kept.
 
     `say` is told of texts with labels that the training texts lack.
@@ -89,7 +159,7 @@ def read_problem(job: Job, bundle: Bundle, kept: Path, say: Callable[[str], None
 
 
 def _split(
-    job: Job, rows: Sequence[Row], extra: dict[Path, list[Row]]
+    job: HeadJob, rows: Sequence[Row], extra: dict[Path, list[Row]]
 ) -> tuple[Sequence[Row], Sequence[Row]]:
     if job.validation is not None:
         return rows, extra[job.validation]

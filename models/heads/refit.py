@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from models.heads.described import REFIT_OF, Naming
 from models.heads.making import Workshop, make_head
 from models.heads.measured import comparable
-from models.heads.recorded import recorded_job
+from models.heads.record import REFIT_OF, HeadNaming, recorded_job
 from models.training.loop import TrainingError
 from winnow.errors import IdentityError, NotFoundError, WinnowError
 from winnow.heads.manifest import HeadManifest
@@ -83,7 +82,9 @@ def _is_there(work: Refit, before: HeadManifest) -> bool:
 def _train_anew(work: Refit, before: HeadManifest) -> None:
     job = recorded_job(before, work.directories)
     version = max(work.new.versions(before.id), default=0) + 1
-    naming = Naming(before.id, before.tenant, version, before.licences, refit_of=before.checksum)
+    naming = HeadNaming(
+        before.id, before.tenant, version, before.licences, refit_of=before.checksum
+    )
     with TemporaryDirectory() as directory:
         place = Path(directory) / "head"
         made = make_head(job, naming, work.shop, place)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from models.data.rows import DataError
+from models.data import DataError
 from winnow.files.compressed import open_bytes
 from winnow.heads.manifest import Kind
 from winnow.quoting import quoted

@@ -1,4 +1,4 @@
-"""How a head is trained."""
+"""The settings of a training of a head, and of the heads for public data sets."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ OUT_OF_SCOPE = "oos"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class HeadPlan:
     """What decides how a head learns; the defaults are what measured best on held-out texts."""
 
     epochs: int = 30
@@ -37,14 +37,80 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class HeadJob:
     """What is learnt, from which files."""
 
     kind: Kind
     data: Path
     fields: Fields
-    plan: Plan
+    plan: HeadPlan
     validation: Path | None = None
     """Held-out texts; None to hold some of `data` out."""
     test: Path | None = None
     out_of_scope: str = OUT_OF_SCOPE
+
+
+_PLAN = HeadPlan()
+_LARGE_PLAN = HeadPlan(epochs=20)
+"""More texts than the others: fewer passes."""
+_TOKEN_PLAN = HeadPlan(epochs=16, batch=32, rate=2e-3)
+"""Tokens are many: fewer passes, and smaller steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A data set in files NAME-train, NAME-test and, if it has one, a validation set."""
+
+    id: str
+    """Of the head."""
+    name: str
+    kind: Kind
+    licence: str
+    validation: str = ""
+    """What the validation file's name ends in."""
+    plan: HeadPlan = _PLAN
+
+    def job(self, directory: Path) -> HeadJob:
+        """What is learnt, from the files in `directory`."""
+
+        def file(part: str) -> Path:
+            return directory / f"{self.name}-{part}.jsonl.zst"
+
+        usual = Fields("tokens", "labels") if self.kind is Kind.TOKEN else Fields("text", "label")
+        validation = file(self.validation) if self.validation else None
+        return HeadJob(self.kind, file("train"), usual, self.plan, validation, file("test"))
+
+
+BENCHMARKS = (
+    Benchmark(
+        "intent",
+        "clinc150",
+        Kind.SEQUENCE,
+        "CC BY 3.0 (CLINC150; Larson et al., 2019, An Evaluation Dataset for Intent "
+        "Classification and Out-of-Scope Prediction)",
+        "val",
+        _LARGE_PLAN,
+    ),
+    Benchmark(
+        "banking",
+        "banking77",
+        Kind.SEQUENCE,
+        "CC BY 4.0 (Banking77; Casanueva et al., 2020, Efficient Intent Detection with Dual "
+        "Sentence Encoders)",
+    ),
+    Benchmark(
+        "question-type",
+        "trec-question-type",
+        Kind.SEQUENCE,
+        "for research only (TREC; Li and Roth, 2002, Learning Question Classifiers)",
+    ),
+    Benchmark(
+        "entities",
+        "wnut17",
+        Kind.TOKEN,
+        "CC BY 4.0 (WNUT17; Derczynski et al., 2017, Results of the WNUT2017 Shared Task on Novel "
+        "and Emerging Entity Recognition)",
+        "dev",
+        _TOKEN_PLAN,
+    ),
+)

@@ -1,21 +1,23 @@
-"""States of texts, computed once by the encoder that serves, and kept.
+"""States of texts, computed once by the encoder that serves, and kept; batches of them.
 
-Knows where they lie and when they are still good: they are named after the texts and the encoder.
+Files of states are named after the texts and the encoder.
 """
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from models.data.rows import DataError
-from models.heads.alignment import Spans
+from models.data import DataError
+from models.heads.entities import Spans
 from models.progress import followed
 from winnow.bundle import Bundle
 from winnow.errors import ArtefactError
@@ -132,3 +134,35 @@ def _compute(texts: Sequence[str], bundle: Bundle, target: Path, what: str) -> N
     rows.flush()
     np.save(target / _LENGTHS, lengths)
     np.save(target / _OFFSETS, np.concatenate(offsets))
+
+
+_TOGETHER = 32
+"""Batches whose texts are sorted by length, so that little is padding."""
+
+Places = NDArray[np.int64]
+
+
+def batches(
+    places: Places, lengths: NDArray[np.int64], size: int, chance: np.random.Generator
+) -> Iterator[Places]:
+    """Every place once, in batches of texts of about one length, in an order of chance."""
+    order = chance.permutation(places)
+    found = []
+    for begin in range(0, len(order), size * _TOGETHER):
+        part = order[begin : begin + size * _TOGETHER]
+        part = part[np.argsort(lengths[part], kind="stable")]
+        found += [part[at : at + size] for at in range(0, len(part), size)]
+    chance.shuffle(found)
+    yield from found
+
+
+def padded(encoded: Encoded, places: Sequence[int] | Places) -> tuple[Tensor, Tensor]:
+    """States float32 [batch, tokens, width], and which of them are tokens, bool."""
+    each = [encoded.of(int(place)) for place in places]
+    longest = max(map(len, each))
+    states = np.zeros((len(each), longest, encoded.width), dtype=np.float32)
+    mask = np.zeros((len(each), longest), dtype=np.bool_)
+    for row, found in enumerate(each):
+        states[row, : len(found)] = found
+        mask[row, : len(found)] = True
+    return torch.from_numpy(states), torch.from_numpy(mask)

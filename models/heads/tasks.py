@@ -7,13 +7,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.heads.alignment import label_pieces
-from models.heads.batching import Places, padded
+from models.heads.entities import (
+    accuracy,
+    entity_scores,
+    found_entities,
+    label_pieces,
+    label_scores,
+    right_entities,
+)
 from models.heads.network import Network, SequenceNetwork, TokenNetwork
 from models.heads.problem import Part, Problem
-from models.heads.scores import accuracy, entity_scores, label_scores
-from models.heads.served import found_entities, right_entities
-from models.heads.settings import Plan
+from models.heads.settings import HeadPlan
+from models.heads.states import Places, padded
 from winnow.heads.labels import Logits
 from winnow.heads.manifest import Kind
 from winnow.heads.spans import best_path
@@ -45,7 +50,7 @@ class Task(Protocol):
         """What is fitted to held-out texts once training has ended."""
 
 
-def task_of(problem: Problem, plan: Plan) -> Task:
+def task_of(problem: Problem, plan: HeadPlan) -> Task:
     """The task of a kind of head, with a new network."""
     if problem.kind is Kind.TOKEN:
         return TokenTask(problem, plan)
@@ -55,7 +60,7 @@ def task_of(problem: Problem, plan: Plan) -> Task:
 class SequenceTask:
     """One label a text, or several."""
 
-    def __init__(self, problem: Problem, plan: Plan) -> None:
+    def __init__(self, problem: Problem, plan: HeadPlan) -> None:
         self._problem, self._plan = problem, plan
         self.network = SequenceNetwork(
             problem.width,
@@ -101,7 +106,7 @@ class SequenceTask:
 class TokenTask:
     """One BIO label a word piece."""
 
-    def __init__(self, problem: Problem, plan: Plan) -> None:
+    def __init__(self, problem: Problem, plan: HeadPlan) -> None:
         self._problem = problem
         labels = {label: place for place, label in enumerate(problem.labels)}
         self.network = TokenNetwork(problem.width, len(problem.labels), _TOKEN_HIDDEN, plan.dropout)

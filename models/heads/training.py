@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from rich.console import Console
 
-from models.heads.batching import Places, batches, padded
 from models.heads.problem import Problem
-from models.heads.settings import Plan
+from models.heads.settings import HeadPlan
+from models.heads.states import Places, batches, padded
 from models.heads.tasks import Task, task_of
 from models.progress import DRAWN_EVERY, Rhythm, bar
 from models.training.loop import TrainingError
@@ -47,7 +47,7 @@ def _one_thread() -> Iterator[None]:
 
 
 @_one_thread()
-def train(problem: Problem, plan: Plan, console: Console | None = None) -> Trained:
+def train(problem: Problem, plan: HeadPlan, console: Console | None = None) -> Trained:
     """Trains a new head; the same seed gives the same head on the same machine.
 
     Raises:
@@ -78,7 +78,7 @@ def train(problem: Problem, plan: Plan, console: Console | None = None) -> Train
 class _Run:
     """The steps of one training."""
 
-    def __init__(self, task: Task, problem: Problem, plan: Plan) -> None:
+    def __init__(self, task: Task, problem: Problem, plan: HeadPlan) -> None:
         self._task, self._problem, self._plan = task, problem, plan
         self.places = np.arange(len(problem.learnt.rows))
         self.steps = -(-len(self.places) // plan.batch)

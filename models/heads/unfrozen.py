@@ -16,12 +16,11 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import BertModel
 
-from models.heads.batching import batches
-from models.heads.described import Naming, described
 from models.heads.making import Workshop, finish
 from models.heads.problem import Part, Problem, read_problem
-from models.heads.settings import Job
-from models.heads.states import Encoded
+from models.heads.record import HeadNaming, manifest_fields
+from models.heads.settings import HeadJob
+from models.heads.states import Encoded, batches
 from models.heads.tasks import Task, task_of
 from models.heads.training import Trained
 from models.network.architecture import freeze_embeddings, hidden_states, load_body
@@ -35,7 +34,7 @@ _HEAD_RATE, _BATCH, _WARMUP = 2e-3, 32, 0.1
 _AT_ONCE = 128
 
 
-def measure_unfrozen(job: Job, shop: Workshop, weights: Path, epochs: int) -> dict[str, float]:
+def measure_unfrozen(job: HeadJob, shop: Workshop, weights: Path, epochs: int) -> dict[str, float]:
     """Accuracy of a head that was trained together with the encoder in `weights`.
 
     Raises:
@@ -59,7 +58,7 @@ def measure_unfrozen(job: Job, shop: Workshop, weights: Path, epochs: int) -> di
     settled.network.load_state_dict(task.network.state_dict())
     settled.settle()
     with TemporaryDirectory() as directory:
-        fields = described(job, Naming("unfrozen"), shop.bundle, tuned)
+        fields = manifest_fields(job, HeadNaming("unfrozen"), shop.bundle, tuned)
         trained = Trained(settled, epochs, settled.score())
         return finish(Path(directory) / "head", fields, trained, tuned, shop).accuracy
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from models.assemble import Score
-from models.data.answers import contains_answer
-from models.data.rows import DataError, Passage
+from models.data import DataError, Passage, contains_answer
 from models.measuring.reading import OfflineReader
 from models.measuring.retrieving import Near
 from models.mining.mine import TrainingQuestion

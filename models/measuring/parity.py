@@ -9,9 +9,14 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from models.network.apart import ApartReader, levels
 from models.network.export import READER_OUTPUTS
-from models.network.halves import LOWER_INPUTS, LOWER_OUTPUTS, UPPER_INPUTS
+from models.network.split_reader import (
+    LOWER_INPUTS,
+    LOWER_OUTPUTS,
+    UPPER_INPUTS,
+    SplitReader,
+    levels,
+)
 from winnow.inference.onnx import OnnxSession
 from winnow.inference.session import model_inputs
 
@@ -38,7 +43,7 @@ def largest_difference(
 
 
 def halves_difference(
-    network: ApartReader, lower: Path, upper: Path, tokenizer: Path, texts: Sequence[str]
+    network: SplitReader, lower: Path, upper: Path, tokenizer: Path, texts: Sequence[str]
 ) -> float:
     """The same for a reader's two halves, a text being half question and half passage.
 

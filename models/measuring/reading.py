@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from models.data.rows import Passage
+from models.data import Passage
 from models.progress import followed
 from winnow.bundle import Manifest
 from winnow.content_node.reader.halves import HalvesModel

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from models.data.rows import DataError, Passage
+from models.data import DataError, Passage
 from models.mining.embedding import Embedder
 from models.mining.mine import TrainingQuestion, nearest
 from winnow.content_node.indexing.counting import count_words

@@ -10,7 +10,7 @@ import random
 import re
 from dataclasses import dataclass
 
-from models.data.rows import Passage
+from models.data import Passage
 
 _LEAST, _MOST = 7, 26
 """Words of a sentence that is long enough to say something, and short enough to be asked."""

@@ -14,7 +14,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
-from models.data.rows import Passage
+from models.data import Passage
 from models.progress import followed
 from winnow.files.opened import sha256
 from winnow.settings.common import cores

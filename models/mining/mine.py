@@ -1,23 +1,27 @@
-"""Making training questions: a positive passage, and the retriever's own mistakes as negatives.
+"""Training questions: a positive passage, and the retriever's own mistakes as negatives.
 
 Gold passages come with their questions. Questions without one get distant supervision (Mintz et
 al. 2009; Chen et al. 2017, section 4): a retrieved passage that contains the answer is taken as
-positive if the encoder finds it near enough. Negatives are what the encoder retrieves although it
-lacks every answer: the passages the reader will meet when it serves.
+positive if the encoder finds it near enough. Negatives are passages that the encoder retrieves
+although they lack every answer: the reader meets these when it serves.
+
+Some training questions are held out, to calibrate with. A reader is surer of questions that it has
+seen: weights and thresholds that are fitted on them would be wrong for others. Whole articles are
+held out, by a hash of their title, so that every step holds out the same ones.
 """
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models.data.answers import contains_answer, find_answer, normalise
-from models.data.rows import DataError, Passage, Question
+from models.data import DataError, Passage, Question, contains_answer, find_answer, normalise
 from models.mining.embedding import Embedder
-from models.mining.lexical import LexicalIndex
+from models.mining.retrievers import LexicalIndex
 
 NEGATIVES = 8
 """Negatives kept for a question; training draws from them."""
@@ -194,3 +198,21 @@ def _write(path: Path, rows: Sequence[Passage] | Sequence[TrainingQuestion]) -> 
     with aside.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in rows)
     aside.replace(path)
+
+
+ONE_IN = 16
+
+
+def split(
+    questions: Sequence[TrainingQuestion], passages: Sequence[Passage]
+) -> tuple[list[TrainingQuestion], list[TrainingQuestion]]:
+    """The questions to learn from, and those held out: about one article in sixteen."""
+    sides: tuple[list[TrainingQuestion], list[TrainingQuestion]] = ([], [])
+    for question in questions:
+        sides[is_held_out(passages[question.positive])].append(question)
+    return sides
+
+
+def is_held_out(passage: Passage) -> bool:
+    """Whether questions about this passage's article are kept from training."""
+    return crc32((passage.title or passage.text).encode()) % ONE_IN == 0

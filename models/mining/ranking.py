@@ -9,11 +9,10 @@ enough. Pure but for the reader.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from models.data.answers import contains_answer, find_answer
-from models.data.rows import Passage, Question
+from models.data import Passage, Question, contains_answer, find_answer
 from models.measuring.reading import OfflineReader
 from models.mining.mine import TrainingQuestion
-from models.mining.top import Found
+from models.mining.retrievers import Found
 from winnow.domain.reading import Reading
 from winnow.text.scores import exact_match
 

@@ -1,16 +1,32 @@
-"""The two networks: a sentence encoder and a reader, both on a BERT body.
+"""The two networks: a sentence encoder and a reader, both on a BERT body; means of their weights.
 
 Knows tensors in and tensors out; knows nothing of text, training or files other than weights.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel
+from transformers.utils import logging
 
-from models.network.quiet import quiet
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Says nothing while weights are read or written; its bars would start a thread, too."""
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
 
 Logits = tuple[Tensor, Tensor, Tensor]
 """Start and end [batch, tokens] and relevance [batch]."""
@@ -128,3 +144,23 @@ def dummy_inputs(tokens: int = 12) -> tuple[Tensor, Tensor, Tensor]:
     """Inputs of the right shape for tracing: one sequence of `tokens` tokens."""
     ids = torch.arange(1000, 1000 + tokens).unsqueeze(0)
     return ids, torch.ones_like(ids), torch.zeros_like(ids)
+
+
+def mean_weights(networks: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """Returns the mean of the weights; of what is no fraction (a counter), the first one's."""
+    return {
+        name: torch.stack([network[name] for network in networks]).mean(0)
+        if first.is_floating_point()
+        else first
+        for name, first in networks[0].items()
+    }
+
+
+def mixed_weights(
+    before: Mapping[str, Tensor], after: Mapping[str, Tensor], share: float
+) -> dict[str, Tensor]:
+    """Weights between those before training (`share` 0) and after it (1)."""
+    return {
+        name: torch.lerp(old, after[name], share) if old.is_floating_point() else old
+        for name, old in before.items()
+    }

@@ -16,8 +16,8 @@ from onnx import NodeProto, numpy_helper
 from torch import Tensor, nn
 from transformers import BertModel
 
-from models.data.rows import DataError
-from models.network.slimming import fit
+from models.data import DataError
+from models.network.neurons import fit_neurons
 
 _TABLE = "body.embeddings.word_embeddings"
 _BIAS = ".bias"
@@ -41,7 +41,7 @@ def restored(path: Path) -> dict[str, Tensor]:
 
 
 def restored_halves(lower: Path, upper: Path, apart: int) -> dict[str, Tensor]:
-    """The state of an `ApartReader` that was exported by `models.steps.apart`.
+    """The state of an `ApartReader` that was exported by `models.steps.split_reader`.
 
     Raises:
         DataError: it is another kind of graph, or has not so many layers apart.
@@ -62,7 +62,7 @@ def take_over(network: nn.Module, body: BertModel, state: Mapping[str, Tensor], 
 
     """
     try:
-        fit(body, state)
+        fit_neurons(body, state)
         network.load_state_dict(state)
     except (KeyError, RuntimeError) as error:
         raise DataError(

@@ -1,15 +1,16 @@
-"""The bundle of both trained networks."""
+"""Bundles of trained networks: one, or a ladder of every combination of networks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from models.assemble import Description, Sources, amend, assemble
-from models.steps.kind import ReaderKind
-from models.steps.reader import MEMBERS
+from models.steps.training import MEMBERS
 from models.training import checkpoint
-from models.workspace import Workspace
+from models.workspace import ReaderKind, Workspace
 from winnow.bundle import read_manifest
+from winnow.inference.runtime import FLOAT, INT8
 
 PRETRAINED = "sentence-transformers/all-MiniLM-L6-v2"
 """The weights that everything started from."""
@@ -19,7 +20,7 @@ MAX_ANSWER_TOKENS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Naming:
+class BundleNaming:
     """What a bundle says of itself."""
 
     name: str
@@ -31,7 +32,7 @@ def make_bundle(
     weights: Path,
     work: Workspace,
     target: Path,
-    naming: Naming,
+    naming: BundleNaming,
     kind: ReaderKind,
     encoder_of: Path | None = None,
 ) -> None:
@@ -66,14 +67,14 @@ def _provenance(work: Workspace, encoder_of: Path | None, kind: ReaderKind) -> d
         before.pop(other, None)
     if readers:  # trained anew, so it has not learnt what that one had
         before.pop("ranking", None)
-    ranking = _run(work.run("ranking"))
+    ranking = _finished_run(work.run("ranking"))
     return before | {
         "weights": PRETRAINED,
         "command": "winnow models train-apart" if kind.apart else "winnow models build",
-        **({"encoder": _run(work.run("encoder"))} if encoder_of is None else {}),
-        **({"readers": [_run(path) for path in readers]} if readers or not before else {}),
+        **({"encoder": _finished_run(work.run("encoder"))} if encoder_of is None else {}),
+        **({"readers": [_finished_run(path) for path in readers]} if readers or not before else {}),
         **({"ranking": ranking} if ranking or not before else {}),
-        **({"student": _run(work.run("reader", kind.layers))} if kind.layers else {}),
+        **({"student": _finished_run(work.run("reader", kind.layers))} if kind.layers else {}),
         **({"apart": _apart_runs(work.apart_run(kind.apart))} if kind.apart else {}),
     }
 
@@ -90,7 +91,7 @@ def _apart_runs(last: Path) -> list[dict[str, Any]]:
             told = read_manifest(path).provenance.get("apart", [])
             return [*(run for run in told if run not in runs), *runs]
         seen.add(path.resolve())
-        run = _run(path)
+        run = _finished_run(path)
         runs.insert(0, run or {"lost": "the checkpoint is not there any more"})
         # where it lay is nobody's business
         begun = run.get("plan", {}).get("apart", {}).pop("begun", "")
@@ -98,7 +99,81 @@ def _apart_runs(last: Path) -> list[dict[str, Any]]:
     return runs
 
 
-def _run(path: Path) -> dict[str, Any]:
+def _finished_run(path: Path) -> dict[str, Any]:
     """Nothing of a run that is not finished: its weights are not in the bundle."""
     state = checkpoint.finished(path)
     return {"steps": state["step"], "plan": state["plan"]} if state else {}
+
+
+READERS = (4, 3, 2, 1)
+"""Layers of the reader's students."""
+ENCODERS = (3, 2)
+"""Layers of the question encoder's students."""
+WHOLE = 6
+"""Layers of MiniLM."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """What a bundle of the ladder holds; no number of layers means the whole network."""
+
+    reader: int | None = None
+    encoder: int | None = None
+    read_in: str = INT8
+    """Precision of the reader."""
+    ask_in: str = INT8
+    """Precision of the question encoder."""
+
+    @property
+    def name(self) -> str:
+        """Layers and precision of both."""
+        return (
+            f"reader-{self.reader or WHOLE}-{self.read_in}-"
+            f"encoder-{self.encoder or WHOLE}-{self.ask_in}"
+        )
+
+
+def rungs(reader: int | None, encoders: Sequence[int]) -> list[Rung]:
+    """Every bundle with this reader but for the one that the whole encoder is in, in int8: that
+    one has the score fitted.
+    """
+    small = [Rung(reader, layers) for layers in encoders]
+    exact = [
+        Rung(reader, read_in=FLOAT),
+        Rung(reader, ask_in=FLOAT),
+        Rung(reader, None, FLOAT, FLOAT),
+    ]
+    return [*small, *exact]
+
+
+def make_rung(weights: Path, work: Workspace, target: Path, rung: Rung) -> None:
+    """Puts a bundle together; passages are encoded as by the whole encoder in int8."""
+    encoder = work.graph("encoder", INT8)
+    questions = work.graph("encoder", rung.ask_in, rung.encoder)
+    about = Description(
+        f"reader {rung.reader or WHOLE}, encoder {rung.encoder or WHOLE}",
+        "1.0.0",
+        rung.read_in,
+        DIMENSION,
+        MAX_ANSWER_TOKENS,
+        question_precision=rung.ask_in,
+        provenance={"weights": PRETRAINED, "command": "winnow models ladder"},
+    )
+    sources = Sources(
+        encoder,
+        work.graph("reader", rung.read_in, rung.reader),
+        weights / "tokenizer.json",
+        None if questions == encoder else questions,
+    )
+    assemble(target, sources, about)
+
+
+def share_score(source: Path, target: Path) -> None:
+    """Gives a bundle the calibrated weights of another with the same reader."""
+    manifest = read_manifest(source)
+    amend(
+        target,
+        score=manifest.score.model_dump(),
+        retrieval=manifest.retrieval.model_dump(),
+        stopping=[entry.model_dump() for entry in manifest.stopping],
+    )

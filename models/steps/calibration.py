@@ -9,7 +9,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from models.assemble import Score, amend
-from models.data.rows import Passage
+from models.data import Passage
 from models.measuring import stopping
 from models.measuring.calibrate import (
     PASSAGES,
@@ -27,7 +27,7 @@ from models.measuring.retrieving import Near, fit_words, recall_by_passages, ret
 from models.measuring.stopping import Stopped
 from models.mining.embedding import Embedder
 from models.mining.mine import TrainingQuestion
-from models.mining.top import found_before
+from models.mining.retrievers import found_before
 from models.steps.mining import load_held_out
 from models.workspace import Workspace
 from winnow.bundle import Bundle, load_bundle

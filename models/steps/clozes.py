@@ -4,15 +4,12 @@ import random
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from models.data.directory import DataDirectory
-from models.data.holding_out import is_held_out
-from models.data.rows import Passage, Question
+from models.data import DataDirectory, Passage, Question
 from models.measuring.reading import OfflineReader
 from models.mining.cloze import cloze
-from models.mining.lexical import LexicalIndex
-from models.mining.mine import save
+from models.mining.mine import is_held_out, save
 from models.mining.ranking import Asked, training_questions, with_positives
-from models.mining.top import Found
+from models.mining.retrievers import Found, LexicalIndex
 from models.progress import followed
 from models.workspace import Workspace
 from winnow.bundle import Bundle

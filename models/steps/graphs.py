@@ -6,17 +6,13 @@ from pathlib import Path
 
 import torch
 
-from models.data.rows import Passage
+from models.data import Passage
 from models.mining.mine import TrainingQuestion, load
 from models.network.architecture import Encoder, Reader
-from models.network.embedding_table import shrink_embeddings
-from models.network.export import export
-from models.network.outliers import FLOAT_PART, split_outliers
-from models.network.quantise import quantise
-from models.network.watching import Inputs
+from models.network.export import export, quantise, shrink_embeddings
+from models.network.neurons import FLOAT_PART, Inputs, split_outliers
 from models.network.weights import open_tokenizer
-from models.steps.encoder import trained_encoder
-from models.steps.reader import trained_reader
+from models.steps.training import trained_encoder, trained_reader
 from models.training.examples import Encoded, longest
 from models.workspace import Workspace
 

@@ -4,11 +4,8 @@ import random
 from collections.abc import Mapping
 from pathlib import Path
 
-from models.data.directory import DataDirectory
-from models.data.holding_out import split
-from models.data.rows import Passage
+from models.data import DataDirectory, Passage
 from models.mining.embedding import Embedder
-from models.mining.lexical import LexicalIndex
 from models.mining.mine import (
     TrainingQuestion,
     is_saved,
@@ -16,9 +13,11 @@ from models.mining.mine import (
     load,
     mine,
     save,
+    split,
     supervise,
     unseen,
 )
+from models.mining.retrievers import LexicalIndex
 from models.steps.clozes import CLOZES
 from models.workspace import Workspace
 from winnow.files.opened import sha256

@@ -8,22 +8,21 @@ from pathlib import Path
 
 import torch
 
-from models.data.directory import DataDirectory
-from models.data.rows import Question
+from models.data import DataDirectory, Question
 from models.measuring.reading import OfflineReader
 from models.mining.embedding import Embedder
 from models.mining.mine import save, unseen
 from models.mining.ranking import Asked, training_questions, with_positives
-from models.mining.top import Found, Top, found_before
+from models.mining.retrievers import Found, ServedRetriever, found_before
 from models.network.architecture import freeze_embeddings
 from models.network.weights import open_tokenizer
 from models.progress import followed
 from models.steps.mining import load_to_learn
-from models.steps.reader import mean_reader, of_bundle
-from models.steps.training import train
+from models.steps.training import mean_reader, of_bundle
 from models.training.examples import Encoded
 from models.training.loop import Schedule
 from models.training.reading_task import ReadingPlan, ReadingTask
+from models.training.run import train
 from models.workspace import Workspace
 from winnow.bundle import Bundle
 from winnow.settings.common import cores
@@ -52,7 +51,7 @@ def mine_ranking(data: DataDirectory, index: Path, bundle: Bundle, work: Workspa
     measured_on = data.all_development()
     questions = [*unseen(data.gold(), measured_on), *unseen(data.pairs(), measured_on)]
     hidden = {question.gold.text for question in measured_on if question.gold is not None}
-    top = Top(index, bundle)
+    top = ServedRetriever(index, bundle)
     asked = _asked(questions, top, bundle, hidden, work.made().found)
     reader = OfflineReader(bundle.reader, bundle.tokenizer, bundle.manifest)
     passages, made = training_questions(asked, with_positives(asked, reader))
@@ -83,7 +82,11 @@ def train_ranking(
 
 
 def _asked(
-    questions: Sequence[Question], top: Top, bundle: Bundle, hidden: set[str], kept: Path
+    questions: Sequence[Question],
+    top: ServedRetriever,
+    bundle: Bundle,
+    hidden: set[str],
+    kept: Path,
 ) -> list[Asked]:
     """What is found for every question; kept in a file, line by line."""
     known = dict(found_before(kept))

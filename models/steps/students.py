@@ -10,22 +10,20 @@ import random
 from pathlib import Path
 from typing import TypeVar
 
-from models.data.directory import DataDirectory
-from models.data.rows import DataError
+from models.data import DataDirectory, DataError
 from models.mining.mine import unseen
 from models.network.architecture import Encoder, Reader, freeze_embeddings, load_body, shorten
 from models.network.weights import open_tokenizer
-from models.steps.encoder import trained_encoder
 from models.steps.graphs import export_both
 from models.steps.mining import load_learnt
-from models.steps.reader import teacher_of
-from models.steps.training import train
+from models.steps.training import teacher_of, trained_encoder
 from models.training import checkpoint
-from models.training.distilling_task import DistillingPlan, DistillingTask
 from models.training.examples import Encoded
 from models.training.loop import Schedule
 from models.training.question_task import QuestionPlan, QuestionTask
 from models.training.reading_task import ReadingPlan, ReadingTask
+from models.training.run import train
+from models.training.taught_task import DistillingPlan, DistillingTask
 from models.workspace import Workspace
 from winnow.bundle import Bundle
 

@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from models.data.directory import DEVELOPMENT, DataDirectory
+from models.data import DEVELOPMENT, DataDirectory
 from models.measuring.parity import halves_difference, largest_difference, mean_cosine
 from models.measuring.verify import EncoderParity, Verdict, judge
 from models.network.export import ENCODER_OUTPUTS, READER_OUTPUTS
-from models.steps.apart import trained_apart
-from models.steps.encoder import trained_encoder
-from models.steps.gold import GoldBySet, gold_figures
-from models.steps.kind import ReaderKind
-from models.steps.reader import trained_reader
+from models.steps.accuracy import GoldBySet, gold_figures
+from models.steps.split_reader import trained_apart
 from models.steps.students import trained_small_reader
-from models.workspace import Workspace
+from models.steps.training import trained_encoder, trained_reader
+from models.workspace import ReaderKind, Workspace
 from winnow.bundle import load_bundle
 
 _PARITY_TEXTS = 40

@@ -17,8 +17,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from models.data.answers import normalise
-from models.data.rows import Passage
+from models.data import Passage, normalise
 from models.mining.mine import TrainingQuestion
 from models.network.architecture import Encoder
 from models.training.examples import MAX_QUESTION, MAX_TITLE

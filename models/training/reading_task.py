@@ -7,8 +7,7 @@ from typing import Any, Generic, TypeVar
 from torch import Tensor, nn
 
 from models.network.architecture import Logits
-from models.training.batching import Batch, make_batch
-from models.training.examples import Encoded
+from models.training.examples import Batch, Encoded, make_batch
 from models.training.loop import Learnt, autocast
 from models.training.objective import absolute, loss
 from models.training.order import batches

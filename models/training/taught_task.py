@@ -1,7 +1,9 @@
-"""Learning to read, with a teacher who reads better.
+"""Learning to read with a teacher that reads better.
 
-A student is told, beside the right answers, what its teacher makes of every token and passage, and
-some of the teacher's states. Which states these are is said by the tasks that are built on this.
+A student is trained on the right answers, on its teacher's logits of every token and passage, and
+on some of the teacher's states. A distilled student has fewer layers, and is given the last states.
+A split reader has all layers, and is given the states of the teacher's upper layers (Cao et al.
+2020, section 3.2).
 """
 
 from abc import ABC, abstractmethod
@@ -12,14 +14,14 @@ from typing import Any, ClassVar, Generic, TypeVar
 import torch
 from torch import Tensor
 
-from models.network.apart import ApartReader
-from models.network.architecture import Reader
-from models.training.batching import Batch
+from models.network.architecture import Reader, every_state, hidden_states
+from models.network.split_reader import SplitReader
+from models.training.examples import Batch
 from models.training.loop import Learnt, autocast
 from models.training.objective import imitation, span_imitation, states_apart
 from models.training.reading_task import PAIRS, ReadingTask
 
-Student = TypeVar("Student", bound=Reader | ApartReader)
+Student = TypeVar("Student", bound=Reader | SplitReader)
 Inputs = tuple[Tensor, Tensor, Tensor]
 """Ids, mask and types."""
 
@@ -95,3 +97,49 @@ class TaughtTask(ABC, Generic[Student]):
     @abstractmethod
     def _model(self, inputs: Inputs, layers: int) -> list[Tensor]:
         """The teacher's states in as many of its last layers."""
+
+
+@dataclass(frozen=True, slots=True)
+class DistillingPlan(TeachingPlan):
+    """How a smaller student learns."""
+
+    layers: int
+    """Layers of the student."""
+
+
+class DistillingTask(TaughtTask[Reader]):
+    """The objective of `reading`, with a larger teacher."""
+
+    told_as = "distilling"
+
+    def _states(self, inputs: Inputs) -> list[Tensor]:
+        return [hidden_states(self.network.body, *inputs)]
+
+    def _model(self, inputs: Inputs, layers: int) -> list[Tensor]:
+        return [hidden_states(self._teacher.body, *inputs)]
+
+
+@dataclass(frozen=True, slots=True)
+class SplitPlan(TeachingPlan):
+    """How a student learns whose lower layers are apart."""
+
+    apart: int
+    """Layers in which question and passage are apart."""
+    neurons: int = 0
+    """Left in the feed-forward part of every upper layer; 0 leaves all."""
+    begun: str = ""
+    """The checkpoint or the bundle whose weights it begins with; none: its teacher's."""
+    averaged: bool = False
+    """Whether the reader is the mean of these weights and of those that the run comes to."""
+
+
+class SplitTask(TaughtTask[SplitReader]):
+    """The objective of `reading`, with a teacher whose layers are never apart."""
+
+    told_as = "apart"
+
+    def _states(self, inputs: Inputs) -> list[Tensor]:
+        return self.network.states(*inputs)[1:]
+
+    def _model(self, inputs: Inputs, layers: int) -> list[Tensor]:
+        return every_state(self._teacher.body, *inputs)[-layers:]

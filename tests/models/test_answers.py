@@ -2,8 +2,7 @@
 
 import pytest
 
-from models.data.answers import contains_answer, find_answer
-from models.data.rows import Passage
+from models.data import Passage, contains_answer, find_answer
 
 
 @pytest.mark.parametrize(

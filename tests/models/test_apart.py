@@ -7,15 +7,13 @@ import pytest
 import torch
 from restored import assert_alike
 
-from models.data.rows import DataError
-from models.network import apart
-from models.network.apart import ApartReader, as_stored, levels, split
+from models.data import DataError
+from models.network import split_reader
 from models.network.architecture import Reader, load_body, shorten
-from models.network.halves import export_halves
+from models.network.neurons import Inputs, slim
 from models.network.restoring import restored_halves, take_over
-from models.network.slimming import slim
-from models.network.watching import Inputs
-from models.steps.apart import quantise_halves
+from models.network.split_reader import SplitReader, as_stored, export_split, levels, segments_of
+from models.steps.split_reader import quantise_halves
 from winnow.content_node.reader.lower import OUTPUTS as LOWER_OUTPUTS
 from winnow.content_node.reader.whole import OUTPUTS
 from winnow.content_node.states.states import rounded
@@ -25,9 +23,9 @@ QUESTION, PASSAGE = [2, 10, 11, 12, 3], [20, 3, 21, 22, 23, 24, 25, 3]
 
 
 @pytest.fixture
-def reader(tiny_weights: Path) -> ApartReader:
+def reader(tiny_weights: Path) -> SplitReader:
     torch.manual_seed(0)
-    return ApartReader(Reader(load_body(tiny_weights)).eval(), 1)
+    return SplitReader(Reader(load_body(tiny_weights)).eval(), 1)
 
 
 def sequence(question: list[int], passage: list[int], padding: int = 0) -> Inputs:
@@ -55,21 +53,21 @@ def served(lower: Path, upper: Path) -> list[np.ndarray]:
     )
 
 
-def trained(reader: ApartReader) -> list[np.ndarray]:
+def trained(reader: SplitReader) -> list[np.ndarray]:
     with torch.no_grad():
         start, end, relevance = reader(*sequence(QUESTION, PASSAGE))
     inside = slice(len(QUESTION), None)
     return [start[:, inside].numpy(), end[:, inside].numpy(), relevance.numpy()]
 
 
-def test_what_is_served_is_what_was_trained(reader: ApartReader, tmp_path: Path) -> None:
+def test_what_is_served_is_what_was_trained(reader: SplitReader, tmp_path: Path) -> None:
     paths = tmp_path / "lower.onnx", tmp_path / "upper.onnx"
-    export_halves(reader, *paths)
+    export_split(reader, *paths)
     for one, other in zip(served(*paths), trained(reader), strict=True):
         np.testing.assert_allclose(one, other, atol=2e-5)
 
 
-def test_int8_is_near_what_was_trained(reader: ApartReader, tmp_path: Path) -> None:
+def test_int8_is_near_what_was_trained(reader: SplitReader, tmp_path: Path) -> None:
     wanted, paths = trained(reader), (tmp_path / "lower.onnx", tmp_path / "upper.onnx")
     quantise_halves(reader, [sequence(QUESTION, PASSAGE)], *paths)
     for one, other in zip(served(*paths), wanted, strict=True):
@@ -77,7 +75,7 @@ def test_int8_is_near_what_was_trained(reader: ApartReader, tmp_path: Path) -> N
 
 
 def test_a_reader_is_restored_from_its_int8_halves(
-    reader: ApartReader, tiny_weights: Path, tmp_path: Path
+    reader: SplitReader, tiny_weights: Path, tmp_path: Path
 ) -> None:
     with torch.no_grad():
         for weight in reader.parameters():  # equal ones would be written once
@@ -86,7 +84,7 @@ def test_a_reader_is_restored_from_its_int8_halves(
     wanted = {name: weight.clone() for name, weight in reader.state_dict().items()}
     paths = tmp_path / "lower.onnx", tmp_path / "upper.onnx"
     quantise_halves(reader, [sequence(QUESTION, PASSAGE)], *paths)
-    other = ApartReader(Reader(load_body(tiny_weights)).eval(), 1)
+    other = SplitReader(Reader(load_body(tiny_weights)).eval(), 1)
     take_over(other, other.body, restored_halves(*paths, 1), paths[0])
     assert_alike(other.state_dict(), wanted)
     small = Reader(load_body(tiny_weights))
@@ -98,12 +96,12 @@ def test_a_reader_is_restored_from_its_int8_halves(
 
 
 def test_with_no_layer_apart_it_is_the_whole_reader(
-    reader: ApartReader, tiny_weights: Path, monkeypatch: pytest.MonkeyPatch
+    reader: SplitReader, tiny_weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch.manual_seed(0)
     whole = Reader(load_body(tiny_weights)).eval()
-    monkeypatch.setattr(apart, "PASSAGE_POSITION", len(QUESTION))
-    monkeypatch.setattr(apart, "as_stored", lambda states: states)
+    monkeypatch.setattr(split_reader, "PASSAGE_POSITION", len(QUESTION))
+    monkeypatch.setattr(split_reader, "as_stored", lambda states: states)
     reader.apart = 0
     with torch.no_grad():
         for one, other in zip(
@@ -112,7 +110,7 @@ def test_with_no_layer_apart_it_is_the_whole_reader(
             torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
 
 
-def test_padding_and_company_change_nothing(reader: ApartReader) -> None:
+def test_padding_and_company_change_nothing(reader: SplitReader) -> None:
     alone = sequence(QUESTION, PASSAGE)
     other = sequence(QUESTION[:3], PASSAGE[:4], len(QUESTION) + len(PASSAGE) - 7)
     with torch.no_grad():
@@ -122,7 +120,7 @@ def test_padding_and_company_change_nothing(reader: ApartReader) -> None:
         torch.testing.assert_close(single[0], batched[1], atol=1e-4, rtol=1e-3)
 
 
-def test_the_passages_states_do_not_depend_on_the_question(reader: ApartReader) -> None:
+def test_the_passages_states_do_not_depend_on_the_question(reader: SplitReader) -> None:
     found = []
     for question in (QUESTION, [2, 30, 3]):
         with torch.no_grad():
@@ -136,7 +134,7 @@ def test_halves_are_put_back_where_they_stood() -> None:
         torch.cat(pair)
         for pair in zip(sequence([1, 2, 3], [4, 5]), sequence([6], [7, 8, 9], 1), strict=True)
     )
-    halves = split(mask, types)
+    halves = segments_of(mask, types)
     assert halves.question(ids)[0].tolist() == [1, 2, 3]
     assert halves.passage(ids)[1].tolist() == [7, 8, 9]
     joined = torch.cat([halves.question(ids), halves.passage(ids)], 1)[..., None]

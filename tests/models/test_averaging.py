@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.network.averaging import mean, mixed
+from models.network.architecture import mean_weights, mixed_weights
 
 values = st.lists(st.floats(-10, 10, width=32), min_size=3, max_size=3)
 
@@ -16,7 +16,7 @@ def network(weights: list[float], steps: int = 7) -> dict[str, torch.Tensor]:
 
 @given(st.lists(values, min_size=1, max_size=4))
 def test_the_mean_of_networks_is_that_of_each_weight(rows: list[list[float]]) -> None:
-    found = mean([network(row) for row in rows])
+    found = mean_weights([network(row) for row in rows])
     assert found["weight"].tolist() == pytest.approx(
         [sum(column) / len(rows) for column in zip(*rows, strict=True)], abs=1e-5
     )
@@ -26,7 +26,9 @@ def test_the_mean_of_networks_is_that_of_each_weight(rows: list[list[float]]) ->
 @given(values, values)
 def test_a_share_of_training_lies_between_none_and_all(old: list[float], new: list[float]) -> None:
     before, after = network(old), network(new)
-    assert torch.equal(mixed(before, after, 0)["weight"], before["weight"])
-    torch.testing.assert_close(mixed(before, after, 1)["weight"], after["weight"])
-    halfway = mixed(before, after, 0.5)["weight"]
-    torch.testing.assert_close(halfway, mean([before, after])["weight"], atol=1e-5, rtol=1e-5)
+    assert torch.equal(mixed_weights(before, after, 0)["weight"], before["weight"])
+    torch.testing.assert_close(mixed_weights(before, after, 1)["weight"], after["weight"])
+    halfway = mixed_weights(before, after, 0.5)["weight"]
+    torch.testing.assert_close(
+        halfway, mean_weights([before, after])["weight"], atol=1e-5, rtol=1e-5
+    )

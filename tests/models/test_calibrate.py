@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from models.assemble import Score
-from models.data.rows import DataError, Passage
+from models.data import DataError, Passage
 from models.measuring.calibrate import (
     Candidates,
     Retrieved,

@@ -11,11 +11,11 @@ from typer.testing import CliRunner, Result
 from whole_bundle import WHOLE
 
 from models.cli import app
-from models.data.rows import DataError
-from models.network.averaging import mean
-from models.steps.apart import trained_apart
+from models.data import DataError
+from models.network.architecture import mean_weights
 from models.steps.mining import is_mined
-from models.steps.reader import MEMBERS
+from models.steps.split_reader import trained_apart
+from models.steps.training import MEMBERS
 from models.training import checkpoint
 from models.workspace import Workspace
 from winnow.bundle import load_bundle, read_manifest
@@ -276,7 +276,7 @@ def test_a_reader_may_be_the_mean_of_a_run_and_of_what_it_began_with(
     first, second = checkpoint.load(begun), checkpoint.load(run)
     assert first is not None
     assert second is not None
-    wanted = mean([second["network"], first["network"]])
+    wanted = mean_weights([second["network"], first["network"]])
     begun.unlink()
     torch.testing.assert_close(
         dict(trained_apart(weights, Workspace(work), 1).state_dict()), wanted, rtol=0, atol=0

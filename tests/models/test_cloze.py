@@ -10,8 +10,7 @@ import zstandard
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from models.data.directory import DataDirectory
-from models.data.rows import DataError, Passage
+from models.data import DataDirectory, DataError, Passage
 from models.mining.cloze import Cloze, cloze
 from models.mining.mine import TrainingQuestion, joined, load, save
 from models.steps import clozes
@@ -229,9 +228,7 @@ def test_they_are_learnt_from_only_where_they_are_to_be_seen(
     real = [TrainingQuestion("Who?", "Bo", 0, "squad", place, (1 - place,)) for place in (0, 1)]
     work = Workspace(data.root / "work")
     save(work.mined, passages, real)
-    monkeypatch.setattr(
-        "models.data.holding_out.is_held_out", lambda passage: passage.title == "Held"
-    )
+    monkeypatch.setattr("models.mining.mine.is_held_out", lambda passage: passage.title == "Held")
     assert load_to_learn(work.mined, work, with_clozes({"squad": 1.0}, 0.0)) == (passages, real[:1])
     with pytest.raises(DataError, match="mine-clozes"):
         load_to_learn(work.mined, work, with_clozes({"squad": 1.0}, 0.5))

@@ -12,11 +12,10 @@ from typer.testing import CliRunner, Result
 
 from models.assemble import amend
 from models.cli import app
-from models.data.rows import DataError
-from models.steps.bundle import Naming, _apart_runs, make_bundle
-from models.steps.kind import ReaderKind
+from models.data import DataError
+from models.steps.bundle import BundleNaming, _apart_runs, make_bundle
 from models.training import checkpoint
-from models.workspace import Workspace
+from models.workspace import ReaderKind, Workspace
 from winnow.bundle import default_bundle, read_manifest
 
 COMMANDS = [
@@ -163,7 +162,9 @@ def test_a_run_that_was_not_finished_is_no_part_of_the_provenance(
         work.graph(name, "int8").write_bytes(b"")  # a graph of nothing
         state = {"step": 50, "steps": 544, "plan": {"seed": 1}, "network": torch.zeros(1)}
         checkpoint.save(work.run(name), {**state, "step": 50 if name == "encoder" else 544})
-    make_bundle(tiny_weights, work, tmp_path / "bundle", Naming("tiny", "1", 10), ReaderKind())
+    make_bundle(
+        tiny_weights, work, tmp_path / "bundle", BundleNaming("tiny", "1", 10), ReaderKind()
+    )
     provenance = read_manifest(tmp_path / "bundle").provenance
     assert provenance["encoder"] == {}
     assert [run["steps"] for run in provenance["readers"]] == [544]
@@ -179,12 +180,12 @@ def test_what_is_known_of_a_reader_before_is_kept_and_nothing_of_others(
         graph.write_bytes(b"")
     state = {"step": 5, "steps": 5, "plan": {"seed": 1}, "network": torch.zeros(1)}
     checkpoint.save(work.run("ranking"), state)
-    make_bundle(tiny_weights, work, first, Naming("first", "1", 10), ReaderKind())
+    make_bundle(tiny_weights, work, first, BundleNaming("first", "1", 10), ReaderKind())
     amend(first, provenance={**read_manifest(first).provenance, "apart": [{"steps": 7}]})
     work.run("ranking").unlink()
     checkpoint.save(work.run("reader", 2), state)
     second = tmp_path / "second"
-    make_bundle(tiny_weights, work, second, Naming("second", "1", 10), ReaderKind(2), first)
+    make_bundle(tiny_weights, work, second, BundleNaming("second", "1", 10), ReaderKind(2), first)
     provenance = read_manifest(second).provenance
     assert provenance["ranking"] == {"steps": 5, "plan": {"seed": 1}}
     assert provenance["student"]["steps"] == 5

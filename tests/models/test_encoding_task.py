@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from learning import only
 from tokenizers import Tokenizer
 
-from models.data.holding_out import is_held_out, split
-from models.data.rows import Passage
-from models.mining.mine import TrainingQuestion
+from models.data import Passage
+from models.mining.mine import TrainingQuestion, is_held_out, split
 from models.network.architecture import Encoder, freeze_embeddings, load_body
 from models.training.encoding_task import EncodingPlan, EncodingTask
 from models.training.loop import Schedule, Trainer

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from models.data.rows import Passage
+from models.data import Passage
 from models.mining.mine import TrainingQuestion
 from models.training.examples import CROPPED, WHOLE, Encoded, longest, token_span, window_start
 

@@ -11,9 +11,14 @@ from numpy.typing import NDArray
 
 from models.measuring.parity import largest_difference, mean_cosine
 from models.network.architecture import Encoder, Reader, load_body
-from models.network.embedding_table import shrink_embeddings
-from models.network.export import ENCODER_OUTPUTS, INPUTS, READER_OUTPUTS, export
-from models.network.quantise import quantise
+from models.network.export import (
+    ENCODER_OUTPUTS,
+    INPUTS,
+    READER_OUTPUTS,
+    export,
+    quantise,
+    shrink_embeddings,
+)
 
 TEXTS = ["who won the tour?", "word1 word2 word3 in the danube", "the", "where " * 60]
 

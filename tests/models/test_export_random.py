@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from models.cli import app
 from models.exporting.layout import read_checkpoint
+from models.exporting.random_bundle import Shape, save_random_reader
 from models.exporting.reader import open_reader
-from models.exporting.shape import Shape, save_random_reader
 from winnow.bundle import Bundle, load_bundle
 
 pytestmark = pytest.mark.bundle

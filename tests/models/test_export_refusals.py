@@ -15,19 +15,22 @@ from checkpoints import (
 )
 from torch import Tensor
 
-from models.exporting.agreement import pooling_of, similarity_of
 from models.exporting.bundle import Choices, Sources, export_bundle
-from models.exporting.download import require_as_downloaded
-from models.exporting.encoder import CheckpointEncoder, Side, open_encoder
-from models.exporting.errors import CheckpointError, ParityError
+from models.exporting.encoder import (
+    CheckpointEncoder,
+    Side,
+    open_encoder,
+    pooling_of,
+    similarity_of,
+)
+from models.exporting.files import CheckpointError, ParityError, require_as_downloaded
 from models.exporting.graph import Precision, write_graph
 from models.exporting.layout import read_checkpoint
 from models.exporting.manifest import Naming
 from models.exporting.network import load, run
-from models.exporting.parity import Probes, require_parity
+from models.exporting.parity import Probes, require_parity, require_weights
 from models.exporting.reader import open_reader
 from models.exporting.sentence import Pooling, Similarity
-from models.exporting.weights import require_weights
 from models.network.export import ENCODER_OUTPUTS, trace
 from winnow.files.opened import sha256
 

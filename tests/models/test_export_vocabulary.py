@@ -8,7 +8,7 @@ import tokenizers
 from checkpoints import TOKENS, make, write_json, write_words
 from transformers import BertTokenizer
 
-from models.exporting.errors import VocabularyError
+from models.exporting.files import VocabularyError
 from models.exporting.layout import read_checkpoint
 from models.exporting.vocabulary import read_vocabulary, save_vocabulary, shared_vocabulary
 from winnow.text.tokenizer import Tokenizer

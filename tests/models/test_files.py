@@ -9,7 +9,7 @@ import pytest
 import torch
 import zstandard
 
-from models.data.rows import DataError, Passage, read_passages, read_questions
+from models.data import DataError, Passage, read_passages, read_questions
 from models.network.weights import WeightsError, minilm
 from models.training import checkpoint
 

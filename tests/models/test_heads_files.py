@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from models.data.rows import DataError
-from models.heads.labels import foreign_labels, labels_of
+from models.data import DataError
+from models.heads.problem import foreign_labels, labels_of
 from models.heads.rows import Fields, Row, read_rows
 from winnow.heads.manifest import Kind
 

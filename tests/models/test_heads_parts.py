@@ -10,19 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from models.heads.alignment import entities, label_pieces
 from models.heads.calibration import (
     fit_label_threshold,
     fit_multi_temperature,
     fit_temperature,
     fit_threshold,
 )
-from models.heads.graph import export_head, quantise_head
-from models.heads.network import Network, SequenceNetwork, TokenNetwork
-from models.heads.scores import accuracy, entity_scores, label_scores
-from models.heads.served import found_entities, grown
-from models.heads.splitting import hold_out
-from models.network.states import states_of
+from models.heads.entities import (
+    accuracy,
+    entities,
+    entity_scores,
+    found_entities,
+    in_words,
+    label_pieces,
+    label_scores,
+)
+from models.heads.network import Network, SequenceNetwork, TokenNetwork, export_head, quantise_head
+from models.heads.problem import hold_out
+from models.network.export import states_of
 from winnow.bundle import default_bundle, load_bundle
 from winnow.heads.labels import softmax
 from winnow.heads.manifest import INPUT, OUTPUT
@@ -67,7 +72,7 @@ def test_labels_and_texts_are_counted_in_percent() -> None:
 def test_spans_grow_to_words_and_the_more_probable_one_stays() -> None:
     assert found_entities("a london b", [(2, 5), (5, 8)], ["B-x", "O"]) == [(2, 8, "x")]
     spans = [(2, 5, "x", 0.4), (5, 8, "y", 0.6), (9, 10, "z", 0.1)]
-    assert grown("a london b", spans) == [(2, 8, "y"), (9, 10, "z")]
+    assert in_words("a london b", spans) == [(2, 8, "y"), (9, 10, "z")]
 
 
 def test_the_same_share_of_every_label_is_held_out() -> None:

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 from torch.nn.functional import cosine_similarity
 
 from models.network.architecture import Encoder, Reader, kept_layers, load_body, shorten
-from models.steps.ladder import Rung, rungs
+from models.steps.bundle import Rung, rungs
 from models.training.loop import Schedule, Trainer
 from models.training.objective import imitation, states_apart
 from models.training.question_task import QuestionPlan, QuestionTask

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.data.answers import contains_answer
-from models.data.rows import DataError, Passage, Question
+from models.data import DataError, Passage, Question, contains_answer
 from models.mining.embedding import Embedder
 from models.mining.mine import TrainingQuestion, load, mine, nearest, save, unseen
 from models.network.architecture import Encoder, load_body

@@ -8,9 +8,8 @@ import torch
 from torch import nn
 
 from models.network.architecture import Reader, dummy_inputs, load_body
-from models.network.export import READER_OUTPUTS, export
-from models.network.outliers import FLOAT_PART, SplitLinear, split_outliers
-from models.network.quantise import quantise
+from models.network.export import READER_OUTPUTS, export, quantise
+from models.network.neurons import FLOAT_PART, SplitLinear, split_outliers
 from winnow.inference.onnx import OnnxSession
 from winnow.inference.session import model_inputs
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from models.network.architecture import Reader, load_body
-from models.training.batching import Batch
+from models.training.examples import Batch
 from models.training.loop import Learnt
 from models.training.reading_task import losses
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from models.network.embedding_table import RowQuantisedEmbedding
+from models.network.export import RowQuantisedEmbedding
 from models.network.fake_quantisation import enable, prepare, rounded_activations, rounded_weights
 
 

@@ -8,14 +8,12 @@ import pytest
 import torch
 from restored import assert_alike
 
-from models.data.rows import DataError, Passage, Question
+from models.data import DataError, Passage, Question
 from models.mining.ranking import Asked, training_questions, with_positives
-from models.mining.top import Found
+from models.mining.retrievers import Found
 from models.network.architecture import Reader, dummy_inputs, load_body
-from models.network.embedding_table import shrink_embeddings
-from models.network.export import export
-from models.network.outliers import FLOAT_PART, split_outliers
-from models.network.quantise import quantise
+from models.network.export import export, quantise, shrink_embeddings
+from models.network.neurons import FLOAT_PART, split_outliers
 from models.network.restoring import restored
 from models.steps.graphs import HEADS
 from models.training.objective import absolute

@@ -7,16 +7,15 @@ from typing import Any
 import pytest
 import torch
 
-from models.network.apart import ApartReader
 from models.network.architecture import Reader, load_body
-from models.network.slimming import fit, slim
-from models.network.watching import Inputs
+from models.network.neurons import Inputs, fit_neurons, slim
+from models.network.split_reader import SplitReader
 
 
 @pytest.fixture
-def reader(tiny_weights: Path) -> ApartReader:
+def reader(tiny_weights: Path) -> SplitReader:
     torch.manual_seed(0)
-    return ApartReader(Reader(load_body(tiny_weights)).eval(), 1)
+    return SplitReader(Reader(load_body(tiny_weights)).eval(), 1)
 
 
 def sequence() -> Inputs:
@@ -25,15 +24,15 @@ def sequence() -> Inputs:
     return ids, torch.ones_like(ids), types
 
 
-def layers(reader: ApartReader) -> Any:
+def layers(reader: SplitReader) -> Any:
     return reader.body.encoder.layer
 
 
-def neurons(reader: ApartReader) -> list[int]:
+def neurons(reader: SplitReader) -> list[int]:
     return [layer.intermediate.dense.out_features for layer in layers(reader)]
 
 
-def test_neurons_that_say_nothing_are_the_first_to_go(reader: ApartReader) -> None:
+def test_neurons_that_say_nothing_are_the_first_to_go(reader: SplitReader) -> None:
     whole = neurons(reader)[1]
     with torch.no_grad():
         silent = range(0, whole, 2)
@@ -47,18 +46,18 @@ def test_neurons_that_say_nothing_are_the_first_to_go(reader: ApartReader) -> No
 
 
 def test_weights_of_a_slim_network_fit_one_that_is_made_for_them(
-    reader: ApartReader,
+    reader: SplitReader,
 ) -> None:
     other = copy.deepcopy(reader)
     slim(reader.body, [1], 5, [sequence()], reader)
-    fit(other.body, reader.state_dict())
+    fit_neurons(other.body, reader.state_dict())
     other.load_state_dict(reader.state_dict())
     assert neurons(other) == neurons(reader)
     with torch.no_grad():
         assert torch.equal(other(*sequence())[0], reader(*sequence())[0])
 
 
-def test_more_neurons_than_there_are_leave_all(reader: ApartReader) -> None:
+def test_more_neurons_than_there_are_leave_all(reader: SplitReader) -> None:
     whole = neurons(reader)
     slim(reader.body, [0, 1], 10_000, [sequence()], reader)
     assert neurons(reader) == whole

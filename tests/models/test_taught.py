@@ -10,13 +10,12 @@ import torch
 from learning import only
 from torch import Tensor, nn
 
-from models.network.apart import ApartReader
 from models.network.architecture import Logits, Reader, every_state, load_body, shorten
-from models.training.apart_task import ApartPlan, ApartTask
-from models.training.batching import Batch
-from models.training.distilling_task import DistillingPlan, DistillingTask
+from models.network.split_reader import SplitReader
+from models.training.examples import Batch
 from models.training.objective import imitation, span_imitation, states_apart
 from models.training.reading_task import ReadingTask, losses
+from models.training.taught_task import DistillingPlan, DistillingTask, SplitPlan, SplitTask
 
 Network = TypeVar("Network", bound=nn.Module)
 
@@ -67,8 +66,8 @@ def test_who_is_the_teacher_has_nothing_to_learn_from_it(teacher: Reader) -> Non
 def test_a_student_is_compared_in_the_layers_where_its_halves_are_together(
     teacher: Reader,
 ) -> None:
-    student = ApartReader(copy.deepcopy(teacher), 1)
-    task = ApartTask(reading_of(student), teacher, ApartPlan(apart=1))
+    student = SplitReader(copy.deepcopy(teacher), 1)
+    task = SplitTask(reading_of(student), teacher, SplitPlan(apart=1))
     batch = task._reading.batch(0)
     inputs = (batch.ids, batch.mask, batch.types)
     upper = student.states(*inputs)[-1], every_state(teacher.body, *inputs)[-1]
@@ -127,8 +126,8 @@ def test_the_states_of_a_teacher_fade_over_a_share_of_the_run() -> None:
 
 
 def test_only_the_student_learns(teacher: Reader) -> None:
-    student = ApartReader(copy.deepcopy(teacher), 1)
-    task = ApartTask(reading_of(student), teacher, ApartPlan(apart=1))
+    student = SplitReader(copy.deepcopy(teacher), 1)
+    task = SplitTask(reading_of(student), teacher, SplitPlan(apart=1))
     sum(only(task, 0).losses.values(), start=torch.zeros(())).backward()  # type: ignore[no-untyped-call]
     assert any(each.grad is not None for each in student.parameters())
     assert all(each.grad is None for each in teacher.parameters())
@@ -137,7 +136,7 @@ def test_only_the_student_learns(teacher: Reader) -> None:
 def test_the_plan_of_a_run_names_both_plans(teacher: Reader) -> None:
     """A checkpoint goes on only by the plan that it was made by."""
     weights = {"answers": 2.0, "states": 1.0, "fading": 0.0, "ranks": True}
-    apart = ApartTask(reading_of(ApartReader(teacher, 1)), teacher, ApartPlan(1))
+    apart = SplitTask(reading_of(SplitReader(teacher, 1)), teacher, SplitPlan(1))
     assert apart.plan == {
         "questions": 2,
         "apart": {"apart": 1, "neurons": 0, "begun": "", "averaged": False, **weights},

@@ -9,15 +9,14 @@ import torch
 from rich.console import Console
 from tokenizers import Tokenizer
 
-from models.data.rows import Passage
+from models.data import Passage
 from models.mining.mine import TrainingQuestion
 from models.network.architecture import Reader, count_parameters, freeze_embeddings, load_body
 from models.training import checkpoint
-from models.training.batching import make_batch
-from models.training.examples import Encoded
+from models.training.examples import Encoded, make_batch
 from models.training.loop import Schedule, Standing, Trainer, TrainingError, pace
-from models.training.progress import TrainingProgress
 from models.training.reading_task import ReadingPlan, ReadingTask
+from models.training.run import TrainingProgress
 
 STEPS = 4
 

@@ -1,14 +1,19 @@
-"""What the served retriever finds for a question in an index: what a reader will meet."""
+"""Retrievers of candidates for training questions: by words alone, and as an index is served.
+
+Knows tantivy and shards; offline only.
+"""
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import tantivy
 from numpy.typing import NDArray
 
-from models.data.rows import Passage
+from models.data import Passage
 from winnow.bundle import Bundle
 from winnow.content_node.shard import open_shard, view_of
 from winnow.content_node.shard.manifest import read_index_manifest
@@ -16,6 +21,34 @@ from winnow.content_node.shard.retrieving import retrieve
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import shard_name
 from winnow.text.tokenizer import Tokenizer
+
+
+class LexicalIndex:
+    """Passages by the words of their title and text."""
+
+    def __init__(self, passages: Iterable[Passage], directory: Path | None = None) -> None:
+        builder = tantivy.SchemaBuilder()
+        for field in ("title", "text"):
+            builder.add_text_field(field, stored=True, tokenizer_name="en_stem")
+        if directory is not None:
+            directory.mkdir(parents=True, exist_ok=True)
+        self._index = tantivy.Index(builder.build(), path=str(directory) if directory else None)
+        writer = self._index.writer(heap_size=512_000_000)
+        for passage in passages:
+            writer.add_document(tantivy.Document(title=passage.title, text=passage.text))
+        writer.commit()
+        writer.wait_merging_threads()
+        self._index.reload()
+        self._searcher = self._index.searcher()
+
+    def search(self, question: str, k: int) -> list[Passage]:
+        """The best `k` passages for any of the question's words."""
+        words = " ".join(re.findall(r"\w+", question.lower()))
+        query = self._index.parse_query(words, ["title", "text"])
+        found = self._searcher.search(query, k).hits
+        documents = [self._searcher.doc(address) for _, address in found]
+        return [Passage(str(d.get_first("title")), str(d.get_first("text"))) for d in documents]
+
 
 CANDIDATES = 100
 """By encoding, and as many by words, as a front node has it by default."""
@@ -34,7 +67,7 @@ class Found:
     """BM25."""
 
 
-class Top:
+class ServedRetriever:
     """The best passages of an index. Safe to use from several threads."""
 
     def __init__(self, index: Path, bundle: Bundle) -> None:

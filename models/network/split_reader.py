@@ -1,10 +1,13 @@
-"""A reader whose lower layers look at question and passage apart (Cao et al. 2020, "DeFormer").
+"""A split reader: its lower layers see question and passage apart (Cao et al. 2020, "DeFormer").
 
-What the lower layers make of a passage does not depend on the question: it can be computed when the
-passage is indexed. The upper layers see both, as those of any reader do.
+The states that the lower layers compute for a passage do not depend on the question, so they are
+computed when the passage is indexed. The upper layers see both, as those of any reader do. It is
+served as two networks: its lower layers, and its upper ones.
 """
 
+import warnings
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import torch
@@ -12,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softmax
 
 from models.network.architecture import Logits, Reader
+from models.network.export import OPSET, READER_OUTPUTS
 
 PASSAGE_POSITION = 64
 """Position of a passage's first token: behind the longest question, wherever this one ends."""
@@ -19,8 +23,8 @@ LEVELS = 127
 _NEVER = -1e4
 
 
-class ApartReader(nn.Module):
-    """A reader whose lowest `apart` layers are split; the weights have the names of `Reader`'s."""
+class SplitReader(nn.Module):
+    """A reader that is split in its lowest layers; its weights have the names of `Reader`'s."""
 
     def __init__(self, reader: Reader, apart: int) -> None:
         """Takes over the layers of `reader`."""
@@ -36,7 +40,7 @@ class ApartReader(nn.Module):
         """The states that the upper layers are given, then those that each of them makes:
         [batch, tokens, width], as tokens stand in `ids`.
         """
-        halves = split(mask, types)
+        halves = segments_of(mask, types)
         asked = self.lower(halves.question(ids), 0, halves.asked)
         told = self.lower(halves.passage(ids), 1, halves.told)
         joined = torch.cat([asked, as_stored(told)], 1)
@@ -67,7 +71,7 @@ class ApartReader(nn.Module):
 
 
 @dataclass(frozen=True, slots=True)
-class Halves:
+class Segments:
     """Where question and passage of [batch, tokens] stand, each half padded to its longest."""
 
     asked: Tensor
@@ -91,7 +95,7 @@ class Halves:
         return joined.gather(1, self._back[..., None].expand(-1, -1, joined.shape[2]))
 
 
-def split(mask: Tensor, types: Tensor) -> Halves:
+def segments_of(mask: Tensor, types: Tensor) -> Segments:
     """The halves of [batch, tokens]: a question in segment 0, then its passage in segment 1."""
     told = types * mask
     passages = told.sum(1, keepdim=True)
@@ -100,7 +104,7 @@ def split(mask: Tensor, types: Tensor) -> Halves:
     places = torch.arange(mask.shape[1], device=mask.device).expand_as(mask)
     asked_at, told_at = (places[:, :most] for most in longest)
     back = torch.where(places < questions, places, places - questions + longest[0])
-    return Halves(
+    return Segments(
         asked_at < questions,
         told_at < passages,
         asked_at.minimum(questions - 1),
@@ -138,3 +142,93 @@ def as_stored(states: Tensor) -> Tensor:
         whole, scale = levels(states)
         change = (whole * scale - states.float()).to(states.dtype)
     return states + change
+
+
+LOWER_INPUTS, LOWER_OUTPUTS = ("input_ids", "token_type_ids"), ("states",)
+UPPER_INPUTS = ("question_states", "passage_levels", "passage_scales")
+
+
+class LowerLayers(nn.Module):
+    """A question (segment 0) or a passage (segment 1) to its states."""
+
+    def __init__(self, reader: SplitReader) -> None:
+        super().__init__()
+        self.body, self.apart = reader.body, reader.apart
+
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor) -> Tensor:
+        """int64 [1, tokens] twice to float32 [1, tokens, width]."""
+        own = torch.arange(input_ids.shape[1]).expand_as(input_ids)
+        places = own + token_type_ids * PASSAGE_POSITION
+        states: Tensor = self.body.embeddings(
+            input_ids=input_ids, token_type_ids=token_type_ids, position_ids=places
+        )
+        for layer in self.body.encoder.layer[: self.apart]:
+            states = through(layer, states, states)
+        return states
+
+
+class UpperLayers(nn.Module):
+    """The states of both to logits of the passage."""
+
+    def __init__(self, reader: SplitReader) -> None:
+        super().__init__()
+        self.body, self.apart = reader.body, reader.apart
+        self.span, self.relevance = reader.span, reader.relevance
+
+    def forward(self, question_states: Tensor, levels: Tensor, scales: Tensor) -> Logits:
+        """float32 [1, question tokens, width], int8 [1, passage tokens, width] and float32
+        [1, passage tokens, 1] to start and end [1, passage tokens] and relevance [1].
+        """
+        states = torch.cat([question_states, levels.float() * scales], 1)
+        *inner, last = self.body.encoder.layer[self.apart :]
+        for layer in inner:
+            states = through(layer, states, states)
+        # of the question the heads look at the first token only
+        asking = torch.cat([states[:, :1], states[:, question_states.shape[1] :]], 1)
+        seen = through(last, asking, states)
+        start, end = self.span(seen[:, 1:]).float().unbind(-1)
+        return start, end, self.relevance(seen[:, 0]).float().squeeze(-1)
+
+
+def export_split(reader: SplitReader, lower: Path, upper: Path) -> None:
+    """Writes both networks in float32."""
+    ids = torch.arange(1000, 1012).unsqueeze(0)
+    _write(LowerLayers(reader), lower, (ids, torch.zeros_like(ids)), LOWER_INPUTS, LOWER_OUTPUTS)
+    width = reader.body.config.hidden_size
+    asked, told = torch.zeros(1, 5, width), torch.ones(1, 9, width, dtype=torch.int8)
+    _write(
+        UpperLayers(reader), upper, (asked, told, torch.ones(1, 9, 1)), UPPER_INPUTS, READER_OUTPUTS
+    )
+
+
+def _write(
+    network: nn.Module,
+    path: Path,
+    given: tuple[Tensor, ...],
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+) -> None:
+    """One sequence a run, as it is served: only tokens are dynamic."""
+    named = {name: {1: _tokens(name)} for name in (*inputs, *outputs)}
+    axes = {name: each for name, each in named.items() if name != READER_OUTPUTS[2]}
+    network.eval()
+    with torch.no_grad(), warnings.catch_warnings():
+        # tracing is deprecated in favour of an exporter that needs another package (onnxscript)
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            network,
+            given,
+            str(path),
+            input_names=list(inputs),
+            output_names=list(outputs),
+            dynamic_axes=axes,
+            opset_version=OPSET,
+            dynamo=False,
+        )
+
+
+def _tokens(name: str) -> str:
+    """Whose tokens an input or output has: graphs name their dynamic lengths."""
+    if name in (*LOWER_INPUTS, *LOWER_OUTPUTS):
+        return "tokens"
+    return "question_tokens" if name == UPPER_INPUTS[0] else "passage_tokens"

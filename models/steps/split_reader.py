@@ -7,40 +7,35 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from models.data.rows import DataError
+from models.data import DataError
 from models.mining.mine import load
-from models.network.apart import ApartReader
-from models.network.architecture import Reader, freeze_embeddings, load_body
-from models.network.averaging import mean
-from models.network.embedding_table import shrink_embeddings
-from models.network.halves import export_halves
-from models.network.outliers import FLOAT_PART, split_outliers
-from models.network.quantise import quantise
+from models.network.architecture import Reader, freeze_embeddings, load_body, mean_weights
+from models.network.export import quantise, shrink_embeddings
+from models.network.neurons import FLOAT_PART, Inputs, slim, split_outliers
 from models.network.restoring import restored_halves, take_over
-from models.network.slimming import slim
-from models.network.watching import Inputs
+from models.network.split_reader import SplitReader, export_split
 from models.network.weights import open_tokenizer
 from models.steps.graphs import HEADS, probes
 from models.steps.mining import load_to_learn, to_read
-from models.steps.reader import teacher_of
-from models.steps.training import train
+from models.steps.training import teacher_of
 from models.training import checkpoint
-from models.training.apart_task import ApartPlan, ApartTask
 from models.training.examples import Encoded
 from models.training.loop import Schedule
 from models.training.reading_task import ReadingPlan, ReadingTask
+from models.training.run import train
+from models.training.taught_task import SplitPlan, SplitTask
 from models.workspace import Workspace
 from winnow.bundle import Bundle, load_bundle
 
 _MEAN = "mean"
-"""Under it a finished run holds the mean of its weights and of those that it began with."""
+"""Key of the mean of a finished run's weights and of those that it began with."""
 
 
 def train_apart(
     weights: Path,
     work: Workspace,
     bundle: Bundle,
-    plan: tuple[ReadingPlan, ApartPlan],
+    plan: tuple[ReadingPlan, SplitPlan],
     schedule: Schedule,
     every: int,
 ) -> None:
@@ -56,7 +51,7 @@ def train_apart(
     reading, apart = plan
     teacher = teacher_of(weights, work, bundle)
     passages, learnt = load_to_learn(to_read(work), work, reading.passes)
-    student = ApartReader(copy.deepcopy(teacher), apart.apart)
+    student = SplitReader(copy.deepcopy(teacher), apart.apart)
     if apart.begun:
         _take_over(student, Path(apart.begun))
     if apart.neurons:
@@ -68,7 +63,7 @@ def train_apart(
     encoded = Encoded(open_tokenizer(weights), passages, learnt)
     own = ReadingTask(student, encoded, reading, schedule.seed)
     run = work.apart_run(apart.apart)
-    train(ApartTask(own, teacher, apart), schedule, run, every)
+    train(SplitTask(own, teacher, apart), schedule, run, every)
     if begun:
         _average(run, begun)
 
@@ -81,7 +76,7 @@ def export_apart(weights: Path, work: Workspace, layers: int) -> None:
 
     """
     network = trained_apart(weights, work, layers)
-    export_halves(network, work.half("lower", "fp32", layers), work.half("upper", "fp32", layers))
+    export_split(network, work.half("lower", "fp32", layers), work.half("upper", "fp32", layers))
     quantise_halves(
         network,
         probes(weights, *load(to_read(work))),
@@ -90,32 +85,32 @@ def export_apart(weights: Path, work: Workspace, layers: int) -> None:
     )
 
 
-def trained_apart(weights: Path, work: Workspace, layers: int) -> ApartReader:
+def trained_apart(weights: Path, work: Workspace, layers: int) -> SplitReader:
     """The trained reader with so many layers apart.
 
     Raises:
         DataError: it is not trained.
 
     """
-    network = ApartReader(Reader(load_body(weights)), layers)
+    network = SplitReader(Reader(load_body(weights)), layers)
     _take_over(network, work.apart_run(layers))
     return network.eval()
 
 
 def quantise_halves(
-    network: ApartReader, sequences: Iterable[Inputs], lower: Path, upper: Path
+    network: SplitReader, sequences: Iterable[Inputs], lower: Path, upper: Path
 ) -> None:
     """Writes both halves in int8, outliers and heads in float; changes `network`."""
     shrink_embeddings(network.body)
     split_outliers(network.body, sequences, network=network)
     plain = lower.with_suffix(".float.onnx"), upper.with_suffix(".float.onnx")
-    export_halves(network, *plain)
+    export_split(network, *plain)
     for source, target in zip(plain, (lower, upper), strict=True):
         quantise(source, target, (*HEADS, FLOAT_PART))
         source.unlink()
 
 
-def _take_over(network: ApartReader, run: Path) -> None:
+def _take_over(network: SplitReader, run: Path) -> None:
     """Gives a network the weights that a run came to, or those of a bundle."""
     take_over(network, network.body, _weights_of(run, network.apart), run)
 
@@ -125,16 +120,16 @@ def _weights_of(run: Path, layers: int) -> dict[str, Tensor]:
 
 
 def _average(run: Path, begun: dict[str, Tensor]) -> None:
-    """Adds to a finished run the mean of what it came to and what it began with, once."""
+    """Adds to a finished run the mean of its weights and of those that it began with, once."""
     state = checkpoint.finished(run)
     if state is not None and _MEAN not in state:
-        checkpoint.save(run, {**state, _MEAN: mean([state["network"], begun])})
+        checkpoint.save(run, {**state, _MEAN: mean_weights([state["network"], begun])})
 
 
 def _of_run(run: Path) -> dict[str, Tensor]:
-    """What a run came to, or the mean of it and of what it began with if it was to be."""
+    """Returns the weights of a run, or their mean with those it began with if its plan says so."""
     state = checkpoint.finished(run)
-    averaged = state is not None and state["plan"].get(ApartTask.told_as, {}).get("averaged")
+    averaged = state is not None and state["plan"].get(SplitTask.told_as, {}).get("averaged")
     if state is None:
         raise DataError(
             f"{run} is missing or not finished: train it by `winnow models train-apart` first"
@@ -145,7 +140,7 @@ def _of_run(run: Path) -> dict[str, Tensor]:
     return network
 
 
-def _expect_shapes(begun: dict[str, Tensor], student: ApartReader) -> None:
+def _expect_shapes(begun: dict[str, Tensor], student: SplitReader) -> None:
     shapes = {name: weight.shape for name, weight in student.state_dict().items()}
     if any(shapes.get(name) != weight.shape for name, weight in begun.items()):
         raise DataError(

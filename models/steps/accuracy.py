@@ -1,16 +1,40 @@
-"""Accuracy at gold paragraphs, at every precision."""
+"""Exact match and F1 of a reader at gold paragraphs, at every precision."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from models.data.directory import DEVELOPMENT, DataDirectory
-from models.data.rows import DataError
-from models.measuring.gold import read_gold
+from models.data import DEVELOPMENT, DataDirectory, DataError, Question
 from models.measuring.reading import OfflineReader
-from models.steps.kind import ReaderKind
-from models.workspace import Workspace
+from models.workspace import ReaderKind, Workspace
 from winnow.bundle import read_manifest
 from winnow.files.opened import sha256
 from winnow.inference.runtime import INT8, Runtime, runs_bfloat16
+from winnow.text.scores import exact_match, f1
+
+
+@dataclass(frozen=True, slots=True)
+class GoldFigures:
+    """Percent over all questions."""
+
+    questions: int
+    em: float
+    f1: float
+
+
+def read_gold(reader: OfflineReader, questions: Sequence[Question], what: str) -> GoldFigures:
+    """Reads the gold passage of every question that has one."""
+    work = [(q, q.gold) for q in questions if q.gold is not None]
+    readings = reader.read_all([(q.text, gold, 0.0) for q, gold in work], what)
+    pairs = [(reading.text, q.answers) for reading, (q, _) in zip(readings, work, strict=True)]
+    matches = [exact_match(said, answers) for said, answers in pairs]
+    overlaps = [f1(said, answers) for said, answers in pairs]
+    return GoldFigures(
+        len(pairs),
+        round(100 * sum(matches) / len(pairs), 2),
+        round(100 * sum(overlaps) / len(pairs), 2),
+    )
+
 
 GoldBySet = dict[str, dict[str, dict[str, float]]]
 """`em` and `f1` by question set and precision."""
@@ -28,7 +52,9 @@ def gold_figures(
     """
     expect_same(work, target, kind)
     halves = kind.apart > 0
-    readers = _halves(work, target, kind.apart) if halves else _readers(work, target, kind.layers)
+    readers = (
+        _split_readers(work, target, kind.apart) if halves else _readers(work, target, kind.layers)
+    )
     figures: GoldBySet = {}
     for name in DEVELOPMENT:
         questions = data.development(name)[:limit]
@@ -76,7 +102,7 @@ def _readers(work: Workspace, target: Path, layers: int | None) -> dict[str, Off
     return readers
 
 
-def _halves(work: Workspace, target: Path, apart: int) -> dict[str, OfflineReader]:
+def _split_readers(work: Workspace, target: Path, apart: int) -> dict[str, OfflineReader]:
     """The reader's halves in float32 and int8."""
     manifest = read_manifest(target)
     tokenizer = target / manifest.tokenizer

@@ -1,6 +1,7 @@
-"""How a training run shows itself: a bar on a terminal, lines in a log."""
+"""One training run, with its progress: a bar on a terminal, lines in a log."""
 
 import time
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -8,7 +9,7 @@ from rich.console import Console
 from rich.progress import TaskID
 
 from models.progress import DRAWN_EVERY, Rhythm, bar
-from models.training.loop import Standing
+from models.training.loop import Schedule, Standing, Task, Trainer
 
 _SPEED_SECONDS = 120.0
 """What the time left is estimated from: steps differ in length."""
@@ -50,3 +51,13 @@ class TrainingProgress:
         trace: TracebackType | None,
     ) -> None:
         self._bar.stop()
+
+
+def train(task: Task, schedule: Schedule, path: Path, every: int) -> None:
+    """Trains to the end, from the checkpoint at `path` if there is one.
+
+    Writes a checkpoint every `every` steps.
+    """
+    trainer = Trainer(task, schedule, path)
+    with TrainingProgress(every) as progress:
+        trainer.run(every, progress.show)

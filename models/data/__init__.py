@@ -1,1 +1,0 @@
-"""Questions and passages, as files and as values."""
