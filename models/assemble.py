@@ -30,7 +30,7 @@ class Score:
     no_answer_below: float = -1e9
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
     """What the manifest says beside file names."""
 
@@ -46,7 +46,7 @@ class Description:
     provenance: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
     """The files that make a bundle."""
 

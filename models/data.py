@@ -28,7 +28,7 @@ class Passage:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """A question, its accepted answers, and the passage that answers it where one is given."""
 
@@ -70,7 +70,13 @@ def _question(row: dict[str, Any]) -> Question:
     answers = tuple(row["answers"]) if "answers" in row else (row["answer"],)
     gold = Passage(row.get("title", ""), row["context"]) if "context" in row else None
     source = row.get("source", "")
-    return Question(row["question"], answers, source, gold, row.get("answer_start"))
+    return Question(
+        text=row["question"],
+        answers=answers,
+        source=source,
+        gold=gold,
+        answer_start=row.get("answer_start"),
+    )
 
 
 __all__ = ["contains_answer", "find_answer", "normalise"]

@@ -19,7 +19,9 @@ def tiny_bundle(directory: Path, name: str, **config: object) -> Bundle:
     """An exported bundle of random networks, 16 wide; another `config` is another encoder."""
     encoder = make("bert", directory / f"{name}-encoder", **{"num_hidden_layers": 1, **config})
     reader = make("bert-reader", directory / f"{name}-reader")
-    naming = Naming(name, "1", "none", 10, -1e9)
+    naming = Naming(
+        name=name, version="1", licence="none", max_answer_tokens=10, no_answer_below=-1e9
+    )
     sources = Sources(encoder, encoder, reader)
     return export_bundle(sources, directory / name, Choices(), naming, lambda _: None)
 

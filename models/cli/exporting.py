@@ -69,7 +69,13 @@ def export(
         Sources(question_encoder, passage_encoder or question_encoder, reader),
         bundle,
         Choices(pooling, similarity, precision),
-        Naming(name or bundle.name, version, licence, max_answer_tokens, no_answer_below),
+        Naming(
+            name=name or bundle.name,
+            version=version,
+            licence=licence,
+            max_answer_tokens=max_answer_tokens,
+            no_answer_below=no_answer_below,
+        ),
         typer.echo,
     )
     size = sum(entry.bytes for entry in made.manifest.files.values())

@@ -13,14 +13,14 @@ import typer
 
 from models.cli import options
 from models.data import DataError
-from models.heads.making import Workshop, make_head
+from models.heads.making import HeadMaker, make_head
 from models.heads.record import HeadNaming
 from models.heads.refit import Refit
 from models.heads.refit import refit as refit_heads
 from models.heads.rows import Fields
 from models.heads.settings import BENCHMARKS, OUT_OF_SCOPE, Benchmark, HeadJob, HeadPlan
-from models.heads.unfrozen import EPOCHS, measure_unfrozen
 from models.heads.unfrozen import EPOCHS as UNFROZEN_EPOCHS
+from models.heads.unfrozen import measure_unfrozen
 from models.network.weights import minilm
 from models.workspace import Workspace
 from winnow.bundle import load_bundle
@@ -187,20 +187,34 @@ def train_head(
     )
     usual = _FIELDS[kind]
     fields = Fields(text_field or usual[0], label_field or usual[1], multi_label)
-    job = HeadJob(kind, data, fields, plan, validation, test, out_of_scope)
-    naming = HeadNaming(name, tenant, version, _licences(licence or []), names_only)
+    job = HeadJob(
+        kind=kind,
+        data=data,
+        fields=fields,
+        plan=plan,
+        validation=validation,
+        test=test,
+        out_of_scope=out_of_scope,
+    )
+    naming = HeadNaming(
+        id=name,
+        tenant=tenant,
+        version=version,
+        licences=_licences(licence or []),
+        names_only=names_only,
+    )
     with _states(work) as kept:
-        shop = Workshop(load_bundle(bundle), kept, max_loss, _say)
+        maker = HeadMaker(load_bundle(bundle), kept, max_loss, _say)
         if unfreeze:
             with minilm(weights) as directory:
                 _show(
                     f"{name}, with an encoder of its own",
-                    measure_unfrozen(job, shop, directory, epochs or UNFROZEN_EPOCHS),
+                    measure_unfrozen(job, maker, directory, epochs or UNFROZEN_EPOCHS),
                     as_json,
                 )
             return
         assert out is not None, "checked above"
-        made = make_head(job, naming, shop, out)
+        made = make_head(job, naming, maker, out)
     size = f"{made.model.bytes / 1e6:.2f} MB"
     _show(f"{out}: {made.id}, {many(len(made.labels), 'label')}, {size}", made.accuracy, as_json)
 
@@ -259,12 +273,12 @@ def refit(
         Path(target).mkdir(parents=True, exist_ok=True)
     with _states(work) as kept:
         plan = Refit(
-            open_store(source),
-            open_store(target),
-            ring or loaded.manifest.name,
-            worse,
-            data or [],
-            Workshop(loaded, kept, max_loss, _say),
+            old=open_store(source),
+            new=open_store(target),
+            ring=ring or loaded.manifest.name,
+            worse=worse,
+            directories=data or [],
+            maker=HeadMaker(loaded, kept, max_loss, _say),
         )
         failed = refit_heads(plan, only or [])
     raise typer.Exit(1 if failed else 0)
@@ -303,23 +317,23 @@ def measure_heads(
     """
     if unknown := set(only or []) - set(_IDS):
         raise DataError(f"no such head: {', '.join(sorted(unknown))}; there are {', '.join(_IDS)}")
-    shop = Workshop(
+    maker = HeadMaker(
         load_bundle(bundle),
         Workspace(work).states,
         MAX_LOSS,
-        _say2,
+        _say,
     )
     found: dict[str, dict[str, Any]] = {}
     for each in BENCHMARKS:
         if only and each.id not in only:
             continue
-        _say2(f"{each.id}: {each.name}")
+        _say(f"{each.id}: {each.name}")
         began = time.monotonic()
         if unfreeze:
             with minilm(weights) as directory:
-                figures = measure_unfrozen(each.job(data), shop, directory, EPOCHS)
+                figures = measure_unfrozen(each.job(data), maker, directory, UNFROZEN_EPOCHS)
         else:
-            figures = _made(each, data, out, shop)
+            figures = _made(each, data, out, maker)
         found[each.id] = {**figures, "seconds": round(time.monotonic() - began)}
         if not as_json:
             typer.echo("\n".join([each.id, *(f"  {k}: {v}" for k, v in found[each.id].items())]))
@@ -327,16 +341,12 @@ def measure_heads(
         typer.echo(json.dumps(found, indent=2))
 
 
-def _say2(text: str) -> None:
-    typer.echo(text, err=True)
-
-
-def _made(benchmark: Benchmark, data: Path, out: Path | None, shop: Workshop) -> dict[str, float]:
+def _made(benchmark: Benchmark, data: Path, out: Path | None, maker: HeadMaker) -> dict[str, float]:
     """The accuracy of a head, and the bytes of its model."""
     naming = HeadNaming(
-        benchmark.id, licences={"training data": benchmark.licence}, names_only=True
+        id=benchmark.id, licences={"training data": benchmark.licence}, names_only=True
     )
     with TemporaryDirectory() as directory:
         target = (out or Path(directory)) / benchmark.id
-        made = make_head(benchmark.job(data), naming, shop, target)
+        made = make_head(benchmark.job(data), naming, maker, target)
         return {**made.accuracy, "bytes": made.model.bytes}

@@ -21,7 +21,6 @@ from models.training.reading_task import ReadingPlan
 from models.training.taught_task import DistillingPlan, SplitPlan
 from models.workspace import Workspace
 from winnow.bundle import load_bundle
-from winnow.quoting import many
 
 _WARMUP = 0.1
 _ENCODER_RATE, _SMALL_ENCODER_RATE = 1e-4, 5e-4
@@ -56,11 +55,11 @@ def train_encoder(
     with minilm(weights) as directory:
         if layers is None:
             schedule = _schedule(_ENCODER_RATE if rate is None else rate, quantised, seed)
-            plan = EncodingPlan(options.scaled(training.ENCODED, scale), passages)
+            plan = EncodingPlan(passes=options.scaled(training.ENCODED, scale), passages=passages)
             training.train_encoder(directory, place, plan, schedule, every)
         else:
             schedule = _schedule(_SMALL_ENCODER_RATE if rate is None else rate, quantised, seed)
-            small = QuestionPlan(layers, passes=scale)
+            small = QuestionPlan(layers=layers, passes=scale)
             train_small_encoder(directory, place, DataDirectory(data), small, schedule, every)
 
 
@@ -107,26 +106,6 @@ def train_reader(
         else:
             both = (plan, DistillingPlan(layers))
             train_small_reader(directory, place, load_bundle(bundle), both, schedule, every)
-
-
-def mine_ranking(
-    index: Annotated[
-        Path,
-        typer.Option(
-            help="Index of Wikipedia and of the training paragraphs (python -m bench corpus)."
-        ),
-    ],
-    data: options.DataOption = options.DATA,
-    bundle: options.BundleOption = options.TEACHER,
-    work: options.WorkOption = options.WORK,
-) -> None:
-    """Find the passages that the bundle's retriever has for every training question.
-
-    Takes about twenty minutes on two cores. After an interruption, the same command continues.
-    """
-    place = Workspace(work)
-    count = ranking.mine_ranking(DataDirectory(data), index, load_bundle(bundle), place)
-    typer.echo(f"{place.ranked}: {many(count, 'question')}")
 
 
 def train_ranking(

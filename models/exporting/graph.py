@@ -23,9 +23,9 @@ from models.network.architecture import count_parameters
 from models.network.export import (
     ENCODER_OUTPUTS,
     READER_OUTPUTS,
+    export_batched,
     quantise,
     shrink_embeddings,
-    trace,
 )
 from winnow.files.opened import sha256
 
@@ -88,7 +88,7 @@ def _trace(network: Network, path: Path, probes: Probes, what: str) -> None:
     ids = torch.arange(_TRACED).unsqueeze(0) % probes.tokens
     inputs = (ids, torch.ones_like(ids), torch.zeros_like(ids))
     try:
-        trace(network, path, _outputs(network), inputs)
+        export_batched(network, path, _outputs(network), inputs)
     except Exception as error:  # the tracer raises whatever the network does
         raise ParityError(f"{what} cannot be exported: {error}; {UNFAITHFUL}") from error
 

@@ -16,7 +16,7 @@ _BERT_KEYS = {"hidden_size", "num_hidden_layers", "num_attention_heads", "type_v
 _PLAIN = {"bert": "BertModel", "distilbert": "DistilBertModel"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
     """A directory whose configuration was read."""
 
@@ -73,7 +73,13 @@ def read_checkpoint(directory: Path) -> Checkpoint:
             f"{sentence.transformer} has no {' and no '.join(_WEIGHTS)}: download its weights, in "
             "one file"
         )
-    return Checkpoint(directory, config, family, architecture, sentence)
+    return Checkpoint(
+        directory=directory,
+        config=config,
+        family=family,
+        architecture=architecture,
+        sentence=sentence,
+    )
 
 
 def _kind(path: Path, config: dict[str, Any]) -> tuple[str, str]:

@@ -24,7 +24,7 @@ _READER_TOKENS, _PASSAGE_TOKENS, _QUESTION_TOKENS = 320, 256, 64
 _OVERLAP = 64
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Naming:
     """What only the user can say of a bundle."""
 

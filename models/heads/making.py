@@ -27,7 +27,7 @@ from winnow.quoting import many
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
+class HeadMaker:
     """What heads are made with."""
 
     bundle: Bundle
@@ -40,7 +40,7 @@ class Workshop:
     """Is told the figures."""
 
 
-def make_head(job: HeadJob, naming: HeadNaming, shop: Workshop, target: Path) -> HeadManifest:
+def make_head(job: HeadJob, naming: HeadNaming, maker: HeadMaker, target: Path) -> HeadManifest:
     """Trains a head and writes it to `target`, which must not be there yet, or be empty.
 
     Raises:
@@ -49,19 +49,19 @@ def make_head(job: HeadJob, naming: HeadNaming, shop: Workshop, target: Path) ->
 
     """
     with written_whole(target) as place:
-        problem = read_problem(job, shop.bundle, shop.kept, shop.say)
+        problem = read_problem(job, maker.bundle, maker.kept, maker.say)
         trained = train(problem, job.plan)
-        shop.say(
+        maker.say(
             f"best after {many(trained.epochs, 'epoch')}: {trained.held_out:.2f} % on held-out "
             "texts"
         )
-        fields = manifest_fields(job, naming, shop.bundle, problem)
+        fields = manifest_fields(job, naming, maker.bundle, problem)
         fields["provenance"] |= {"epochs": trained.epochs}
-        return finish(place, fields, trained, problem, shop)
+        return finish(place, fields, trained, problem, maker)
 
 
 def finish(
-    place: Path, fields: dict[str, Any], trained: Trained, problem: Problem, shop: Workshop
+    place: Path, fields: dict[str, Any], trained: Trained, problem: Problem, maker: HeadMaker
 ) -> HeadManifest:
     """Exports a trained head, calibrates and measures it, and writes it to `place`.
 
@@ -77,9 +77,9 @@ def finish(
         for name, model in models.items()
     }
     lost = found[FLOAT] - found[INT8]
-    precision = INT8 if lost <= shop.max_loss else FLOAT
-    kept = "" if precision == INT8 else f", more than {shop.max_loss:g}: it stays in float32"
-    shop.say(f"int8 loses {lost:.2f} points on held-out texts{kept}")
+    precision = INT8 if lost <= maker.max_loss else FLOAT
+    kept = "" if precision == INT8 else f", more than {maker.max_loss:g}: it stays in float32"
+    maker.say(f"int8 loses {lost:.2f} points on held-out texts{kept}")
     fields["provenance"] |= {"precision": precision, "lost_by_int8": round(lost, 2)}
     fields |= calibrate(_head(place, fields, models[precision]), problem)
     fields["accuracy"] = _accuracy(_head(place, fields, models[precision]), problem)

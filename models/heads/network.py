@@ -4,13 +4,12 @@ Few and plain operations: a server keeps a thousand of them, and runs ten on a t
 the encoder takes for one word.
 """
 
-import warnings
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from models.network.export import OPSET, quantise
+from models.network.export import quantise, trace
 from winnow.heads.manifest import INPUT, OUTPUT
 
 _HIDDEN = -1e4
@@ -34,7 +33,7 @@ class SequenceNetwork(nn.Module):
     """
 
     def __init__(
-        self, width: int, labels: int, queries: int, hidden: int, dropout: float, spread: bool
+        self, *, width: int, labels: int, queries: int, hidden: int, dropout: float, spread: bool
     ) -> None:
         """`spread`: there is one more logit, of texts that have none of the labels; its probability
         is spread over all labels, so that none of them is probable.
@@ -124,22 +123,12 @@ class _Served(nn.Module):
 
 def export_head(network: Network, width: int, target: Path) -> None:
     """Writes the graph in float32: states [tokens + 2, width] to logits."""
-    served = _Served(network).eval()
+    served = _Served(network)
     axes = {INPUT: {0: "tokens"}}
     if not isinstance(network, SequenceNetwork):
         axes[OUTPUT] = {0: "tokens"}
-    with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # as in models.network.export
-        torch.onnx.export(
-            served,
-            (torch.zeros(_TRACED, width),),
-            str(target),
-            input_names=[INPUT],
-            output_names=[OUTPUT],
-            dynamic_axes=axes,
-            opset_version=OPSET,
-            dynamo=False,
-        )
+    states = {INPUT: torch.zeros(_TRACED, width)}
+    trace(served, target, inputs=states, outputs=[OUTPUT], axes=axes)
 
 
 def quantise_head(source: Path, target: Path) -> None:

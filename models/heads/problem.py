@@ -96,7 +96,7 @@ class Part:
     encoded: Encoded
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """What a head is to learn."""
 
@@ -148,13 +148,13 @@ def read_problem(job: HeadJob, bundle: Bundle, kept: Path, say: Callable[[str], 
             "others are needed to calibrate with"
         )
     return Problem(
-        job.kind,
-        labels,
-        job.fields.multi_label,
-        unknown,
-        _part(learnt, bundle, kept, "encode texts"),
-        _part(held, bundle, kept, "encode held-out texts"),
-        _part(extra[job.test], bundle, kept, "encode test texts") if job.test else None,
+        kind=job.kind,
+        labels=labels,
+        multi_label=job.fields.multi_label,
+        out_of_scope=unknown,
+        learnt=_part(learnt, bundle, kept, "encode texts"),
+        held=_part(held, bundle, kept, "encode held-out texts"),
+        test=_part(extra[job.test], bundle, kept, "encode test texts") if job.test else None,
     )
 
 

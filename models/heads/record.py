@@ -17,7 +17,7 @@ REFIT_OF = "refit_of"
 """In the provenance of a head: the head that it takes the place of."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HeadNaming:
     """What only the user can say of a head."""
 
@@ -98,13 +98,13 @@ def recorded_job(manifest: HeadManifest, directories: Sequence[Path]) -> HeadJob
     try:
         usual = Fields(options["text_field"], options["label_field"], manifest.multi_label)
         return HeadJob(
-            manifest.kind,
-            data,
-            usual,
-            HeadPlan(**plan),
-            _optional(options, "validation", directories),
-            _optional(options, "test", directories),
-            options["out_of_scope"],
+            kind=manifest.kind,
+            data=data,
+            fields=usual,
+            plan=HeadPlan(**plan),
+            validation=_optional(options, "validation", directories),
+            test=_optional(options, "test", directories),
+            out_of_scope=options["out_of_scope"],
         )
     except KeyError as error:
         raise DataError(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from models.heads.making import Workshop, make_head
+from models.heads.making import HeadMaker, make_head
 from models.heads.measured import comparable
 from models.heads.record import REFIT_OF, HeadNaming, recorded_job
 from models.training.loop import TrainingError
@@ -18,7 +18,7 @@ from winnow.heads.manifest import HeadManifest
 from winnow.heads.store.store import HeadStore
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Refit:
     """From where to where, and how much worse a head may become."""
 
@@ -30,7 +30,7 @@ class Refit:
     """Points of accuracy that a head may lose."""
     directories: Sequence[Path]
     """Where training data is looked for that is not where it was."""
-    shop: Workshop
+    maker: HeadMaker
 
 
 def refit(work: Refit, only: Sequence[str]) -> list[str]:
@@ -42,7 +42,7 @@ def refit(work: Refit, only: Sequence[str]) -> list[str]:
         IdentityError: the heads of the old store are made for this encoder already.
 
     """
-    encoder, bundle = work.old.encoder(), work.shop.bundle
+    encoder, bundle = work.old.encoder(), work.maker.bundle
     if encoder and encoder.fingerprint == bundle.manifest.states_fingerprint:
         raise IdentityError(
             f"the heads of {work.old.name} are made for the encoder of {bundle.directory} already: "
@@ -53,7 +53,7 @@ def refit(work: Refit, only: Sequence[str]) -> list[str]:
         try:
             _refit_one(work, head)
         except (WinnowError, OSError) as error:
-            work.shop.say(f"{head}: stays where it is: {error}")
+            work.maker.say(f"{head}: stays where it is: {error}")
             failed.append(head)
     return failed
 
@@ -61,13 +61,13 @@ def refit(work: Refit, only: Sequence[str]) -> list[str]:
 def _refit_one(work: Refit, head: str) -> None:
     current = work.old.current(head)
     if current.moved_to:
-        work.shop.say(f"{head}: was moved to {current.moved_to} before")
+        work.maker.say(f"{head}: was moved to {current.moved_to} before")
         return
     before = work.old.manifest(head, current.version)
     if not _is_there(work, before):
         _train_anew(work, before)
     work.old.move(head, work.ring)
-    work.shop.say(f"{head}: moved to {work.ring}")
+    work.maker.say(f"{head}: moved to {work.ring}")
 
 
 def _is_there(work: Refit, before: HeadManifest) -> bool:
@@ -83,13 +83,17 @@ def _train_anew(work: Refit, before: HeadManifest) -> None:
     job = recorded_job(before, work.directories)
     version = max(work.new.versions(before.id), default=0) + 1
     naming = HeadNaming(
-        before.id, before.tenant, version, before.licences, refit_of=before.checksum
+        id=before.id,
+        tenant=before.tenant,
+        version=version,
+        licences=before.licences,
+        refit_of=before.checksum,
     )
     with TemporaryDirectory() as directory:
         place = Path(directory) / "head"
-        made = make_head(job, naming, work.shop, place)
+        made = make_head(job, naming, work.maker, place)
         name, old, new = comparable(before, made)
-        work.shop.say(f"{before.id}: {name} {old:.2f} % before, {new:.2f} % now")
+        work.maker.say(f"{before.id}: {name} {old:.2f} % before, {new:.2f} % now")
         if old - new > work.worse:
             raise TrainingError(
                 f"it lost {old - new:.2f} points of {name}, more than {work.worse:g}: train it by "

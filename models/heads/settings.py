@@ -10,7 +10,7 @@ OUT_OF_SCOPE = "oos"
 """The label of texts that have none of the labels, as CLINC150 calls it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HeadPlan:
     """What decides how a head learns; the defaults are what measured best on held-out texts."""
 
@@ -36,7 +36,7 @@ class HeadPlan:
     seed: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HeadJob:
     """What is learnt, from which files."""
 
@@ -57,7 +57,7 @@ _TOKEN_PLAN = HeadPlan(epochs=16, batch=32, rate=2e-3)
 """Tokens are many: fewer passes, and smaller steps."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
     """A data set in files NAME-train, NAME-test and, if it has one, a validation set."""
 
@@ -78,39 +78,46 @@ class Benchmark:
 
         usual = Fields("tokens", "labels") if self.kind is Kind.TOKEN else Fields("text", "label")
         validation = file(self.validation) if self.validation else None
-        return HeadJob(self.kind, file("train"), usual, self.plan, validation, file("test"))
+        return HeadJob(
+            kind=self.kind,
+            data=file("train"),
+            fields=usual,
+            plan=self.plan,
+            validation=validation,
+            test=file("test"),
+        )
 
 
 BENCHMARKS = (
     Benchmark(
-        "intent",
-        "clinc150",
-        Kind.SEQUENCE,
-        "CC BY 3.0 (CLINC150; Larson et al., 2019, An Evaluation Dataset for Intent "
+        id="intent",
+        name="clinc150",
+        kind=Kind.SEQUENCE,
+        licence="CC BY 3.0 (CLINC150; Larson et al., 2019, An Evaluation Dataset for Intent "
         "Classification and Out-of-Scope Prediction)",
-        "val",
-        _LARGE_PLAN,
+        validation="val",
+        plan=_LARGE_PLAN,
     ),
     Benchmark(
-        "banking",
-        "banking77",
-        Kind.SEQUENCE,
-        "CC BY 4.0 (Banking77; Casanueva et al., 2020, Efficient Intent Detection with Dual "
-        "Sentence Encoders)",
+        id="banking",
+        name="banking77",
+        kind=Kind.SEQUENCE,
+        licence="CC BY 4.0 (Banking77; Casanueva et al., 2020, Efficient Intent Detection with "
+        "Dual Sentence Encoders)",
     ),
     Benchmark(
-        "question-type",
-        "trec-question-type",
-        Kind.SEQUENCE,
-        "for research only (TREC; Li and Roth, 2002, Learning Question Classifiers)",
+        id="question-type",
+        name="trec-question-type",
+        kind=Kind.SEQUENCE,
+        licence="for research only (TREC; Li and Roth, 2002, Learning Question Classifiers)",
     ),
     Benchmark(
-        "entities",
-        "wnut17",
-        Kind.TOKEN,
-        "CC BY 4.0 (WNUT17; Derczynski et al., 2017, Results of the WNUT2017 Shared Task on Novel "
-        "and Emerging Entity Recognition)",
-        "dev",
-        _TOKEN_PLAN,
+        id="entities",
+        name="wnut17",
+        kind=Kind.TOKEN,
+        licence="CC BY 4.0 (WNUT17; Derczynski et al., 2017, Results of the WNUT2017 Shared Task "
+        "on Novel and Emerging Entity Recognition)",
+        validation="dev",
+        plan=_TOKEN_PLAN,
     ),
 )

@@ -63,11 +63,11 @@ class SequenceTask:
     def __init__(self, problem: Problem, plan: HeadPlan) -> None:
         self._problem, self._plan = problem, plan
         self.network = SequenceNetwork(
-            problem.width,
-            len(problem.labels),
-            plan.queries,
-            plan.hidden,
-            plan.dropout,
+            width=problem.width,
+            labels=len(problem.labels),
+            queries=plan.queries,
+            hidden=plan.hidden,
+            dropout=plan.dropout,
             spread=problem.learns_out_of_scope,
         )
         self._right = self._targets(problem.learnt)

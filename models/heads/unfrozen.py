@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import BertModel
 
-from models.heads.making import Workshop, finish
+from models.heads.making import HeadMaker, finish
 from models.heads.problem import Part, Problem, read_problem
 from models.heads.record import HeadNaming, manifest_fields
 from models.heads.settings import HeadJob
@@ -34,7 +34,9 @@ _HEAD_RATE, _BATCH, _WARMUP = 2e-3, 32, 0.1
 _AT_ONCE = 128
 
 
-def measure_unfrozen(job: HeadJob, shop: Workshop, weights: Path, epochs: int) -> dict[str, float]:
+def measure_unfrozen(
+    job: HeadJob, maker: HeadMaker, weights: Path, epochs: int
+) -> dict[str, float]:
     """Accuracy of a head that was trained together with the encoder in `weights`.
 
     Raises:
@@ -42,11 +44,11 @@ def measure_unfrozen(job: HeadJob, shop: Workshop, weights: Path, epochs: int) -
         TrainingError: the loss is not a number any more.
 
     """
-    problem = read_problem(job, shop.bundle, shop.kept, shop.say)
+    problem = read_problem(job, maker.bundle, maker.kept, maker.say)
     torch.manual_seed(job.plan.seed)
     body = load_body(weights)
     freeze_embeddings(body)
-    texts = _Texts(open_tokenizer(weights), shop.bundle.manifest.encoder.max_question_tokens)
+    texts = _Texts(open_tokenizer(weights), maker.bundle.manifest.encoder.max_question_tokens)
     task = task_of(problem, job.plan)
     _fine_tune(body, task, problem, texts, epochs, job.plan.seed)
     tuned = replace(
@@ -58,9 +60,9 @@ def measure_unfrozen(job: HeadJob, shop: Workshop, weights: Path, epochs: int) -
     settled.network.load_state_dict(task.network.state_dict())
     settled.settle()
     with TemporaryDirectory() as directory:
-        fields = manifest_fields(job, HeadNaming("unfrozen"), shop.bundle, tuned)
+        fields = manifest_fields(job, HeadNaming(id="unfrozen"), maker.bundle, tuned)
         trained = Trained(settled, epochs, settled.score())
-        return finish(Path(directory) / "head", fields, trained, tuned, shop).accuracy
+        return finish(Path(directory) / "head", fields, trained, tuned, maker).accuracy
 
 
 class _Texts:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from models.assemble import Score
 from models.data import DataError, Passage, contains_answer
+from models.measuring.fitting import minimise
 from models.measuring.reading import OfflineReader
 from models.measuring.retrieving import Near
 from models.mining.mine import TrainingQuestion
@@ -149,16 +150,12 @@ def exact_match_by_passages(found: Candidates, score: Score, steps: Sequence[int
 def _maximise(features: Tensor, right: Tensor) -> Tensor:
     signs = torch.tensor(SIGNS, dtype=features.dtype)
     roots = torch.full_like(signs, 0.5).requires_grad_()
-    optimiser = torch.optim.LBFGS([roots], max_iter=200, line_search_fn="strong_wolfe")
 
-    def closure() -> Tensor:
-        optimiser.zero_grad()
+    def loss() -> Tensor:
         weights = signs * roots**2
-        loss = _loss(features @ weights, right) + _RIDGE * (weights**2).sum()
-        loss.backward()  # type: ignore[no-untyped-call]
-        return loss
+        return _loss(features @ weights, right) + _RIDGE * (weights**2).sum()
 
-    optimiser.step(closure)  # type: ignore[no-untyped-call]
+    minimise([roots], loss)
     return signs * roots.detach() ** 2
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from models.assemble import Score
 from models.measuring.calibrate import SIGNS, Candidates
+from models.measuring.fitting import minimise
 from winnow.domain.confidence import Confidence
 
 SHARE = 0.1
@@ -69,16 +70,14 @@ def _regress(
     signs = torch.tensor(SIGNS, dtype=torch.float64)
     roots = torch.full((len(SIGNS),), 0.5, dtype=torch.float64, requires_grad=True)
     bias = torch.zeros(1, dtype=torch.float64, requires_grad=True)
-    optimiser = torch.optim.LBFGS([roots, bias], max_iter=200, line_search_fn="strong_wolfe")
 
-    def closure() -> torch.Tensor:
-        optimiser.zero_grad()
+    def loss() -> torch.Tensor:
         weights = signs * roots**2
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(inputs @ weights + bias, target)
-        loss = loss + _RIDGE * (weights**2).sum()
-        loss.backward()  # type: ignore[no-untyped-call]
-        return loss
+        wrong = torch.nn.functional.binary_cross_entropy_with_logits(
+            inputs @ weights + bias, target
+        )
+        return wrong + _RIDGE * (weights**2).sum()
 
-    optimiser.step(closure)  # type: ignore[no-untyped-call]
+    minimise([roots, bias], loss)
     weights: NDArray[np.float64] = (signs * roots.detach() ** 2).numpy()
     return weights, float(bias.detach())

@@ -33,6 +33,7 @@ class OfflineReader:
 
     def __init__(
         self,
+        *,
         graph: Path,
         tokenizer: Path,
         manifest: Manifest,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from models.data import DataError, Passage
+from models.measuring.fitting import minimise
 from models.mining.embedding import Embedder
 from models.mining.mine import TrainingQuestion, nearest
 from winnow.content_node.indexing.counting import count_words
@@ -80,18 +81,15 @@ def fit_words(near: Near, right: NDArray[np.bool_]) -> float:
     distances, matches = (torch.tensor(each[able]) for each in (near.distances, near.matches))
     target = torch.tensor(right[able])
     roots = torch.tensor([3.0, 0.5], dtype=torch.float64, requires_grad=True)
-    optimiser = torch.optim.LBFGS([roots], max_iter=200, line_search_fn="strong_wolfe")
 
-    def closure() -> torch.Tensor:
-        optimiser.zero_grad()
-        distance, words = (roots**2).unbind()  # neither ever speaks against a passage
+    def loss() -> torch.Tensor:
+        distance, words = (roots**2).unbind()  # neither ever counts against a passage
         scores = words * matches - distance * distances
         chosen = scores.masked_fill(~target, float("-inf")).logsumexp(1)
-        loss: torch.Tensor = (scores.logsumexp(1) - chosen).mean() + _RIDGE * (roots**2).sum()
-        loss.backward()  # type: ignore[no-untyped-call]
-        return loss
+        lost: torch.Tensor = (scores.logsumexp(1) - chosen).mean() + _RIDGE * (roots**2).sum()
+        return lost
 
-    optimiser.step(closure)  # type: ignore[no-untyped-call]
+    minimise([roots], loss)
     distance, words = (roots.detach() ** 2).tolist()
     return min(float(words) / max(float(distance), _LEAST), MOST)
 

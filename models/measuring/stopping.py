@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from models.assemble import Score
 from models.measuring.calibrate import Candidates
+from models.measuring.fitting import minimise
 from winnow.domain.stopping import StoppingRule, wave_ends
 
 FIRST_LOOK = 1
@@ -28,7 +29,7 @@ _LEAST = 1e-3
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
     """A rule's effect on training questions."""
 
@@ -95,19 +96,13 @@ def _weights(read: _Read, looks: Sequence[int]) -> tuple[float, float]:
     target = torch.tensor(wins.astype(np.float64))
     roots = torch.full((3,), 0.5, dtype=torch.float64, requires_grad=True)
     bias = torch.zeros(1, dtype=torch.float64, requires_grad=True)
-    optimiser = torch.optim.LBFGS([roots, bias], max_iter=200, line_search_fn="strong_wolfe")
 
-    def closure() -> torch.Tensor:
-        optimiser.zero_grad()
-        weights = roots**2  # none of the three ever speaks for reading on
-        losses = torch.nn.functional.binary_cross_entropy_with_logits(
-            bias - given @ weights, target
-        )
-        loss = losses + _RIDGE * (weights**2).sum()
-        loss.backward()  # type: ignore[no-untyped-call]
-        return loss
+    def loss() -> torch.Tensor:
+        weights = roots**2  # none of the three ever counts for reading on
+        wrong = torch.nn.functional.binary_cross_entropy_with_logits(bias - given @ weights, target)
+        return wrong + _RIDGE * (weights**2).sum()
 
-    optimiser.step(closure)  # type: ignore[no-untyped-call]
+    minimise([roots, bias], loss)
     score, nearness, gap = (roots.detach() ** 2 / spread).tolist()
     return nearness / max(score, _LEAST), gap / max(score, _LEAST)
 
@@ -143,4 +138,6 @@ def _effect(read: _Read, marks: dict[int, Floats], rule: StoppingRule, cost: flo
         ends[marks[look] >= rule.bar] = look
     changed = float((read.scores.argmax(1) >= ends).mean())
     lost = 100 * float(_lost(read, ends).mean())
-    return Stopped(0.0, rule, lost, 100 * changed * cost, float(ends.mean()))
+    return Stopped(
+        max_loss=0.0, rule=rule, lost=lost, expected=100 * changed * cost, read=float(ends.mean())
+    )

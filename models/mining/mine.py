@@ -35,7 +35,7 @@ _SIMILARITY_FLOOR = 0.45
 """Cosine under which an answer-bearing passage is taken to be about something else."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingQuestion:
     """A question, where its answer stands, and passages by number: one positive, some negatives."""
 
@@ -83,7 +83,13 @@ def supervise(
         if near >= _SIMILARITY_FLOOR and near > best.get(question.text, (0.0, None))[0]:
             others = tuple(each for each in question.answers if each != answer)
             known = (answer, *others)
-            labelled = Question(question.text, known, question.source, passage, start)
+            labelled = Question(
+                text=question.text,
+                answers=known,
+                source=question.source,
+                gold=passage,
+                answer_start=start,
+            )
             best[question.text] = (near, labelled)
     return [question for _, question in best.values()]
 
@@ -110,13 +116,13 @@ def mine(
         ]
         mined.append(
             TrainingQuestion(
-                question.text,
-                question.answers[0],
-                question.answer_start,
-                question.source,
-                number[question.gold],
-                tuple(negatives[:NEGATIVES]),
-                question.answers[1:],
+                question=question.text,
+                answer=question.answers[0],
+                answer_start=question.answer_start,
+                source=question.source,
+                positive=number[question.gold],
+                negatives=tuple(negatives[:NEGATIVES]),
+                others=question.answers[1:],
             )
         )
     return passages, mined

@@ -81,13 +81,13 @@ def training_questions(
         )
         made.append(
             TrainingQuestion(
-                question.text,
-                question.answers[0],
-                question.answer_start,
-                question.source,
-                positive,
-                tuple(others),
-                question.answers[1:],
+                question=question.text,
+                answer=question.answers[0],
+                answer_start=question.answer_start,
+                source=question.source,
+                positive=positive,
+                negatives=tuple(others),
+                others=question.answers[1:],
             )
         )
     return list(numbers), made
@@ -110,4 +110,6 @@ def _answered(question: Question, passage: Passage, said: Reading | None) -> Que
     if said is not None and inside is not None:
         start += said.start
     known = (answer, *(each for each in question.answers if each != answer))
-    return Question(question.text, known, question.source, passage, start)
+    return Question(
+        text=question.text, answers=known, source=question.source, gold=passage, answer_start=start
+    )

@@ -7,7 +7,7 @@ enough.
 import logging
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import onnx
@@ -28,25 +28,46 @@ OPSET = 17
 def export(network: nn.Module, path: Path) -> None:
     """Writes `network` (an `Encoder` or a `Reader`) in float32 to `path`."""
     outputs = ENCODER_OUTPUTS if isinstance(network, Encoder) else READER_OUTPUTS
-    trace(network, path, outputs, dummy_inputs())
+    export_batched(network, path, outputs, dummy_inputs())
 
 
-def trace(
+def export_batched(
     network: nn.Module, path: Path, outputs: Sequence[str], inputs: tuple[Tensor, Tensor, Tensor]
 ) -> None:
     """Writes any network over `INPUTS` in float32; `inputs` are int64 [1, tokens] of valid ids."""
     axes = {name: {0: "batch", 1: "tokens"} for name in INPUTS}
     axes |= {name: {0: "batch", 1: "tokens"} for name in outputs if name in READER_OUTPUTS[:2]}
     axes |= {name: {0: "batch"} for name in outputs if name not in READER_OUTPUTS[:2]}
+    trace(network, path, inputs=dict(zip(INPUTS, inputs, strict=True)), outputs=outputs, axes=axes)
+
+
+def trace(
+    network: nn.Module,
+    path: Path,
+    *,
+    inputs: Mapping[str, Tensor],
+    outputs: Sequence[str],
+    axes: Mapping[str, Mapping[int, str]],
+) -> None:
+    """Writes any network in float32.
+
+    Args:
+        network: called with the inputs, in their order
+        path: file of the graph
+        inputs: examples, by the names in the graph
+        outputs: names in the graph
+        axes: names of the dynamic axes, by input or output and place
+
+    """
     network.eval()
     with torch.no_grad(), warnings.catch_warnings():
         # tracing is deprecated in favour of an exporter that needs another package (onnxscript)
         warnings.simplefilter("ignore")
         torch.onnx.export(
             network,
-            inputs,
+            tuple(inputs.values()),
             str(path),
-            input_names=list(INPUTS),
+            input_names=list(inputs),
             output_names=list(outputs),
             dynamic_axes=axes,
             opset_version=OPSET,

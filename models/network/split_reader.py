@@ -5,7 +5,6 @@ computed when the passage is indexed. The upper layers see both, as those of any
 served as two networks: its lower layers, and its upper ones.
 """
 
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softmax
 
 from models.network.architecture import Logits, Reader
-from models.network.export import OPSET, READER_OUTPUTS
+from models.network.export import READER_OUTPUTS, trace
 
 PASSAGE_POSITION = 64
 """Position of a passage's first token: behind the longest question, wherever this one ends."""
@@ -70,7 +69,7 @@ class SplitReader(nn.Module):
         return start, end, self.relevance(states[:, 0]).float().squeeze(-1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Segments:
     """Where question and passage of [batch, tokens] stand, each half padded to its longest."""
 
@@ -105,11 +104,11 @@ def segments_of(mask: Tensor, types: Tensor) -> Segments:
     asked_at, told_at = (places[:, :most] for most in longest)
     back = torch.where(places < questions, places, places - questions + longest[0])
     return Segments(
-        asked_at < questions,
-        told_at < passages,
-        asked_at.minimum(questions - 1),
-        told_at.minimum(passages - 1) + questions,
-        back.clamp(max=sum(longest) - 1),
+        asked=asked_at < questions,
+        told=told_at < passages,
+        _asked_at=asked_at.minimum(questions - 1),
+        _told_at=told_at.minimum(passages - 1) + questions,
+        _back=back.clamp(max=sum(longest) - 1),
     )
 
 
@@ -191,40 +190,20 @@ class UpperLayers(nn.Module):
 
 
 def export_split(reader: SplitReader, lower: Path, upper: Path) -> None:
-    """Writes both networks in float32."""
-    ids = torch.arange(1000, 1012).unsqueeze(0)
-    _write(LowerLayers(reader), lower, (ids, torch.zeros_like(ids)), LOWER_INPUTS, LOWER_OUTPUTS)
-    width = reader.body.config.hidden_size
+    """Writes both networks in float32, for one sequence a run, as they are served."""
+    ids, width = torch.arange(1000, 1012).unsqueeze(0), reader.body.config.hidden_size
     asked, told = torch.zeros(1, 5, width), torch.ones(1, 9, width, dtype=torch.int8)
-    _write(
-        UpperLayers(reader), upper, (asked, told, torch.ones(1, 9, 1)), UPPER_INPUTS, READER_OUTPUTS
-    )
+    inputs = dict(zip(LOWER_INPUTS, (ids, torch.zeros_like(ids)), strict=True))
+    _write(LowerLayers(reader), lower, inputs, LOWER_OUTPUTS)
+    inputs = dict(zip(UPPER_INPUTS, (asked, told, torch.ones(1, 9, 1)), strict=True))
+    _write(UpperLayers(reader), upper, inputs, READER_OUTPUTS)
 
 
 def _write(
-    network: nn.Module,
-    path: Path,
-    given: tuple[Tensor, ...],
-    inputs: tuple[str, ...],
-    outputs: tuple[str, ...],
+    network: nn.Module, path: Path, inputs: dict[str, Tensor], outputs: tuple[str, ...]
 ) -> None:
-    """One sequence a run, as it is served: only tokens are dynamic."""
-    named = {name: {1: _tokens(name)} for name in (*inputs, *outputs)}
-    axes = {name: each for name, each in named.items() if name != READER_OUTPUTS[2]}
-    network.eval()
-    with torch.no_grad(), warnings.catch_warnings():
-        # tracing is deprecated in favour of an exporter that needs another package (onnxscript)
-        warnings.simplefilter("ignore")
-        torch.onnx.export(
-            network,
-            given,
-            str(path),
-            input_names=list(inputs),
-            output_names=list(outputs),
-            dynamic_axes=axes,
-            opset_version=OPSET,
-            dynamo=False,
-        )
+    axes = {name: {1: _tokens(name)} for name in (*inputs, *outputs) if name != READER_OUTPUTS[2]}
+    trace(network, path, inputs=inputs, outputs=outputs, axes=axes)
 
 
 def _tokens(name: str) -> str:

@@ -94,11 +94,15 @@ def _readers(work: Workspace, target: Path, layers: int | None) -> dict[str, Off
     manifest = read_manifest(target)
     tokenizer, whole = target / manifest.tokenizer, work.graph("reader", "fp32", layers)
     readers = {
-        "fp32": OfflineReader(whole, tokenizer, manifest),
-        "int8": OfflineReader(target / manifest.reader.file, tokenizer, manifest),
+        "fp32": OfflineReader(graph=whole, tokenizer=tokenizer, manifest=manifest),
+        "int8": OfflineReader(
+            graph=target / manifest.reader.file, tokenizer=tokenizer, manifest=manifest
+        ),
     }
     if runs_bfloat16():
-        readers["bf16"] = OfflineReader(whole, tokenizer, manifest, Runtime.OPENVINO)
+        readers["bf16"] = OfflineReader(
+            graph=whole, tokenizer=tokenizer, manifest=manifest, runtime=Runtime.OPENVINO
+        )
     return readers
 
 
@@ -108,6 +112,8 @@ def _split_readers(work: Workspace, target: Path, apart: int) -> dict[str, Offli
     tokenizer = target / manifest.tokenizer
     lower, upper = (work.half(half, "fp32", apart) for half in ("lower", "upper"))
     return {
-        "fp32": OfflineReader(upper, tokenizer, manifest, lower=lower),
-        "int8": OfflineReader(target / manifest.reader.file, tokenizer, manifest),
+        "fp32": OfflineReader(graph=upper, tokenizer=tokenizer, manifest=manifest, lower=lower),
+        "int8": OfflineReader(
+            graph=target / manifest.reader.file, tokenizer=tokenizer, manifest=manifest
+        ),
     }

@@ -45,13 +45,15 @@ def make_bundle(
     if kind.apart:
         reader, lower = (work.half(half, "int8", kind.apart) for half in ("upper", "lower"))
     tokenizer = weights / "tokenizer.json"
-    sources = Sources(work.graph("encoder", "int8"), reader, tokenizer, lower=lower)
+    sources = Sources(
+        encoder=work.graph("encoder", "int8"), reader=reader, tokenizer=tokenizer, lower=lower
+    )
     about = Description(
-        naming.name,
-        naming.version,
-        "int8",
-        DIMENSION,
-        naming.max_answer_tokens,
+        name=naming.name,
+        version=naming.version,
+        precision="int8",
+        dimension=DIMENSION,
+        max_answer_tokens=naming.max_answer_tokens,
         provenance=_provenance(work, encoder_of, kind),
     )
     retrieval = None if encoder_of is None else read_manifest(encoder_of).retrieval
@@ -151,19 +153,19 @@ def make_rung(weights: Path, work: Workspace, target: Path, rung: Rung) -> None:
     encoder = work.graph("encoder", INT8)
     questions = work.graph("encoder", rung.ask_in, rung.encoder)
     about = Description(
-        f"reader {rung.reader or WHOLE}, encoder {rung.encoder or WHOLE}",
-        "1.0.0",
-        rung.read_in,
-        DIMENSION,
-        MAX_ANSWER_TOKENS,
+        name=f"reader {rung.reader or WHOLE}, encoder {rung.encoder or WHOLE}",
+        version="1.0.0",
+        precision=rung.read_in,
+        dimension=DIMENSION,
+        max_answer_tokens=MAX_ANSWER_TOKENS,
         question_precision=rung.ask_in,
         provenance={"weights": PRETRAINED, "command": "winnow models ladder"},
     )
     sources = Sources(
-        encoder,
-        work.graph("reader", rung.read_in, rung.reader),
-        weights / "tokenizer.json",
-        None if questions == encoder else questions,
+        encoder=encoder,
+        reader=work.graph("reader", rung.read_in, rung.reader),
+        tokenizer=weights / "tokenizer.json",
+        questions=None if questions == encoder else questions,
     )
     assemble(target, sources, about)
 

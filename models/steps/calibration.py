@@ -85,7 +85,9 @@ def _fit_reading(
     say: Say,
 ) -> Score:
     bundle = load_bundle(target)
-    reader = OfflineReader(bundle.reader, bundle.tokenizer, bundle.manifest)
+    reader = OfflineReader(
+        graph=bundle.reader, tokenizer=bundle.tokenizer, manifest=bundle.manifest
+    )
     found = candidates(asked, retrieved, reader)
     np.savez_compressed(work.candidates, **asdict(found))
     score = _fit_score(found, say)

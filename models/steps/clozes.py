@@ -34,7 +34,9 @@ def mine_clozes(
     else the question's own; where it does not find it there either, the question is left out. No
     article of a development set is used, and none that is held out is asked about.
     """
-    reader = OfflineReader(bundle.reader, bundle.tokenizer, bundle.manifest)
+    reader = OfflineReader(
+        graph=bundle.reader, tokenizer=bundle.tokenizer, manifest=bundle.manifest
+    )
     allowed = _allowed(data)
     lexical = LexicalIndex(followed(allowed, "index by words", len(allowed)))
     work.made()
@@ -42,7 +44,11 @@ def mine_clozes(
     asked_about = [passage for passage in allowed if not is_held_out(passage)]
     drawn = generator.sample(asked_about, min(passages, len(asked_about)))
     made = [(passage, cloze(passage, generator)) for passage in drawn]
-    own = [(p, Question(c.question, (c.answer,), CLOZES)) for p, c in made if c is not None]
+    own = [
+        (p, Question(text=c.question, answers=(c.answer,), source=CLOZES))
+        for p, c in made
+        if c is not None
+    ]
 
     def ask(pair: tuple[Passage, Question]) -> Asked:
         passage, question = pair

@@ -53,7 +53,9 @@ def mine_ranking(data: DataDirectory, index: Path, bundle: Bundle, work: Workspa
     hidden = {question.gold.text for question in measured_on if question.gold is not None}
     top = ServedRetriever(index, bundle)
     asked = _asked(questions, top, bundle, hidden, work.made().found)
-    reader = OfflineReader(bundle.reader, bundle.tokenizer, bundle.manifest)
+    reader = OfflineReader(
+        graph=bundle.reader, tokenizer=bundle.tokenizer, manifest=bundle.manifest
+    )
     passages, made = training_questions(asked, with_positives(asked, reader))
     save(work.ranked, passages, made)
     return len(made)

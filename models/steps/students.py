@@ -73,7 +73,14 @@ def train_small_encoder(
     teacher = trained_encoder(weights, work)
     student = _student(teacher, plan.layers)
     tokenizer = open_tokenizer(weights)
-    task = QuestionTask(student, teacher, tokenizer, _texts(data), plan, schedule.seed)
+    task = QuestionTask(
+        student=student,
+        teacher=teacher,
+        tokenizer=tokenizer,
+        texts=_texts(data),
+        plan=plan,
+        seed=schedule.seed,
+    )
     train(task, schedule, work.run("encoder", plan.layers), every)
 
 

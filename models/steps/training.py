@@ -48,7 +48,14 @@ def train_encoder(
     passages, learnt = load_learnt(work)
     encoder = Encoder(load_body(weights))
     freeze_embeddings(encoder.body)
-    task = EncodingTask(encoder, open_tokenizer(weights), passages, learnt, plan, schedule.seed)
+    task = EncodingTask(
+        encoder=encoder,
+        tokenizer=open_tokenizer(weights),
+        passages=passages,
+        asked=learnt,
+        plan=plan,
+        seed=schedule.seed,
+    )
     train(task, schedule, work.run("encoder"), every)
 
 

@@ -27,7 +27,7 @@ from models.training.order import neighbours
 _MASKED = -1e4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EncodingPlan:
     """Which questions an encoder learns from."""
 
@@ -54,6 +54,7 @@ class EncodingTask:
 
     def __init__(
         self,
+        *,
         encoder: Encoder,
         tokenizer: Tokenizer,
         passages: Sequence[Passage],

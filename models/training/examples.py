@@ -33,7 +33,7 @@ class Tokens:
     offsets: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
     """One reader input. `start` and `end` are token positions of the answer, -1 in a negative."""
 
@@ -93,10 +93,10 @@ class Encoded:
         types = [0] * (len(question) + 2) + [1] * (len(ids) - len(question) - 2)
         place = (len(head), len(head) + len(window))
         if span is None:
-            return Example(ids, types, place)
+            return Example(ids=ids, types=types, passage=place)
         moved = len(head) - first
         end = min(span[1] + moved, place[1] - 1)
-        return Example(ids, types, place, span[0] + moved, end)
+        return Example(ids=ids, types=types, passage=place, start=span[0] + moved, end=end)
 
     def _span(self, question: TrainingQuestion) -> tuple[int, int] | None:
         offsets = self.passages[question.positive].offsets
@@ -131,7 +131,7 @@ def window_start(
     return generator.randint(earliest, latest)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
     """Tensors of one step: `ids`, `mask`, `types` [questions * passages, tokens], `inside`
     [questions, passages, tokens], `first`, `last` [questions].
@@ -164,7 +164,14 @@ class Batch:
         width = int(self.mask[rows].sum(1).max())
         ids, mask, types = (each[rows, :width] for each in (self.ids, self.mask, self.types))
         inside = self.inside[first:last, :, :width]
-        return Batch(ids, mask, types, inside, self.first[first:last], self.last[first:last])
+        return Batch(
+            ids=ids,
+            mask=mask,
+            types=types,
+            inside=inside,
+            first=self.first[first:last],
+            last=self.last[first:last],
+        )
 
 
 def make_batch(
@@ -203,10 +210,10 @@ def _tensors(rows: Sequence[Sequence[Example]]) -> Batch:
         mask[place, :length] = 1
         inside[place, example.passage[0] : example.passage[1]] = True
     return Batch(
-        ids,
-        mask,
-        types,
-        inside.view(len(rows), -1, width),
-        torch.tensor([row[0].start for row in rows]),
-        torch.tensor([row[0].end for row in rows]),
+        ids=ids,
+        mask=mask,
+        types=types,
+        inside=inside.view(len(rows), -1, width),
+        first=torch.tensor([row[0].start for row in rows]),
+        last=torch.tensor([row[0].end for row in rows]),
     )

@@ -68,7 +68,7 @@ class Task(Protocol):
         """The losses at `step`, in parts that add up; only one of them is in memory at a time."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Standing:
     """Where a run stands."""
 
@@ -126,7 +126,7 @@ class Trainer:
 
         """
         end = self._steps if until is None else min(until, self._steps)
-        standing = Standing(self.step, self._steps)
+        standing = Standing(step=self.step, steps=self._steps)
         self._task.network.train()
         while self.step < end:
             standing.took(*self._learn())

@@ -4,10 +4,8 @@ Questions are short, but every one of them waits for its vector: a student with 
 it sooner, and the passages' vectors stay what they are. Needs questions only, no answers.
 """
 
-import random
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import groupby
 from typing import Any
 
 import torch
@@ -18,9 +16,10 @@ from models.network.architecture import Encoder
 from models.training.examples import MAX_QUESTION
 from models.training.loop import Learnt, autocast
 from models.training.objective import divergence
+from models.training.order import equal_lengths
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionPlan:
     """What a question encoder is told."""
 
@@ -41,6 +40,7 @@ class QuestionTask:
 
     def __init__(
         self,
+        *,
         student: Encoder,
         teacher: Encoder,
         tokenizer: Tokenizer,
@@ -56,7 +56,7 @@ class QuestionTask:
             else encoded.ids
             for encoded in tokenizer.encode_batch(list(texts))
         ]
-        self.order = _alike(list(map(len, self._ids)), plan.passes, plan.texts, seed)
+        self.order = equal_lengths(list(map(len, self._ids)), plan.passes, plan.texts, seed)
 
     @property
     def steps(self) -> int:
@@ -86,21 +86,6 @@ class QuestionTask:
             },
             len(said),
         )
-
-
-def _alike(lengths: Sequence[int], passes: float, batch: int, seed: int) -> list[list[int]]:
-    """Batches of texts of one length, so that none is padded; a text without others is left out."""
-    generator = random.Random(seed)
-    found = []
-    for round_ in range(int(passes) + 1):
-        share = min(max(passes - round_, 0.0), 1.0)
-        seen = generator.sample(range(len(lengths)), round(share * len(lengths)))
-        seen.sort(key=lambda number: lengths[number])  # stable: mixed within a length
-        for _, group in groupby(seen, key=lambda number: lengths[number]):
-            alike = list(group)
-            found += [alike[i : i + batch] for i in range(0, len(alike), batch)]
-    generator.shuffle(found)
-    return [group for group in found if len(group) > 1]
 
 
 def _same_length(sequences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor, Tensor]:

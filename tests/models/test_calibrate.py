@@ -114,7 +114,12 @@ def test_reading_one_passage_takes_the_nearest() -> None:
 
 
 def test_a_sample_is_a_function_of_its_seed_and_takes_what_there_is() -> None:
-    asked = [TrainingQuestion(str(n), "", 0, "ab"[n % 2], 0, ()) for n in range(20)]
+    asked = [
+        TrainingQuestion(
+            question=str(n), answer="", answer_start=0, source="ab"[n % 2], positive=0, negatives=()
+        )
+        for n in range(20)
+    ]
     chosen = sample(asked, {"a": 4, "b": 100, "c": 5}, 1)
     assert chosen == sample(asked, {"a": 4, "b": 100, "c": 5}, 1)
     assert [q.source for q in chosen] == ["a"] * 4 + ["b"] * 10
@@ -151,8 +156,18 @@ class Scripted:
 
 def test_candidates_are_read_in_the_order_in_which_they_were_retrieved() -> None:
     asked = [
-        TrainingQuestion("who", "Ada", 0, "squad", 0, ()),
-        TrainingQuestion("who", "Al", 0, "squad", 0, (), ("Bo",)),
+        TrainingQuestion(
+            question="who", answer="Ada", answer_start=0, source="squad", positive=0, negatives=()
+        ),
+        TrainingQuestion(
+            question="who",
+            answer="Al",
+            answer_start=0,
+            source="squad",
+            positive=0,
+            negatives=(),
+            others=("Bo",),
+        ),
     ]
     row = [Retrieved(Passage("Ada", "x"), 0.5, 0.2), Retrieved(Passage("Bo", "xxx"), 0.4, 0.3)]
     read = candidates(asked, [row, row], Scripted())  # type: ignore[arg-type]

@@ -211,7 +211,9 @@ def test_they_stand_behind_the_real_questions_with_their_passages(
     data: DataDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     every, clozed = mined(data, Finding("Ada Lovelace", {"Ravna", "Bridges"}), monkeypatch)
-    real = TrainingQuestion("Who?", "Bo", 0, "squad", 0, (1,))
+    real = TrainingQuestion(
+        question="Who?", answer="Bo", answer_start=0, source="squad", positive=0, negatives=(1,)
+    )
     passages, questions = joined([Passage("A", "Bo."), Passage("B", "")], [real], every, clozed)
     assert questions[0] == real
     assert len(questions) == 1 + len(clozed)
@@ -225,7 +227,17 @@ def test_they_are_learnt_from_only_where_they_are_to_be_seen(
 ) -> None:
     """And held-out articles are held out with or without them."""
     passages = [Passage("A", "Bo."), Passage("Held", "Bo.")]
-    real = [TrainingQuestion("Who?", "Bo", 0, "squad", place, (1 - place,)) for place in (0, 1)]
+    real = [
+        TrainingQuestion(
+            question="Who?",
+            answer="Bo",
+            answer_start=0,
+            source="squad",
+            positive=place,
+            negatives=(1 - place,),
+        )
+        for place in (0, 1)
+    ]
     work = Workspace(data.root / "work")
     save(work.mined, passages, real)
     monkeypatch.setattr("models.mining.mine.is_held_out", lambda passage: passage.title == "Held")

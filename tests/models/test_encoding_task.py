@@ -22,7 +22,14 @@ PASSAGES = [
     for n in range(16)
 ]
 ASKED = [
-    TrainingQuestion(f"what won word{n}?", PASSAGES[n].text.split()[3], 18, "a", n, ((n + 5) % 16,))
+    TrainingQuestion(
+        question=f"what won word{n}?",
+        answer=PASSAGES[n].text.split()[3],
+        answer_start=18,
+        source="a",
+        positive=n,
+        negatives=((n + 5) % 16,),
+    )
     for n in range(16)
 ]
 
@@ -32,13 +39,15 @@ def task(weights: Path, plan: EncodingPlan) -> EncodingTask:
     encoder = Encoder(load_body(weights))
     freeze_embeddings(encoder.body)
     words = Tokenizer.from_file(str(weights / "tokenizer.json"))
-    return EncodingTask(encoder, words, PASSAGES, ASKED, plan, seed=1)
+    return EncodingTask(
+        encoder=encoder, tokenizer=words, passages=PASSAGES, asked=ASKED, plan=plan, seed=1
+    )
 
 
 def test_training_brings_questions_nearer_to_their_passages(
     tiny_weights: Path, tmp_path: Path
 ) -> None:
-    learnt = task(tiny_weights, EncodingPlan({"a": 12}, passages=8, together=4))
+    learnt = task(tiny_weights, EncodingPlan(passes={"a": 12}, passages=8, together=4))
     before = only(learnt, 0).losses["retrieval"].item()
     Trainer(learnt, Schedule(rate=1e-2, quantised=0.0), tmp_path / "run.pt").run(
         100, lambda _: None
@@ -47,13 +56,16 @@ def test_training_brings_questions_nearer_to_their_passages(
 
 
 def test_a_step_is_a_function_of_its_number(tiny_weights: Path) -> None:
-    learnt = task(tiny_weights, EncodingPlan({"a": 2}, passages=8, together=4))
+    learnt = task(tiny_weights, EncodingPlan(passes={"a": 2}, passages=8, together=4))
     first, again = only(learnt, 1), only(learnt, 1)
     assert torch.equal(first.losses["retrieval"], again.losses["retrieval"])
 
 
 def test_questions_whose_answer_is_cut_off_are_left_out(tiny_weights: Path) -> None:
-    long, short = EncodingPlan({"a": 1}, 4), EncodingPlan({"a": 1}, 4, tokens=5)
+    long, short = (
+        EncodingPlan(passes={"a": 1}, passages=4),
+        EncodingPlan(passes={"a": 1}, passages=4, tokens=5),
+    )
     assert task(tiny_weights, long).steps == 4
     assert task(tiny_weights, short).steps == 0
 

@@ -47,7 +47,14 @@ def test_the_marked_tokens_are_the_answer(
     text = " ".join(said)
     answer = " ".join(said[first : first + words])
     start = len(" ".join(said[:first])) + (first > 0)
-    asked = TrainingQuestion("who won the tour?", answer, start, "a", 0, (1,))
+    asked = TrainingQuestion(
+        question="who won the tour?",
+        answer=answer,
+        answer_start=start,
+        source="a",
+        positive=0,
+        negatives=(1,),
+    )
     passages = [Passage("The Tour", text), Passage("Danube", "The Danube rises in the of.")]
     encoded = Encoded(tokenizer, passages, [asked])
     most = longest(random.Random(seed))
@@ -66,7 +73,14 @@ def test_the_marked_tokens_are_the_answer(
 def test_the_same_generator_gives_the_same_sequence(tiny_weights: Path) -> None:
     tokenizer = Tokenizer.from_file(str(tiny_weights / "tokenizer.json"))
     text = " ".join(f"word{n % 40}" for n in range(400))
-    asked = TrainingQuestion("who?", "word5", text.index("word5"), "a", 0, (0,))
+    asked = TrainingQuestion(
+        question="who?",
+        answer="word5",
+        answer_start=text.index("word5"),
+        source="a",
+        positive=0,
+        negatives=(0,),
+    )
     encoded = Encoded(tokenizer, [Passage("", text)], [asked])
     runs = [encoded.positive(0, CROPPED, random.Random("1/2")) for _ in range(2)]
     assert runs[0] == runs[1]

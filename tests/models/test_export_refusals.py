@@ -42,7 +42,13 @@ def opened(directory: Path, side: Side = Side.PASSAGE) -> CheckpointEncoder:
 
 
 def attempt(sources: Sources, target: Path) -> None:
-    export_bundle(sources, target, Choices(), Naming("n", "1", "none", 10, 0.0), print)
+    export_bundle(
+        sources,
+        target,
+        Choices(),
+        Naming(name="n", version="1", licence="none", max_answer_tokens=10, no_answer_below=0.0),
+        print,
+    )
 
 
 def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:

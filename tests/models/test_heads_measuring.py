@@ -10,7 +10,7 @@ from heads_made import sentences, texts, tiny_bundle
 from typer.testing import CliRunner
 
 from models.cli import app
-from models.heads.making import Workshop
+from models.heads.making import HeadMaker
 from models.heads.rows import Fields
 from models.heads.settings import HeadJob, HeadPlan
 from models.heads.unfrozen import measure_unfrozen
@@ -72,8 +72,8 @@ def test_a_head_can_be_measured_with_an_encoder_of_its_own(
     make = texts if kind is Kind.SEQUENCE else sentences
     fields = Fields("text", "label") if kind is Kind.SEQUENCE else Fields("tokens", "labels")
     data, test = make(tmp_path / "train.jsonl", 300), make(tmp_path / "test.jsonl", seed=1)
-    job = HeadJob(kind, data, fields, HeadPlan(dropout=0.1), test=test)
-    shop = Workshop(bundle, tmp_path / "states", 100, lambda _: None)
-    figures = measure_unfrozen(job, shop, weights, epochs=8)
+    job = HeadJob(kind=kind, data=data, fields=fields, plan=HeadPlan(dropout=0.1), test=test)
+    maker = HeadMaker(bundle, tmp_path / "states", 100, lambda _: None)
+    figures = measure_unfrozen(job, maker, weights, epochs=8)
     # far more than chance: a random encoder of one layer learns little in a few seconds
     assert figures["accuracy" if kind is Kind.SEQUENCE else "entity_f1"] > 25

@@ -144,8 +144,8 @@ def test_without_texts_of_no_label_nearly_all_texts_pass() -> None:
 @pytest.mark.parametrize(
     "network",
     [
-        SequenceNetwork(24, 5, queries=2, hidden=8, dropout=0.5, spread=False),
-        SequenceNetwork(24, 5, queries=2, hidden=8, dropout=0.5, spread=True),
+        SequenceNetwork(width=24, labels=5, queries=2, hidden=8, dropout=0.5, spread=False),
+        SequenceNetwork(width=24, labels=5, queries=2, hidden=8, dropout=0.5, spread=True),
         TokenNetwork(24, 5, hidden=8, dropout=0.5),
     ],
 )
@@ -167,7 +167,7 @@ def test_the_graph_says_what_the_network_does_at_every_length(
 @pytest.mark.parametrize(
     "network",
     [
-        SequenceNetwork(24, 5, queries=3, hidden=8, dropout=0.0, spread=False),
+        SequenceNetwork(width=24, labels=5, queries=3, hidden=8, dropout=0.0, spread=False),
         TokenNetwork(24, 5, hidden=8, dropout=0.0),
     ],
 )
@@ -181,7 +181,7 @@ def test_padding_changes_no_logit(network: Network) -> None:
 
 
 def test_what_has_no_label_makes_every_label_improbable() -> None:
-    network = SequenceNetwork(24, 4, queries=2, hidden=8, dropout=0.0, spread=True)
+    network = SequenceNetwork(width=24, labels=4, queries=2, hidden=8, dropout=0.0, spread=True)
     with torch.no_grad():
         network.output.bias[4] = 20.0
         shares = network.served(torch.randn(5, 24)).softmax(0)

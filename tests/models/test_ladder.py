@@ -97,7 +97,9 @@ def test_a_student_of_questions_learns_its_teachers_vectors(
             weights.add_(torch.randn_like(weights) * 0.3)
     words = Tokenizer.from_file(str(tiny_weights / "tokenizer.json"))
     plan = QuestionPlan(layers=1, passes=8, texts=16)
-    task = QuestionTask(student, teacher, words, TEXTS, plan, seed=1)
+    task = QuestionTask(
+        student=student, teacher=teacher, tokenizer=words, texts=TEXTS, plan=plan, seed=1
+    )
     before = only(task, 0).losses["distance"].item()
     Trainer(task, Schedule(rate=1e-2, quantised=0.0), tmp_path / "run.pt").run(100, lambda _: None)
     assert only(task, 0).losses["distance"].item() < before / 2
@@ -107,7 +109,14 @@ def test_texts_of_a_step_are_of_one_length_and_long_ones_are_cut(tiny_weights: P
     network = Encoder(load_body(tiny_weights))
     words = Tokenizer.from_file(str(tiny_weights / "tokenizer.json"))
     texts = [*TEXTS, *(f"{'word1 ' * 100}word{n}" for n in range(8))]
-    task = QuestionTask(network, network, words, texts, QuestionPlan(1, 1, texts=4), seed=1)
+    task = QuestionTask(
+        student=network,
+        teacher=network,
+        tokenizer=words,
+        texts=texts,
+        plan=QuestionPlan(layers=1, passes=1, texts=4),
+        seed=1,
+    )
     assert task.steps == len(texts) / 4
     assert {len(only(task, step).losses) for step in range(task.steps)} == {2}
 

@@ -26,7 +26,13 @@ def test_no_negative_contains_the_answer_and_the_positive_does(embedder: Embedde
         Passage(f"word{n % 40}", f"word{n % 40} in the tour of word{n % 7}") for n in range(60)
     ]
     gold = Passage("Danube", "The Danube rises in the word5")
-    question = Question("where rises the danube", ("word5",), "a", gold, gold.text.index("word5"))
+    question = Question(
+        text="where rises the danube",
+        answers=("word5",),
+        source="a",
+        gold=gold,
+        answer_start=gold.text.index("word5"),
+    )
     passages, mined = mine([question], extra, embedder)
     assert passages[mined[0].positive] == gold
     assert mined[0].negatives
@@ -34,8 +40,11 @@ def test_no_negative_contains_the_answer_and_the_positive_does(embedder: Embedde
 
 
 def test_neither_case_nor_punctuation_hides_a_question_of_a_development_set() -> None:
-    held = [Question("Who won the Tour?", (), "")]
-    asked = [Question("who won tour", (), ""), Question("who lost the tour", (), "")]
+    held = [Question(text="Who won the Tour?", answers=(), source="")]
+    asked = [
+        Question(text="who won tour", answers=(), source=""),
+        Question(text="who lost the tour", answers=(), source=""),
+    ]
     assert unseen(asked, held) == asked[1:]
 
 
@@ -102,7 +111,11 @@ def test_questions_that_were_not_saved_to_the_end_are_none_of_other_passages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int
 ) -> None:
     old, new = [Passage("a", "a")], [Passage("b", "b"), Passage("c", "c")]
-    questions = [TrainingQuestion("a?", "a", 0, "a", 0, ())]
+    questions = [
+        TrainingQuestion(
+            question="a?", answer="a", answer_start=0, source="a", positive=0, negatives=()
+        )
+    ]
     save(tmp_path, old, questions)
     rows = iter(range(written))
 
@@ -122,8 +135,18 @@ def test_questions_that_were_not_saved_to_the_end_are_none_of_other_passages(
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     passages = [Passage("Łódź", "a 🎻\tand\nmore"), Passage("", "b")]
     questions = [
-        TrainingQuestion("wer?", "🎻", 2, "a", 0, (1,), ("violin", "Łódź")),
-        TrainingQuestion("b?", "b", 0, "b", 1, ()),
+        TrainingQuestion(
+            question="wer?",
+            answer="🎻",
+            answer_start=2,
+            source="a",
+            positive=0,
+            negatives=(1,),
+            others=("violin", "Łódź"),
+        ),
+        TrainingQuestion(
+            question="b?", answer="b", answer_start=0, source="b", positive=1, negatives=()
+        ),
     ]
     save(tmp_path, passages, questions)
     assert load(tmp_path) == (passages, questions)

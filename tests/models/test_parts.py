@@ -23,7 +23,7 @@ def batch_of(questions: int, passages: int, width: int) -> Batch:
     types = (torch.arange(width) >= 3).long() * mask
     inside = types.bool().view(questions, passages, width)
     place = torch.arange(questions) + 4
-    return Batch(ids * mask, mask, types, inside, place, place + 1)
+    return Batch(ids=ids * mask, mask=mask, types=types, inside=inside, first=place, last=place + 1)
 
 
 @pytest.mark.parametrize("most", [1, 3 * 16**2 * 2, 10**9])

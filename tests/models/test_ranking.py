@@ -25,8 +25,14 @@ def found(text: str, distance: float = 0.8, title: str = "Town") -> Found:
     return Found(Passage(title, text), distance, 1.0)
 
 
-GOLD = Question("Who founded it?", ("Ada",), "squad", Passage("Town", "Ada founded it in 1900."), 0)
-PAIR = Question("Who mapped it?", ("Bo",), "dpr-nq.dev")
+GOLD = Question(
+    text="Who founded it?",
+    answers=("Ada",),
+    source="squad",
+    gold=Passage("Town", "Ada founded it in 1900."),
+    answer_start=0,
+)
+PAIR = Question(text="Who mapped it?", answers=("Bo",), source="dpr-nq.dev")
 
 
 class Scripted:

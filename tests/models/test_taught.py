@@ -40,7 +40,9 @@ class OneBatch(Generic[Network]):
         types = (torch.arange(12) >= 5).long().expand(4, 12)
         inside = types.view(2, 2, 12).bool()
         first, last = torch.tensor([6, 7]), torch.tensor([7, 9])
-        return Batch(ids, torch.ones_like(ids), types, inside, first, last)
+        return Batch(
+            ids=ids, mask=torch.ones_like(ids), types=types, inside=inside, first=first, last=last
+        )
 
 
 def reading_of(network: Network) -> ReadingTask[Network]:

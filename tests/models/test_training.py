@@ -29,7 +29,16 @@ def encoded(tiny_weights: Path) -> Encoded:
     for number, text in enumerate(texts):
         answer = text.split()[5]
         others = tuple(n for n in range(len(texts)) if n != number)
-        asked.append(TrainingQuestion("what won?", answer, text.index(answer), "a", number, others))
+        asked.append(
+            TrainingQuestion(
+                question="what won?",
+                answer=answer,
+                answer_start=text.index(answer),
+                source="a",
+                positive=number,
+                negatives=others,
+            )
+        )
     return Encoded(Tokenizer.from_file(str(tiny_weights / "tokenizer.json")), passages, asked)
 
 
@@ -147,13 +156,18 @@ def test_a_batch_is_a_function_of_seed_and_step(encoded: Encoded) -> None:
 def test_a_question_without_negatives_is_left_out(encoded: Encoded) -> None:
     asked = encoded.asked[0]
     encoded.asked[0] = TrainingQuestion(
-        asked.question, asked.answer, asked.answer_start, "a", 0, ()
+        question=asked.question,
+        answer=asked.answer,
+        answer_start=asked.answer_start,
+        source="a",
+        positive=0,
+        negatives=(),
     )
     assert make_batch(encoded, [0, 1], 2, 1, 0).inside.shape[0] == 1
 
 
 def test_progress_shows_running_means_of_every_loss() -> None:
-    standing = Standing(0, 10)
+    standing = Standing(step=0, steps=10)
     standing.took({"span": 2.0}, 4)
     standing.took({"span": 1.0}, 4)
     assert (standing.step, standing.sequences) == (2, 8)
@@ -172,7 +186,11 @@ def test_progress_in_a_log_is_a_line_every_so_many_steps() -> None:
     log = Console(file=StringIO(), force_terminal=False, width=200)
     with TrainingProgress(every=50, console=log) as progress:
         for step in (49, 50, 51, 2000):
-            progress.show(Standing(step, 2000, {"span": 1.5, "relevance": 0.25}, 2400))
+            progress.show(
+                Standing(
+                    step=step, steps=2000, losses={"span": 1.5, "relevance": 0.25}, sequences=2400
+                )
+            )
     assert isinstance(log.file, StringIO)
     lines = log.file.getvalue().splitlines()
     assert len(lines) == 2
@@ -184,7 +202,7 @@ def test_progress_on_a_terminal_has_no_thread_of_its_own() -> None:
     terminal = Console(file=StringIO(), force_terminal=True, width=200)
     before = threading.active_count()
     with TrainingProgress(every=50, console=terminal) as progress:
-        progress.show(Standing(1, 10, {"span": 1.5}, 12))
+        progress.show(Standing(step=1, steps=10, losses={"span": 1.5}, sequences=12))
         assert threading.active_count() == before
     assert isinstance(terminal.file, StringIO)
     assert "span 1.500" in terminal.file.getvalue()
