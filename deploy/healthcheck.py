@@ -13,7 +13,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from winnow.address import Address
 
 _VARIABLES = (
-    # in plain text, whatever the others are
+    # in plain text, also where the others use TLS
     "WINNOW_FRONT_HEALTH_LISTEN",
     "WINNOW_NODE_HEALTH_LISTEN",
     "WINNOW_ENCODER_HEALTH_LISTEN",

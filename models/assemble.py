@@ -17,7 +17,7 @@ from winnow.files.vouching import vouched
 ENCODER, READER, TOKENIZER = "encoder.onnx", "reader.onnx", "tokenizer.json"
 QUESTIONS, LOWER = "question_encoder.onnx", "reader-lower.onnx"
 PASSAGE_TOKENS = 256
-"""Most tokens of a passage's half."""
+"""Most tokens of a passage in a split reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +32,17 @@ class Score:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """What the manifest says beside file names."""
+    """Fields of the manifest beside file names."""
 
     name: str
     version: str
     precision: str
-    """Of the reader."""
+    """Precision of the reader."""
     dimension: int
     max_answer_tokens: int
     score: Score = Score()
     question_precision: str = "int8"
-    """Of the question encoder, where it is a file of its own."""
+    """Precision of the question encoder, if it has a separate file."""
     provenance: dict[str, Any] = field(default_factory=dict)
 
 
@@ -51,12 +51,12 @@ class Sources:
     """The files that make a bundle."""
 
     encoder: Path
-    """Of passages, and of questions where these have none of their own. In int8."""
+    """Encoder of passages, in int8; of questions too, if they have no separate one."""
     reader: Path
     tokenizer: Path
     questions: Path | None = None
     lower: Path | None = None
-    """The reader's lower layers, if question and passage are apart in them."""
+    """Lower layers of a split reader."""
 
 
 def assemble(target: Path, sources: Sources, about: Description) -> None:
@@ -88,7 +88,7 @@ def amend(target: Path, **parts: Any) -> None:
 
 
 def plain_tokenizer(path: Path) -> None:
-    """Takes truncation and padding out of a tokenizer file: lengths are the services' business."""
+    """Removes truncation and padding from a tokenizer file: the services limit lengths."""
     content = json.loads(path.read_text(encoding="utf-8"))
     content["truncation"] = content["padding"] = None
     path.write_text(json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n", "utf-8")

@@ -17,7 +17,7 @@ from winnow.text.scores import normalise
 
 
 class DataError(WinnowError):
-    """A data file is missing or is not what was expected."""
+    """A data file is missing, or has another format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Question:
 
 
 def lines(path: Path) -> Iterator[str]:
-    """The lines of a text file, unpacked if its name ends in `.gz` or `.zst`.
+    """Yields the lines of a text file, unpacked if its name ends in `.gz` or `.zst`.
 
     Raises:
         DataError: there is no such file.
@@ -54,12 +54,12 @@ def lines(path: Path) -> Iterator[str]:
 
 
 def read_questions(path: Path) -> list[Question]:
-    """Questions of a JSON lines file, with or without passages."""
+    """Reads questions of a JSON lines file, with or without passages."""
     return [_question(json.loads(line)) for line in lines(path)]
 
 
 def read_passages(path: Path, keep_every: int = 1) -> Iterator[Passage]:
-    """Every `keep_every`-th passage of a DPR TSV file (`id`, `text`, `title`)."""
+    """Yields every `keep_every`-th passage of a DPR TSV file (`id`, `text`, `title`)."""
     for row, line in enumerate(lines(path)):
         if row % keep_every == 0:
             _, text, title = line.rstrip("\n").split("\t")
@@ -83,13 +83,13 @@ __all__ = ["contains_answer", "find_answer", "normalise"]
 
 
 def contains_answer(passage: Passage, answers: Iterable[str]) -> bool:
-    """Whether the title or the text contains any answer as whole normalised words."""
+    """Returns whether the title or the text contains any answer as whole normalised words."""
     words = f" {normalise(passage.title)} {normalise(passage.text)} "
     return any(f" {answer} " in words for answer in map(normalise, answers) if answer)
 
 
 def find_answer(text: str, answers: Iterable[str]) -> tuple[str, int] | None:
-    """The first answer that stands in `text` as whole words: as written there, and where."""
+    """Returns the first answer in `text` as whole words: its spelling there, and its start."""
     for answer in answers:
         words = [re.escape(word) for word in re.findall(r"\w+|[^\w\s]", answer)]
         if not words:
@@ -105,26 +105,26 @@ DEVELOPMENT = ("dev-squad", "dev-nq")
 
 @dataclass(frozen=True, slots=True)
 class DataDirectory:
-    """Where public data lies: `qa/*.jsonl.zst` and `passages/wiki2015.tsv.zst`."""
+    """Directory of public data: `qa/*.jsonl.zst` and `passages/wiki2015.tsv.zst`."""
 
     root: Path
 
     def development(self, name: str) -> list[Question]:
-        """A development set: for measuring, never for training."""
+        """Reads a development set: for measuring, never for training."""
         return read_questions(self.root / "qa" / f"{name}.jsonl.zst")
 
     def all_development(self) -> list[Question]:
-        """Every question of every development set."""
+        """Reads every question of every development set."""
         return [question for name in DEVELOPMENT for question in self.development(name)]
 
     def gold(self) -> list[Question]:
-        """Training questions with the paragraph that answers them."""
+        """Reads training questions with the paragraph that answers them."""
         return read_questions(self.root / "qa" / "reader-train.jsonl.zst")
 
     def pairs(self) -> list[Question]:
-        """Training questions with answers only."""
+        """Reads training questions with answers only."""
         return read_questions(self.root / "qa" / "pairs-train.jsonl.zst")
 
     def wikipedia(self, keep_every: int = 1) -> list[Passage]:
-        """Every `keep_every`-th Wikipedia passage of 100 words."""
+        """Reads every `keep_every`-th Wikipedia passage of 100 words."""
         return list(read_passages(self.root / "passages" / "wiki2015.tsv.zst", keep_every))

@@ -1,7 +1,7 @@
-"""How far a long step is: a bar on a terminal, a line now and then elsewhere.
+"""Progress of a long step: a bar on a terminal, a line from time to time in a log.
 
-Whoever advances draws. There is no thread that redraws: a new thread beside those of PyTorch and
-OpenVINO may never begin, and who starts it waits for that.
+The caller that advances also draws. No thread redraws: a new thread beside those of PyTorch and
+OpenVINO may never begin, and its starter would wait for it.
 """
 
 import time
@@ -28,14 +28,14 @@ Clock = Callable[[], float]
 
 
 class Rhythm:
-    """At most one yes in so many seconds; none before the first of them have passed."""
+    """Agrees at most once in `seconds`, and not before these have passed."""
 
     def __init__(self, seconds: float, clock: Clock = time.monotonic) -> None:
         self._seconds, self._clock = seconds, clock
         self._last = clock()
 
     def due(self) -> bool:
-        """Whether it is time again."""
+        """Returns whether it is time again."""
         now = self._clock()
         if now - self._last < self._seconds:
             return False
@@ -44,7 +44,7 @@ class Rhythm:
 
 
 def bar(console: Console, speed_estimate_period: float = 30.0) -> Progress:
-    """A bar that is drawn when it is refreshed; nothing where there is no terminal."""
+    """Returns a bar that is drawn when it is refreshed; nothing where there is no terminal."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),

@@ -19,34 +19,34 @@ class Workspace:
 
     @property
     def mined_by(self) -> Path:
-        """The checksum of the encoder that made them."""
+        """Checksum of the encoder that mined them."""
         return self.mined / "encoder.sha256"
 
     @property
     def found(self) -> Path:
-        """What the served retriever finds for training questions."""
+        """Passages that the served retriever finds for training questions."""
         return self.root / "found.jsonl"
 
     @property
     def ranked(self) -> Path:
-        """Training questions with what the served retriever finds for them."""
+        """Training questions with the passages that the served retriever finds."""
         return self.root / "ranked"
 
     @property
     def clozes(self) -> Path:
-        """Training questions that nobody asked, made of passages."""
+        """Cloze questions, made of passages."""
         return self.root / "clozes"
 
     def run(self, network: str, layers: int | None = None) -> Path:
-        """A training run: of `encoder` or `reader`, the whole one or a student with `layers`."""
+        """Returns the checkpoint of a training run of `encoder` or `reader`."""
         return self.root / f"{_name(network, layers)}.pt"
 
     def apart_run(self, layers: int) -> Path:
-        """A training run of a reader with so many layers apart."""
+        """Returns the training run of a split reader."""
         return self.root / f"reader-apart-{layers}.pt"
 
     def reader_runs(self, members: int) -> list[Path]:
-        """The training runs whose readers are averaged."""
+        """Returns the training runs whose readers are averaged."""
         others = [self.root / f"reader.{member}.pt" for member in range(2, members + 1)]
         return [self.run("reader"), *others]
 
@@ -62,19 +62,19 @@ class Workspace:
 
     @property
     def candidates(self) -> Path:
-        """What the reader made of held-out questions."""
+        """Candidates that the reader read for held-out questions."""
         return self.root / "candidates.npz"
 
     def graph(self, network: str, precision: str, layers: int | None = None) -> Path:
-        """An exported network: `encoder` or `reader`, `fp32` or `int8`, whole or a student."""
+        """Returns an exported network, `encoder` or `reader`, in `fp32` or `int8`."""
         return self.root / f"{_name(network, layers)}-{precision}.onnx"
 
     def half(self, half: str, precision: str, layers: int) -> Path:
-        """An exported half, `lower` or `upper`, of a reader with so many layers apart."""
+        """Returns an exported network of a split reader: `lower` or `upper`."""
         return self.root / f"reader-apart-{layers}-{half}-{precision}.onnx"
 
     def made(self) -> "Workspace":
-        """The same, its directory being there.
+        """Makes the directory, and returns the workspace.
 
         Raises:
             DataError: it cannot be made.
@@ -95,12 +95,12 @@ def _name(network: str, layers: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReaderKind:
-    """Which of the trained readers a bundle has."""
+    """The kind of reader of a bundle."""
 
     layers: int | None = None
-    """Of a smaller one; none is the whole one."""
+    """Layers of a smaller reader; None for the whole one."""
     apart: int = 0
-    """Layers in which it takes questions and passages apart."""
+    """Lower layers that are split; 0 for a reader that is not."""
 
     def __str__(self) -> str:
         if self.apart:

@@ -56,7 +56,7 @@ def record_accuracy(bundle: Path, **parts: Any) -> None:
 
 
 def _curve(evaluation: str) -> tuple[str, dict[str, dict[str, float]]]:
-    """The name in NAME=FILE, and EM and F1 by passages read."""
+    """Returns the name in NAME=FILE, and EM and F1 by passages read."""
     name, _, file = evaluation.partition("=")
     try:
         found = json.loads(Path(file).read_text(encoding="utf-8"))

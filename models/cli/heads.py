@@ -42,7 +42,7 @@ def _id(value: str) -> str:
 
 
 def _ring(value: str | None) -> str | None:
-    """Where heads are moved to for good must be a ring that a front can have."""
+    """Refuses a name that no encoder group of a front can have."""
     if value is not None and not _RING.fullmatch(value):
         raise typer.BadParameter(
             f"{quoted(value)} is no name of a ring: use 1 to 64 of a-z, 0-9, dot, dash and "
@@ -208,7 +208,7 @@ def train_head(
         if unfreeze:
             with minilm(weights) as directory:
                 _show(
-                    f"{name}, with an encoder of its own",
+                    f"{name}, with a separate encoder",
                     measure_unfrozen(job, maker, directory, epochs or UNFROZEN_EPOCHS),
                     as_json,
                 )
@@ -221,7 +221,7 @@ def train_head(
 
 @contextmanager
 def _states(work: Path | None) -> Iterator[Path]:
-    """The directory of states: below `work`, or one that is removed when the command ends."""
+    """Yields the directory of states: below `work`, or a temporary one."""
     if work is not None:
         yield Workspace(work).states
         return
@@ -262,7 +262,7 @@ def refit(
     max_loss: MaxLossOption = MAX_LOSS,
     work: KeptOption = None,
 ) -> None:
-    """Train heads anew for another encoder, and move them to its ring one by one.
+    """Train the heads of a store again for another encoder, and move them one by one.
 
     Each head is trained on the file that its head.json names, whose checksum must be the same. It
     moves if it is about as right as before; else it stays, the reason is said, and the command
@@ -342,7 +342,7 @@ def measure_heads(
 
 
 def _made(benchmark: Benchmark, data: Path, out: Path | None, maker: HeadMaker) -> dict[str, float]:
-    """The accuracy of a head, and the bytes of its model."""
+    """Returns the accuracy of a head, and the bytes of its model."""
     naming = HeadNaming(
         id=benchmark.id, licences={"training data": benchmark.licence}, names_only=True
     )

@@ -12,7 +12,7 @@ from winnow.bundle import default_bundle
 DATA, WEIGHTS, WORK = Path("../shared/data"), Path("var/minilm"), Path("var/models")
 BUNDLE = default_bundle()
 TEACHER = BUNDLE.parent / "whole"
-"""The bundle whose reader sees question and passage together in every layer."""
+"""The bundle with the full cross-encoder."""
 NAME = "minilm-l6"
 MAX_LOSS, EXTRA, QUANTISED, EVERY, SEED = 0.5, 25_000, 0.25, 50, 1
 QUESTIONS, RATE, ABSOLUTE, VERSION = 16, 2e-4, 0.5, "1.0.0"
@@ -46,8 +46,7 @@ ClozesOption = Annotated[
     float,
     typer.Option(
         min=0,
-        help="How often each question of mine-clozes is seen, whatever --scale says. 0 leaves them "
-        "out.",
+        help="Passes over the questions of mine-clozes, independent of --scale. 0 leaves them out.",
     ),
 ]
 NegativesOption = Annotated[int, typer.Option(min=1, help="Negatives of each question.")]
@@ -81,7 +80,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def reader_kind(layers: int | None, apart: int) -> ReaderKind:
-    """Which of the trained readers is meant.
+    """Returns the kind of reader that two options choose.
 
     Raises:
         typer.BadParameter: two of them.
@@ -95,5 +94,5 @@ def reader_kind(layers: int | None, apart: int) -> ReaderKind:
 
 
 def scaled(passes: dict[str, float], by: float) -> dict[str, float]:
-    """How often each source is seen, in a run that is longer or shorter by a factor."""
+    """Returns the passes over each source, multiplied by a factor."""
     return {source: times * by for source, times in passes.items()}

@@ -39,7 +39,7 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """How the networks are used; None leaves it to what the directories say."""
+    """Use of the networks; None follows the settings of the directories."""
 
     pooling: Pooling | None = None
     similarity: Similarity | None = None
@@ -81,7 +81,7 @@ def export_bundle(
 
 
 def _checked(directory: Path) -> Checkpoint:
-    """What can be refused before any weight is opened."""
+    """Reads a checkpoint, and refuses what can be refused without its weights."""
     checkpoint = read_checkpoint(directory)
     require_room(checkpoint)
     require_as_downloaded(checkpoint.directory, checkpoint.weights)
@@ -91,7 +91,7 @@ def _checked(directory: Path) -> Checkpoint:
 def _encoders(
     bench: GraphWriter, question: Checkpoint, passage: Checkpoint, choices: Choices
 ) -> tuple[dict[str, ExportedNetwork], dict[str, Any]]:
-    """Both encoders and their entry; one graph serves both where it computes the same."""
+    """Returns both encoders and their entry; one graph serves both where it computes the same."""
     pooling = pooling_of(question, passage, choices.pooling)
     similarity = similarity_of(question, passage, choices.similarity)
     asked = open_encoder(question, Side.QUESTION, pooling, similarity)

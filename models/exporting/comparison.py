@@ -51,7 +51,7 @@ class FoundByProduct(nn.Module):
 
 
 def norm_bound(body: BertModel | DistilBertModel, projection: nn.Linear | None) -> float:
-    """A norm that no pooled vector exceeds, whatever the text.
+    """Returns a norm that no pooled vector of any text exceeds.
 
     The last layer normalisation gives g * n + b, where n has a norm of at most sqrt(width); neither
     pooling by the first token nor a mean makes it longer, and a projection stretches it by at most

@@ -23,7 +23,7 @@ from models.exporting.sentence import Pooling, Similarity
 
 
 class Side(StrEnum):
-    """What an encoder encodes."""
+    """Texts that an encoder encodes."""
 
     QUESTION = "question"
     PASSAGE = "passage"
@@ -49,7 +49,7 @@ class CheckpointEncoder(nn.Module):
         return vectors
 
     def raw(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-        """The vector as its makers compare it, float32 [batch, width]."""
+        """Returns the vector before the comparison is applied, float32 [batch, width]."""
         output = run(self.network, input_ids, attention_mask, token_type_ids)
         if isinstance(self.network, DPRQuestionEncoder | DPRContextEncoder):
             pooled: Tensor = output.pooler_output
@@ -119,7 +119,9 @@ def _projection(network: nn.Module) -> nn.Linear | None:
 
 
 def pooling_of(question: Checkpoint, passage: Checkpoint, wanted: Pooling | None) -> Pooling:
-    """What was asked for, else what both directories say, else the mean; DPR's is the first token.
+    """Returns the chosen pooling, else that of both directories, else the mean.
+
+    The pooling of DPR is the first token.
 
     Raises:
         CheckpointError: the two encoders pool differently, or DPR is asked to.
@@ -140,8 +142,9 @@ def pooling_of(question: Checkpoint, passage: Checkpoint, wanted: Pooling | None
 def similarity_of(
     question: Checkpoint, passage: Checkpoint, wanted: Similarity | None
 ) -> Similarity:
-    """What was asked for, else what both directories say: DPR's is the inner product, others' the
-    cosine unless they say otherwise.
+    """Returns the chosen similarity, else that of both directories.
+
+    Without a setting it is the inner product for DPR, and the cosine for others.
 
     Raises:
         CheckpointError: the two encoders compare vectors differently.

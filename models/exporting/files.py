@@ -30,11 +30,11 @@ class ParityError(WinnowError):
 
 
 UNFAITHFUL = "nothing was written; report it with config.json and the versions of torch and onnx"
-"""What to do about a graph that nobody can mend but us."""
+"""Advice for a graph that only the authors of Winnow can correct."""
 
 
 def read_json(path: Path) -> Any:
-    """What `path` holds.
+    """Reads a JSON file.
 
     Raises:
         CheckpointError: it is missing, or is not JSON.
@@ -51,7 +51,7 @@ def read_json(path: Path) -> Any:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The object that `path` holds.
+    """Reads a JSON object.
 
     Raises:
         CheckpointError: it is missing, or is not a JSON object.
@@ -67,7 +67,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def written_whole(target: Path) -> Iterator[Path]:
-    """A directory beside `target` that takes its name at the end, or disappears.
+    """Yields a directory beside `target` that takes its name at the end, or disappears.
 
     Raises:
         CheckpointError: `target` is there already, and is not an empty directory, or nothing can be
@@ -108,7 +108,7 @@ def require_as_downloaded(directory: Path, file: Path) -> None:
 
 
 def _recorded(directory: Path, file: Path) -> str | None:
-    """The hub's checksum; None where there is none: small files have one of another kind."""
+    """Returns the hub's SHA-256; None without one (small files have another kind)."""
     record = directory / _RECORDS / f"{file.relative_to(directory)}.metadata"
     lines = record.read_text(encoding="utf-8").split() if record.is_file() else []
     blob = file.resolve()

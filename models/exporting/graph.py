@@ -31,15 +31,15 @@ from winnow.files.opened import sha256
 
 Network = CheckpointEncoder | CheckpointReader
 MOST_DRIFT = 0.5
-"""Of int8 outputs, relative to float32. Beyond it a network is broken; what less costs in accuracy
-only questions can tell (`winnow evaluate`).
+"""Most change of outputs by int8, relative to float32. Beyond it a network is broken. The accuracy
+that a smaller change costs is measured by questions (`winnow evaluate`).
 """
 _TRACED = 12
 """Tokens of the sequence that is traced."""
 
 
 class Precision(StrEnum):
-    """What the weights of a bundle are stored as."""
+    """Precision of the stored weights of a bundle."""
 
     FP32 = "fp32"
     INT8 = "int8"
@@ -47,7 +47,7 @@ class Precision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """How near a graph is to its network."""
+    """Differences between a graph and its network."""
 
     difference: float
     """The largest absolute difference of any output in float32."""
@@ -89,7 +89,7 @@ def _trace(network: Network, path: Path, probes: Probes, what: str) -> None:
     inputs = (ids, torch.ones_like(ids), torch.zeros_like(ids))
     try:
         export_batched(network, path, _outputs(network), inputs)
-    except Exception as error:  # the tracer raises whatever the network does
+    except Exception as error:  # the tracer raises any exception of the network
         raise ParityError(f"{what} cannot be exported: {error}; {UNFAITHFUL}") from error
 
 
@@ -98,7 +98,9 @@ def _outputs(network: Network) -> tuple[str, ...]:
 
 
 def _heads(network: Network, graph: Path) -> list[str]:
-    """The nodes of a reader's heads: they are small, and what they lose is lost to the answer."""
+    """Returns the nodes of a reader's heads: they are small, and what they lose is lost to the
+    answer.
+    """
     if isinstance(network, CheckpointEncoder):
         return []
     nodes = onnx.load(str(graph), load_external_data=False).graph.node
@@ -119,14 +121,14 @@ def _drift(network: Network, exact: Path, small: Path, probes: Probes, what: str
 
 @dataclass(frozen=True, slots=True)
 class ExportedNetwork:
-    """Where a network came from and what became of it."""
+    """A network of a bundle, with its checkpoint."""
 
     checkpoint: Checkpoint
     file: str
     fidelity: Fidelity
 
     def provenance(self) -> dict[str, Any]:
-        """Which weights these are, and how near the graph is to them."""
+        """Returns the checkpoint's weights, and the differences of the graph."""
         return {
             "directory": self.checkpoint.directory.name,
             "architecture": self.checkpoint.architecture,
@@ -137,7 +139,7 @@ class ExportedNetwork:
 
 @dataclass(frozen=True, slots=True)
 class GraphWriter:
-    """Where graphs are written, how, and who is told."""
+    """Writes the graphs of a bundle, at one precision."""
 
     place: Path
     precision: Precision
@@ -146,7 +148,7 @@ class GraphWriter:
     def write(
         self, role: str, network: Network, checkpoint: Checkpoint, file: str
     ) -> ExportedNetwork:
-        """Writes the graph of one part and says how near it is to its network.
+        """Writes the graph of one network, and reports the differences between both.
 
         Raises:
             ParityError: it is not near enough.

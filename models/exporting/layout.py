@@ -21,7 +21,7 @@ class Checkpoint:
     """A directory whose configuration was read."""
 
     directory: Path
-    """As it was named, for messages."""
+    """The directory as the user named it, for messages."""
     config: dict[str, Any]
     family: str
     """One of `FAMILIES`."""
@@ -31,7 +31,7 @@ class Checkpoint:
 
     @property
     def transformer(self) -> Path:
-        """Where `config.json` and the weights lie."""
+        """Directory of `config.json` and the weights."""
         return self.sentence.transformer
 
     @property
@@ -97,7 +97,7 @@ def _kind(path: Path, config: dict[str, Any]) -> tuple[str, str]:
 
 
 def _refuse_other_attention(path: Path, config: dict[str, Any]) -> None:
-    """What the classes at hand would load without a word, and compute otherwise."""
+    """Refuses networks that these classes would load silently and compute wrongly."""
     positions = config.get("position_embedding_type", "absolute")
     if positions != "absolute":
         raise CheckpointError(f"{path}: positions are {positions}, only absolute ones are known")

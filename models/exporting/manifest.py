@@ -26,7 +26,7 @@ _OVERLAP = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Naming:
-    """What only the user can say of a bundle."""
+    """Fields of a bundle that the user chooses."""
 
     name: str
     version: str
@@ -43,7 +43,7 @@ def encoder_entry(
     similarity: Similarity,
     precision: Precision,
 ) -> dict[str, Any]:
-    """The entry of both encoders."""
+    """Returns the entry of both encoders."""
     return {
         "question": question.file,
         "passage": passage.file,
@@ -63,7 +63,7 @@ def encoder_entry(
 def reader_entry(
     part: ExportedNetwork, network: CheckpointReader, precision: Precision, max_answer_tokens: int
 ) -> dict[str, Any]:
-    """The reader's entry."""
+    """Returns the reader's entry."""
     most = min(_READER_TOKENS, part.checkpoint.positions)
     return {
         "file": part.file,
@@ -76,7 +76,7 @@ def reader_entry(
 
 
 def file_entries(directory: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Checksum and size of every file."""
+    """Returns checksum and size of every file."""
     return {
         name: {"sha256": sha256(directory / name), "bytes": (directory / name).stat().st_size}
         for name in sorted(names)

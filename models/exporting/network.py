@@ -19,7 +19,7 @@ _NAMED = 3
 
 
 def load(checkpoint: Checkpoint, kind: type[PreTrainedModel], **options: Any) -> PreTrainedModel:
-    """The checkpoint's network in float32, dropout off (as transformers hands it over).
+    """Returns the checkpoint's network in float32, dropout off (as transformers hands it over).
 
     Attention is written out, so that tracing sees plain operators.
 
@@ -29,7 +29,7 @@ def load(checkpoint: Checkpoint, kind: type[PreTrainedModel], **options: Any) ->
 
     """
     try:
-        with quiet():  # what its reports tell is said by name below
+        with quiet():  # its reports are given by name below
             loaded: Any = kind.from_pretrained(
                 checkpoint.transformer,
                 output_loading_info=True,
@@ -39,7 +39,7 @@ def load(checkpoint: Checkpoint, kind: type[PreTrainedModel], **options: Any) ->
                 attn_implementation="eager",
                 **options,
             )
-    except Exception as error:  # transformers raises whatever its readers raise
+    except Exception as error:  # transformers passes on any exception of its readers
         raise CheckpointError(
             f"{checkpoint.weights} cannot be loaded: {error}; it may be cut off or damaged: "
             "download it again"
@@ -51,7 +51,7 @@ def load(checkpoint: Checkpoint, kind: type[PreTrainedModel], **options: Any) ->
 
 
 def run(network: PreTrainedModel, ids: Tensor, mask: Tensor, types: Tensor) -> Any:
-    """The network's own forward over int64 [batch, tokens] three times.
+    """Returns the network's own forward over int64 [batch, tokens] three times.
 
     A network without token types takes them all the same: the graph must keep the input, since
     every bundle is fed alike, so they are added to the ids with no weight.
@@ -62,7 +62,7 @@ def run(network: PreTrainedModel, ids: Tensor, mask: Tensor, types: Tensor) -> A
 
 
 def body(network: nn.Module) -> BertModel | DistilBertModel:
-    """The transformer inside."""
+    """Returns the transformer inside."""
     return next(m for m in network.modules() if isinstance(m, BertModel | DistilBertModel))
 
 

@@ -30,7 +30,7 @@ Sequences = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """Which sequences a network can be asked about."""
+    """Limits of the synthetic sequences that a network can run on."""
 
     tokens: int
     """Size of the vocabulary."""
@@ -57,7 +57,7 @@ class Probes:
 def require_parity(
     network: nn.Module, graph: Path, outputs: Sequence[str], probes: Probes, what: str
 ) -> float:
-    """The largest absolute difference between `network` and `graph`, over every output.
+    """Returns the largest absolute difference between `network` and `graph`, over every output.
 
     Raises:
         ParityError: it is more than `TOLERANCE`, or not a number.
@@ -83,7 +83,7 @@ def require_parity(
 def relative_change(
     exact: Path, small: Path, outputs: Sequence[str], probes: Probes, width: int
 ) -> float:
-    """How far the outputs of `small` are from those of `exact`, relative to their norm.
+    """Returns the change of outputs from `exact` to `small`, relative to their norm.
 
     Of each output the first `width` columns are compared.
     """

@@ -125,7 +125,7 @@ def _kept(source: Bundle) -> tuple[Path, ...]:
 
 
 def _encoding(source: Bundle) -> dict[str, Any]:
-    """What the source's manifest says of encoding; its accuracy and rules were its reader's."""
+    """Returns the fields of the source's manifest that describe encoding."""
     theirs = json.loads((source.directory / FILE).read_text(encoding="utf-8"))
     return {name: theirs[name] for name in ("encoder", "tokenizer")}
 

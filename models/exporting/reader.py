@@ -26,11 +26,11 @@ Logits = tuple[Tensor, Tensor, Tensor]
 
 
 class RelevanceReader(nn.Module):
-    """DPR's reader: relevance has a head of its own, and alone decides between passages
+    """DPR's reader: relevance has a separate head, and alone decides between passages
     (Karpukhin et al. 2020, section 6.1).
 
-    DPR's sequences end with the passage, Winnow's with one more separator. It is taken out of
-    everybody's sight, so that every other token sees exactly what DPR's tokens see.
+    DPR's sequences end with the passage, Winnow's with one more separator. It is masked
+    out, so that every other token attends to the same tokens as in DPR.
     """
 
     heads = ("qa_outputs", "qa_classifier")
@@ -93,5 +93,5 @@ def open_reader(checkpoint: Checkpoint) -> CheckpointReader:
 
 
 def _without_last(mask: Tensor) -> Tensor:
-    """The mask [batch, tokens] less the last attended token of each sequence."""
+    """Returns the mask [batch, tokens] less the last attended token of each sequence."""
     return mask * (mask.cumsum(1) < mask.sum(1, keepdim=True)).to(mask.dtype)

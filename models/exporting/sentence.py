@@ -1,4 +1,4 @@
-"""What a sentence-transformers directory says beside its network.
+"""Settings of a sentence-transformers directory beside its network.
 
 Knows `modules.json` and the files it names: where the transformer lies, how its states are pooled
 and how the vectors are compared. Knows nothing of weights.
@@ -20,7 +20,7 @@ _FLAGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
 
 
 class Pooling(StrEnum):
-    """How the states of a sequence become one vector."""
+    """Pooling of the states of a sequence into one vector."""
 
     MEAN = "mean"
     """The mean over the attended tokens."""
@@ -29,7 +29,7 @@ class Pooling(StrEnum):
 
 
 class Similarity(StrEnum):
-    """How a question's vector is compared with a passage's."""
+    """Comparison of a question's vector with a passage's."""
 
     COSINE = "cosine"
     DOT = "dot"
@@ -38,7 +38,7 @@ class Similarity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """What is said, or None where nothing is."""
+    """Settings of a directory; None where it has none."""
 
     transformer: Path
     """The directory of `config.json` and the weights."""
@@ -49,7 +49,7 @@ class Sentence:
 
 
 def read_sentence(directory: Path) -> Sentence:
-    """What `directory` says; of a plain one only where its transformer lies: in itself.
+    """Reads the settings of `directory`; a plain one is its own transformer.
 
     Raises:
         CheckpointError: it has a module, or a pooling, that Winnow does not have.

@@ -13,14 +13,14 @@ from models.exporting.files import VocabularyError, read_object
 from models.exporting.layout import Checkpoint
 
 _SPARE = 64
-"""Embedding tables are padded to a multiple of so many rows; the rest must be words."""
+"""Embedding tables are padded to a multiple of this; the rest must be words."""
 _FRAME = ("[CLS]", "[SEP]")
 _PROBE = "Who wrote Rusalka? Antonín DVOŘÁK; 2,850 km — 漢字, naïve İstanbul"
 """Upper case, accents, Chinese and punctuation: where tokenizers of one vocabulary differ."""
 
 
 def read_vocabulary(checkpoint: Checkpoint) -> Tokenizer:
-    """The checkpoint's tokenizer, without truncation and padding.
+    """Returns the checkpoint's tokenizer, without truncation and padding.
 
     Raises:
         VocabularyError: there is none, it is damaged, or it does not fit the embedding table.
@@ -45,7 +45,7 @@ def read_vocabulary(checkpoint: Checkpoint) -> Tokenizer:
 
 
 def shared_vocabulary(checkpoints: Sequence[Checkpoint]) -> Tokenizer:
-    """The one tokenizer of all `checkpoints`.
+    """Returns the one tokenizer of all `checkpoints`.
 
     Passages are tokenised once, for the encoder and the reader alike.
 
@@ -80,7 +80,7 @@ def _open(directory: Path) -> Tokenizer:
 
 
 def _from_words(words: Path) -> Tokenizer:
-    """A BERT tokenizer over `vocab.txt`; lower case unless its settings say otherwise."""
+    """Returns a BERT tokenizer over `vocab.txt`; lower case unless its settings say otherwise."""
     path = words.with_name("tokenizer_config.json")
     settings = read_object(path) if path.is_file() else {}
     made = BertWordPieceTokenizer(

@@ -15,7 +15,7 @@ from winnow.heads.manifest import Kind
 _TEMPERATURES = np.geomspace(0.1, 10.0, 185)
 _LEAST = 1e-9
 MOST_LOST = 1.5
-"""Of texts that have a label, in percent points: right answers lost to the threshold at most."""
+"""Most right answers that the threshold loses, in points of the texts that have a label."""
 _REJECTED = 0.01
 """Share of texts with a label that fall below the threshold where no text without one is known."""
 
@@ -23,7 +23,7 @@ Labels = Sequence[int]
 
 
 def fit_temperature(logits: Logits, right: Labels) -> float:
-    """The temperature that makes the right labels most probable (Guo et al., 2017).
+    """Returns the temperature that makes the right labels most probable (Guo et al., 2017).
 
     As if one more text had been seen, whose label could be any (in the manner of Platt, 1999): a
     few texts without a mistake would make every probability 1, and the threshold with it.
@@ -45,7 +45,7 @@ def fit_temperature(logits: Logits, right: Labels) -> float:
 
 
 def fit_multi_temperature(logits: Logits, right: NDArray[np.bool_]) -> float:
-    """The same where each label is a question of its own; both are [texts, labels]."""
+    """Returns the temperature where labels are independent; both are [texts, labels]."""
     doubt = _doubt(len(right))
 
     def surprise(temperature: float) -> float:
@@ -56,12 +56,12 @@ def fit_multi_temperature(logits: Logits, right: NDArray[np.bool_]) -> float:
 
 
 def _doubt(texts: int) -> float:
-    """The share of each text's label that goes to all labels alike: one text's in all."""
+    """Returns the share of each text's label that goes to all labels alike: one text's in all."""
     return 1 / (texts + 2)
 
 
 def fit_threshold(best: NDArray[np.float64], right: NDArray[np.bool_], without: Logits) -> float:
-    """The least probability of a label that is assigned.
+    """Returns the least probability of a label that is assigned.
 
     With texts that have no label: where the shares of texts that are treated rightly, with a label
     and without one, are greatest together, as long as no more than `MOST_LOST` points of the right
@@ -84,7 +84,8 @@ def fit_threshold(best: NDArray[np.float64], right: NDArray[np.bool_], without: 
 
 
 def fit_label_threshold(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
-    """The probability from which labels are assigned, where F1 of all labels together is best.
+    """Returns the probability from which labels are assigned, where F1 of all labels together is
+    best.
 
     Of equally good ones, the nearest to a half: the lowest would assign what is improbable.
     """

@@ -15,7 +15,7 @@ Entity = tuple[int, int, str]
 
 
 def label_pieces(pieces: Spans, words: Spans, labels: Sequence[str]) -> list[str]:
-    """The label of each piece: of its word, `B-` only at the word's first piece."""
+    """Returns the label of each piece: of its word, `B-` only at the word's first piece."""
     found, place, began = [], 0, -1
     for start, _ in pieces:
         while place < len(words) - 1 and start >= words[place][1]:
@@ -29,8 +29,8 @@ def label_pieces(pieces: Spans, words: Spans, labels: Sequence[str]) -> list[str
 
 
 def entities(words: Spans, labels: Sequence[str]) -> list[Entity]:
-    """The entities that BIO labels name; an `I-` that continues nothing begins one, as CoNLL's
-    own script has it.
+    """Returns the entities that BIO labels name; an `I-` that continues nothing begins one, as
+    CoNLL's own script has it.
     """
     found: list[Entity] = []
     open_label = ""
@@ -50,17 +50,17 @@ def in_words(text: str, spans: Iterable[Labelled]) -> list[Entity]:
 
 
 def found_entities(text: str, pieces: Spans, labels: Sequence[str]) -> list[Entity]:
-    """What labels of pieces name, none more probable than another."""
+    """Returns the entities that labels of pieces name, all with the same score."""
     return in_words(text, [(*each, 0.0) for each in entities(pieces, labels)])
 
 
 def right_entities(rows: Sequence[Row]) -> list[list[Entity]]:
-    """What the labels of words name."""
+    """Returns the entities that the labels of words name."""
     return [entities(row.words, row.labels) for row in rows]
 
 
 def accuracy(said: Sequence[object], right: Sequence[object]) -> float:
-    """How many are the same."""
+    """Returns the percentage of equal labels."""
     return 100 * sum(s == r for s, r in zip(said, right, strict=True)) / max(len(right), 1)
 
 

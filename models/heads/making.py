@@ -28,16 +28,16 @@ from winnow.quoting import many
 
 @dataclass(frozen=True, slots=True)
 class HeadMaker:
-    """What heads are made with."""
+    """Settings that several heads are made with."""
 
     bundle: Bundle
-    """Its question encoder gives the states."""
+    """Bundle whose question encoder computes the states."""
     kept: Path
-    """Where states are kept, for the next training on the same texts."""
+    """Directory that keeps states, for the next training on the same texts."""
     max_loss: float
     """Points that int8 may lose on held-out texts; a head that loses more stays in float32."""
     say: Callable[[str], None]
-    """Is told the figures."""
+    """Prints figures."""
 
 
 def make_head(job: HeadJob, naming: HeadNaming, maker: HeadMaker, target: Path) -> HeadManifest:

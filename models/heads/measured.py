@@ -1,4 +1,4 @@
-"""How right a head is, asked as a server asks it: the same graph, decoding and growing of words."""
+"""Accuracy of a head, run as a server runs it: the same graph, decoding and growing of words."""
 
 from collections.abc import Iterable, Sequence
 
@@ -22,16 +22,16 @@ from winnow.heads.manifest import HeadManifest, Kind
 MAIN = {Kind.SEQUENCE: ("in_scope_accuracy", "label_f1", "accuracy"), Kind.TOKEN: ("entity_f1",)}
 """The figure that heads of a kind are compared by: the first of these that they have."""
 HELD_OUT = "held_out_"
-"""Before the name of a figure that was measured on held-out texts."""
+"""Prefix of a figure that was measured on held-out texts."""
 
 
 def main_figure(kind: Kind, figures: dict[str, float]) -> float:
-    """The figure by which two heads are compared, in percent."""
+    """Returns the figure by which two heads are compared, in percent."""
     return next(figures[name] for name in MAIN[kind] if name in figures)
 
 
 def comparable(before: HeadManifest, after: HeadManifest) -> tuple[str, float, float]:
-    """The figure by which two versions of a head are compared, and what each has of it.
+    """Returns the figure by which two versions of a head are compared, and what each has of it.
 
     Raises:
         DataError: they have none in common.
@@ -45,7 +45,7 @@ def comparable(before: HeadManifest, after: HeadManifest) -> tuple[str, float, f
 
 
 def measure(head: Head, problem: Problem, part: Part) -> dict[str, float]:
-    """Figures of a part, by name, in percent with two decimals."""
+    """Returns figures of a part, by name, in percent with two decimals."""
     said = predictions(head, part)
     if problem.kind is Kind.TOKEN:
         figures = _of_entities(said, part)
@@ -57,7 +57,7 @@ def measure(head: Head, problem: Problem, part: Part) -> dict[str, float]:
 
 
 def predictions(head: Head, part: Part) -> list[Prediction]:
-    """What the head says of every text."""
+    """Returns the predictions of a head for every text."""
     encoded = part.encoded
     return [head.predict(encoded.of(place).astype(np.float32)) for place in range(len(encoded))]
 

@@ -107,11 +107,11 @@ Network = SequenceNetwork | TokenNetwork
 _TRACED = 7
 """Tokens of the text that is traced."""
 FLOAT = ("/attention/",)
-"""In the names of nodes that stay in float: tiny, and a whole text depends on each."""
+"""Parts of the names of nodes that stay in float: tiny ones that decide a whole text."""
 
 
 class _Served(nn.Module):
-    """What a server runs."""
+    """The network as a server runs it."""
 
     def __init__(self, network: Network) -> None:
         super().__init__()

@@ -22,7 +22,7 @@ _NAMED = 5
 
 
 def labels_of(rows: Sequence[Row], kind: Kind, out_of_scope: str) -> tuple[str, ...]:
-    """Every label of `rows` but `out_of_scope`, in an order that never changes.
+    """Returns every label of `rows` but `out_of_scope`, in an order that never changes.
 
     Token heads get `O` first, and both `B-` and `I-` of each kind of entity.
 
@@ -48,7 +48,7 @@ def labels_of(rows: Sequence[Row], kind: Kind, out_of_scope: str) -> tuple[str, 
 def foreign_labels(
     rows: Sequence[Row], labels: Sequence[str], out_of_scope: str, source: object
 ) -> str:
-    """What is to be told of rows with a label that training lacks; empty if there are none.
+    """Returns a warning about rows whose labels training lacks; empty if there are none.
 
     No head can say such a label, so that these rows count as wrong.
     """
@@ -66,7 +66,7 @@ def foreign_labels(
 
 
 def hold_out(groups: Sequence[str], share: float, seed: int) -> tuple[list[int], list[int]]:
-    """Places of the rows to learn from, and of those held out: about `share` of every group.
+    """Returns the rows to learn from and the held-out rows: about `share` of every group.
 
     `groups` has the group of each row, such as its label. One row of each stays to learn from.
     """
@@ -98,7 +98,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """What a head is to learn."""
+    """The labels and texts that a head learns."""
 
     kind: Kind
     labels: tuple[str, ...]

@@ -14,12 +14,12 @@ from winnow.files.opened import sha256
 from winnow.heads.manifest import HeadManifest
 
 REFIT_OF = "refit_of"
-"""In the provenance of a head: the head that it takes the place of."""
+"""Key in the provenance of a head: the head that it replaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadNaming:
-    """What only the user can say of a head."""
+    """Fields of a head that the user chooses."""
 
     id: str
     tenant: str = ""
@@ -28,13 +28,13 @@ class HeadNaming:
     names_only: bool = False
     """Whether files are recorded by name, without the directories of this machine."""
     refit_of: str = ""
-    """The checksum of the manifest of the head that this one takes the place of."""
+    """Checksum of the manifest of the head that this one replaces."""
 
 
 def manifest_fields(
     job: HeadJob, naming: HeadNaming, bundle: Bundle, problem: Problem
 ) -> dict[str, Any]:
-    """Fields of the manifest. `models.heads.record` reads the training options back."""
+    """Returns fields of the manifest. `models.heads.record` reads the training options back."""
 
     def named(path: Path | None) -> str:
         return "" if path is None else path.name if naming.names_only else str(path.resolve())
@@ -73,7 +73,7 @@ def manifest_fields(
 
 
 def recorded_job(manifest: HeadManifest, directories: Sequence[Path]) -> HeadJob:
-    """The job that trained a head.
+    """Returns the job that trained a head.
 
     Args:
         manifest: of the head.

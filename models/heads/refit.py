@@ -1,7 +1,7 @@
-"""The heads of one encoder, trained anew for another, one by one.
+"""Refits the heads of one encoder for another, one by one.
 
-The old store serves on. A head moves once the new one is published and is about as right as the
-old one; what fails is said, and stays where it is.
+The old store serves on. A head moves once the new one is published and is about as accurate as the
+old one. A head that fails stays in its place, and the reason is printed.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from winnow.heads.store.store import HeadStore
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refit:
-    """From where to where, and how much worse a head may become."""
+    """The stores of a refit, and its limits."""
 
     old: HeadStore
     new: HeadStore
@@ -29,12 +29,12 @@ class Refit:
     worse: float
     """Points of accuracy that a head may lose."""
     directories: Sequence[Path]
-    """Where training data is looked for that is not where it was."""
+    """Directories that are searched for training data that has moved."""
     maker: HeadMaker
 
 
 def refit(work: Refit, only: Sequence[str]) -> list[str]:
-    """Refits the heads of the old store, or `only` some; returns the ids of those that failed.
+    """Refits the heads of the old store, or `only` some; returns the ids of the failed ones.
 
     Heads that were moved before are left alone, so that a refit that was interrupted goes on.
 
@@ -53,7 +53,7 @@ def refit(work: Refit, only: Sequence[str]) -> list[str]:
         try:
             _refit_one(work, head)
         except (WinnowError, OSError) as error:
-            work.maker.say(f"{head}: stays where it is: {error}")
+            work.maker.say(f"{head}: stays in its encoder group: {error}")
             failed.append(head)
     return failed
 
@@ -65,13 +65,15 @@ def _refit_one(work: Refit, head: str) -> None:
         return
     before = work.old.manifest(head, current.version)
     if not _is_there(work, before):
-        _train_anew(work, before)
+        _train_again(work, before)
     work.old.move(head, work.ring)
     work.maker.say(f"{head}: moved to {work.ring}")
 
 
 def _is_there(work: Refit, before: HeadManifest) -> bool:
-    """Whether an earlier refit published this head, and was interrupted before it was moved."""
+    """Returns whether an earlier refit published this head, and was interrupted before it was
+    moved.
+    """
     try:
         there = work.new.manifest(before.id, work.new.current(before.id).version)
     except NotFoundError:
@@ -79,7 +81,7 @@ def _is_there(work: Refit, before: HeadManifest) -> bool:
     return there.provenance.get(REFIT_OF) == before.checksum
 
 
-def _train_anew(work: Refit, before: HeadManifest) -> None:
+def _train_again(work: Refit, before: HeadManifest) -> None:
     job = recorded_job(before, work.directories)
     version = max(work.new.versions(before.id), default=0) + 1
     naming = HeadNaming(

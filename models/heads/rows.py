@@ -19,7 +19,7 @@ from winnow.quoting import quoted
 
 PACKED = {".gz", ".zst"}
 MANY = "|"
-"""Between the labels of one text in a CSV file."""
+"""Separator of the labels of one text in a CSV file."""
 OUTSIDE = "O"
 
 
@@ -38,13 +38,13 @@ class Row:
 
     text: str
     labels: tuple[str, ...]
-    """Of the text, one unless there may be many; of a token row one for each of `words`."""
+    """Labels of the text: one, or several with `multi_label`; one for each word of a token row."""
     words: tuple[tuple[int, int], ...] = ()
-    """Of a token row: first character and one past the last of each of its tokens in `text`."""
+    """First character, and one past the last, of each token of a token row."""
 
 
 def read_rows(path: Path, kind: Kind, fields: Fields) -> list[Row]:
-    """Every row of a file.
+    """Returns every row of a file.
 
     Raises:
         DataError: it is not there, has no rows, or a row is not what it should be.
@@ -63,7 +63,7 @@ def read_rows(path: Path, kind: Kind, fields: Fields) -> list[Row]:
 
 
 class _RowError(Exception):
-    """What is wrong with a row."""
+    """A row is invalid."""
 
 
 def _raw(path: Path, kind: Kind) -> Iterator[Mapping[str, Any]]:

@@ -12,10 +12,10 @@ OUT_OF_SCOPE = "oos"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadPlan:
-    """What decides how a head learns; the defaults are what measured best on held-out texts."""
+    """Settings of the training of a head; the defaults measured best on held-out texts."""
 
     epochs: int = 30
-    """At most."""
+    """Most passes over the texts."""
     patience: int = 8
     """Epochs without a better result on held-out texts, after which training ends."""
     batch: int = 64
@@ -23,10 +23,10 @@ class HeadPlan:
     rate: float = 3e-3
     """The highest learning rate."""
     decay: float = 0.02
-    """Of weights (AdamW)."""
+    """Weight decay (AdamW)."""
     dropout: float = 0.4
     smoothing: float = 0.1
-    """Of the right label's probability, spread over all labels."""
+    """Share of the right label's probability that is spread over all labels."""
     hidden: int = 160
     """Values of the hidden layer."""
     queries: int = 4
@@ -38,7 +38,7 @@ class HeadPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadJob:
-    """What is learnt, from which files."""
+    """A kind of head, with the files that it learns from."""
 
     kind: Kind
     data: Path
@@ -62,16 +62,16 @@ class Benchmark:
     """A data set in files NAME-train, NAME-test and, if it has one, a validation set."""
 
     id: str
-    """Of the head."""
+    """Id of the head."""
     name: str
     kind: Kind
     licence: str
     validation: str = ""
-    """What the validation file's name ends in."""
+    """Suffix of the validation file's name; empty if there is none."""
     plan: HeadPlan = _PLAN
 
     def job(self, directory: Path) -> HeadJob:
-        """What is learnt, from the files in `directory`."""
+        """Returns the job that learns this head from the files in `directory`."""
 
         def file(part: str) -> Path:
             return directory / f"{self.name}-{part}.jsonl.zst"

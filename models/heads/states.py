@@ -55,11 +55,11 @@ class Encoded:
         return int(self.states.shape[1])
 
     def of(self, text: int) -> States:
-        """The states of one text, [tokens + 2, width]."""
+        """Returns the states of one text, [tokens + 2, width]."""
         return self.states[self._rows(text)]
 
     def pieces(self, text: int) -> Spans:
-        """The characters of its tokens, without [CLS] and [SEP]."""
+        """Returns the characters of its tokens, without [CLS] and [SEP]."""
         return [(int(start), int(end)) for start, end in self.offsets[self._rows(text)][1:-1]]
 
     def _rows(self, text: int) -> slice:
@@ -67,7 +67,8 @@ class Encoded:
 
 
 def encode(texts: Sequence[str], bundle: Bundle, kept: Path, what: str) -> Encoded:
-    """The states of `texts`, from the directory `kept` if it has them, else computed and put there.
+    """Returns the states of `texts`, from the directory `kept` if it has them, else computed and
+    put there.
 
     An interruption leaves nothing behind. Texts longer than the encoder reads are cut, as they are
     where heads are served.
@@ -145,7 +146,7 @@ Places = NDArray[np.int64]
 def batches(
     places: Places, lengths: NDArray[np.int64], size: int, chance: np.random.Generator
 ) -> Iterator[Places]:
-    """Every place once, in batches of texts of about one length, in an order of chance."""
+    """Yields every place once, in batches of texts of about one length, in an order of chance."""
     order = chance.permutation(places)
     found = []
     for begin in range(0, len(order), size * _TOGETHER):

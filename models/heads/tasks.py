@@ -1,4 +1,4 @@
-"""What a head minimises in a step, and how good it is on held-out texts, for each kind of head."""
+"""Loss of a head in a step, and its score on held-out texts, for each kind of head."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -24,9 +24,9 @@ from winnow.heads.manifest import Kind
 from winnow.heads.spans import best_path
 
 _IGNORED = -100
-"""What PyTorch's cross entropy leaves out."""
+"""Target that PyTorch's cross entropy leaves out."""
 _FOREIGN = -1
-"""Of a held-out text whose label training lacks: it is no place of a label, and never right."""
+"""Target of a held-out text whose label is not in the training texts: no prediction equals it."""
 _AT_ONCE = 256
 """Texts that are measured together."""
 _TOKEN_HIDDEN = 128
@@ -38,20 +38,20 @@ class Task(Protocol):
 
     @property
     def network(self) -> Network:
-        """What is trained."""
+        """The network that is trained."""
 
     def loss(self, states: Tensor, mask: Tensor, places: Places) -> Tensor:
-        """Of texts to learn from, at `places`."""
+        """Returns the loss of the training texts at `places`."""
 
     def score(self) -> float:
-        """How good the network is on held-out texts, in percent."""
+        """Returns the score of the network on held-out texts, in percent."""
 
     def settle(self) -> None:
-        """What is fitted to held-out texts once training has ended."""
+        """Fits further values to the held-out texts once training has ended."""
 
 
 def task_of(problem: Problem, plan: HeadPlan) -> Task:
-    """The task of a kind of head, with a new network."""
+    """Returns the task of a kind of head, with a new network."""
     if problem.kind is Kind.TOKEN:
         return TokenTask(problem, plan)
     return SequenceTask(problem, plan)
@@ -73,7 +73,9 @@ class SequenceTask:
         self._right = self._targets(problem.learnt)
 
     def loss(self, states: Tensor, mask: Tensor, places: Places) -> Tensor:
-        """Cross entropy with smoothed labels; of each label by itself if there may be several."""
+        """Returns cross entropy with smoothed labels; of each label by itself if there may be
+        several.
+        """
         logits, right = self.network(states, mask), self._right[places]
         if self._problem.multi_label:
             return nn.functional.binary_cross_entropy_with_logits(logits, right)
@@ -118,7 +120,7 @@ class TokenTask:
         self._entities = right_entities(problem.held.rows)
 
     def loss(self, states: Tensor, mask: Tensor, places: Places) -> Tensor:
-        """Cross entropy of the pieces."""
+        """Returns cross entropy of the pieces."""
         right = torch.full(mask.shape, _IGNORED)
         for row, place in enumerate(places):
             own = self._right[int(place)]
@@ -151,7 +153,7 @@ class TokenTask:
 
 @torch.no_grad()
 def run(network: Network, part: Part) -> list[Logits]:
-    """The logits of every text of a part, [labels] or [tokens + 2, labels]."""
+    """Returns the logits of every text of a part, [labels] or [tokens + 2, labels]."""
     network.eval()
     lengths = part.encoded.lengths
     found: dict[int, Logits] = {}

@@ -30,9 +30,9 @@ class Trained:
 
     task: Task
     epochs: int
-    """After which it was best."""
+    """Number of epochs after which it was best."""
     held_out: float
-    """Its score on held-out texts then."""
+    """Its score on held-out texts at that time."""
 
 
 @contextmanager
@@ -82,7 +82,7 @@ class _Run:
         self._task, self._problem, self._plan = task, problem, plan
         self.places = np.arange(len(problem.learnt.rows))
         self.steps = -(-len(self.places) // plan.batch)
-        """Of an epoch."""
+        """Steps of an epoch."""
         self._done = 0
         self._optimiser = torch.optim.AdamW(
             task.network.parameters(), lr=plan.rate, weight_decay=plan.decay
@@ -107,7 +107,7 @@ class _Run:
         self._average()
 
     def score(self) -> float:
-        """That of the mean weights."""
+        """Returns the score of the mean weights."""
         now = copy.deepcopy(self._task.network.state_dict())
         self._task.network.load_state_dict(self.mean)
         found = self._task.score()

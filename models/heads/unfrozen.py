@@ -1,7 +1,7 @@
-"""What sharing the encoder costs: the same head, trained together with an encoder of its own.
+"""The cost of sharing the encoder: the same head, trained together with a separate encoder.
 
-Starts from the pretrained weights that the default bundle's encoder started from. Nothing that
-could be served comes of it: an encoder for each head is what sharing avoids.
+Starts from the pretrained weights that the default bundle's encoder started from. The result is
+not served: sharing avoids an encoder for each head.
 """
 
 from dataclasses import replace
@@ -37,7 +37,7 @@ _AT_ONCE = 128
 def measure_unfrozen(
     job: HeadJob, maker: HeadMaker, weights: Path, epochs: int
 ) -> dict[str, float]:
-    """Accuracy of a head that was trained together with the encoder in `weights`.
+    """Returns accuracy of a head that was trained together with the encoder in `weights`.
 
     Raises:
         DataError: a file is not what it should be.
@@ -72,7 +72,7 @@ class _Texts:
         self._tokenizer, self._most = tokenizer, most
 
     def ids(self, part: Part) -> list[list[int]]:
-        """Of every text, with [CLS] and [SEP]."""
+        """Returns the token ids of every text, with [CLS] and [SEP]."""
         found = self._tokenizer.encode_batch([row.text for row in part.rows])
         return [
             each.ids if len(each.ids) <= self._most else [*each.ids[: self._most - 1], each.ids[-1]]
@@ -126,7 +126,7 @@ def _states(body: BertModel, ids: list[list[int]]) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def _encoded(body: BertModel, texts: _Texts, part: Part, what: str) -> Part:
-    """The same texts with states of the tuned encoder."""
+    """Returns the same texts with states of the tuned encoder."""
     body.train(False)
     ids = texts.ids(part)
     order = np.argsort([len(each) for each in ids], kind="stable")

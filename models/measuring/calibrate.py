@@ -40,7 +40,7 @@ class Retrieved:
     distance: float
     """Squared distance of the encodings."""
     hybrid_distance: float
-    """That less what matching words are worth."""
+    """Distance less the worth of matching words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Candidates:
 def sample(
     questions: Sequence[TrainingQuestion], each: dict[str, int], seed: int
 ) -> list[TrainingQuestion]:
-    """So many questions of each source."""
+    """Draws at most `each[source]` questions of each source."""
     generator = random.Random(seed)
     chosen: list[TrainingQuestion] = []
     for source, count in sorted(each.items()):
@@ -70,7 +70,7 @@ def sample(
 
 
 def best_of(near: Near, passages: Sequence[Passage], word_weight: float) -> list[list[Retrieved]]:
-    """The best `PASSAGES` of those near every question, best first."""
+    """Returns the best `PASSAGES` of those near every question, best first."""
     every = near.hybrid_distances(word_weight)
     order = every.argsort(1, kind="stable")[:, :PASSAGES]
     columns = [np.take_along_axis(each, order, 1) for each in (near.places, near.distances, every)]
@@ -115,7 +115,7 @@ def candidates(
 
 
 def fit(found: Candidates) -> Score:
-    """The weights, and the threshold that keeps most right answers.
+    """Returns the weights, and the threshold that keeps most right answers.
 
     Raises:
         DataError: no question was answered right, so there is nothing to fit.
@@ -140,7 +140,7 @@ def fit(found: Candidates) -> Score:
 
 
 def exact_match_by_passages(found: Candidates, score: Score, steps: Sequence[int]) -> list[float]:
-    """Percent exact match after reading so many passages, under `score`."""
+    """Returns exact match in percent after reading as many passages as each step says."""
     weights = np.array([score.relevance, score.span, score.distance])
     scores = found.features @ weights
     rows = np.arange(len(scores))
@@ -160,6 +160,6 @@ def _maximise(features: Tensor, right: Tensor) -> Tensor:
 
 
 def _loss(scores: Tensor, right: Tensor) -> Tensor:
-    """Mean negative log probability of the right passages."""
+    """Returns the mean negative log probability of the right passages."""
     chosen = scores.masked_fill(~right, float("-inf")).logsumexp(1)
     return (scores.logsumexp(1) - chosen).mean()

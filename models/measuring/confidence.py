@@ -1,4 +1,4 @@
-"""How likely an answer is right, fitted on training questions that no model has seen.
+"""The probability that an answer is right, fitted on training questions that no model has seen.
 
 Every question counts twice: as it is, and without the passages that contain its answer, as if they
 were not in the index. Otherwise no figure could tell what an answer to a question that nothing
@@ -16,9 +16,9 @@ from models.measuring.fitting import minimise
 from winnow.domain.confidence import Confidence
 
 SHARE = 0.1
-"""Passages kept of those that do not answer: 67,000 of the 668,630 that `mine-ranking` searches."""
+"""Share of passages without an answer that are kept: 67,000 of the 668,630 of `mine-ranking`."""
 _DRAWS = 3
-"""Indexes of that size that are made up."""
+"""Simulated indexes of that size."""
 _SEED = 1
 _RIDGE = 1e-4
 _LEAST_SPREAD = 1e-6
@@ -27,8 +27,9 @@ _LEAST_SPREAD = 1e-6
 def fit_confidence(
     found: Candidates, score: Score, passages: int, share: float = SHARE
 ) -> Confidence:
-    """The logistic regression of the best answers among so many passages, of questions that have
-    an answer among those that were retrieved.
+    """Fits a logistic regression of the best answer among `passages` passages.
+
+    Only questions with an answer among the retrieved passages count.
     """
     weights = np.array([score.relevance, score.span, score.distance])
     answered = found.bearing.any(1)

@@ -16,4 +16,4 @@ def minimise(parameters: Sequence[Tensor], loss: Callable[[], Tensor]) -> None:
         value.backward()  # type: ignore[no-untyped-call]
         return value
 
-    optimiser.step(closure)  # type: ignore[no-untyped-call,arg-type]
+    optimiser.step(closure)  # type: ignore[no-untyped-call]

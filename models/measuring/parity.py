@@ -26,7 +26,7 @@ _MOST_TOKENS = 256
 def largest_difference(
     network: nn.Module, graph: Path, outputs: Sequence[str], tokenizer: Path, texts: Sequence[str]
 ) -> float:
-    """The largest absolute difference of any output over `texts`, one text a run."""
+    """Returns the largest absolute difference of any output over `texts`, one text a run."""
     session, tokenise = OnnxSession(graph, list(outputs)), _tokeniser(tokenizer)
     network.eval()
     worst = 0.0
@@ -45,7 +45,7 @@ def largest_difference(
 def halves_difference(
     network: SplitReader, lower: Path, upper: Path, tokenizer: Path, texts: Sequence[str]
 ) -> float:
-    """The same for a reader's two halves, a text being half question and half passage.
+    """Returns the same for a reader's two halves, a text being half question and half passage.
 
     Both upper halves are given the same states: where these lie between two levels, the smallest
     difference of the lower halves would be rounded to a whole level.
@@ -74,7 +74,7 @@ def halves_difference(
 
 
 def mean_cosine(first: Path, second: Path, tokenizer: Path, texts: Sequence[str]) -> float:
-    """The mean cosine between two encoders' vectors of the same texts."""
+    """Returns the mean cosine between two encoders' vectors of the same texts."""
     tokenise = _tokeniser(tokenizer)
     sessions = [OnnxSession(path, ["embedding"]) for path in (first, second)]
     cosines = []

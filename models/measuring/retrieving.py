@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """For each question its nearest passages by encoding, [questions, candidates]."""
+    """The nearest passages of each question by encoding, [questions, candidates]."""
 
     places: NDArray[np.int64]
     distances: Floats
@@ -51,7 +51,7 @@ def retrieve(
     embedder: Embedder,
     tokenizer: Tokenizer,
 ) -> Near:
-    """The nearest `CANDIDATES` of `passages`; fewer if there are fewer."""
+    """Returns the nearest `CANDIDATES` of `passages`; fewer if there are fewer."""
     vectors = embedder.passages(passages)
     asked = embedder.questions([question.question for question in questions])
     places = nearest(asked, vectors, min(CANDIDATES, len(passages) - 1))
@@ -67,7 +67,7 @@ def retrieve(
 
 
 def fit_words(near: Near, right: NDArray[np.bool_]) -> float:
-    """The squared distance that one unit of BM25 is worth.
+    """Returns the squared distance that one unit of BM25 is worth.
 
     `right` says which candidates have the answer; questions without any are left out.
 
@@ -97,7 +97,7 @@ def fit_words(near: Near, right: NDArray[np.bool_]) -> float:
 def recall_by_passages(
     near: Near, right: NDArray[np.bool_], word_weight: float, steps: Sequence[int]
 ) -> list[float]:
-    """Percent of questions with an answer among the best so many passages."""
+    """Returns the percentage of questions with an answer among the best passages, for each step."""
     order = near.hybrid_distances(word_weight).argsort(1, kind="stable")
     ordered = np.take_along_axis(right, order, 1)
     return [100 * float(ordered[:, :step].any(1).mean()) for step in steps]

@@ -1,4 +1,4 @@
-"""When a later passage still wins, fitted on training questions.
+"""Rules for early stopping: whether a later passage still wins, fitted on training questions.
 
 The rule (`winnow.domain.stopping`) weighs the best score so far, the hybrid distance of the next
 passage and how much further that is than the first. The weights are those of a logistic
@@ -36,9 +36,9 @@ class Stopped:
     max_loss: float
     rule: StoppingRule
     lost: float
-    """Exact match, in percent."""
+    """Loss of exact match, in percent."""
     expected: float
-    """The same as it is estimated for other questions, at most."""
+    """Upper estimate of the loss of exact match on other questions, in percent."""
     read: float
     """Mean of passages read."""
 
@@ -57,7 +57,7 @@ class _Read:
 def calibrate(
     found: Candidates, score: Score, passages: int, losses: Sequence[float] = LOSSES
 ) -> list[Stopped]:
-    """For each promised loss the rule that reads least."""
+    """Returns the rule that reads least for each promised loss."""
     weights = np.array([score.relevance, score.span, score.distance])
     read = _Read(
         (found.features @ weights)[:, :passages],
@@ -88,7 +88,10 @@ def _marks(read: _Read, look: int) -> Floats:
 
 
 def _weights(read: _Read, looks: Sequence[int]) -> tuple[float, float]:
-    """Of distance and gap where the score has one, by logistic regression over all looks."""
+    """Returns the weights of distance and gap, relative to that of the score.
+
+    They are fitted by logistic regression over all stops.
+    """
     marks = np.concatenate([_marks(read, look) for look in looks])
     wins = np.concatenate([_later_wins(read, look) for look in looks])
     spread = torch.tensor(np.maximum(marks.std(0), _LEAST))
@@ -113,8 +116,8 @@ def _later_wins(read: _Read, look: int) -> NDArray[np.bool_]:
 
 
 def _cost_of_change(read: _Read, look: int) -> float:
-    """Exact match, 0 to 1, that a question loses at most on average where reading on would have
-    changed its answer; from stopping all of them at `look`.
+    """Returns exact match, 0 to 1, that a question loses at most on average where reading on would
+    have changed its answer; from stopping all of them at `look`.
     """
     changed = _later_wins(read, look)
     lost = _lost(read, np.full(len(changed), look))
@@ -123,7 +126,7 @@ def _cost_of_change(read: _Read, look: int) -> float:
 
 
 def _lost(read: _Read, ends: NDArray[np.int64]) -> Floats:
-    """What each question loses, -1 to 1, if so many of its passages are read."""
+    """Returns the loss of each question, -1 to 1, if it stops after `ends` passages."""
     rows, passages = np.arange(len(ends)), read.scores.shape[1]
     kept = np.where(np.arange(passages) < ends[:, None], read.scores, -np.inf).argmax(1)
     whole = read.scores.argmax(1)

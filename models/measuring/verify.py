@@ -15,7 +15,7 @@ LEAST_COSINE = 0.98
 
 @dataclass(frozen=True, slots=True)
 class EncoderParity:
-    """How near the encoder's graphs are to what was trained."""
+    """Differences between the encoder's graphs and the trained encoder."""
 
     difference: float
     """Largest one of PyTorch and float32 ONNX."""
@@ -25,18 +25,18 @@ class EncoderParity:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was measured, and what of it is not good enough."""
+    """Measured figures, and the faults among them."""
 
     encoder: EncoderParity | None
-    """None of an encoder that was taken over from another bundle."""
+    """None if the encoder was copied from another bundle."""
     reader_difference: float
     """Largest one of PyTorch and float32 ONNX."""
     exact_match: dict[str, dict[str, float]]
-    """At gold paragraphs, by question set and precision."""
+    """Exact match at gold paragraphs, by question set and precision."""
     faults: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Returns plain values."""
         return asdict(self)
 
 
@@ -46,7 +46,7 @@ def judge(
     exact_match: dict[str, dict[str, float]],
     max_loss: float,
 ) -> Verdict:
-    """Names every figure that is not good enough. Pure."""
+    """Returns a verdict with every figure that is not good enough. Pure."""
     faults = []
     differences = {"reader": reader_difference}
     if encoder is not None:

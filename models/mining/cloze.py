@@ -1,4 +1,4 @@
-"""Questions that nobody asked: a sentence of a passage, with a phrase of it asked for.
+"""Cloze questions: the answer is a phrase of a sentence of a passage.
 
 Readers are trained with few real questions and soon know them by heart, while there is Wikipedia
 without end. A sentence becomes a question as in Lewis et al. 2019 ("Unsupervised question answering
@@ -17,14 +17,14 @@ _LEAST, _MOST = 7, 26
 _LEFT = 4
 """Words that are left of it at least."""
 _IN_FRONT, _WHICH, _DROPPED, _MARKED = 0.7, 0.3, 0.1, 0.5
-"""How often the question word moves to the front, "what" is "which", a word is left out, and the
-question ends in a question mark.
+"""Probabilities that the question word moves to the front, that "what" becomes "which", that a word
+is left out, and that the question ends in a question mark.
 """
 
 _SENTENCE = re.compile(
     r"(?:(?<=\w{3}[.!?])|(?<=[)\"\u201d][.!?])|(?<=[.!?][)\"\u201d]))\s+(?=[A-Z\"\u201c])"
 )
-"""Between two sentences. A full stop after one or two letters is rather that of an abbreviation."""
+"""Boundary of two sentences. A full stop after one or two letters more likely abbreviates."""
 _MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _DATE = re.compile(
     rf"(?<![\w.,$])(?:{_MONTH} \d{{1,2}}, |\d{{1,2}} {_MONTH} |{_MONTH} )?(?:1\d|20)\d\ds?\b"
@@ -43,7 +43,7 @@ _THING = re.compile(
     r"(?=[,.;]| (?:of|in|and|for|to|from|with|by|that|which|who|is|was|are|were|has|had|on|at)\b)"
 )
 _PATTERNS = ((_DATE, "when"), (_NUMBER, "how many"), (_NAME, ""), (_THING, "what"))
-"""What may be asked for, and by which word; a name's depends on what stands around it."""
+"""Phrases that can be asked for, and the question word; that of a name depends on its context."""
 _BY_NUMBER = ("when", "how many")
 
 _AFTER_PLACE = re.compile(r"\b(?:in|at|near|from|into|to)$")
@@ -88,7 +88,7 @@ def cloze(passage: Passage, generator: random.Random) -> Cloze | None:
 
 @dataclass(frozen=True, slots=True)
 class _Phrase:
-    """What may be asked for, by its question word, and what stands around it."""
+    """A phrase that can be asked for, with its question word and its context."""
 
     text: str
     word: str
@@ -97,7 +97,7 @@ class _Phrase:
 
     @property
     def can_be_asked_for(self) -> bool:
-        """Whether what stands around it says something, and not the phrase itself."""
+        """Whether the context is long enough, and does not contain the phrase."""
         around = f"{self.before} {self.after}"
         return len(around.split()) >= _LEFT and self.text.lower() not in around.lower()
 
@@ -114,7 +114,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _phrases(sentence: str, title: str) -> list[_Phrase]:
-    """What may be asked for; nothing overlaps another."""
+    """Returns phrases that can be asked for; they do not overlap."""
     found: list[_Phrase] = []
     taken: list[range] = []
     for pattern, word in _PATTERNS:
@@ -134,7 +134,7 @@ def _phrases(sentence: str, title: str) -> list[_Phrase]:
 
 
 def _stands_alone(text: str, start: int) -> bool:
-    """Whether words are a name or a thing, and not just the beginning of a sentence."""
+    """Returns whether words are a name or a thing, and not just the beginning of a sentence."""
     words = text.split()
     begins = start == 0 and len(words) == 1  # its capital says nothing
     return bool(words) and not begins and words[0].lower() not in _COMMON
@@ -148,7 +148,7 @@ def _word_for_name(before: str, after: str) -> str:
 
 
 def _named(before: str, title: str) -> str:
-    """A sentence's beginning without the pronoun that only its passage explains."""
+    """Returns a sentence's beginning without the pronoun that only its passage explains."""
     match = _PRONOUN.match(before)
     if match is None or not title:
         return before
@@ -156,7 +156,7 @@ def _named(before: str, title: str) -> str:
 
 
 def _ask(phrase: _Phrase, generator: random.Random) -> str:
-    """What stands around a phrase, as a question for it."""
+    """Returns a question for a phrase, made of its context."""
     before, after = (
         " ".join(each for each in part.split() if generator.random() >= _DROPPED)
         for part in (phrase.before, phrase.after.rstrip(' ."\u201d'))

@@ -28,7 +28,7 @@ NEGATIVES = 8
 
 _PASSAGES, _QUESTIONS = "passages.jsonl", "questions.jsonl"
 _COMMANDS = {"ranked": "mine-ranking", "clozes": "mine-clozes"}
-"""Which command fills a directory, where it is not `mine`."""
+"""The command that fills a directory, if it is not `mine`."""
 _DEPTH = 40
 _COMPARED = 2
 _SIMILARITY_FLOOR = 0.45
@@ -55,7 +55,7 @@ class TrainingQuestion:
 
 
 def unseen(questions: Sequence[Question], held_out: Sequence[Question]) -> list[Question]:
-    """The questions that are not in `held_out`, letter case and punctuation aside."""
+    """Returns the questions that are not in `held_out`, letter case and punctuation aside."""
     known = {normalise(question.text) for question in held_out}
     return [question for question in questions if normalise(question.text) not in known]
 
@@ -129,7 +129,9 @@ def mine(
 
 
 def nearest(asked: NDArray[np.float32], vectors: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-    """The `k` nearest rows of `vectors` to each row of `asked` by exact search, nearest first."""
+    """Returns the `k` nearest rows of `vectors` to each row of `asked` by exact search, nearest
+    first.
+    """
     found = []
     for start in range(0, len(asked), 1024):
         scores = asked[start : start + 1024] @ vectors.T
@@ -145,7 +147,7 @@ def joined(
     more_passages: Sequence[Passage],
     more_questions: Sequence[TrainingQuestion],
 ) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """The questions of two minings, over the passages of both."""
+    """Returns the questions of two minings, over the passages of both."""
     first = len(passages)
     moved = [
         replace(
@@ -171,7 +173,7 @@ def save(
 
 
 def is_saved(directory: Path) -> bool:
-    """Whether `save` wrote there, to its end."""
+    """Returns whether `save` wrote there, to its end."""
     return (directory / _QUESTIONS).is_file()
 
 
@@ -212,7 +214,7 @@ ONE_IN = 16
 def split(
     questions: Sequence[TrainingQuestion], passages: Sequence[Passage]
 ) -> tuple[list[TrainingQuestion], list[TrainingQuestion]]:
-    """The questions to learn from, and those held out: about one article in sixteen."""
+    """Returns the questions to learn from, and those held out: about one article in sixteen."""
     sides: tuple[list[TrainingQuestion], list[TrainingQuestion]] = ([], [])
     for question in questions:
         sides[is_held_out(passages[question.positive])].append(question)
@@ -220,5 +222,5 @@ def split(
 
 
 def is_held_out(passage: Passage) -> bool:
-    """Whether questions about this passage's article are kept from training."""
+    """Returns whether questions about this passage's article are kept from training."""
     return crc32((passage.title or passage.text).encode()) % ONE_IN == 0

@@ -1,5 +1,4 @@
-"""Training questions whose negatives are what a reader meets: the best that the served retriever
-finds for them.
+"""Training questions whose negatives are the best passages of the served retriever.
 
 A question with a gold paragraph keeps it as its positive. One without gets the passage that a
 reader finds an accepted answer in, of those that have one; or else the best of those, if it is near
@@ -35,7 +34,7 @@ class Asked:
 def with_positives(
     asked: Sequence[Asked], reader: OfflineReader, judged: int = 8
 ) -> list[Question | None]:
-    """Every question with the passage that answers it; None where there is none.
+    """Returns every question with the passage that answers it; None where there is none.
 
     The first `judged` answer-bearing passages of a question are read.
     """
@@ -63,7 +62,9 @@ def with_positives(
 def training_questions(
     asked: Sequence[Asked], answered: Sequence[Question | None]
 ) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """All passages, and every question that has an answer with its positive and its negatives."""
+    """Returns all passages, and every question that has an answer with its positive and its
+    negatives.
+    """
     numbers: dict[Passage, int] = {}
     made = []
     for each, question in zip(asked, answered, strict=True):
@@ -99,8 +100,8 @@ def _bearing(asked: Asked) -> list[Found]:
 
 
 def _answered(question: Question, passage: Passage, said: Reading | None) -> Question | None:
-    """The question with its passage and the place of its answer: where a right reader says that it
-    stands, or else where it stands first.
+    """Returns the question with its passage and the place of its answer: where a right reader says
+    that it stands, or else where it stands first.
     """
     inside = None if said is None else find_answer(said.text, question.answers)
     found = inside or find_answer(passage.text, question.answers)

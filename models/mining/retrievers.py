@@ -42,7 +42,7 @@ class LexicalIndex:
         self._searcher = self._index.searcher()
 
     def search(self, question: str, k: int) -> list[Passage]:
-        """The best `k` passages for any of the question's words."""
+        """Returns the best `k` passages for any of the question's words."""
         words = " ".join(re.findall(r"\w+", question.lower()))
         query = self._index.parse_query(words, ["title", "text"])
         found = self._searcher.search(query, k).hits
@@ -51,7 +51,7 @@ class LexicalIndex:
 
 
 CANDIDATES = 100
-"""By encoding, and as many by words, as a front node has it by default."""
+"""Candidates by encoding, and as many by words: the default of a front node."""
 _EF = 256
 _SPECIAL = 2
 
@@ -81,7 +81,7 @@ class ServedRetriever:
         self._word_weight = manifest.retrieval.words
 
     def find(self, question: str, vector: NDArray[np.float32], k: int) -> Sequence[Found]:
-        """The best `k` passages, best first; `vector` is the question's."""
+        """Returns the best `k` passages, best first; `vector` is the question's."""
         ids = self._tokenizer.tokenise(question).ids[: self._most]
         asked = EncodedQuestion(text=question, token_ids=ids, vector=vector, bundle_fingerprint="")
         depth = RetrievalDepth(passages=k, candidates=CANDIDATES, by_words=CANDIDATES)
@@ -100,7 +100,9 @@ class ServedRetriever:
 
 
 def found_before(path: Path) -> Iterator[tuple[str, list[Found]]]:
-    """Every question of a file with what was found for it; half a line at its end is cut off."""
+    """Yields every question of a file with what was found for it; half a line at its end is cut
+    off.
+    """
     if not path.exists():
         return
     whole, _, _ = path.read_bytes().rpartition(b"\n")

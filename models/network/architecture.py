@@ -16,7 +16,7 @@ from transformers.utils import logging
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Says nothing while weights are read or written; its bars would start a thread, too."""
+    """Disables reports and progress bars while weights are read or written; bars start a thread."""
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
@@ -72,19 +72,21 @@ class Reader(nn.Module):
         return self.read(hidden_states(self.body, input_ids, attention_mask, token_type_ids))
 
     def read(self, states: Tensor) -> Logits:
-        """The heads alone: states [batch, tokens, width] to logits, as `forward` gives them."""
+        """Returns the heads alone: states [batch, tokens, width] to logits, as `forward` gives
+        them.
+        """
         start, end = self.span(states).float().unbind(-1)
         return start, end, self.relevance(states[:, 0]).float().squeeze(-1)
 
 
 def hidden_states(body: BertModel, ids: Tensor, mask: Tensor, types: Tensor) -> Tensor:
-    """The last layer's states, [batch, tokens, width]."""
+    """Returns the last layer's states, [batch, tokens, width]."""
     output = body(input_ids=ids, attention_mask=mask, token_type_ids=types)
     return cast(Tensor, output.last_hidden_state)
 
 
 def every_state(body: BertModel, ids: Tensor, mask: Tensor, types: Tensor) -> list[Tensor]:
-    """The embeddings, then the states of every layer: [batch, tokens, width] each."""
+    """Returns the embeddings, then the states of every layer: [batch, tokens, width] each."""
     output = body(
         input_ids=ids, attention_mask=mask, token_type_ids=types, output_hidden_states=True
     )
@@ -92,7 +94,7 @@ def every_state(body: BertModel, ids: Tensor, mask: Tensor, types: Tensor) -> li
 
 
 def load_body(directory: Path) -> BertModel:
-    """A BERT body from a Hugging Face directory, dropout off.
+    """Returns a BERT body from a Hugging Face directory, dropout off.
 
     Dropout costs time and, over the few passes that fine-tuning makes, buys nothing here. Attention
     is written out: on a CPU with bfloat16 PyTorch's fused kernel took 1.35 times as long a step.
@@ -118,10 +120,10 @@ def shorten(body: BertModel, layers: int) -> None:
 
 
 def kept_layers(of: int, layers: int) -> list[int]:
-    """Places of `layers` layers among `of`, ascending.
+    """Returns which of `of` layers to keep, ascending.
 
     Raises:
-        ValueError: there are not so many.
+        ValueError: there are fewer.
 
     """
     if not 1 <= layers <= of:
@@ -136,12 +138,12 @@ def freeze_embeddings(body: BertModel) -> None:
 
 
 def count_parameters(module: nn.Module, trained_only: bool = False) -> int:
-    """The number of weights, or of those that training changes."""
+    """Returns the number of weights, or of those that training changes."""
     return sum(p.numel() for p in module.parameters() if p.requires_grad or not trained_only)
 
 
 def dummy_inputs(tokens: int = 12) -> tuple[Tensor, Tensor, Tensor]:
-    """Inputs of the right shape for tracing: one sequence of `tokens` tokens."""
+    """Returns inputs for tracing: one sequence of `tokens` tokens."""
     ids = torch.arange(1000, 1000 + tokens).unsqueeze(0)
     return ids, torch.ones_like(ids), torch.zeros_like(ids)
 

@@ -122,11 +122,13 @@ def shrink_embeddings(body: BertModel | DistilBertModel) -> None:
 
 _NORMALISATION = "LayerNormalization"
 _DEPTH = 2 / 3
-"""Of the layers below the states, of all layers."""
+"""Share of the layers that are below the states."""
 
 
 def states_of(graph: Path) -> str:
-    """The name of the value [1, tokens, width] that holds the states; empty if there is none."""
+    """Returns the name of the value [1, tokens, width] that holds the states; empty if there is
+    none.
+    """
     nodes = onnx.load(str(graph), load_external_data=False).graph.node
     found = [str(node.output[0]) for node in nodes if node.op_type == _NORMALISATION]
     # that of the embeddings, then two a layer

@@ -1,4 +1,4 @@
-"""Training as if the weights and activations were int8 already.
+"""Training with simulated int8 weights and activations.
 
 Imitates ONNX Runtime's dynamic quantisation: weights symmetric int8 per output channel,
 activations asymmetric uint8 over one whole input (one sequence, since the services never batch),
@@ -53,6 +53,6 @@ def prepare(body: nn.Module) -> list[FakeQuantisedLinear]:
 
 
 def enable(layers: list[FakeQuantisedLinear]) -> None:
-    """From now on the layers compute as int8 would."""
+    """Makes layers compute as int8 does from now on."""
     for layer in layers:
         layer.enabled = True

@@ -45,7 +45,7 @@ def watch(
 
 
 FLOAT_PART = "/outliers/"
-"""In the names of graph nodes that are to stay in float."""
+"""Part of the names of graph nodes that stay in float."""
 _CHANNELS = 4
 _SPLIT = ("intermediate.dense", "output.dense")
 """The two layers of the feed-forward part, where the outliers are."""
@@ -99,7 +99,7 @@ def split_outliers(
 def _largest_inputs(
     network: nn.Module, layers: dict[str, nn.Linear], inputs: Iterable[Inputs]
 ) -> dict[str, Tensor]:
-    """The largest absolute value of every input channel of every layer."""
+    """Returns the largest absolute value of every input channel of every layer."""
     found = {name: torch.zeros(linear.in_features) for name, linear in layers.items()}
 
     def see(name: str, values: Tensor) -> None:
@@ -112,8 +112,9 @@ def _largest_inputs(
 def slim(
     body: BertModel, layers: Sequence[int], neurons: int, inputs: Iterable[Inputs], of: nn.Module
 ) -> None:
-    """Leaves so many neurons in each of these layers, by what they say of `inputs`, which are run
-    through `of`, the network that `body` is a part of.
+    """Keeps `neurons` neurons in each of these layers: the ones with the largest outputs.
+
+    Outputs are measured on `inputs`, which run through `of`, the network that contains `body`.
     """
     parts: list[Any] = [body.encoder.layer[place] for place in layers]
     said = _mean_inputs([part.output.dense for part in parts], inputs, of)
@@ -143,7 +144,7 @@ def fit_neurons(body: BertModel, state: Mapping[str, Tensor]) -> None:
 def _mean_inputs(
     layers: Sequence[nn.Linear], inputs: Iterable[Inputs], of: nn.Module
 ) -> list[Tensor]:
-    """How much every input of a layer is on average, whatever its sign."""
+    """Returns the mean absolute value of every input of each layer."""
     found = [torch.zeros(layer.in_features) for layer in layers]
 
     def add(number: int, values: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""The weights of a reader out of its int8 graph, to train it further where no checkpoint is left.
+"""Restores the weights of a reader from its int8 graph, to train it further.
 
 What rounding took is gone: the logits of the restored reader differ from those of the graph by some
 hundredths.
@@ -23,12 +23,12 @@ _TABLE = "body.embeddings.word_embeddings"
 _BIAS = ".bias"
 _PRODUCTS = ("MatMulInteger", "MatMul")
 _AFTER = (*_PRODUCTS, "Cast", "Mul")
-"""What stands between a product and its bias where it is of whole numbers."""
+"""Operators between an integer product and its bias."""
 Array = NDArray[Any]
 
 
 def restored(path: Path) -> dict[str, Tensor]:
-    """The state of a `Reader` that was exported by `models.steps.graphs`.
+    """Returns the state of a `Reader` that was exported by `models.steps.graphs`.
 
     Raises:
         DataError: it is another kind of graph.
@@ -41,10 +41,10 @@ def restored(path: Path) -> dict[str, Tensor]:
 
 
 def restored_halves(lower: Path, upper: Path, apart: int) -> dict[str, Tensor]:
-    """The state of an `ApartReader` that was exported by `models.steps.split_reader`.
+    """Returns the state of an `ApartReader` that was exported by `models.steps.split_reader`.
 
     Raises:
-        DataError: it is another kind of graph, or has not so many layers apart.
+        DataError: it is another kind of graph, or splits another number of layers.
 
     """
     below = restored(lower)
@@ -96,7 +96,9 @@ def _weights(path: Path) -> dict[str, Tensor]:
 def _layer(
     node: NodeProto, next_: Mapping[str, NodeProto], arrays: Mapping[str, Array]
 ) -> str | None:
-    """The layer that a node multiplies for, by the bias that is added next; None without one."""
+    """Returns the layer that a node multiplies for, by the bias that is added next; None without
+    one.
+    """
     while node.op_type in _AFTER:
         if node.output[0] not in next_:
             return None
@@ -106,7 +108,7 @@ def _layer(
 
 
 def _product(node: NodeProto, arrays: Mapping[str, Array]) -> Array:
-    """The matrix that a node multiplies by, [in, out]."""
+    """Returns the matrix that a node multiplies by, [in, out]."""
     name = node.input[1]
     if node.op_type == "MatMul":
         return arrays[name]
@@ -115,5 +117,5 @@ def _product(node: NodeProto, arrays: Mapping[str, Array]) -> Array:
 
 
 def _plain(name: str) -> str:
-    """A layer whose outliers are apart is called as if they were not."""
+    """Returns a layer whose outliers are apart is called as if they were not."""
     return name.replace(".linear", "")

@@ -32,12 +32,13 @@ class SplitReader(nn.Module):
         self.apart = apart
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Logits:
-        """As `Reader.forward`: int64 [batch, tokens] three times; segment 1 is the passage."""
+        """Returns logits as `Reader.forward` does; segment 1 of the ids is the passage."""
         return self.read(self.states(input_ids, attention_mask, token_type_ids)[-1])
 
     def states(self, ids: Tensor, mask: Tensor, types: Tensor) -> list[Tensor]:
-        """The states that the upper layers are given, then those that each of them makes:
-        [batch, tokens, width], as tokens stand in `ids`.
+        """Returns the input of the upper layers, then the states of each of them.
+
+        All are [batch, tokens, width], in the order of `ids`.
         """
         halves = segments_of(mask, types)
         asked = self.lower(halves.question(ids), 0, halves.asked)
@@ -47,7 +48,7 @@ class SplitReader(nn.Module):
         return [halves.back(states) for states in (joined, *every)]
 
     def lower(self, ids: Tensor, segment: int, mask: Tensor) -> Tensor:
-        """One half to states [batch, tokens, width]: questions are segment 0, passages 1."""
+        """Computes states [batch, tokens, width] of one segment: questions are 0, passages 1."""
         first = PASSAGE_POSITION if segment else 0
         places = torch.arange(first, first + ids.shape[1], device=ids.device).expand_as(ids)
         segments = torch.full_like(ids, segment)
@@ -57,45 +58,45 @@ class SplitReader(nn.Module):
         return cast(Tensor, states)
 
     def upper(self, joined: Tensor, mask: Tensor) -> list[Tensor]:
-        """Both halves to the states of every upper layer."""
+        """Returns both halves to the states of every upper layer."""
         found = [joined]
         for layer in self.body.encoder.layer[self.apart :]:
             found.append(through(layer, found[-1], found[-1], mask))
         return found[1:]
 
     def read(self, states: Tensor) -> Logits:
-        """The heads alone, as `Reader.read`."""
+        """Returns the heads alone, as `Reader.read`."""
         start, end = self.span(states).float().unbind(-1)
         return start, end, self.relevance(states[:, 0]).float().squeeze(-1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segments:
-    """Where question and passage of [batch, tokens] stand, each half padded to its longest."""
+    """Positions of question and passage in [batch, tokens], each padded to its longest."""
 
     asked: Tensor
-    """Which places of the question's half hold a token, [batch, question tokens]."""
+    """Mask of the questions, [batch, question tokens]."""
     told: Tensor
-    """The same for the passage's."""
+    """Mask of the passages, [batch, passage tokens]."""
     _asked_at: Tensor
     _told_at: Tensor
     _back: Tensor
 
     def question(self, values: Tensor) -> Tensor:
-        """The question's half of [batch, tokens]."""
+        """Returns the question's part of [batch, tokens]."""
         return values.gather(1, self._asked_at)
 
     def passage(self, values: Tensor) -> Tensor:
-        """The passage's half of [batch, tokens]."""
+        """Returns the passage's part of [batch, tokens]."""
         return values.gather(1, self._told_at)
 
     def back(self, joined: Tensor) -> Tensor:
-        """States of both halves, one behind the other, to where the tokens stood."""
+        """Returns joined states in the order of the tokens."""
         return joined.gather(1, self._back[..., None].expand(-1, -1, joined.shape[2]))
 
 
 def segments_of(mask: Tensor, types: Tensor) -> Segments:
-    """The halves of [batch, tokens]: a question in segment 0, then its passage in segment 1."""
+    """Returns the segments of [batch, tokens]: a question in segment 0, then its passage in 1."""
     told = types * mask
     passages = told.sum(1, keepdim=True)
     questions = mask.sum(1, keepdim=True) - passages
@@ -113,7 +114,7 @@ def segments_of(mask: Tensor, types: Tensor) -> Segments:
 
 
 def through(layer: nn.Module, asking: Tensor, told: Tensor, mask: Tensor | None = None) -> Tensor:
-    """A layer for the tokens `asking`, which look at those of `told` that `mask` has, or at all."""
+    """Runs a layer for the tokens `asking`, which attend to `told`, or to those that `mask` has."""
     whole: Any = layer
     own = whole.attention.self
     query, key, value = (
@@ -148,7 +149,7 @@ UPPER_INPUTS = ("question_states", "passage_levels", "passage_scales")
 
 
 class LowerLayers(nn.Module):
-    """A question (segment 0) or a passage (segment 1) to its states."""
+    """The lower layers of a split reader: a question (segment 0) or a passage (1) to its states."""
 
     def __init__(self, reader: SplitReader) -> None:
         super().__init__()
@@ -167,7 +168,7 @@ class LowerLayers(nn.Module):
 
 
 class UpperLayers(nn.Module):
-    """The states of both to logits of the passage."""
+    """The upper layers of a split reader: the states of both to logits of the passage."""
 
     def __init__(self, reader: SplitReader) -> None:
         super().__init__()
@@ -207,7 +208,7 @@ def _write(
 
 
 def _tokens(name: str) -> str:
-    """Whose tokens an input or output has: graphs name their dynamic lengths."""
+    """Returns the name of the dynamic axis of an input or output."""
     if name in (*LOWER_INPUTS, *LOWER_OUTPUTS):
         return "tokens"
     return "question_tokens" if name == UPPER_INPUTS[0] else "passage_tokens"

@@ -52,7 +52,7 @@ def minilm(source: Path) -> Iterator[Path]:
 
 
 def open_tokenizer(weights: Path) -> Tokenizer:
-    """The tokenizer beside the weights, without truncation and padding."""
+    """Returns the tokenizer beside the weights, without truncation and padding."""
     tokenizer = Tokenizer.from_file(str(weights / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()

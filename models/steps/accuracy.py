@@ -43,8 +43,8 @@ GoldBySet = dict[str, dict[str, dict[str, float]]]
 def gold_figures(
     work: Workspace, target: Path, data: DataDirectory, limit: int | None, kind: ReaderKind
 ) -> GoldBySet:
-    """Exact match and F1 at gold paragraphs, in percent, of the first `limit` questions of each
-    set.
+    """Returns exact match and F1 at gold paragraphs, in percent, of the first `limit` questions of
+    each set.
 
     Raises:
         DataError: the bundle has another reader than the one of `work` that is meant.
@@ -85,12 +85,12 @@ def expect_same(work: Workspace, target: Path, kind: ReaderKind) -> None:
     ):
         raise DataError(
             f"the reader of {target} is not {kind} in {work.root}: name the bundle that was "
-            "assembled of it by --bundle, or assemble it anew"
+            "assembled of it by --bundle, or assemble it again"
         )
 
 
 def _readers(work: Workspace, target: Path, layers: int | None) -> dict[str, OfflineReader]:
-    """The reader in float32 and int8, and in bfloat16 where this machine can run that."""
+    """Returns the reader in float32 and int8, and in bfloat16 where this machine can run that."""
     manifest = read_manifest(target)
     tokenizer, whole = target / manifest.tokenizer, work.graph("reader", "fp32", layers)
     readers = {
@@ -107,7 +107,7 @@ def _readers(work: Workspace, target: Path, layers: int | None) -> dict[str, Off
 
 
 def _split_readers(work: Workspace, target: Path, apart: int) -> dict[str, OfflineReader]:
-    """The reader's halves in float32 and int8."""
+    """Returns the reader's halves in float32 and int8."""
     manifest = read_manifest(target)
     tokenizer = target / manifest.tokenizer
     lower, upper = (work.half(half, "fp32", apart) for half in ("lower", "upper"))

@@ -15,13 +15,13 @@ from winnow.inference.runtime import FLOAT, INT8
 PRETRAINED = "sentence-transformers/all-MiniLM-L6-v2"
 """The weights that everything started from."""
 DIMENSION = 384
-"""Of MiniLM's vectors."""
+"""Dimension of MiniLM's vectors."""
 MAX_ANSWER_TOKENS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class BundleNaming:
-    """What a bundle says of itself."""
+    """Fields of a bundle that the user chooses."""
 
     name: str
     version: str
@@ -65,9 +65,9 @@ def make_bundle(
 def _provenance(work: Workspace, encoder_of: Path | None, kind: ReaderKind) -> dict[str, Any]:
     readers = [path for path in work.reader_runs(MEMBERS) if path.is_file()]
     before = {} if encoder_of is None else dict(read_manifest(encoder_of).provenance)
-    for other in ("student", "apart"):  # of its reader, and this is another
+    for other in ("student", "apart"):  # they describe the other bundle's reader
         before.pop(other, None)
-    if readers:  # trained anew, so it has not learnt what that one had
+    if readers:  # trained again, without the ranking of that one
         before.pop("ranking", None)
     ranking = _finished_run(work.run("ranking"))
     return before | {
@@ -82,8 +82,8 @@ def _provenance(work: Workspace, encoder_of: Path | None, kind: ReaderKind) -> d
 
 
 def _apart_runs(last: Path) -> list[dict[str, Any]]:
-    """The runs that made a reader's halves, one beginning with what the other came to. Each once:
-    what one began with may have been trained anew since, from the weights of this one.
+    """Returns the runs that made a reader's halves, one beginning with what the other came to. Each
+    once: what one began with may have been trained anew since, from the weights of this one.
     """
     runs: list[dict[str, Any]] = []
     seen: set[Path] = set()
@@ -95,14 +95,14 @@ def _apart_runs(last: Path) -> list[dict[str, Any]]:
         seen.add(path.resolve())
         run = _finished_run(path)
         runs.insert(0, run or {"lost": "the checkpoint is not there any more"})
-        # where it lay is nobody's business
+        # its directory is private
         begun = run.get("plan", {}).get("apart", {}).pop("begun", "")
         path = Path(begun) if begun else None
     return runs
 
 
 def _finished_run(path: Path) -> dict[str, Any]:
-    """Nothing of a run that is not finished: its weights are not in the bundle."""
+    """Steps and plan of a finished run; empty for another, whose weights are not in the bundle."""
     state = checkpoint.finished(path)
     return {"steps": state["step"], "plan": state["plan"]} if state else {}
 
@@ -117,7 +117,7 @@ WHOLE = 6
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """What a bundle of the ladder holds; no number of layers means the whole network."""
+    """One bundle of the ladder; no number of layers means the whole network."""
 
     reader: int | None = None
     encoder: int | None = None
@@ -136,8 +136,8 @@ class Rung:
 
 
 def rungs(reader: int | None, encoders: Sequence[int]) -> list[Rung]:
-    """Every bundle with this reader but for the one that the whole encoder is in, in int8: that
-    one has the score fitted.
+    """Returns every bundle with this reader but for the one that the whole encoder is in, in int8:
+    that one has the score fitted.
     """
     small = [Rung(reader, layers) for layers in encoders]
     exact = [

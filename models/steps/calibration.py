@@ -34,7 +34,7 @@ from winnow.bundle import Bundle, load_bundle
 
 STEPS = (1, 2, 5, 10, 20)
 DEFAULT_PASSAGES = 10
-"""What the rules for stopping are compared with."""
+"""Passages that are read without early stopping."""
 CALIBRATION = {
     "squad": 500,
     "squad-tokenised": 500,
@@ -61,7 +61,9 @@ def calibrate(work: Workspace, target: Path, seed: int, say: Say) -> Score:
 
 
 def calibrate_on_found(work: Workspace, target: Path, seed: int, say: Say) -> Score:
-    """The same on what `mine-ranking` found for them; retrieval stays what it was found with."""
+    """Returns the same on what `mine-ranking` found for them; retrieval stays what it was found
+    with.
+    """
     words = load_bundle(target).manifest.retrieval.words
     found = dict(found_before(work.found))
     _, held_out = load_held_out(work.ranked)

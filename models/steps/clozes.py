@@ -28,7 +28,7 @@ _FAR = 2.0
 def mine_clozes(
     data: DataDirectory, bundle: Bundle, work: Workspace, passages: int, seed: int = 0
 ) -> int:
-    """Makes training questions of so many passages of Wikipedia; returns how many.
+    """Makes training questions of `passages` passages of Wikipedia; returns their number.
 
     The passage that answers is another one where the bundle's reader finds the answer there, or
     else the question's own; where it does not find it there either, the question is left out. No
@@ -65,7 +65,7 @@ def mine_clozes(
 
 
 def with_clozes(passes: Mapping[str, float], clozes: float) -> dict[str, float]:
-    """How often each source is seen, these questions among them; 0 leaves them out."""
+    """Returns the passes over each source, with cloze questions added; 0 leaves these out."""
     return {**passes, CLOZES: clozes} if clozes else dict(passes)
 
 

@@ -61,7 +61,7 @@ def _quantise(network: Encoder | Reader, target: Path) -> None:
 def probes(
     weights: Path, passages: Sequence[Passage], questions: Sequence[TrainingQuestion]
 ) -> Iterator[Inputs]:
-    """Some questions with their passages, one at a time, as the reader sees them."""
+    """Yields some questions with their passages, one at a time, as the reader sees them."""
     chosen = random.Random(0).sample(questions, min(_PROBES, len(questions)))
     encoded = Encoded(open_tokenizer(weights), passages, chosen)
     generator = random.Random(0)

@@ -43,13 +43,13 @@ def mine_questions(data: DataDirectory, weights: Path, work: Workspace, extra: i
 
 
 def is_mined(work: Workspace) -> bool:
-    """Whether the training questions were made by the encoder as it is now."""
+    """Returns whether the training questions were made by the encoder as it is now."""
     graph, by = work.graph("encoder", "int8"), work.mined_by
     return graph.is_file() and by.is_file() and by.read_text() == sha256(graph)
 
 
 def load_learnt(work: Workspace) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """All passages, and the questions to learn from.
+    """Returns all passages, and the questions to learn from.
 
     Raises:
         DataError: nothing was mined yet.
@@ -59,8 +59,10 @@ def load_learnt(work: Workspace) -> tuple[list[Passage], list[TrainingQuestion]]
 
 
 def to_read(work: Workspace) -> Path:
-    """What a reader learns from that another one teaches: the questions with what the served
-    retriever finds for them, or, where that was not mined, those with the encoder's mistakes.
+    """Returns the directory of the questions that a student reader learns from.
+
+    It holds the passages of the served retriever, or, if these were not mined, the encoder's
+    mistakes.
     """
     return work.ranked if is_saved(work.ranked) else work.mined
 
@@ -68,8 +70,8 @@ def to_read(work: Workspace) -> Path:
 def load_to_learn(
     directory: Path, work: Workspace, passes: Mapping[str, float]
 ) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """All passages, and the questions to learn from: those of `directory` and, if they are to be
-    seen, cloze questions beside them.
+    """Returns all passages, and the questions to learn from: those of `directory` and, if they are
+    to be seen, cloze questions beside them.
 
     Raises:
         DataError: nothing was mined yet.
@@ -83,7 +85,7 @@ def load_to_learn(
 
 
 def load_held_out(mined: Path) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """All passages of a mining, and the questions that no model learns from.
+    """Returns all passages of a mining, and the questions that no model learns from.
 
     Raises:
         DataError: nothing was mined yet.

@@ -36,7 +36,7 @@ RANKED = {
     "dpr-trivia.dev": 1.0,
     "webquestions-train": 1.5,
 }
-"""How often the questions of each source are seen."""
+"""Passes over the questions of each source."""
 FOUND = 24
 """Passages found for a question."""
 _SPARE = 6
@@ -90,7 +90,7 @@ def _asked(
     hidden: set[str],
     kept: Path,
 ) -> list[Asked]:
-    """What is found for every question; kept in a file, line by line."""
+    """Returns the passages that are found for every question; a file keeps them, line by line."""
     known = dict(found_before(kept))
     left = [question for question in questions if question.text not in known]
     vectors = Embedder(bundle.question_encoder, bundle.tokenizer).questions([q.text for q in left])

@@ -1,4 +1,4 @@
-"""A reader whose lower layers look at question and passage apart, taught by one that never does."""
+"""Training and export of a split reader, taught by a full cross-encoder."""
 
 import copy
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ from models.workspace import Workspace
 from winnow.bundle import Bundle, load_bundle
 
 _MEAN = "mean"
-"""Key of the mean of a finished run's weights and of those that it began with."""
+"""Key of the mean of the trained and the initial weights of a finished run."""
 
 
 def train_apart(
@@ -39,8 +39,10 @@ def train_apart(
     schedule: Schedule,
     every: int,
 ) -> None:
-    """Trains it, from its checkpoint if there is one. Its teacher is the trained reader, or that of
-    the bundle where none was trained; it begins as this one, or as the plan says.
+    """Trains a split reader, from its checkpoint if there is one.
+
+    Its teacher is the trained reader, or that of the bundle if none was trained. It begins with the
+    teacher's weights, or with those of the plan.
 
     Raises:
         DataError: it is to begin with a run that is missing or not finished, or to be averaged
@@ -69,7 +71,7 @@ def train_apart(
 
 
 def export_apart(weights: Path, work: Workspace, layers: int) -> None:
-    """Exports a trained reader with so many layers apart: its two halves, in float32 and in int8.
+    """Exports a trained split reader: its two networks, in float32 and in int8.
 
     Raises:
         DataError: it is not trained.
@@ -86,7 +88,7 @@ def export_apart(weights: Path, work: Workspace, layers: int) -> None:
 
 
 def trained_apart(weights: Path, work: Workspace, layers: int) -> SplitReader:
-    """The trained reader with so many layers apart.
+    """Returns the trained split reader.
 
     Raises:
         DataError: it is not trained.
@@ -100,7 +102,7 @@ def trained_apart(weights: Path, work: Workspace, layers: int) -> SplitReader:
 def quantise_halves(
     network: SplitReader, sequences: Iterable[Inputs], lower: Path, upper: Path
 ) -> None:
-    """Writes both halves in int8, outliers and heads in float; changes `network`."""
+    """Writes both networks in int8, outliers and heads in float; changes `network`."""
     shrink_embeddings(network.body)
     split_outliers(network.body, sequences, network=network)
     plain = lower.with_suffix(".float.onnx"), upper.with_suffix(".float.onnx")
@@ -111,7 +113,7 @@ def quantise_halves(
 
 
 def _take_over(network: SplitReader, run: Path) -> None:
-    """Gives a network the weights that a run came to, or those of a bundle."""
+    """Loads the weights of a run, or of a bundle, into a network."""
     take_over(network, network.body, _weights_of(run, network.apart), run)
 
 
@@ -120,14 +122,14 @@ def _weights_of(run: Path, layers: int) -> dict[str, Tensor]:
 
 
 def _average(run: Path, begun: dict[str, Tensor]) -> None:
-    """Adds to a finished run the mean of its weights and of those that it began with, once."""
+    """Adds the mean of the trained and the initial weights to a finished run, once."""
     state = checkpoint.finished(run)
     if state is not None and _MEAN not in state:
         checkpoint.save(run, {**state, _MEAN: mean_weights([state["network"], begun])})
 
 
 def _of_run(run: Path) -> dict[str, Tensor]:
-    """Returns the weights of a run, or their mean with those it began with if its plan says so."""
+    """Returns the weights of a run, or their mean with the initial ones if its plan says so."""
     state = checkpoint.finished(run)
     averaged = state is not None and state["plan"].get(SplitTask.told_as, {}).get("averaged")
     if state is None:

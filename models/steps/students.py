@@ -85,7 +85,7 @@ def train_small_encoder(
 
 
 def trained_small_reader(weights: Path, work: Workspace, layers: int) -> Reader:
-    """A trained student of the reader.
+    """Returns a trained student of the reader.
 
     Raises:
         DataError: it is not trained.
@@ -120,7 +120,7 @@ def _trained(network: Network, work: Workspace, name: str, layers: int) -> Netwo
 
 
 def _texts(data: DataDirectory) -> list[str]:
-    """Training questions and titles, each once, in an order of chance."""
+    """Returns training questions and titles, each once, in random order."""
     asked = unseen([*data.gold(), *data.pairs()], data.all_development())
     titles = {passage.title for passage in data.wikipedia()}
     texts = sorted({*(question.text for question in asked), *titles} - {""})

@@ -34,9 +34,9 @@ ENCODED = {
     "dpr-trivia.dev": 1.0,
     "webquestions-train": 2.0,
 }
-"""How often the encoder sees the passages of each source."""
+"""Passes of the encoder over the passages of each source."""
 TRAINED_SHARE = 0.7
-"""Of the encoder's weights: the pretrained ones know more of the world than the training set has
+"""Share of the trained encoder's weights: the pretrained ones know more than the training set has
 (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models").
 """
 
@@ -60,7 +60,7 @@ def train_encoder(
 
 
 def trained_encoder(weights: Path, work: Workspace) -> Encoder:
-    """The encoder as its finished run left it, mixed with what it was before any training.
+    """Returns the encoder as its finished run left it, mixed with what it was before any training.
 
     Without a finished run it is the pretrained one.
     """
@@ -82,9 +82,9 @@ READ = {
     "dpr-trivia.dev": 0.8,
     "webquestions-train": 1.6,
 }
-"""How often the reader sees the questions of each source."""
+"""Passes of the reader over the questions of each source."""
 MEMBERS = 3
-"""Runs of the reader, each with a seed of its own, whose weights are averaged: better than each."""
+"""Runs of the reader with different seeds. Their mean is better than each of them."""
 
 
 def train_reader(
@@ -100,7 +100,7 @@ def train_reader(
 
 
 def trained_reader(weights: Path, work: Workspace) -> Reader:
-    """The reader as it learnt to rank; before that, the mean of its runs.
+    """Returns the reader as it learnt to rank; before that, the mean of its runs.
 
     Raises:
         DataError: there is no run, or one is not finished.
@@ -115,7 +115,7 @@ def trained_reader(weights: Path, work: Workspace) -> Reader:
 
 
 def teacher_of(weights: Path, work: Workspace, bundle: Bundle) -> Reader:
-    """The reader that was trained, or else the bundle's.
+    """Returns the reader that was trained, or else the bundle's.
 
     Raises:
         DataError: neither is a reader that was trained here.
@@ -127,7 +127,7 @@ def teacher_of(weights: Path, work: Workspace, bundle: Bundle) -> Reader:
 
 
 def of_bundle(weights: Path, bundle: Bundle) -> Reader:
-    """The reader of a bundle, as its int8 graph has it.
+    """Returns the reader of a bundle, as its int8 graph has it.
 
     Raises:
         DataError: it is no reader that was trained here.

@@ -26,7 +26,7 @@ def verify(
     limit: int | None,
     kind: ReaderKind,
 ) -> tuple[Verdict, GoldBySet]:
-    """What is not good enough, and the accuracy at gold paragraphs that was measured for it.
+    """Returns the verdict, and the accuracy at gold paragraphs that it rests on.
 
     An encoder that was taken over from another bundle is not looked at: it was when it was made.
     """
@@ -68,7 +68,7 @@ def _exact_match(figures: GoldBySet) -> dict[str, dict[str, float]]:
 
 
 def _texts(data: DataDirectory) -> Sequence[str]:
-    """Questions with their passages, spread over a development set."""
+    """Returns questions with their passages, spread over a development set."""
     questions = data.development(DEVELOPMENT[0])
     stride = max(len(questions) // _PARITY_TEXTS, 1)
     return [f"{q.text} {q.gold.text}" for q in questions[::stride] if q.gold is not None]

@@ -23,7 +23,7 @@ def save(path: Path, state: dict[str, Any]) -> None:
 
 
 def load(path: Path) -> dict[str, Any] | None:
-    """What `save` wrote, or none if there is no checkpoint."""
+    """Reads a checkpoint; None if there is none."""
     if not path.is_file():
         return None
     state: dict[str, Any] = torch.load(path, weights_only=True, map_location="cpu")
@@ -31,6 +31,6 @@ def load(path: Path) -> dict[str, Any] | None:
 
 
 def finished(path: Path) -> dict[str, Any] | None:
-    """The checkpoint of a run that came to its end, or none."""
+    """Returns the checkpoint of a run that came to its end, or none."""
     state = load(path)
     return state if state is not None and state["step"] >= state.get("steps", 0) else None

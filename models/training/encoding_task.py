@@ -29,10 +29,10 @@ _MASKED = -1e4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodingPlan:
-    """Which questions an encoder learns from."""
+    """Settings of the training of an encoder."""
 
     passes: dict[str, float]
-    """How often the passages of each source are seen."""
+    """Passes over the passages of each source."""
     passages: int = 32
     """Passages a step."""
     together: int = 16
@@ -84,7 +84,7 @@ class EncodingTask:
         return asdict(self._plan)
 
     def parts(self, step: int) -> Iterator[Learnt]:
-        """The retrieval loss of the questions of `step`."""
+        """Yields the retrieval loss of the questions of `step`."""
         yield self._learn(step)  # texts are compared with each other: there are no parts
 
     def _learn(self, step: int) -> Learnt:
@@ -106,7 +106,7 @@ class EncodingTask:
         return Learnt({"retrieval": cross_entropy(scores, target)}, len(numbers))
 
     def _within_reach(self, asked: Sequence[TrainingQuestion]) -> dict[int, list[TrainingQuestion]]:
-        """Questions by their passage, without those whose answer is cut off."""
+        """Returns questions by passage, without those whose answer is cut off."""
         found = defaultdict(list)
         for question in asked:
             found[question.positive].append(question)
@@ -118,7 +118,7 @@ class EncodingTask:
         return {number: questions for number, questions in kept.items() if questions}
 
     def _reach(self, passage: Passage) -> int:
-        """Characters of the text that fit."""
+        """Returns characters of the text that fit."""
         offsets = self._tokenizer.encode(passage.text, add_special_tokens=False).offsets
         room = self._plan.tokens - len(self._title(passage)) - 3
         return int(offsets[: max(room, 1)][-1][1]) if offsets else 0

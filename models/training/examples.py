@@ -64,8 +64,9 @@ class Encoded:
         self.spans = [self._span(question) for question in asked]
 
     def positive(self, number: int, most: int, generator: random.Random) -> Example | None:
-        """The gold passage of a question, as a sequence of at most so many tokens; none if its
-        answer does not fall on tokens.
+        """Returns the gold passage of a question as a sequence of at most `most` tokens.
+
+        Returns None if its answer does not fall on tokens.
         """
         span = self.spans[number]
         if span is None:
@@ -73,7 +74,7 @@ class Encoded:
         return self._sequence(number, self.asked[number].positive, span, most, generator)
 
     def negative(self, number: int, passage: int, most: int, generator: random.Random) -> Example:
-        """A passage without the answer."""
+        """Returns a passage without the answer."""
         return self._sequence(number, passage, None, most, generator)
 
     def _sequence(
@@ -111,7 +112,7 @@ def longest(generator: random.Random) -> int:
 def token_span(
     offsets: Sequence[tuple[int, int]], start: int, length: int
 ) -> tuple[int, int] | None:
-    """First and last token that overlap the characters [start, start + length)."""
+    """Returns the first and last token that overlap the characters [start, start + length)."""
     inside = [i for i, (a, b) in enumerate(offsets) if b > start and a < start + length]
     return (inside[0], inside[-1]) if inside else None
 
@@ -119,8 +120,9 @@ def token_span(
 def window_start(
     tokens: int, room: int, span: tuple[int, int] | None, generator: random.Random
 ) -> int:
-    """Where a window of `room` tokens begins, so that it holds the span's first token and, where
-    it can, its last.
+    """Returns the start of a window of `room` tokens.
+
+    The window holds the span's first token and, if it can, its last.
     """
     if tokens <= room:
         return 0
@@ -149,8 +151,8 @@ class Batch:
         return int(self.ids.shape[0])
 
     def parts(self, most: int) -> Iterator[tuple["Batch", float]]:
-        """The batch in parts of some questions, each with its share of the questions; at least
-        one question, and at most `most` pairs of tokens that look at each other.
+        """Yields the batch in parts of some questions, each with its share of the questions; at
+        least one question, and at most `most` pairs of tokens that look at each other.
         """
         questions, passages, width = self.inside.shape
         some = max(most // (passages * width**2), 1)
@@ -177,7 +179,7 @@ class Batch:
 def make_batch(
     encoded: Encoded, numbers: Sequence[int], negatives: int, seed: int, step: int
 ) -> Batch:
-    """The batch of `numbers` at `step`, the same for the same arguments.
+    """Returns the batch of `numbers` at `step`, the same for the same arguments.
 
     Each question brings `negatives` passages drawn from its mined ones. A question with fewer
     repeats them; one with none, or without an answer on tokens, is left out. Whole passages come

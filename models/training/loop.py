@@ -26,7 +26,7 @@ class TrainingError(WinnowError):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How fast a run learns, and when it imitates int8."""
+    """Learning rate of a run, and the steps that imitate int8."""
 
     rate: float = 2e-4
     """Peak learning rate, reached after `warmup` and falling linearly to zero."""
@@ -39,22 +39,22 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """What one step says: losses by name, whose sum is minimised, and the sequences it took."""
+    """Result of one step: losses by name, whose sum is minimised, and the number of sequences."""
 
     losses: dict[str, Tensor]
     sequences: int
 
     def times(self, share: float) -> "Learnt":
-        """The same, as a part of a step."""
+        """Returns the same, as a part of a step."""
         return Learnt({name: loss * share for name, loss in self.losses.items()}, self.sequences)
 
 
 class Task(Protocol):
-    """Something to learn. The same step gives the same examples, whatever came before."""
+    """A training objective. The same step has the same examples, also after a resume."""
 
     @property
     def network(self) -> nn.Module:
-        """What is trained; its `body` is what int8 is imitated in."""
+        """The network that is trained; its `body` imitates int8."""
 
     @property
     def steps(self) -> int:
@@ -65,12 +65,14 @@ class Task(Protocol):
         """Everything that decides what is learnt, as plain values."""
 
     def parts(self, step: int) -> Iterator[Learnt]:
-        """The losses at `step`, in parts that add up; only one of them is in memory at a time."""
+        """Yields the losses at `step`, in parts that add up; only one of them is in memory at a
+        time.
+        """
 
 
 @dataclass(slots=True, kw_only=True)
 class Standing:
-    """Where a run stands."""
+    """State of a run."""
 
     step: int
     steps: int
@@ -87,7 +89,7 @@ class Standing:
             self.losses[name] = before + (loss - before) * 0.02
 
     def line(self) -> str:
-        """Losses and rate, for people."""
+        """Returns losses and speed as a line of text."""
         elapsed = max(time.monotonic() - self.started, 1e-9)
         losses = "  ".join(f"{name} {loss:.3f}" for name, loss in self.losses.items())
         return f"{losses}  {self.sequences / elapsed:.1f} sequences/s"
@@ -178,11 +180,11 @@ class Trainer:
         self._optimiser.load_state_dict(state["optimiser"])
         self.step = state["step"]
         if self.step >= state.get("steps", self._steps):
-            self._steps = self.step  # whatever was mined since: a finished run stays as it is
+            self._steps = self.step  # a finished run stays as it is, even if more was mined since
 
 
 def pace(done: float, warmup: float) -> float:
-    """Share of the peak learning rate when `done` of the run has passed."""
+    """Returns the learning rate, as a share of its peak, when `done` of the run has passed."""
     return done / warmup if done < warmup else (1 - done) / (1 - warmup)
 
 

@@ -20,7 +20,7 @@ _MASKED = -1e4
 def loss(
     start: Tensor, end: Tensor, relevance: Tensor, inside: Tensor, first: Tensor, last: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Span and relevance loss, each a mean over questions.
+    """Returns span and relevance loss, each a mean over questions.
 
     `start`, `end` [questions, passages, tokens] and `relevance` [questions, passages] are logits,
     the positive being passage 0; `inside` [questions, passages, tokens] is true on passage tokens;
@@ -32,8 +32,9 @@ def loss(
 
 
 def absolute(relevance: Tensor) -> Tensor:
-    """Whether a passage answers at all, whatever others there are: the loss of relevance logits
-    [questions, passages] as a yes for passage 0 and a no for the others, a mean over questions.
+    """Returns the loss of relevance as an absolute yes or no, a mean over questions.
+
+    Of the logits [questions, passages], passage 0 answers and the others do not.
 
     Yes and no weigh as much as each other, however many negatives there are.
     """
@@ -46,8 +47,9 @@ def absolute(relevance: Tensor) -> Tensor:
 
 
 def imitation(said: Logits, told: Logits, inside: Tensor) -> Tensor:
-    """How far a student's answers are from its teacher's, a mean over questions (Hinton et al.
-    2015), the teacher's probabilities being what the student's are to be.
+    """Returns the divergence of a student's answers from its teacher's, a mean over questions.
+
+    The teacher's probabilities are the target (Hinton et al. 2015).
 
     Both as `Reader` gives them, for [questions * passages] sequences; `inside` [questions,
     passages, tokens]. Starts and ends are compared over all passages of a question, as in `loss`.
@@ -58,7 +60,7 @@ def imitation(said: Logits, told: Logits, inside: Tensor) -> Tensor:
 
 
 def span_imitation(said: Logits, told: Logits, inside: Tensor) -> Tensor:
-    """How far a student's spans in the positive are from its teacher's, a mean over questions.
+    """Returns the divergence of a student's spans in the positive, a mean over questions.
 
     Which passage answers is not told: a student may learn to rank better than its teacher does.
     Arguments as of `imitation`.
@@ -69,8 +71,9 @@ def span_imitation(said: Logits, told: Logits, inside: Tensor) -> Tensor:
 
 
 def states_apart(said: Tensor, told: Tensor, mask: Tensor) -> Tensor:
-    """Mean squared difference of two [batch, tokens, width] states over attended tokens, relative
-    to the variance of `told`.
+    """Returns the mean squared difference of two [batch, tokens, width] states.
+
+    It is over attended tokens, and relative to the variance of `told`.
     """
     kept = mask.bool()
     target = told[kept].float()

@@ -21,12 +21,12 @@ from models.training.order import equal_lengths
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionPlan:
-    """What a question encoder is told."""
+    """Settings of the training of a question encoder."""
 
     layers: int
     """Layers of the student."""
     passes: float
-    """How often every text is seen."""
+    """Passes over the texts."""
     texts: int = 96
     """Texts a step."""
     neighbours: float = 0.05
@@ -67,7 +67,9 @@ class QuestionTask:
         return asdict(self._plan)
 
     def parts(self, step: int) -> Iterator[Learnt]:
-        """How far the student's vectors are from the teacher's, in themselves and as neighbours."""
+        """Yields the distances of the student's vectors from the teacher's, and of their
+        neighbours.
+        """
         yield self._learn(step)  # texts are compared with each other: there are no parts
 
     def _learn(self, step: int) -> Learnt:

@@ -20,10 +20,10 @@ Network = TypeVar("Network", bound=nn.Module)
 
 @dataclass(frozen=True, slots=True)
 class ReadingPlan:
-    """Which questions a reader learns from."""
+    """Settings of the training of a reader."""
 
     passes: dict[str, float]
-    """How often the questions of each source are seen."""
+    """Passes over the questions of each source."""
     questions: int = 16
     """Questions a step."""
     negatives: int = 2
@@ -53,7 +53,7 @@ class ReadingTask(Generic[Network]):
         return asdict(self._plan)
 
     def parts(self, step: int) -> Iterator[Learnt]:
-        """Span and relevance loss of the questions of `step`."""
+        """Yields span and relevance loss of the questions of `step`."""
         for batch, share in self.batch(step).parts(PAIRS):
             yield self._learn(batch).times(share)
 
@@ -63,7 +63,7 @@ class ReadingTask(Generic[Network]):
         return Learnt(self.losses(said, batch), batch.sequences)
 
     def losses(self, said: Logits, batch: Batch) -> dict[str, Tensor]:
-        """The weighed losses of what a reader said of `batch`."""
+        """Returns the weighed losses of what a reader said of `batch`."""
         own = losses(said, batch)
         if self._plan.absolute:
             relevance = said[2].view(batch.inside.shape[:2])
@@ -71,12 +71,12 @@ class ReadingTask(Generic[Network]):
         return own
 
     def batch(self, step: int) -> Batch:
-        """What is read at `step`."""
+        """Returns the batch of `step`."""
         return make_batch(self._encoded, self.order[step], self._plan.negatives, self._seed, step)
 
 
 def losses(said: Logits, batch: Batch) -> dict[str, Tensor]:
-    """Span and relevance loss of what the reader said of `batch`."""
+    """Returns span and relevance loss of what the reader said of `batch`."""
     start, end, relevance = said
     shape = batch.inside.shape
     span, chosen = loss(

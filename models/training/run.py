@@ -12,11 +12,11 @@ from models.progress import DRAWN_EVERY, Rhythm, bar
 from models.training.loop import Schedule, Standing, Task, Trainer
 
 _SPEED_SECONDS = 120.0
-"""What the time left is estimated from: steps differ in length."""
+"""Seconds over which the speed is estimated: steps differ in length."""
 
 
 class TrainingProgress:
-    """Shows its steps on a terminal, every `every`-th elsewhere; a context manager."""
+    """Shows every step on a terminal, and every `every`-th in a log; a context manager."""
 
     def __init__(self, every: int, console: Console | None = None) -> None:
         self._every = every
@@ -26,7 +26,7 @@ class TrainingProgress:
         self._task: TaskID | None = None
 
     def show(self, standing: Standing) -> None:
-        """One step is done."""
+        """Shows the state after a step."""
         if self._console.is_terminal:
             self._draw(standing)
         elif standing.step % self._every == 0 or standing.step == standing.steps:

@@ -28,14 +28,14 @@ Inputs = tuple[Tensor, Tensor, Tensor]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeachingPlan:
-    """How much a student listens to its teacher; the right answers weigh 1."""
+    """Weights of the teacher in a student's loss; the right answers weigh 1."""
 
     answers: float = 2.0
     """Weight of the teacher's spans and relevance."""
     states: float = 1.0
     """Weight of the teacher's states."""
     fading: float = 0.0
-    """Share of the run over which that weight falls to nothing; 0: it stays as it is."""
+    """Share of the run over which that weight falls to 0; with 0 it is constant."""
     ranks: bool = True
     """Whether the teacher also tells which passage answers."""
 
@@ -48,7 +48,7 @@ class TaughtTask(ABC, Generic[Student]):
     """The objective of `reading`, with a teacher."""
 
     told_as: ClassVar[str]
-    """What the plan is called among the other plans."""
+    """Key of the plan in a checkpoint."""
 
     def __init__(self, reading: ReadingTask[Student], teacher: Reader, plan: TeachingPlan) -> None:
         self.network, self._reading = reading.network, reading
@@ -63,7 +63,7 @@ class TaughtTask(ABC, Generic[Student]):
         return {**self._reading.plan, self.told_as: asdict(self._plan)}
 
     def parts(self, step: int) -> Iterator[Learnt]:
-        """The losses of the questions of `step`, and how far student and teacher are apart."""
+        """Yields the losses of `step`, with the divergence of student and teacher."""
         for batch, share in self._reading.batch(step).parts(PAIRS):
             yield self._learn(batch, step / self.steps).times(share)
 
@@ -92,16 +92,16 @@ class TaughtTask(ABC, Generic[Student]):
 
     @abstractmethod
     def _states(self, inputs: Inputs) -> list[Tensor]:
-        """The student's states that are compared, by layer; the last of them are read."""
+        """Returns the student's states that are compared, by layer; the last of them are read."""
 
     @abstractmethod
     def _model(self, inputs: Inputs, layers: int) -> list[Tensor]:
-        """The teacher's states in as many of its last layers."""
+        """Returns the teacher's states in as many of its last layers."""
 
 
 @dataclass(frozen=True, slots=True)
 class DistillingPlan(TeachingPlan):
-    """How a smaller student learns."""
+    """Settings of the training of a smaller student."""
 
     layers: int
     """Layers of the student."""
@@ -121,20 +121,20 @@ class DistillingTask(TaughtTask[Reader]):
 
 @dataclass(frozen=True, slots=True)
 class SplitPlan(TeachingPlan):
-    """How a student learns whose lower layers are apart."""
+    """Settings of the training of a split reader."""
 
     apart: int
-    """Layers in which question and passage are apart."""
+    """Lower layers that are split."""
     neurons: int = 0
-    """Left in the feed-forward part of every upper layer; 0 leaves all."""
+    """Neurons that are kept in the feed-forward part of every upper layer; 0 keeps all."""
     begun: str = ""
-    """The checkpoint or the bundle whose weights it begins with; none: its teacher's."""
+    """Checkpoint or bundle of the initial weights; empty for the teacher's."""
     averaged: bool = False
-    """Whether the reader is the mean of these weights and of those that the run comes to."""
+    """Whether the reader is the mean of the initial and the trained weights."""
 
 
 class SplitTask(TaughtTask[SplitReader]):
-    """The objective of `reading`, with a teacher whose layers are never apart."""
+    """The objective of `reading` for a split reader, with a teacher that is not split."""
 
     told_as = "apart"
 

@@ -22,7 +22,7 @@ def test_an_answer_is_found_as_it_is_written_there(answer: str, found: object) -
     assert find_answer(text, [answer]) == found
 
 
-def test_the_place_found_is_where_the_words_stand() -> None:
+def test_the_start_of_an_answer_is_that_of_its_words() -> None:
     text = "Zoë met ZOË — and Zoë's cat."
     words, start = find_answer(text, ["zoë's"]) or ("", -1)
     assert text[start : start + len(words)] == words == "Zoë's"

@@ -60,7 +60,7 @@ def trained(reader: SplitReader) -> list[np.ndarray]:
     return [start[:, inside].numpy(), end[:, inside].numpy(), relevance.numpy()]
 
 
-def test_what_is_served_is_what_was_trained(reader: SplitReader, tmp_path: Path) -> None:
+def test_the_served_head_agrees_with_the_trained_one(reader: SplitReader, tmp_path: Path) -> None:
     paths = tmp_path / "lower.onnx", tmp_path / "upper.onnx"
     export_split(reader, *paths)
     for one, other in zip(served(*paths), trained(reader), strict=True):
@@ -74,7 +74,7 @@ def test_int8_is_near_what_was_trained(reader: SplitReader, tmp_path: Path) -> N
         assert np.abs(one - other).max() < 0.05 + 0.1 * np.abs(other).max()
 
 
-def test_a_reader_is_restored_from_its_int8_halves(
+def test_a_split_reader_is_restored_from_its_int8_graphs(
     reader: SplitReader, tiny_weights: Path, tmp_path: Path
 ) -> None:
     with torch.no_grad():
@@ -95,7 +95,7 @@ def test_a_reader_is_restored_from_its_int8_halves(
         restored_halves(*paths, 2)
 
 
-def test_with_no_layer_apart_it_is_the_whole_reader(
+def test_a_reader_that_is_split_in_no_layer_is_the_whole_reader(
     reader: SplitReader, tiny_weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch.manual_seed(0)
@@ -110,7 +110,7 @@ def test_with_no_layer_apart_it_is_the_whole_reader(
             torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
 
 
-def test_padding_and_company_change_nothing(reader: SplitReader) -> None:
+def test_padding_and_batching_change_nothing(reader: SplitReader) -> None:
     alone = sequence(QUESTION, PASSAGE)
     other = sequence(QUESTION[:3], PASSAGE[:4], len(QUESTION) + len(PASSAGE) - 7)
     with torch.no_grad():
@@ -120,7 +120,7 @@ def test_padding_and_company_change_nothing(reader: SplitReader) -> None:
         torch.testing.assert_close(single[0], batched[1], atol=1e-4, rtol=1e-3)
 
 
-def test_the_passages_states_do_not_depend_on_the_question(reader: SplitReader) -> None:
+def test_the_states_of_a_passage_do_not_depend_on_the_question(reader: SplitReader) -> None:
     found = []
     for question in (QUESTION, [2, 30, 3]):
         with torch.no_grad():
@@ -129,7 +129,7 @@ def test_the_passages_states_do_not_depend_on_the_question(reader: SplitReader) 
     torch.testing.assert_close(*found, atol=1e-6, rtol=1e-5)
 
 
-def test_halves_are_put_back_where_they_stood() -> None:
+def test_segments_are_joined_in_the_order_of_the_tokens() -> None:
     ids, mask, types = (
         torch.cat(pair)
         for pair in zip(sequence([1, 2, 3], [4, 5]), sequence([6], [7, 8, 9], 1), strict=True)

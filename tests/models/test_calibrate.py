@@ -40,13 +40,13 @@ def test_weights_have_the_sign_of_what_they_know() -> None:
     assert score.distance < 0
 
 
-def test_what_would_count_against_its_meaning_counts_nothing() -> None:
+def test_a_weight_with_the_wrong_sign_is_zero() -> None:
     candidates = found()
     candidates.features[..., 0] *= -1
     assert fit(candidates).relevance == pytest.approx(0, abs=1e-3)
 
 
-def test_the_fit_is_at_least_as_right_as_relevance_alone() -> None:
+def test_the_fit_is_at_least_as_accurate_as_relevance_alone() -> None:
     candidates = found()
     alone = exact_match_by_passages(candidates, Score(1, 0, 0), [10])
     fitted = exact_match_by_passages(candidates, fit(candidates), [10])
@@ -63,7 +63,7 @@ def test_most_right_answers_stay_above_the_threshold() -> None:
     assert 0.9 < kept.mean() < 1
 
 
-def test_a_reader_that_is_never_right_is_named_as_the_fault() -> None:
+def test_calibration_without_a_right_answer_blames_the_reader() -> None:
     never = np.zeros((3, 4), np.bool_)
     candidates = Candidates(np.zeros((3, 4, 3)), np.zeros((3, 4)), never, never)
     with pytest.raises(DataError, match="none of 3 training questions"):
@@ -80,7 +80,7 @@ def near(questions: int = 200, passages: int = 12) -> tuple[Near, NDArray[np.boo
     return Near(np.tile(np.arange(passages), (questions, 1)), distances, matches), right
 
 
-def test_words_are_worth_something_where_they_help() -> None:
+def test_helpful_words_have_worth() -> None:
     found, right = near()
     weight = fit_words(found, right)
     assert weight > 0
@@ -89,7 +89,7 @@ def test_words_are_worth_something_where_they_help() -> None:
     assert alone[1] == both[1] == 100
 
 
-def test_where_distance_says_nothing_words_are_worth_no_more_than_the_most() -> None:
+def test_the_worth_of_words_is_bounded_if_distance_is_useless() -> None:
     found, right = near()
     nothing = Near(found.places, np.zeros_like(found.distances), found.matches)
     assert fit_words(nothing, right) == MOST
@@ -101,7 +101,7 @@ def test_questions_without_any_right_passage_are_named_as_the_fault() -> None:
         fit_words(found, np.zeros_like(right))
 
 
-def test_words_that_say_nothing_are_worth_little() -> None:
+def test_useless_words_have_little_worth() -> None:
     found, right = near()
     silent = Near(found.places, found.distances, np.random.default_rng(4).random(right.shape))
     assert fit_words(silent, right) < 0.1 * fit_words(found, right)
@@ -113,7 +113,7 @@ def test_reading_one_passage_takes_the_nearest() -> None:
     assert exact_match_by_passages(candidates, Score(1, 0, 0), [1]) == [share]
 
 
-def test_a_sample_is_a_function_of_its_seed_and_takes_what_there_is() -> None:
+def test_a_sample_follows_from_its_seed_and_takes_at_most_all() -> None:
     asked = [
         TrainingQuestion(
             question=str(n), answer="", answer_start=0, source="ab"[n % 2], positive=0, negatives=()
@@ -125,7 +125,7 @@ def test_a_sample_is_a_function_of_its_seed_and_takes_what_there_is() -> None:
     assert [q.source for q in chosen] == ["a"] * 4 + ["b"] * 10
 
 
-def test_the_best_of_what_is_near_comes_in_the_order_of_hybrid_distance() -> None:
+def test_the_best_passages_are_in_the_order_of_hybrid_distance() -> None:
     passages = [Passage("", name) for name in "abc"]
     places = np.array([[2, 0, 1]])
     found = Near(places, np.array([[0.1, 0.2, 0.3]]), np.array([[0.0, 5.0, 0.0]]))

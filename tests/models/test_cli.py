@@ -83,7 +83,7 @@ def alter(run: Path) -> None:
     checkpoint.save(run, state)
 
 
-def test_one_command_makes_a_bundle_and_goes_on_where_it_was_another_makes_a_ladder(
+def test_a_bundle_and_a_ladder_are_built_and_resumed(
     data: Path, weights: Path, tmp_path: Path
 ) -> None:
     work, bundle = tmp_path / "work", tmp_path / "bundle"
@@ -176,7 +176,7 @@ def whole_and_mined(data: Path, weights: Path, directory: Path) -> Path:
     return work
 
 
-def test_the_commands_make_a_reader_of_two_halves_that_goes_on_from_its_bundle(
+def test_a_split_reader_is_trained_further_from_its_bundle(
     data: Path, weights: Path, tmp_path: Path
 ) -> None:
     """It learns from what `mine` found, where the served retriever was not asked."""
@@ -197,7 +197,7 @@ def test_the_commands_make_a_reader_of_two_halves_that_goes_on_from_its_bundle(
     assert "question and passage together in every layer" in str(refused.exception)
 
 
-def test_the_commands_make_a_reader_of_two_halves_in_two_runs_and_a_smaller_one(
+def test_a_split_reader_is_made_in_two_runs_and_a_smaller_one(
     data: Path, weights: Path, tmp_path: Path
 ) -> None:
     """The reader of a bundle teaches them, whose encoder they take over."""
@@ -260,7 +260,7 @@ def test_the_commands_make_a_reader_of_two_halves_in_two_runs_and_a_smaller_one(
     assert "--layers or --apart" in " ".join(both.output.replace("│", "").split())
 
 
-def test_a_reader_may_be_the_mean_of_a_run_and_of_what_it_began_with(
+def test_a_reader_may_be_the_mean_of_a_run_and_its_initial_weights(
     data: Path, weights: Path, tmp_path: Path
 ) -> None:
     """Whatever becomes of the latter afterwards."""
@@ -288,9 +288,7 @@ def test_a_reader_may_be_the_mean_of_a_run_and_of_what_it_began_with(
         trained_apart(weights, Workspace(work), 1)
 
 
-def test_a_reader_of_a_bundle_learns_to_rank_and_says_so_in_the_next_one(
-    data: Path, weights: Path, tmp_path: Path
-) -> None:
+def test_ranking_is_recorded_in_the_next_bundle(data: Path, weights: Path, tmp_path: Path) -> None:
     """It begins with the weights in the bundle's graph; another kind of reader is refused."""
     work = whole_and_mined(data, weights, tmp_path)
     places = ["--weights", weights, "--work", work]

@@ -52,7 +52,7 @@ def test_an_answer_stands_in_its_passage_and_not_in_its_question(text: str, seed
 
 
 @given(st.text())
-def test_no_text_is_too_odd_to_be_looked_at(text: str) -> None:
+def test_odd_texts_are_accepted(text: str) -> None:
     cloze(Passage(text, text), random.Random(0))
 
 
@@ -62,7 +62,7 @@ def test_dates_numbers_names_and_things_are_asked_for_by_their_words() -> None:
     assert wanted <= {(answer, word.strip("?")) for answer, word in asked}
 
 
-def test_what_the_question_would_say_is_not_asked_for() -> None:
+def test_a_phrase_that_stands_in_the_question_is_not_asked_for() -> None:
     """The title takes a pronoun's place."""
     text = "She was known to all of the town as Ada Lovelace, and Bo was called Bo by Cy Coleman."
     answers = {each.answer for each in every(Passage("Ada Lovelace", text))}
@@ -79,11 +79,11 @@ def test_what_the_question_would_say_is_not_asked_for() -> None:
         ("Bo of the Society of the Friends.", set()),
     ],
 )
-def test_what_is_asked_for_is_a_phrase_of_its_own(text: str, answers: set[str]) -> None:
+def test_a_cloze_answer_is_a_separate_phrase(text: str, answers: set[str]) -> None:
     assert {each.answer for each in every(Passage("", text))} == answers
 
 
-def test_a_pronoun_becomes_what_the_passage_is_about() -> None:
+def test_a_pronoun_becomes_the_title_of_the_passage() -> None:
     asked = [each.question for each in every(TOWN) if "council" in each.question]
     assert asked
     assert not any("It " in question for question in asked)
@@ -100,11 +100,11 @@ def test_a_pronoun_becomes_what_the_passage_is_about() -> None:
         "All of this has been said so often that one can hardly bear to hear it again.",
     ],
 )
-def test_where_no_sentence_is_fit_nothing_is_asked(text: str) -> None:
+def test_a_passage_without_a_fit_sentence_has_no_question(text: str) -> None:
     assert every(Passage("Ravna", text)) == []
 
 
-def test_the_same_chance_asks_the_same() -> None:
+def test_the_same_seed_asks_the_same() -> None:
     assert every(TOWN) == every(TOWN)
 
 
@@ -171,7 +171,7 @@ def mined(
 
 
 @pytest.mark.parametrize(("found_in", "taken"), [("Bridges", "Bridges"), ("Ravna", "Ravna")])
-def test_another_passage_is_learnt_from_where_the_reader_finds_the_answer_there(
+def test_the_positive_is_another_passage_if_the_reader_answers_from_it(
     data: DataDirectory, monkeypatch: pytest.MonkeyPatch, found_in: str, taken: str
 ) -> None:
     monkeypatch.setattr(
@@ -191,13 +191,13 @@ def test_another_passage_is_learnt_from_where_the_reader_finds_the_answer_there(
 ASKED = Cloze("who built the long bridge over the river for the council?", "Ada Lovelace")
 
 
-def test_what_the_reader_does_not_find_is_not_learnt(
+def test_a_question_that_the_reader_cannot_answer_is_left_out(
     data: DataDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert mined(data, Finding("Ada Lovelace", set()), monkeypatch)[1] == []
 
 
-def test_nothing_is_asked_of_an_article_that_is_held_out_or_measured_on(
+def test_held_out_and_development_articles_have_no_cloze_questions(
     data: DataDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -207,7 +207,7 @@ def test_nothing_is_asked_of_an_article_that_is_held_out_or_measured_on(
     assert sorted(asked) == ["Bridges", "Councils", "Ravna", "Rivers"]
 
 
-def test_they_stand_behind_the_real_questions_with_their_passages(
+def test_cloze_questions_follow_the_real_ones_with_their_passages(
     data: DataDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     every, clozed = mined(data, Finding("Ada Lovelace", {"Ravna", "Bridges"}), monkeypatch)
@@ -222,7 +222,7 @@ def test_they_stand_behind_the_real_questions_with_their_passages(
         assert [passages[n] for n in after.negatives] == [every[n] for n in before.negatives]
 
 
-def test_they_are_learnt_from_only_where_they_are_to_be_seen(
+def test_cloze_questions_are_learnt_from_only_if_asked_for(
     data: DataDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And held-out articles are held out with or without them."""

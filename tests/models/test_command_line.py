@@ -68,7 +68,7 @@ def test_every_option_has_its_help(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["train-reader", "train-encoder"])
-def test_more_layers_than_there_are_is_a_wrong_usage(command: str) -> None:
+def test_more_layers_than_exist_is_a_usage_error(command: str) -> None:
     refused = invoke(command, "--layers", 7)
     assert refused.exit_code == 2
     assert "less than or equal to 6" in refused.output
@@ -123,7 +123,7 @@ def test_a_curve_is_recorded_under_its_name(bundle: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("max_loss", [{"max_loss": 0.3}, {"max_loss": None}, {}])
-def test_a_curve_of_which_reading_may_have_stopped_early_is_not_recorded(
+def test_a_curve_with_early_stopping_is_not_recorded(
     bundle: Path, tmp_path: Path, max_loss: dict[str, float | None]
 ) -> None:
     found, before = tmp_path / "dev.json", (bundle / "bundle.json").read_bytes()
@@ -139,7 +139,7 @@ def test_a_curve_of_which_reading_may_have_stopped_early_is_not_recorded(
     ("given", "content"),
     [("dev", None), ("dev={}", None), ("dev={}", "no json"), ("dev={}", "[]"), ("dev={}", "{}")],
 )
-def test_what_is_no_evaluation_is_a_wrong_usage_and_changes_nothing(
+def test_an_invalid_evaluation_is_a_usage_error_and_changes_nothing(
     bundle: Path, tmp_path: Path, given: str, content: str | None
 ) -> None:
     file, before = tmp_path / "found.json", (bundle / "bundle.json").read_bytes()
@@ -153,9 +153,7 @@ def test_what_is_no_evaluation_is_a_wrong_usage_and_changes_nothing(
     assert (bundle / "bundle.json").read_bytes() == before
 
 
-def test_a_run_that_was_not_finished_is_no_part_of_the_provenance(
-    tiny_weights: Path, tmp_path: Path
-) -> None:
+def test_an_unfinished_run_is_not_in_the_provenance(tiny_weights: Path, tmp_path: Path) -> None:
     """The bundle then has the pretrained encoder."""
     work = Workspace(tmp_path / "work").made()
     for name in ("encoder", "reader"):
@@ -170,9 +168,7 @@ def test_a_run_that_was_not_finished_is_no_part_of_the_provenance(
     assert [run["steps"] for run in provenance["readers"]] == [544]
 
 
-def test_what_is_known_of_a_reader_before_is_kept_and_nothing_of_others(
-    tiny_weights: Path, tmp_path: Path
-) -> None:
+def test_the_provenance_of_an_earlier_reader_is_kept(tiny_weights: Path, tmp_path: Path) -> None:
     """A student of a reader that learnt to rank, beside the encoder of a bundle with halves."""
     work, first = Workspace(tmp_path / "work").made(), tmp_path / "first"
     for graph in (work.graph("encoder", "int8"), work.graph("reader", "int8"),
@@ -207,7 +203,7 @@ def test_a_run_that_began_with_the_bundle_it_is_assembled_into_is_named_once(
         amend(bundle, provenance={"apart": runs})
 
 
-def test_a_checkpoint_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
+def test_provenance_names_a_missing_checkpoint(tmp_path: Path) -> None:
     run = tmp_path / "run.pt"
     plan = {"apart": {"begun": str(tmp_path / "gone.pt")}}
     checkpoint.save(run, {"step": 5, "steps": 5, "plan": plan, "network": torch.zeros(1)})
@@ -225,7 +221,7 @@ def test_a_checkpoint_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("command", ["measure", "verify"])
-def test_a_bundle_is_not_measured_as_what_it_is_not(
+def test_a_bundle_with_another_reader_is_not_measured(
     tmp_path: Path, command: str, arguments: list[object], said: str
 ) -> None:
     bundle, work = tmp_path / "bundle", Workspace(tmp_path / "work").made()

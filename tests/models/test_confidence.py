@@ -54,11 +54,11 @@ def test_confidence_is_the_share_of_right_answers() -> None:
         assert abs(np.array(said)[part].mean() - np.array(right)[part].mean()) < 0.03
 
 
-def test_what_the_reader_is_surer_of_is_likelier_right() -> None:
+def test_confidence_grows_with_the_readers_scores() -> None:
     assert fit_confidence(found(), SCORE, 5).relevance > 0
 
 
-def test_a_question_all_of_whose_passages_bear_the_answer_counts_once() -> None:
+def test_a_question_with_the_answer_in_all_passages_counts_once() -> None:
     candidates = found(200)
     every = np.ones_like(candidates.bearing)
     fitted = fit_confidence(
@@ -85,7 +85,7 @@ def test_in_a_smaller_index_the_same_answer_is_likelier_right() -> None:
     assert small.of(read) > large.of(read)
 
 
-def test_what_would_count_against_its_meaning_counts_nothing() -> None:
+def test_a_weight_with_the_wrong_sign_is_zero() -> None:
     candidates = found()
     candidates.features[..., 1] -= 3 * candidates.right  # the surer the span, the wronger
     assert fit_confidence(candidates, SCORE, 5).span == pytest.approx(0, abs=1e-3)

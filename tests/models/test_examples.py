@@ -13,7 +13,7 @@ from models.training.examples import CROPPED, WHOLE, Encoded, longest, token_spa
 
 
 @given(st.integers(0, 400), st.integers(8, 200), st.data())
-def test_a_window_holds_the_whole_span_where_it_can(
+def test_a_window_holds_the_whole_span_if_it_fits(
     tokens: int, room: int, data: st.DataObject
 ) -> None:
     first = data.draw(st.integers(0, max(tokens - 1, 0)))

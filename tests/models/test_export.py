@@ -31,7 +31,7 @@ def network(weights: Path, kind: type[Encoder | Reader]) -> Encoder | Reader:
 @pytest.mark.parametrize(
     ("kind", "outputs"), [(Encoder, ENCODER_OUTPUTS), (Reader, READER_OUTPUTS)]
 )
-def test_a_graph_computes_what_pytorch_does(
+def test_a_graph_agrees_with_pytorch(
     tiny_weights: Path, tmp_path: Path, kind: type[Encoder | Reader], outputs: tuple[str, ...]
 ) -> None:
     model, graph = network(tiny_weights, kind), tmp_path / "graph.onnx"
@@ -69,7 +69,7 @@ def test_int8_is_near_and_smaller(tiny_weights: Path, tmp_path: Path) -> None:
     assert kinds == {"tensor(int64)"}
 
 
-def test_layers_that_are_to_stay_in_float_do(tiny_weights: Path, tmp_path: Path) -> None:
+def test_named_layers_stay_in_float(tiny_weights: Path, tmp_path: Path) -> None:
 
     plain, small = tmp_path / "plain.onnx", tmp_path / "small.onnx"
     export(network(tiny_weights, Reader), plain)

@@ -140,7 +140,7 @@ def test_an_index_of_dpr_finds_passages_by_inner_product(
     assert all(later < earlier + 0.05 for earlier, later in pairwise(in_order))
 
 
-async def test_dpr_answers_with_words_of_its_passages(
+async def test_dpr_answers_with_the_text_of_its_passages(
     dpr_bundle: Bundle, passages_file: Path, tmp_path: Path
 ) -> None:
     """Its weights are random, so which words they are means nothing."""
@@ -156,7 +156,7 @@ async def test_dpr_answers_with_words_of_its_passages(
         assert reading.text == texts[reading.passage.id][reading.start : reading.end] != ""
 
 
-def test_the_manifest_says_where_everything_comes_from(dpr_bundle: Bundle) -> None:
+def test_the_manifest_records_provenance(dpr_bundle: Bundle) -> None:
     manifest = dpr_bundle.manifest
     assert manifest.name == "dpr-nq"
     assert manifest.licences == {"weights": "CC-BY-NC-4.0"}
@@ -212,7 +212,7 @@ def test_distilbert_alone_makes_a_bundle_in_int8(tmp_path: Path) -> None:
     assert reading.text == TEXT[reading.start : reading.end] != ""
 
 
-def test_a_directory_that_is_there_is_left_alone(dpr: dict[str, Path], tmp_path: Path) -> None:
+def test_an_existing_directory_is_not_changed(dpr: dict[str, Path], tmp_path: Path) -> None:
     kept = tmp_path / "bundle" / "precious"
     kept.parent.mkdir()
     kept.write_text("mine")

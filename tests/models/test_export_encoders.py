@@ -76,7 +76,7 @@ def test_vectors_are_those_of_the_class(tmp_path: Path, kind: str, pooling: Pool
         np.testing.assert_allclose(exported(length), expected, atol=2e-5)
 
 
-def test_a_network_with_one_token_type_takes_every_type_for_it(tmp_path: Path) -> None:
+def test_a_network_with_one_token_type_ignores_token_types(tmp_path: Path) -> None:
     directory = make("bert-one-type", tmp_path / "b")
     exported = Exported(directory, tmp_path / "e.onnx")
     ids, mask, types = sequences(7)

@@ -54,7 +54,7 @@ def test_dpr_reads_as_its_own_class_does_where_no_separator_ends_the_passage(
 
 
 @pytest.mark.parametrize("kind", ["bert-reader", "distilbert-reader"])
-def test_spans_are_those_of_the_class_and_relevance_is_the_lead_over_no_answer(
+def test_a_span_reader_has_the_spans_of_its_class_and_the_lead_over_no_answer(
     tmp_path: Path, kind: str
 ) -> None:
     directory = make(kind, tmp_path / "r")
@@ -72,7 +72,7 @@ def test_spans_are_those_of_the_class_and_relevance_is_the_lead_over_no_answer(
 
 
 @pytest.mark.parametrize("kind", ["dpr-reader", "distilbert-reader"])
-def test_a_reader_without_token_types_takes_them_and_looks_away(tmp_path: Path, kind: str) -> None:
+def test_a_reader_without_token_types_ignores_them(tmp_path: Path, kind: str) -> None:
     exported = Exported(make(kind, tmp_path / "r"), tmp_path / "r.onnx")
     ids, mask, types = sequences(20)
     for one, other in zip(exported(ids, mask, types), exported(ids, mask, types * 0), strict=True):

@@ -31,7 +31,7 @@ from models.exporting.network import load, run
 from models.exporting.parity import Probes, require_parity, require_weights
 from models.exporting.reader import open_reader
 from models.exporting.sentence import Pooling, Similarity
-from models.network.export import ENCODER_OUTPUTS, trace
+from models.network.export import ENCODER_OUTPUTS, export_batched
 from winnow.files.opened import sha256
 
 MEAN, COSINE = Pooling.MEAN, Similarity.COSINE
@@ -51,7 +51,7 @@ def attempt(sources: Sources, target: Path) -> None:
     )
 
 
-def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:
+def test_a_file_in_place_of_a_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="is not a directory: name one in the Hugging Face"):
         read_checkpoint(tmp_path / "facebook" / "dpr-reader")
 
@@ -189,12 +189,12 @@ def test_a_network_in_another_role_is_refused(
 
 
 @pytest.mark.parametrize("kind", ["bert", "distilbert", "dpr-question"])
-def test_what_has_no_span_head_cannot_read(tmp_path: Path, kind: str) -> None:
+def test_a_network_without_a_span_head_is_refused_as_a_reader(tmp_path: Path, kind: str) -> None:
     with pytest.raises(CheckpointError, match="which cannot read: one of DPRReader, Bert"):
         open_reader(read_checkpoint(make(kind, tmp_path / "c")))
 
 
-def test_encoders_of_different_width_are_not_put_together(tmp_path: Path) -> None:
+def test_encoders_of_different_width_are_refused(tmp_path: Path) -> None:
     places = [make(kind, tmp_path / kind) for kind in ("bert", "bert-wide", "bert-reader")]
     with pytest.raises(CheckpointError, match=r"vectors of 16 values, .* of 24: name two"):
         attempt(Sources(*places), tmp_path / "out")
@@ -207,7 +207,7 @@ def test_networks_that_are_too_short_for_a_passage_are_refused(tmp_path: Path) -
         attempt(Sources(encoder, encoder, short), tmp_path / "out")
 
 
-def test_encoders_that_compare_or_pool_differently_are_not_put_together(tmp_path: Path) -> None:
+def test_encoders_that_compare_or_pool_differently_are_refused(tmp_path: Path) -> None:
     dpr = read_checkpoint(make("dpr-question", tmp_path / "d"))
     bert = read_checkpoint(make("bert", tmp_path / "b"))
     with pytest.raises(CheckpointError, match=r"compares by dot, .* by cosine"):
@@ -238,7 +238,7 @@ def test_sentence_transformers_that_do_more_are_refused(
         read_checkpoint(sentence_layout(tmp_path / "s", pooling, **extra))
 
 
-def test_what_sentence_transformers_say_is_followed(tmp_path: Path) -> None:
+def test_settings_of_sentence_transformers_are_followed(tmp_path: Path) -> None:
     root = sentence_layout(tmp_path / "s", {"pooling_mode": "cls"}, similarity="dot")
     checkpoint = read_checkpoint(root)
     assert pooling_of(checkpoint, checkpoint, None) is Pooling.CLS
@@ -257,10 +257,10 @@ class Altered(torch.nn.Module):
         return vectors + 0.01 * (ids.shape[1] > 100)
 
 
-def test_a_graph_that_computes_something_else_is_refused(tmp_path: Path) -> None:
+def test_a_graph_that_differs_from_its_network_is_refused(tmp_path: Path) -> None:
     """Also where it does so at some lengths only."""
     encoder = opened(make("bert", tmp_path / "b"))
-    trace(encoder, tmp_path / "e.onnx", ENCODER_OUTPUTS, sequences(12))
+    export_batched(encoder, tmp_path / "e.onnx", ENCODER_OUTPUTS, sequences(12))
     probes = Probes(TOKENS, 512)
     assert require_parity(encoder, tmp_path / "e.onnx", ENCODER_OUTPUTS, probes, "it") < 1e-4
     with pytest.raises(ParityError, match=r"of it differs from PyTorch by 0\.01 .* at 128 tokens"):
@@ -270,7 +270,7 @@ def test_a_graph_that_computes_something_else_is_refused(tmp_path: Path) -> None
 def test_a_graph_with_another_weight_is_refused(tmp_path: Path) -> None:
     """Also where no sequence that was tried has that word."""
     encoder = opened(make("bert", tmp_path / "b"))
-    trace(encoder, tmp_path / "e.onnx", ENCODER_OUTPUTS, sequences(12))
+    export_batched(encoder, tmp_path / "e.onnx", ENCODER_OUTPUTS, sequences(12))
     require_weights(encoder, tmp_path / "e.onnx", "it")
     with torch.no_grad():
         encoder.network.get_parameter("embeddings.word_embeddings.weight")[1099, 3] += 1e-3
@@ -288,7 +288,7 @@ def test_outputs_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
         write_graph(encoder, tmp_path / "e.onnx", Precision.FP32, Probes(TOKENS, 512), "it")
 
 
-def test_int8_that_leaves_too_little_is_refused(
+def test_int8_that_changes_outputs_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("models.exporting.graph.MOST_DRIFT", 1e-6)
@@ -306,7 +306,7 @@ def test_a_network_that_cannot_be_traced_is_refused(tmp_path: Path) -> None:
         write_graph(reader, tmp_path / "r.onnx", Precision.FP32, Probes(TOKENS, 512), "it")
 
 
-def test_checkpoints_as_the_hub_has_them_from_years_ago_are_taken(tmp_path: Path) -> None:
+def test_old_checkpoints_of_the_hub_are_accepted(tmp_path: Path) -> None:
     """Pickled weights, the layer norms' old names, a pooler and positions nobody needs."""
     directory = make("dpr-question", tmp_path / "d")
     network = whole("dpr-question", directory)

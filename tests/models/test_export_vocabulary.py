@@ -91,9 +91,7 @@ def test_a_vocabulary_without_separators_is_refused(directory: Path) -> None:
         read_vocabulary(read_checkpoint(directory))
 
 
-def test_networks_with_different_words_are_not_put_together(
-    directory: Path, tmp_path: Path
-) -> None:
+def test_networks_with_different_vocabularies_are_refused(directory: Path, tmp_path: Path) -> None:
     other = make("bert-reader", tmp_path / "other")
     path = other / "vocab.txt"
     path.write_text(path.read_text().replace("danube", "rhine"))
@@ -101,7 +99,7 @@ def test_networks_with_different_words_are_not_put_together(
         shared_vocabulary([read_checkpoint(directory), read_checkpoint(other)])
 
 
-def test_networks_that_disagree_about_upper_case_are_not_put_together(
+def test_networks_that_disagree_about_upper_case_are_refused(
     directory: Path, tmp_path: Path
 ) -> None:
     other = make("bert-reader", tmp_path / "other")

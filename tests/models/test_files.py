@@ -58,7 +58,7 @@ def test_weights_that_lack_a_file_are_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_what_is_no_wheel_and_no_directory_is_refused(tmp_path: Path) -> None:
+def test_weights_must_be_a_wheel_or_a_directory(tmp_path: Path) -> None:
     with (
         pytest.raises(WeightsError, match="neither a directory nor a wheel"),
         minilm(tmp_path / "x"),

@@ -46,14 +46,14 @@ def ask(head: Head, bundle: Bundle, text: str) -> SequencePrediction | TokenPred
     return head.predict(states.astype(np.float32))
 
 
-def test_where_to_write_a_head_is_asked_before_anything_is_done(tmp_path: Path) -> None:
+def test_a_missing_output_directory_is_refused_first(tmp_path: Path) -> None:
     data = tmp_path / "not-there.jsonl"
     refused = invoke("--data", data, "--kind", "sequence", "--id", "topic")
     assert refused.exit_code == 2
     assert "--out my-heads/topic" in " ".join(refused.output.replace("│", " ").split())
 
 
-def test_a_sequence_head_tells_texts_apart_and_what_is_neither(
+def test_a_sequence_head_labels_texts_and_finds_those_out_of_scope(
     bundle: Bundle, arguments: list[object], tmp_path: Path
 ) -> None:
     data, test = texts(tmp_path / "train.jsonl", 400), texts(tmp_path / "test.jsonl", seed=1)
@@ -189,7 +189,7 @@ def test_texts_to_calibrate_with_must_have_labels_of_training(
     assert "or has a label that the training texts lack" in str(refused.exception)
 
 
-def test_without_a_directory_of_states_nothing_stays_but_the_head(
+def test_without_a_directory_of_states_only_the_head_is_written(
     bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "here").mkdir()
@@ -251,7 +251,7 @@ def test_an_interruption_while_texts_are_encoded_leaves_no_states(
     assert not (tmp_path / "head").exists()
 
 
-def test_a_head_that_int8_harms_stays_in_float32(
+def test_a_head_that_loses_too_much_in_int8_stays_in_float32(
     arguments: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     figures = iter([90.0, 80.0])
@@ -279,9 +279,7 @@ def test_a_head_is_refused_by_a_store_of_another_encoder(
         store.publish(tmp_path / "two")
 
 
-def test_a_directory_that_holds_something_is_not_written_over(
-    arguments: list[object], tmp_path: Path
-) -> None:
+def test_a_directory_with_files_is_not_overwritten(arguments: list[object], tmp_path: Path) -> None:
     data = write_lines(tmp_path / "data.jsonl", [{"text": "a", "label": "b"}])
     refused = invoke(
         "--data", data, "--kind", "sequence", "--id", "topic", "--out", tmp_path, *arguments

@@ -81,7 +81,7 @@ def test_words_of_a_token_row_are_characters_of_its_text(tmp_path: Path) -> None
         ("data.jsonl.gz", b"no gzip", "cannot read"),
     ],
 )
-def test_what_is_no_labelled_text_is_refused_with_its_row(
+def test_an_invalid_labelled_text_is_refused_with_its_row(
     name: str, content: str | bytes, said: str, tmp_path: Path
 ) -> None:
     path = tmp_path / name
@@ -102,7 +102,7 @@ def test_what_is_no_labelled_text_is_refused_with_its_row(
         ({"tokens": "a", "labels": ["O"]}, "a list of texts is needed"),
     ],
 )
-def test_what_is_no_token_row_is_refused(row: dict[str, object], said: str, tmp_path: Path) -> None:
+def test_an_invalid_token_row_is_refused(row: dict[str, object], said: str, tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     path.write_text(json.dumps(row), encoding="utf-8")
     with pytest.raises(DataError, match="row 1") as refused:
@@ -122,7 +122,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         read_rows(tmp_path / "nowhere.csv", Kind.SEQUENCE, USUAL)
 
 
-def test_one_label_is_nothing_to_learn() -> None:
+def test_a_single_label_is_refused() -> None:
     with pytest.raises(DataError, match="one label only, 'a'"):
         labels_of([Row("x", ("a",)), Row("y", ("oos",))], Kind.SEQUENCE, "oos")
     with pytest.raises(DataError, match="no label"):

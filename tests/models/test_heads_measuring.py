@@ -45,7 +45,7 @@ def measure(bundle: Bundle, tmp_path: Path, *arguments: object) -> dict[str, dic
     return found
 
 
-def test_a_head_is_made_of_a_data_set_and_kept(bundle: Bundle, tmp_path: Path) -> None:
+def test_a_head_for_a_data_set_is_trained_and_written(bundle: Bundle, tmp_path: Path) -> None:
     for part, seed in (("train", 0), ("test", 1)):
         packed(texts(tmp_path / f"banking77-{part}.jsonl", seed=seed))
     found = measure(bundle, tmp_path, "--only", "banking", "--out", tmp_path / "heads")
@@ -64,7 +64,7 @@ def test_an_unknown_head_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", list(Kind))
-def test_a_head_can_be_measured_with_an_encoder_of_its_own(
+def test_a_head_can_be_measured_with_a_separate_encoder(
     kind: Kind, bundle: Bundle, places: Path, tmp_path: Path
 ) -> None:
     weights = places / "tiny-encoder"

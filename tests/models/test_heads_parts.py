@@ -40,7 +40,7 @@ def test_pieces_get_the_label_of_their_word() -> None:
     assert label_pieces(pieces, words, labels) == ["O", "B-x", "I-x", "I-x", "I-x"]
 
 
-def test_a_word_without_a_piece_moves_no_label() -> None:
+def test_a_word_without_pieces_shifts_no_label() -> None:
     """Characters that a tokenizer drops, and texts that were cut."""
     words, labels = [(0, 1), (2, 3), (4, 5)], ["B-x", "B-y", "O"]
     assert label_pieces([(0, 1), (4, 5)], words, labels) == ["B-x", "O"]
@@ -102,7 +102,7 @@ def test_too_sure_logits_are_cooled_and_unsure_ones_sharpened() -> None:
     assert fit_temperature(truth[:0], []) == 1.0
 
 
-def test_a_few_texts_that_are_all_right_do_not_make_a_head_certain() -> None:
+def test_a_few_correct_texts_do_not_make_a_head_certain() -> None:
     """Thirty of thirty is no proof that the next one is right, too."""
     logits = np.tile(np.array([6, 0, 0, 0], dtype=np.float32), (30, 1))
     share = softmax(logits[:1], fit_temperature(logits, [0] * 30)).max()
@@ -119,12 +119,12 @@ def test_labels_by_themselves_are_calibrated_too() -> None:
     assert 0.3 < fit_label_threshold(1 / (1 + np.exp(-truth.astype(np.float64))), right) < 0.6
 
 
-def test_of_thresholds_that_are_equally_good_the_most_even_one_counts() -> None:
+def test_the_threshold_nearest_to_a_half_wins_a_tie() -> None:
     scores = np.array([[0.98, 0.02], [0.97, 0.03]])
     assert fit_label_threshold(scores, scores > 0.5) == pytest.approx(0.5)
 
 
-def test_the_threshold_parts_texts_with_and_without_a_label() -> None:
+def test_the_threshold_separates_texts_with_and_without_a_label() -> None:
     best = np.array([0.9, 0.8, 0.95, 0.85])
     right = np.array([True] * 4)
     assert 0.4 < fit_threshold(best, right, np.array([0.2, 0.3, 0.4])) <= 0.8
@@ -136,7 +136,7 @@ def test_the_threshold_costs_few_right_answers() -> None:
     assert fit_threshold(best, right, np.full(1000, 0.5)) <= 0.016
 
 
-def test_without_texts_of_no_label_nearly_all_texts_pass() -> None:
+def test_without_texts_out_of_scope_nearly_all_texts_pass() -> None:
     best, right = np.linspace(0, 1, 1001), np.ones(1001, dtype=np.bool_)
     assert fit_threshold(best, right, np.array([])) == pytest.approx(0.01)
 
@@ -149,7 +149,7 @@ def test_without_texts_of_no_label_nearly_all_texts_pass() -> None:
         TokenNetwork(24, 5, hidden=8, dropout=0.5),
     ],
 )
-def test_the_graph_says_what_the_network_does_at_every_length(
+def test_the_graph_agrees_with_the_network_at_every_length(
     network: Network, tmp_path: Path
 ) -> None:
     export_head(network, 24, tmp_path / "exact.onnx")
@@ -180,7 +180,7 @@ def test_padding_changes_no_logit(network: Network) -> None:
     assert torch.allclose(alone, among[:, :4] if among.ndim == 3 else among, atol=1e-5)
 
 
-def test_what_has_no_label_makes_every_label_improbable() -> None:
+def test_texts_out_of_scope_make_every_label_improbable() -> None:
     network = SequenceNetwork(width=24, labels=4, queries=2, hidden=8, dropout=0.0, spread=True)
     with torch.no_grad():
         network.output.bias[4] = 20.0
@@ -189,7 +189,7 @@ def test_what_has_no_label_makes_every_label_improbable() -> None:
 
 
 @pytest.mark.bundle
-def test_the_states_of_the_default_bundle_are_where_its_manifest_says() -> None:
+def test_the_manifest_names_the_states_of_the_default_bundle() -> None:
     bundle = load_bundle(default_bundle())
     assert states_of(bundle.question_encoder) == bundle.manifest.encoder.states
 

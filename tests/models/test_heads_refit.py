@@ -59,7 +59,7 @@ def run_refit(tmp_path: Path, new: Bundle, **options: object) -> int:
     return done.exit_code
 
 
-def test_every_head_is_trained_anew_published_and_moved(
+def test_every_head_is_trained_again_published_and_moved(
     bundles: tuple[Bundle, Bundle], old: HeadStore, tmp_path: Path
 ) -> None:
     assert run_refit(tmp_path, bundles[1], worse=100) == 0
@@ -73,7 +73,7 @@ def test_every_head_is_trained_anew_published_and_moved(
         assert manifest.trained_on == before.trained_on
 
 
-def test_a_head_that_gets_worse_stays_and_the_others_move(
+def test_a_head_that_loses_accuracy_stays_and_the_others_move(
     bundles: tuple[Bundle, Bundle], old: HeadStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -125,13 +125,13 @@ def test_an_interrupted_refit_goes_on_without_training_again(
     assert old.current("topic").moved_to == "new"
 
 
-def test_an_unknown_head_is_said(
+def test_an_unknown_head_is_named(
     bundles: tuple[Bundle, Bundle], old: HeadStore, tmp_path: Path
 ) -> None:
     assert run_refit(tmp_path, bundles[1], only="nobody") == 1
 
 
-def test_the_encoder_that_the_heads_have_is_refused_and_no_head_is_trained_or_moved(
+def test_a_refit_for_the_same_encoder_is_refused(
     bundles: tuple[Bundle, Bundle], old: HeadStore, tmp_path: Path
 ) -> None:
     (tmp_path / "new").mkdir()
@@ -140,7 +140,7 @@ def test_the_encoder_that_the_heads_have_is_refused_and_no_head_is_trained_or_mo
     assert open_store(tmp_path / "new").ids() == []
 
 
-def test_a_ring_that_no_front_can_have_is_refused_before_anything_is_done(
+def test_an_invalid_name_of_an_encoder_group_is_refused_first(
     bundles: tuple[Bundle, Bundle], old: HeadStore, tmp_path: Path
 ) -> None:
     assert run_refit(tmp_path, bundles[1], ring="No Ring") == 2

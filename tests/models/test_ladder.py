@@ -35,7 +35,7 @@ def test_the_first_and_the_last_layer_are_kept(of: int, layers: int, kept: list[
 
 
 @pytest.mark.parametrize("layers", [0, 7])
-def test_layers_that_are_not_there_cannot_be_kept(layers: int) -> None:
+def test_more_layers_than_exist_cannot_be_kept(layers: int) -> None:
     with pytest.raises(ValueError, match="cannot be taken out of 6"):
         kept_layers(6, layers)
 
@@ -60,13 +60,13 @@ def answers(seed: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     )
 
 
-def test_who_answers_as_the_teacher_does_loses_nothing() -> None:
+def test_a_student_with_its_teachers_answers_has_no_loss() -> None:
     inside = torch.ones(QUESTIONS, PASSAGES, TOKENS, dtype=torch.bool)
     assert imitation(answers(0), answers(0), inside).item() == pytest.approx(0, abs=1e-6)
     assert imitation(answers(1), answers(0), inside).item() > 0.1
 
 
-def test_the_teacher_is_not_asked_about_the_question_itself() -> None:
+def test_the_divergence_ignores_a_text_itself() -> None:
     inside = torch.ones(QUESTIONS, PASSAGES, TOKENS, dtype=torch.bool)
     inside[:, :, 0] = False
     said, told = answers(1), answers(0)
@@ -85,9 +85,7 @@ def test_states_are_compared_where_there_is_text() -> None:
     assert states_apart(torch.zeros_like(told), told, mask).item() == pytest.approx(1, rel=0.1)
 
 
-def test_a_student_of_questions_learns_its_teachers_vectors(
-    tiny_weights: Path, tmp_path: Path
-) -> None:
+def test_a_student_encoder_learns_its_teachers_vectors(tiny_weights: Path, tmp_path: Path) -> None:
     teacher = Encoder(load_body(tiny_weights))
     student = copy.deepcopy(teacher)
     shorten(student.body, 1)

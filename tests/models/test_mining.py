@@ -99,7 +99,7 @@ def test_vectors_whose_writing_was_interrupted_are_made_again(
     ("directory", "command"),
     [("mined", "mine"), ("ranked", "mine-ranking"), ("clozes", "mine-clozes")],
 )
-def test_questions_that_were_never_mined_are_missed_with_what_to_do(
+def test_missing_questions_are_named_with_the_command_that_mines_them(
     tmp_path: Path, directory: str, command: str
 ) -> None:
     with pytest.raises(DataError, match=f"run `winnow models {command}` first"):
@@ -107,7 +107,7 @@ def test_questions_that_were_never_mined_are_missed_with_what_to_do(
 
 
 @pytest.mark.parametrize("written", range(4))
-def test_questions_that_were_not_saved_to_the_end_are_none_of_other_passages(
+def test_an_interrupted_save_leaves_no_questions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int
 ) -> None:
     old, new = [Passage("a", "a")], [Passage("b", "b"), Passage("c", "c")]
@@ -132,7 +132,7 @@ def test_questions_that_were_not_saved_to_the_end_are_none_of_other_passages(
         load(tmp_path)
 
 
-def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
+def test_saved_questions_are_loaded(tmp_path: Path) -> None:
     passages = [Passage("Łódź", "a 🎻\tand\nmore"), Passage("", "b")]
     questions = [
         TrainingQuestion(

@@ -27,7 +27,7 @@ def test_without_knowledge_the_loss_is_that_of_guessing() -> None:
     assert chosen.item() == pytest.approx(math.log(PASSAGES), abs=1e-5)
 
 
-def test_what_is_certain_and_right_costs_nothing() -> None:
+def test_certain_and_right_logits_have_no_loss() -> None:
     start, end, relevance, inside = logits()
     start[:, 0, 2] = end[:, 0, 4] = 50
     relevance[:, 0] = 50

@@ -47,7 +47,7 @@ def test_the_gradients_of_the_parts_add_up_to_that_of_the_whole(
             torch.testing.assert_close(one.grad, other.grad, atol=1e-5, rtol=1e-3)
 
 
-def test_no_part_has_more_pairs_than_it_may_but_for_one_question() -> None:
+def test_parts_are_within_the_limit_of_pairs_or_one_question() -> None:
     batch = batch_of(5, 3, 16)
     parts = [part for part, _ in batch.parts(3 * 16**2 * 2)]
     assert [len(part.first) for part in parts] == [2, 2, 1]

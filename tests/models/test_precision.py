@@ -26,7 +26,7 @@ def test_activations_are_off_by_half_a_level_at_most(seed: int) -> None:
     assert bool((error <= level * 1.01).all())
 
 
-def test_a_sequence_is_rounded_without_regard_to_its_company() -> None:
+def test_a_sequence_is_rounded_independently_of_its_batch() -> None:
     values = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(1))
     alone = rounded_activations(values[:1])
     louder = values * torch.tensor([1.0, 100.0]).view(2, 1, 1)

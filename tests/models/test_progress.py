@@ -35,14 +35,14 @@ def test_no_thread_is_started_and_every_item_comes_in_order(terminal: bool) -> N
     assert seen == [3, 1, 2]
 
 
-def test_a_terminal_shows_where_it_ended() -> None:
+def test_a_terminal_shows_the_last_item() -> None:
     shown = console(terminal=True)
     list(followed(range(7), "read candidates", 7, shown))
     assert "read candidates" in written(shown)
     assert "7/7" in written(shown)
 
 
-def test_a_log_gets_a_line_now_and_then() -> None:
+def test_a_log_gets_a_line_from_time_to_time() -> None:
     shown, clock = console(terminal=False), seconds(SAID_EVERY / 4)
     list(followed(range(8), "encode passages", 8, shown, clock.__next__))
     lines = written(shown).splitlines()
@@ -50,13 +50,13 @@ def test_a_log_gets_a_line_now_and_then() -> None:
     assert all(line.startswith("encode passages: ") and "of 8, about" in line for line in lines)
 
 
-def test_what_is_soon_done_says_nothing_in_a_log() -> None:
+def test_a_short_step_logs_nothing() -> None:
     shown, clock = console(terminal=False), seconds(SAID_EVERY / 100)
     list(followed(range(8), "encode passages", 8, shown, clock.__next__))
     assert written(shown) == ""
 
 
-def test_a_rhythm_agrees_once_in_its_time() -> None:
+def test_a_rhythm_agrees_at_most_once_in_its_seconds() -> None:
     now = [0.0]
     rhythm = Rhythm(DRAWN_EVERY, lambda: now[0])
     asked = []

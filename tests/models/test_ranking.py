@@ -58,7 +58,7 @@ def positives(asked: list[Asked]) -> list[Question | None]:
     return with_positives(asked, Scripted())  # type: ignore[arg-type]
 
 
-def test_negatives_are_what_was_found_without_an_answer_in_that_order() -> None:
+def test_negatives_are_the_found_passages_without_an_answer_in_order() -> None:
     first, second = found("Cy paved it."), found("Di lit it.")
     asked = Asked(GOLD, (first, found("It was Ada, they say."), second, found(GOLD.gold.text)))  # type: ignore[union-attr]
     passages, (made,) = training_questions([asked], positives([asked]))

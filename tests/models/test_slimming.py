@@ -32,7 +32,7 @@ def neurons(reader: SplitReader) -> list[int]:
     return [layer.intermediate.dense.out_features for layer in layers(reader)]
 
 
-def test_neurons_that_say_nothing_are_the_first_to_go(reader: SplitReader) -> None:
+def test_the_neurons_with_the_smallest_outputs_are_removed(reader: SplitReader) -> None:
     whole = neurons(reader)[1]
     with torch.no_grad():
         silent = range(0, whole, 2)
@@ -57,7 +57,7 @@ def test_weights_of_a_slim_network_fit_one_that_is_made_for_them(
         assert torch.equal(other(*sequence())[0], reader(*sequence())[0])
 
 
-def test_more_neurons_than_there_are_leave_all(reader: SplitReader) -> None:
+def test_more_neurons_than_exist_keep_all(reader: SplitReader) -> None:
     whole = neurons(reader)
     slim(reader.body, [0, 1], 10_000, [sequence()], reader)
     assert neurons(reader) == whole

@@ -30,7 +30,7 @@ def test_less_is_read_the_more_may_be_lost_and_no_more_is_expected_to_be_lost_th
     assert read[-1] < 8
 
 
-def test_all_is_read_where_nothing_tells_right_from_wrong() -> None:
+def test_scores_without_information_never_stop_early() -> None:
     candidates = found()
     candidates.features[..., 0] = 0.0
     candidates.features[..., 2] = 1.0

@@ -55,7 +55,7 @@ def teacher(tiny_weights: Path) -> Reader:
     return Reader(load_body(tiny_weights)).eval()
 
 
-def test_who_is_the_teacher_has_nothing_to_learn_from_it(teacher: Reader) -> None:
+def test_a_student_equal_to_its_teacher_has_no_loss(teacher: Reader) -> None:
     student = copy.deepcopy(teacher)
     task = DistillingTask(reading_of(student), teacher, DistillingPlan(layers=2))
     learnt = only(task, 0)
@@ -65,7 +65,7 @@ def test_who_is_the_teacher_has_nothing_to_learn_from_it(teacher: Reader) -> Non
     assert learnt.sequences == 4
 
 
-def test_a_student_is_compared_in_the_layers_where_its_halves_are_together(
+def test_a_split_student_is_compared_in_its_upper_layers(
     teacher: Reader,
 ) -> None:
     student = SplitReader(copy.deepcopy(teacher), 1)
@@ -78,7 +78,7 @@ def test_a_student_is_compared_in_the_layers_where_its_halves_are_together(
     assert only(task, 0).losses["states"].item() == pytest.approx(expected, rel=0.05)
 
 
-def test_a_student_is_told_of_its_teacher_as_much_as_the_plan_says(teacher: Reader) -> None:
+def test_the_plan_weighs_the_teacher(teacher: Reader) -> None:
     student = copy.deepcopy(teacher)
     shorten(student.body, 1)
     reading = reading_of(student)
@@ -90,7 +90,7 @@ def test_a_student_is_told_of_its_teacher_as_much_as_the_plan_says(teacher: Read
     assert more.losses["span"].item() == once.losses["span"].item()
 
 
-def test_a_teacher_that_does_not_rank_tells_nothing_of_negatives_and_relevance(
+def test_a_teacher_without_ranking_ignores_negatives_and_relevance(
     teacher: Reader,
 ) -> None:
     student = copy.deepcopy(teacher)
@@ -107,7 +107,7 @@ def test_a_teacher_that_does_not_rank_tells_nothing_of_negatives_and_relevance(
     assert span_imitation(said, told, batch.inside).item() > 0.1
 
 
-def test_a_teacher_that_does_not_rank_leaves_the_state_to_itself_that_relevance_is_read_from(
+def test_a_teacher_without_ranking_ignores_the_state_of_relevance(
     teacher: Reader,
 ) -> None:
     student = copy.deepcopy(teacher)

@@ -182,7 +182,7 @@ def test_the_rate_rises_to_its_peak_and_falls_to_nothing() -> None:
     assert pace(1.0, 0.1) == pytest.approx(0)
 
 
-def test_progress_in_a_log_is_a_line_every_so_many_steps() -> None:
+def test_progress_in_a_log_is_a_line_for_every_checkpoint() -> None:
     log = Console(file=StringIO(), force_terminal=False, width=200)
     with TrainingProgress(every=50, console=log) as progress:
         for step in (49, 50, 51, 2000):
@@ -197,7 +197,7 @@ def test_progress_in_a_log_is_a_line_every_so_many_steps() -> None:
     assert "step 50/2000  span 1.500  relevance 0.250" in lines[0]
 
 
-def test_progress_on_a_terminal_has_no_thread_of_its_own() -> None:
+def test_progress_on_a_terminal_starts_no_thread() -> None:
     """A thread that starts beside those of PyTorch and OpenVINO once never began."""
     terminal = Console(file=StringIO(), force_terminal=True, width=200)
     before = threading.active_count()

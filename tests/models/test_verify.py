@@ -28,7 +28,7 @@ def test_a_good_model_passes() -> None:
     assert verdict().faults == ()
 
 
-def test_a_loss_of_exactly_what_is_allowed_passes() -> None:
+def test_the_largest_allowed_loss_passes() -> None:
     assert verdict(quantised={"dev-squad": 60.5, "dev-nq": 54.0}).faults == ()
 
 
@@ -50,7 +50,7 @@ def test_a_loss_of_exactly_what_is_allowed_passes() -> None:
         ),
     ],
 )
-def test_every_fault_is_named(found: Verdict, said: str) -> None:
+def test_the_verdict_names_every_fault(found: Verdict, said: str) -> None:
     assert len(found.faults) == 1
     assert said in found.faults[0]
 
