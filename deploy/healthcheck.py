@@ -27,12 +27,12 @@ _SECONDS = 2.0
 
 
 def main() -> int:
-    """Asks once."""
+    """Asks once; returns the exit code."""
     listen = next((os.environ[name] for name in _VARIABLES if os.environ.get(name)), "")
     if not listen:
         print(f"set one of {', '.join(_VARIABLES)}", file=sys.stderr)
         return 1
-    # one that listens on all addresses is asked on loopback
+    # a server on all addresses is asked on loopback
     with grpc.insecure_channel(str(Address.parse(listen).reachable)) as channel:
         try:
             reply = health_pb2_grpc.HealthStub(channel).Check(

@@ -1,9 +1,9 @@
-"""Really runs the compose file: builds, asks, watches, kills a content node and brings it back.
+"""Runs the compose file: builds it, asks questions, kills a content node, and starts it again.
 
     python deploy/try_compose.py [--no-build] [--without grafana] [--keep]
 
 Needs a Docker engine with the compose plugin, and this project installed where it runs. Exits with
-0 if all held, 1 if something did not, 77 if there is no engine to try it with.
+0 if every check passed, 1 if one failed, 77 if there is no engine.
 """
 
 import argparse
@@ -22,19 +22,19 @@ from winnow.packaged import demo_corpus
 
 _FILE = Path(__file__).with_name("compose.yaml")
 _SKIPPED = 77
-_PATIENCE = 300.0
-_LOOK = 0.25
+_TIMEOUT = 300.0
+_POLL = 0.25
 _FRONT, _HTTP, _PROMETHEUS = "127.0.0.1:8080", "http://127.0.0.1:8088", "http://127.0.0.1:9090"
 _VICTIM = "node-1"
 
 
 def main() -> int:
-    """Tries it once; the exit code."""
+    """Runs all checks once; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--no-build", action="store_true", help="the image is there already")
-    parser.add_argument("--without", action="append", default=[], help="a service to leave out")
-    parser.add_argument("--keep", action="store_true", help="leave it running")
+    parser.add_argument("--no-build", action="store_true", help="use the existing image")
+    parser.add_argument("--without", action="append", default=[], help="service to leave out")
+    parser.add_argument("--keep", action="store_true", help="keep it running")
     options = parser.parse_args()
     if subprocess.run(["docker", "info"], capture_output=True, check=False).returncode != 0:
         print("skipped: no Docker engine answers")
@@ -100,8 +100,11 @@ def _lose(client: Client, watched: bool) -> None:
     share = reply.coverage.searched / reply.coverage.known
     print(f"{_VICTIM} killed: 20 answers from {share:.0%}, slowest {worst * 1e3:.0f} ms")
     if watched:
-        _until(lambda: _targets() == {"up": 3, "down": 1}, "Prometheus does not miss the node")
-        print("Prometheus misses it")
+        _until(
+            lambda: _targets() == {"up": 3, "down": 1},
+            "Prometheus still reports the node",
+        )
+        print("Prometheus reports it as down")
     _compose("start", _VICTIM)
     began = time.monotonic()
     _until(lambda: _complete(client), "answers stay incomplete")
@@ -117,12 +120,12 @@ def _complete(client: Client) -> bool:
 
 
 def _healthy(service: str) -> bool:
-    said = _compose("ps", "--all", "--format", "json", service).splitlines()
-    return any(json.loads(line)["Health"] == "healthy" for line in said)
+    lines = _compose("ps", "--all", "--format", "json", service).splitlines()
+    return any(json.loads(line)["Health"] == "healthy" for line in lines)
 
 
 def _targets() -> dict[str, int]:
-    """How many targets are up, and how many down."""
+    """Counts Prometheus targets by their health."""
     counted: dict[str, int] = {}
     try:
         with urllib.request.urlopen(f"{_PROMETHEUS}/api/v1/targets", timeout=5) as reply:
@@ -135,11 +138,11 @@ def _targets() -> dict[str, int]:
 
 
 def _until(holds: Callable[[], bool], otherwise: str) -> None:
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _TIMEOUT
     while not holds():
         if time.monotonic() > deadline:
-            raise WinnowError(f"{otherwise} after {_PATIENCE:g} s")
-        time.sleep(_LOOK)
+            raise WinnowError(f"{otherwise} after {_TIMEOUT:g} s")
+        time.sleep(_POLL)
 
 
 def _expect(holds: bool, otherwise: str) -> None:
@@ -148,7 +151,7 @@ def _expect(holds: bool, otherwise: str) -> None:
 
 
 def _compose(*words: str) -> str:
-    """What a command of compose prints; raises WinnowError if it fails."""
+    """Runs a command of compose; returns its output, or raises WinnowError."""
     done = subprocess.run(
         ["docker", "compose", "--file", str(_FILE), *words],
         stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Writes the comments of the protos as JSON, by the full names of what they describe.
+"""Writes the comments of the protos as JSON, by the full names of the declarations.
 
     python proto/comments.py DESCRIPTORS OUT
 
@@ -20,11 +20,11 @@ _NAMED = {
     descriptor_pb2.EnumDescriptorProto: {2: "value"},
     descriptor_pb2.ServiceDescriptorProto: {2: "method"},
 }
-"""What has a name inside of what, by its number in descriptor.proto."""
+"""Named parts of a declaration, by their numbers in descriptor.proto."""
 
 
 def comments(files: descriptor_pb2.FileDescriptorSet) -> dict[str, str]:
-    """The comment of everything that has one, as one paragraph."""
+    """Returns all comments by full name, each as one paragraph."""
     return dict(sorted(each for file in files.file for each in _of_file(file)))
 
 
@@ -36,7 +36,7 @@ def _of_file(file: descriptor_pb2.FileDescriptorProto) -> Iterator[tuple[str, st
 
 
 def _name(holder: Any, path: Sequence[int]) -> str:
-    """The name that a path leads to; empty if it leads to something without one."""
+    """Returns the name at a path; empty if the declaration there has none."""
     names = []
     for kind, number in zip(path[::2], path[1::2], strict=False):
         if kind not in _NAMED.get(type(holder), {}):

@@ -1,4 +1,4 @@
-"""What the protos beside this file declare, with their comments."""
+"""The declarations of the protos beside this file, with their comments."""
 
 import subprocess
 import sys
@@ -18,54 +18,57 @@ from google.protobuf.descriptor_pb2 import (
 _HERE = Path(__file__).parent
 _MESSAGES, _ENUMS, _SERVICES = 4, 5, 6
 _NESTED, _NESTED_ENUMS, _PARTS = 3, 4, 2
-"""Numbers of descriptor.proto, of which the places of comments are made. The parts of messages, of
-enums and of services have the same one."""
+"""Numbers of descriptor.proto that form the path of a comment. Fields of messages, values of enums
+and methods of services have the same number.
+"""
 
 Place = tuple[int, ...]
-Said = dict[Place, str]
+Comments = dict[Place, str]
 Type = DescriptorProto | EnumDescriptorProto
 
 
 @dataclass
 class Protos:
-    """Everything that was declared, with its comments."""
+    """All declarations, with their comments."""
 
     services: list[tuple[str, ServiceDescriptorProto]] = field(default_factory=list)
-    """With the file of each."""
+    """Services, each with its file."""
     types: dict[str, Type] = field(default_factory=dict)
-    """By name, without the package."""
+    """Messages and enums by name, without the package."""
     comments: dict[str, str] = field(default_factory=dict)
-    """By the name of what they are about."""
+    """Comments by the name of the declaration."""
 
     def add(self, file: FileDescriptorProto) -> None:
-        """Adds what a file declares."""
-        said = {tuple(each.path): each.leading_comments for each in file.source_code_info.location}
+        """Adds the declarations of a file."""
+        comments = {
+            tuple(each.path): each.leading_comments for each in file.source_code_info.location
+        }
         for number, message in enumerate(file.message_type):
-            self._message("", message, (_MESSAGES, number), said)
+            self._message("", message, (_MESSAGES, number), comments)
         for number, values in enumerate(file.enum_type):
-            self._enum("", values, (_ENUMS, number), said)
+            self._enum("", values, (_ENUMS, number), comments)
         for number, service in enumerate(file.service):
             self.services.append((file.name, service))
-            self._parts(service.name, (_SERVICES, number), service.method, said)
+            self._parts(service.name, (_SERVICES, number), service.method, comments)
 
-    def _message(self, outer: str, message: DescriptorProto, at: Place, said: Said) -> None:
+    def _message(self, outer: str, message: DescriptorProto, at: Place, comments: Comments) -> None:
         name = outer + message.name
         self.types[name] = message
-        self._parts(name, at, message.field, said)
+        self._parts(name, at, message.field, comments)
         for number, inner in enumerate(message.nested_type):
-            self._message(f"{name}.", inner, (*at, _NESTED, number), said)
+            self._message(f"{name}.", inner, (*at, _NESTED, number), comments)
         for number, values in enumerate(message.enum_type):
-            self._enum(f"{name}.", values, (*at, _NESTED_ENUMS, number), said)
+            self._enum(f"{name}.", values, (*at, _NESTED_ENUMS, number), comments)
 
-    def _enum(self, outer: str, values: EnumDescriptorProto, at: Place, said: Said) -> None:
+    def _enum(self, outer: str, values: EnumDescriptorProto, at: Place, comments: Comments) -> None:
         self.types[outer + values.name] = values
-        self._parts(outer + values.name, at, values.value, said)
+        self._parts(outer + values.name, at, values.value, comments)
 
-    def _parts(self, name: str, at: Place, parts: Iterable[object], said: Said) -> None:
-        """The comments of something and of its fields, methods or values."""
-        self.comments[name] = said.get(at, "")
+    def _parts(self, name: str, at: Place, parts: Iterable[object], comments: Comments) -> None:
+        """Adds the comments of a declaration and of its fields, methods or values."""
+        self.comments[name] = comments.get(at, "")
         for number, part in enumerate(parts):
-            comment = said.get((*at, _PARTS, number), "")
+            comment = comments.get((*at, _PARTS, number), "")
             self.comments[f"{name}.{getattr(part, 'name', '')}"] = comment
 
 

@@ -78,7 +78,7 @@ def _signature(method: MethodDescriptorProto) -> str:
 
 
 def _needed(protos: Protos, name: str, known: tuple[str, ...] = ()) -> list[str]:
-    """A type, and the types of its fields, in the order in which a reader meets them."""
+    """Returns a type, then the types of its fields, in the order of first mention."""
     found = protos.types.get(name)
     if found is None or name in known:
         return []
@@ -99,8 +99,8 @@ def _type(protos: Protos, name: str) -> Iterator[str]:
     else:
         rows = [("field", "type", "meaning")]
         parts = [(each.name, _kind(protos, found, each)) for each in found.field]
-    for part, said in parts:
-        rows.append((f"`{part}`", said, _line(protos.comments[f"{name}.{part}"])))
+    for part, kind in parts:
+        rows.append((f"`{part}`", kind, _line(protos.comments[f"{name}.{part}"])))
     yield _table(rows) if parts else "It has no fields.\n"
 
 
@@ -119,15 +119,15 @@ def _kind(protos: Protos, message: DescriptorProto, each: FieldDescriptorProto) 
 
 
 def _text(comment: str) -> Iterator[str]:
-    """Paragraphs, and a table of the statuses that are listed."""
+    """Yields paragraphs, then a table of the listed statuses."""
     plain: list[str] = []
     statuses: list[tuple[str, str]] = []
     for line in comment.splitlines():
         if status := _STATUS.match(line):
             statuses.append((f"`{status[1]}`", status[2]))
         elif statuses and line.startswith("   "):
-            name, said = statuses[-1]
-            statuses[-1] = name, f"{said} {line.strip()}"
+            name, meaning = statuses[-1]
+            statuses[-1] = name, f"{meaning} {line.strip()}"
         else:
             plain.append(line.strip())
     if plain:

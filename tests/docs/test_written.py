@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 
 import pytest
 from google.protobuf import json_format
@@ -96,12 +95,6 @@ def test_every_link_of_a_page_leads_to_a_heading_or_a_file(page: str) -> None:
         if not there.exists() or (heading and heading not in headings(there)):
             broken.append(f"{target}#{heading}")
     assert not broken
-
-
-def test_no_script_hides_a_module_of_the_standard_library() -> None:
-    """`python bench/x.py` imports files of its folder first."""
-    names = {path.stem for path in (ROOT / "bench").iterdir()}
-    assert not names & sys.stdlib_module_names
 
 
 @pytest.mark.parametrize("command", SPANS, ids=str)
