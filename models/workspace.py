@@ -41,7 +41,7 @@ class Workspace:
         """Returns the checkpoint of a training run of `encoder` or `reader`."""
         return self.root / f"{_name(network, layers)}.pt"
 
-    def apart_run(self, layers: int) -> Path:
+    def split_run(self, layers: int) -> Path:
         """Returns the training run of a split reader."""
         return self.root / f"reader-apart-{layers}.pt"
 
@@ -69,9 +69,9 @@ class Workspace:
         """Returns an exported network, `encoder` or `reader`, in `fp32` or `int8`."""
         return self.root / f"{_name(network, layers)}-{precision}.onnx"
 
-    def half(self, half: str, precision: str, layers: int) -> Path:
+    def split_graph(self, part: str, precision: str, layers: int) -> Path:
         """Returns an exported network of a split reader: `lower` or `upper`."""
-        return self.root / f"reader-apart-{layers}-{half}-{precision}.onnx"
+        return self.root / f"reader-apart-{layers}-{part}-{precision}.onnx"
 
     def made(self) -> "Workspace":
         """Makes the directory, and returns the workspace.

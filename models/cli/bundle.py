@@ -27,7 +27,7 @@ from models.steps.bundle import (
 )
 from models.steps.graphs import export_encoder, export_reader
 from models.steps.mining import is_mined
-from models.steps.split_reader import export_apart
+from models.steps.split_reader import export_split_reader
 from models.steps.students import export_small_encoder, export_small_reader
 from models.workspace import Workspace
 from winnow.bundle import load_bundle
@@ -67,7 +67,7 @@ def assemble(
     place = Workspace(work)
     with minilm(weights) as directory:
         if apart:
-            export_apart(directory, place, apart)
+            export_split_reader(directory, place, apart)
         elif layers is not None:
             export_small_reader(directory, place, layers)
         else:

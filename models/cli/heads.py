@@ -42,11 +42,11 @@ def _id(value: str) -> str:
 
 
 def _ring(value: str | None) -> str | None:
-    """Refuses a name that no encoder group of a front can have."""
+    """Returns a name; refuses one that no encoder group of a front can have."""
     if value is not None and not _RING.fullmatch(value):
         raise typer.BadParameter(
-            f"{quoted(value)} is no name of a ring: use 1 to 64 of a-z, 0-9, dot, dash and "
-            "underscore, as in --rings of `winnow front`"
+            f"{quoted(value)} is no name of an encoder group: use 1 to 64 of a-z, 0-9, dot, dash "
+            "and underscore, as in --rings of `winnow front`"
         )
     return value
 
@@ -252,7 +252,9 @@ def refit(
     ring: Annotated[
         str | None,
         typer.Option(
-            help="Ring of the new encoder.", show_default="name of the bundle", callback=_ring
+            help="Encoder group of the new encoder.",
+            show_default="name of the bundle",
+            callback=_ring,
         ),
     ] = None,
     data: Annotated[
@@ -264,9 +266,9 @@ def refit(
 ) -> None:
     """Train the heads of a store again for another encoder, and move them one by one.
 
-    Each head is trained on the file that its head.json names, whose checksum must be the same. It
-    moves if it is about as right as before; else it stays, the reason is said, and the command
-    exits with 1. After an interruption, the same command goes on.
+    Each head is trained on the file that its head.json names; the checksum must be the same. A head
+    moves if it is about as accurate as before. Else it stays, the command prints the reason and
+    exits with 1. Ctrl-C is safe: run the command again to resume.
     """
     loaded = load_bundle(bundle)
     if "://" not in target:  # a store that is not there yet cannot be told from a lost disk
@@ -275,7 +277,7 @@ def refit(
         plan = Refit(
             old=open_store(source),
             new=open_store(target),
-            ring=ring or loaded.manifest.name,
+            group=ring or loaded.manifest.name,
             worse=worse,
             directories=data or [],
             maker=HeadMaker(loaded, kept, max_loss, _say),

@@ -209,4 +209,6 @@ def train_apart(
     schedule = Schedule(rate, quantised=quantised, seed=seed)
     with minilm(weights) as directory:
         both = (plan, taught)
-        split_reader.train_apart(directory, place, load_bundle(bundle), both, schedule, every)
+        split_reader.train_split_reader(
+            directory, place, load_bundle(bundle), both, schedule, every
+        )

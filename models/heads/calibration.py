@@ -92,8 +92,8 @@ def fit_label_threshold(scores: NDArray[np.float64], right: NDArray[np.bool_]) -
     options = np.linspace(0.05, 0.95, 91)
 
     def f1(option: float) -> float:
-        said = scores >= option
-        return float(2 * (said & right).sum() / max(said.sum() + right.sum(), 1))
+        predicted = scores >= option
+        return float(2 * (predicted & right).sum() / max(predicted.sum() + right.sum(), 1))
 
     return float(max(options, key=lambda option: (f1(option), -abs(option - 0.5))))
 

@@ -59,33 +59,33 @@ def right_entities(rows: Sequence[Row]) -> list[list[Entity]]:
     return [entities(row.words, row.labels) for row in rows]
 
 
-def accuracy(said: Sequence[object], right: Sequence[object]) -> float:
+def accuracy(predicted: Sequence[object], right: Sequence[object]) -> float:
     """Returns the percentage of equal labels."""
-    return 100 * sum(s == r for s, r in zip(said, right, strict=True)) / max(len(right), 1)
+    return 100 * sum(s == r for s, r in zip(predicted, right, strict=True)) / max(len(right), 1)
 
 
 def entity_scores(
-    said: Sequence[Sequence[Entity]], right: Sequence[Sequence[Entity]]
+    predicted: Sequence[Sequence[Entity]], right: Sequence[Sequence[Entity]]
 ) -> dict[str, float]:
     """Precision, recall and F1 of entities of all texts together: characters and label must be
     the same (Tjong Kim Sang and De Meulder, 2003, CoNLL-2003).
     """
-    return overlap([set(each) for each in said], [set(each) for each in right], "entity_")
+    return overlap([set(each) for each in predicted], [set(each) for each in right], "entity_")
 
 
 def label_scores(
-    said: Sequence[AbstractSet[object]], right: Sequence[AbstractSet[object]]
+    predicted: Sequence[AbstractSet[object]], right: Sequence[AbstractSet[object]]
 ) -> dict[str, float]:
     """Precision, recall and F1 of the labels of all texts together."""
-    return overlap(said, right, "label_")
+    return overlap(predicted, right, "label_")
 
 
 def overlap(
-    said: Sequence[AbstractSet[object]], right: Sequence[AbstractSet[object]], prefix: str
+    predicted: Sequence[AbstractSet[object]], right: Sequence[AbstractSet[object]], prefix: str
 ) -> dict[str, float]:
     """Precision, recall and F1, micro-averaged; 0 where there is nothing to divide by."""
-    both = sum(len(s & r) for s, r in zip(said, right, strict=True))
-    precision = 100 * both / max(sum(map(len, said)), 1)
+    both = sum(len(s & r) for s, r in zip(predicted, right, strict=True))
+    precision = 100 * both / max(sum(map(len, predicted)), 1)
     recall = 100 * both / max(sum(map(len, right)), 1)
     f1 = 2 * precision * recall / (precision + recall) if both else 0.0
     return {f"{prefix}precision": precision, f"{prefix}recall": recall, f"{prefix}f1": f1}

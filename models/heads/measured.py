@@ -46,13 +46,13 @@ def comparable(before: HeadManifest, after: HeadManifest) -> tuple[str, float, f
 
 def measure(head: Head, problem: Problem, part: Part) -> dict[str, float]:
     """Returns figures of a part, by name, in percent with two decimals."""
-    said = predictions(head, part)
+    predicted = predictions(head, part)
     if problem.kind is Kind.TOKEN:
-        figures = _of_entities(said, part)
+        figures = _of_entities(predicted, part)
     elif problem.multi_label:
-        figures = _of_labels(said, part)
+        figures = _of_labels(predicted, part)
     else:
-        figures = _of_texts(said, part, problem.out_of_scope)
+        figures = _of_texts(predicted, part, problem.out_of_scope)
     return {name: round(value, 2) for name, value in figures.items()}
 
 
@@ -62,8 +62,8 @@ def predictions(head: Head, part: Part) -> list[Prediction]:
     return [head.predict(encoded.of(place).astype(np.float32)) for place in range(len(encoded))]
 
 
-def _of_texts(said: Sequence[Prediction], part: Part, out_of_scope: str) -> dict[str, float]:
-    pairs = list(zip(_sequences(said), [row.labels[0] for row in part.rows], strict=True))
+def _of_texts(predicted: Sequence[Prediction], part: Part, out_of_scope: str) -> dict[str, float]:
+    pairs = list(zip(_sequences(predicted), [row.labels[0] for row in part.rows], strict=True))
     inside = [(each, label) for each, label in pairs if label != out_of_scope]
     best = [each.labels[0].label for each, _ in inside]
     right = [label for _, label in inside]
@@ -76,30 +76,30 @@ def _of_texts(said: Sequence[Prediction], part: Part, out_of_scope: str) -> dict
     return figures
 
 
-def _of_labels(said: Sequence[Prediction], part: Part) -> dict[str, float]:
-    assigned = [{s.label for s in each.labels if s.assigned} for each in _sequences(said)]
+def _of_labels(predicted: Sequence[Prediction], part: Part) -> dict[str, float]:
+    assigned = [{s.label for s in each.labels if s.assigned} for each in _sequences(predicted)]
     return label_scores(assigned, [set(row.labels) for row in part.rows])
 
 
-def _of_entities(said: Sequence[Prediction], part: Part) -> dict[str, float]:
+def _of_entities(predicted: Sequence[Prediction], part: Part) -> dict[str, float]:
     found = [
         _entities(each, row.text, part.encoded.pieces(place))
-        for place, (each, row) in enumerate(zip(said, part.rows, strict=True))
+        for place, (each, row) in enumerate(zip(predicted, part.rows, strict=True))
     ]
     return entity_scores(found, right_entities(part.rows))
 
 
-def _entities(said: Prediction, text: str, pieces: Spans) -> list[Entity]:
-    assert isinstance(said, TokenPrediction), "a token head says spans"
+def _entities(predicted: Prediction, text: str, pieces: Spans) -> list[Entity]:
+    assert isinstance(predicted, TokenPrediction), "a token head predicts spans"
     spans = [
         (pieces[span.first][0], pieces[span.last - 1][1], span.label, span.score)
-        for span in said.spans
+        for span in predicted.spans
     ]
     return in_words(text, spans)
 
 
-def _sequences(said: Sequence[Prediction]) -> list[SequencePrediction]:
-    return [each for each in said if isinstance(each, SequencePrediction)]
+def _sequences(predicted: Sequence[Prediction]) -> list[SequencePrediction]:
+    return [each for each in predicted if isinstance(each, SequencePrediction)]
 
 
 def _share(found: Iterable[bool | None]) -> float:

@@ -123,7 +123,7 @@ class Problem:
 def read_problem(job: HeadJob, bundle: Bundle, kept: Path, say: Callable[[str], None]) -> Problem:
     """Reads the files and encodes their texts; `kept` is where states are kept.
 
-    `say` is told of texts with labels that the training texts lack.
+    `say` prints a warning about texts with labels that the training texts lack.
 
     Raises:
         DataError: a file is not what it should be, or the files do not fit each other.
@@ -139,8 +139,8 @@ def read_problem(job: HeadJob, bundle: Bundle, kept: Path, say: Callable[[str], 
     unknown = job.out_of_scope if scoped else ""
     labels = labels_of(rows, job.kind, unknown)
     for path, found in extra.items():
-        if told := foreign_labels(found, labels, unknown, path):
-            say(told)
+        if warning := foreign_labels(found, labels, unknown, path):
+            say(warning)
     learnt, held = _split(job, rows, extra)
     if scoped and not any(row.labels[0] in labels for row in held):
         raise DataError(

@@ -24,8 +24,8 @@ class Refit:
 
     old: HeadStore
     new: HeadStore
-    ring: str
-    """The name that the new encoder's ring is served under."""
+    group: str
+    """Name of the encoder group of the new encoder."""
     worse: float
     """Points of accuracy that a head may lose."""
     directories: Sequence[Path]
@@ -66,8 +66,8 @@ def _refit_one(work: Refit, head: str) -> None:
     before = work.old.manifest(head, current.version)
     if not _is_there(work, before):
         _train_again(work, before)
-    work.old.move(head, work.ring)
-    work.maker.say(f"{head}: moved to {work.ring}")
+    work.old.move(head, work.group)
+    work.maker.say(f"{head}: moved to {work.group}")
 
 
 def _is_there(work: Refit, before: HeadManifest) -> bool:

@@ -88,8 +88,8 @@ class SequenceTask:
         logits = torch.from_numpy(np.stack(run(self.network, held)))
         if not self._problem.multi_label:
             return accuracy(logits.argmax(1).tolist(), self._targets(held).tolist())
-        said = [{labels[each] for each in np.flatnonzero(row > 0)} for row in logits.numpy()]
-        return label_scores(said, [set(row.labels) for row in held.rows])["label_f1"]
+        predicted = [{labels[each] for each in np.flatnonzero(row > 0)} for row in logits.numpy()]
+        return label_scores(predicted, [set(row.labels) for row in held.rows])["label_f1"]
 
     def settle(self) -> None:
         """Nothing: calibration comes after quantisation."""
@@ -141,14 +141,14 @@ class TokenTask:
 
     def _f1(self, logits: Sequence[Logits], bias: float) -> float:
         held, labels = self._problem.held, self._problem.labels
-        said = []
+        predicted = []
         for place, (row, values) in enumerate(zip(held.rows, logits, strict=True)):
             pieces = held.encoded.pieces(place)
             moved = values[1:-1].copy()
             moved[:, 0] -= bias
             path = best_path(moved, labels) if pieces else []
-            said.append(found_entities(row.text, pieces, [labels[each] for each in path]))
-        return entity_scores(said, self._entities)["entity_f1"]
+            predicted.append(found_entities(row.text, pieces, [labels[each] for each in path]))
+        return entity_scores(predicted, self._entities)["entity_f1"]
 
 
 @torch.no_grad()

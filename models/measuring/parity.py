@@ -42,13 +42,13 @@ def largest_difference(
     return worst
 
 
-def halves_difference(
+def split_difference(
     network: SplitReader, lower: Path, upper: Path, tokenizer: Path, texts: Sequence[str]
 ) -> float:
-    """Returns the same for a reader's two halves, a text being half question and half passage.
+    """Returns the largest difference of a split reader's two graphs, over texts of two segments.
 
-    Both upper halves are given the same states: where these lie between two levels, the smallest
-    difference of the lower halves would be rounded to a whole level.
+    The upper layers of both have the same input: the smallest difference of states that lie between
+    two levels would be rounded to a whole level.
     """
     below = OnnxSession(lower, list(LOWER_OUTPUTS))
     above, tokenise = OnnxSession(upper, list(READER_OUTPUTS)), _tokeniser(tokenizer)
@@ -67,9 +67,9 @@ def halves_difference(
         for at, part in enumerate(parts):
             given = part, torch.full_like(part, at)
             worst = max(worst, _apart(states[at : at + 1], below.run(_named(LOWER_INPUTS, given))))
-        said = above.run(_named(UPPER_INPUTS, (states[0], stored.to(torch.int8), scale)))
+        outputs = above.run(_named(UPPER_INPUTS, (states[0], stored.to(torch.int8), scale)))
         asked = parts[0].shape[1]
-        worst = max(worst, _apart((start[:, asked:], end[:, asked:], relevance), said))
+        worst = max(worst, _apart((start[:, asked:], end[:, asked:], relevance), outputs))
     return worst
 
 

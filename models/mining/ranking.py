@@ -1,7 +1,7 @@
 """Training questions whose negatives are the best passages of the served retriever.
 
-A question with a gold paragraph keeps it as its positive. One without gets the passage that a
-reader finds an accepted answer in, of those that have one; or else the best of those, if it is near
+A question with a gold paragraph keeps it as its positive. Any other question gets a passage that
+contains an accepted answer: the one in which a reader finds it, else the best one if it is near
 enough. Pure but for the reader.
 """
 
@@ -46,13 +46,13 @@ def with_positives(
     ]
     read = [(asked[row].question.text, found.passage, found.distance) for row, found in work]
     best: dict[int, tuple[tuple[bool, float], Question | None]] = {}
-    for (row, found), said in zip(work, reader.read_all(read, "judge passages"), strict=True):
+    for (row, found), reading in zip(work, reader.read_all(read, "judge passages"), strict=True):
         question = asked[row].question
-        right = exact_match(said.text, question.answers)
-        rank = (right, said.score if right else -found.distance)
+        right = exact_match(reading.text, question.answers)
+        rank = (right, reading.score if right else -found.distance)
         near = right or found.distance <= _FARTHEST
         if near and (row not in best or rank > best[row][0]):
-            best[row] = (rank, _answered(question, found.passage, said if right else None))
+            best[row] = (rank, _answered(question, found.passage, reading if right else None))
     return [
         each.question if each.question.gold is not None else best.get(row, (None, None))[1]
         for row, each in enumerate(asked)
@@ -99,17 +99,17 @@ def _bearing(asked: Asked) -> list[Found]:
     return [each for each in asked.found if find_answer(each.passage.text, answers) is not None]
 
 
-def _answered(question: Question, passage: Passage, said: Reading | None) -> Question | None:
+def _answered(question: Question, passage: Passage, reading: Reading | None) -> Question | None:
     """Returns the question with its passage and the place of its answer: where a right reader says
     that it stands, or else where it stands first.
     """
-    inside = None if said is None else find_answer(said.text, question.answers)
+    inside = None if reading is None else find_answer(reading.text, question.answers)
     found = inside or find_answer(passage.text, question.answers)
     if found is None:
         return None
     answer, start = found
-    if said is not None and inside is not None:
-        start += said.start
+    if reading is not None and inside is not None:
+        start += reading.start
     known = (answer, *(each for each in question.answers if each != answer))
     return Question(
         text=question.text, answers=known, source=question.source, gold=passage, answer_start=start

@@ -138,7 +138,7 @@ def freeze_embeddings(body: BertModel) -> None:
 
 
 def count_parameters(module: nn.Module, trained_only: bool = False) -> int:
-    """Returns the number of weights, or of those that training changes."""
+    """Counts the weights, or only those that training changes."""
     return sum(p.numel() for p in module.parameters() if p.requires_grad or not trained_only)
 
 

@@ -117,8 +117,8 @@ def slim(
     Outputs are measured on `inputs`, which run through `of`, the network that contains `body`.
     """
     parts: list[Any] = [body.encoder.layer[place] for place in layers]
-    said = _mean_inputs([part.output.dense for part in parts], inputs, of)
-    for part, values in zip(parts, said, strict=True):
+    means = _mean_inputs([part.output.dense for part in parts], inputs, of)
+    for part, values in zip(parts, means, strict=True):
         worth = values * part.output.dense.weight.norm(dim=0)
         kept = worth.topk(min(neurons, len(worth))).indices.sort().values
         first, last = part.intermediate.dense, part.output.dense

@@ -40,7 +40,7 @@ def restored(path: Path) -> dict[str, Tensor]:
     return state
 
 
-def restored_halves(lower: Path, upper: Path, apart: int) -> dict[str, Tensor]:
+def restored_split_reader(lower: Path, upper: Path, apart: int) -> dict[str, Tensor]:
     """Returns the state of an `ApartReader` that was exported by `models.steps.split_reader`.
 
     Raises:

@@ -25,11 +25,11 @@ _NEVER = -1e4
 class SplitReader(nn.Module):
     """A reader that is split in its lowest layers; its weights have the names of `Reader`'s."""
 
-    def __init__(self, reader: Reader, apart: int) -> None:
+    def __init__(self, reader: Reader, split_layers: int) -> None:
         """Takes over the layers of `reader`."""
         super().__init__()
         self.body, self.span, self.relevance = reader.body, reader.span, reader.relevance
-        self.apart = apart
+        self.split_layers = split_layers
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Logits:
         """Returns logits as `Reader.forward` does; segment 1 of the ids is the passage."""
@@ -40,12 +40,12 @@ class SplitReader(nn.Module):
 
         All are [batch, tokens, width], in the order of `ids`.
         """
-        halves = segments_of(mask, types)
-        asked = self.lower(halves.question(ids), 0, halves.asked)
-        told = self.lower(halves.passage(ids), 1, halves.told)
-        joined = torch.cat([asked, as_stored(told)], 1)
-        every = self.upper(joined, torch.cat([halves.asked, halves.told], 1))
-        return [halves.back(states) for states in (joined, *every)]
+        segments = segments_of(mask, types)
+        question = self.lower(segments.question(ids), 0, segments.question_mask)
+        passage = self.lower(segments.passage(ids), 1, segments.passage_mask)
+        joined = torch.cat([question, as_stored(passage)], 1)
+        every = self.upper(joined, torch.cat([segments.question_mask, segments.passage_mask], 1))
+        return [segments.back(states) for states in (joined, *every)]
 
     def lower(self, ids: Tensor, segment: int, mask: Tensor) -> Tensor:
         """Computes states [batch, tokens, width] of one segment: questions are 0, passages 1."""
@@ -53,14 +53,14 @@ class SplitReader(nn.Module):
         places = torch.arange(first, first + ids.shape[1], device=ids.device).expand_as(ids)
         segments = torch.full_like(ids, segment)
         states = self.body.embeddings(input_ids=ids, token_type_ids=segments, position_ids=places)
-        for layer in self.body.encoder.layer[: self.apart]:
+        for layer in self.body.encoder.layer[: self.split_layers]:
             states = through(layer, states, states, mask)
         return cast(Tensor, states)
 
     def upper(self, joined: Tensor, mask: Tensor) -> list[Tensor]:
-        """Returns both halves to the states of every upper layer."""
+        """Computes the states of every upper layer, of both segments."""
         found = [joined]
-        for layer in self.body.encoder.layer[self.apart :]:
+        for layer in self.body.encoder.layer[self.split_layers :]:
             found.append(through(layer, found[-1], found[-1], mask))
         return found[1:]
 
@@ -74,21 +74,21 @@ class SplitReader(nn.Module):
 class Segments:
     """Positions of question and passage in [batch, tokens], each padded to its longest."""
 
-    asked: Tensor
+    question_mask: Tensor
     """Mask of the questions, [batch, question tokens]."""
-    told: Tensor
+    passage_mask: Tensor
     """Mask of the passages, [batch, passage tokens]."""
-    _asked_at: Tensor
-    _told_at: Tensor
+    _question_at: Tensor
+    _passage_at: Tensor
     _back: Tensor
 
     def question(self, values: Tensor) -> Tensor:
         """Returns the question's part of [batch, tokens]."""
-        return values.gather(1, self._asked_at)
+        return values.gather(1, self._question_at)
 
     def passage(self, values: Tensor) -> Tensor:
         """Returns the passage's part of [batch, tokens]."""
-        return values.gather(1, self._told_at)
+        return values.gather(1, self._passage_at)
 
     def back(self, joined: Tensor) -> Tensor:
         """Returns joined states in the order of the tokens."""
@@ -97,29 +97,31 @@ class Segments:
 
 def segments_of(mask: Tensor, types: Tensor) -> Segments:
     """Returns the segments of [batch, tokens]: a question in segment 0, then its passage in 1."""
-    told = types * mask
-    passages = told.sum(1, keepdim=True)
+    passage_tokens = types * mask
+    passages = passage_tokens.sum(1, keepdim=True)
     questions = mask.sum(1, keepdim=True) - passages
     longest = int(questions.max()), int(passages.max())
     places = torch.arange(mask.shape[1], device=mask.device).expand_as(mask)
-    asked_at, told_at = (places[:, :most] for most in longest)
+    question_at, passage_at = (places[:, :most] for most in longest)
     back = torch.where(places < questions, places, places - questions + longest[0])
     return Segments(
-        asked=asked_at < questions,
-        told=told_at < passages,
-        _asked_at=asked_at.minimum(questions - 1),
-        _told_at=told_at.minimum(passages - 1) + questions,
+        question_mask=question_at < questions,
+        passage_mask=passage_at < passages,
+        _question_at=question_at.minimum(questions - 1),
+        _passage_at=passage_at.minimum(passages - 1) + questions,
         _back=back.clamp(max=sum(longest) - 1),
     )
 
 
-def through(layer: nn.Module, asking: Tensor, told: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Runs a layer for the tokens `asking`, which attend to `told`, or to those that `mask` has."""
+def through(
+    layer: nn.Module, asking: Tensor, attended: Tensor, mask: Tensor | None = None
+) -> Tensor:
+    """Runs a layer for the tokens `asking`, which attend to `attended`, or to those in `mask`."""
     whole: Any = layer
     own = whole.attention.self
     query, key, value = (
         linear(states).unflatten(-1, (own.num_attention_heads, -1)).transpose(1, 2)
-        for linear, states in ((own.query, asking), (own.key, told), (own.value, told))
+        for linear, states in ((own.query, asking), (own.key, attended), (own.value, attended))
     )
     nearness = query @ key.transpose(2, 3) * own.attention_head_size**-0.5
     if mask is not None:
@@ -153,7 +155,7 @@ class LowerLayers(nn.Module):
 
     def __init__(self, reader: SplitReader) -> None:
         super().__init__()
-        self.body, self.apart = reader.body, reader.apart
+        self.body, self.split_layers = reader.body, reader.split_layers
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor) -> Tensor:
         """int64 [1, tokens] twice to float32 [1, tokens, width]."""
@@ -162,7 +164,7 @@ class LowerLayers(nn.Module):
         states: Tensor = self.body.embeddings(
             input_ids=input_ids, token_type_ids=token_type_ids, position_ids=places
         )
-        for layer in self.body.encoder.layer[: self.apart]:
+        for layer in self.body.encoder.layer[: self.split_layers]:
             states = through(layer, states, states)
         return states
 
@@ -172,7 +174,7 @@ class UpperLayers(nn.Module):
 
     def __init__(self, reader: SplitReader) -> None:
         super().__init__()
-        self.body, self.apart = reader.body, reader.apart
+        self.body, self.split_layers = reader.body, reader.split_layers
         self.span, self.relevance = reader.span, reader.relevance
 
     def forward(self, question_states: Tensor, levels: Tensor, scales: Tensor) -> Logits:
@@ -180,7 +182,7 @@ class UpperLayers(nn.Module):
         [1, passage tokens, 1] to start and end [1, passage tokens] and relevance [1].
         """
         states = torch.cat([question_states, levels.float() * scales], 1)
-        *inner, last = self.body.encoder.layer[self.apart :]
+        *inner, last = self.body.encoder.layer[self.split_layers :]
         for layer in inner:
             states = through(layer, states, states)
         # of the question the heads look at the first token only
@@ -193,10 +195,10 @@ class UpperLayers(nn.Module):
 def export_split(reader: SplitReader, lower: Path, upper: Path) -> None:
     """Writes both networks in float32, for one sequence a run, as they are served."""
     ids, width = torch.arange(1000, 1012).unsqueeze(0), reader.body.config.hidden_size
-    asked, told = torch.zeros(1, 5, width), torch.ones(1, 9, width, dtype=torch.int8)
+    question, passage = torch.zeros(1, 5, width), torch.ones(1, 9, width, dtype=torch.int8)
     inputs = dict(zip(LOWER_INPUTS, (ids, torch.zeros_like(ids)), strict=True))
     _write(LowerLayers(reader), lower, inputs, LOWER_OUTPUTS)
-    inputs = dict(zip(UPPER_INPUTS, (asked, told, torch.ones(1, 9, 1)), strict=True))
+    inputs = dict(zip(UPPER_INPUTS, (question, passage, torch.ones(1, 9, 1)), strict=True))
     _write(UpperLayers(reader), upper, inputs, READER_OUTPUTS)
 
 

@@ -27,8 +27,8 @@ def read_gold(reader: OfflineReader, questions: Sequence[Question], what: str) -
     work = [(q, q.gold) for q in questions if q.gold is not None]
     readings = reader.read_all([(q.text, gold, 0.0) for q, gold in work], what)
     pairs = [(reading.text, q.answers) for reading, (q, _) in zip(readings, work, strict=True)]
-    matches = [exact_match(said, answers) for said, answers in pairs]
-    overlaps = [f1(said, answers) for said, answers in pairs]
+    matches = [exact_match(text, answers) for text, answers in pairs]
+    overlaps = [f1(text, answers) for text, answers in pairs]
     return GoldFigures(
         len(pairs),
         round(100 * sum(matches) / len(pairs), 2),
@@ -51,9 +51,9 @@ def gold_figures(
 
     """
     expect_same(work, target, kind)
-    halves = kind.apart > 0
+    split = kind.apart > 0
     readers = (
-        _split_readers(work, target, kind.apart) if halves else _readers(work, target, kind.layers)
+        _split_readers(work, target, kind.apart) if split else _readers(work, target, kind.layers)
     )
     figures: GoldBySet = {}
     for name in DEVELOPMENT:
@@ -71,16 +71,16 @@ def expect_same(work: Workspace, target: Path, kind: ReaderKind) -> None:
     own, apart = manifest.reader, manifest.reader.apart
     graphs = {own.file: work.graph("reader", INT8, kind.layers)}
     if kind.apart:
-        graphs = {own.file: work.half("upper", INT8, kind.apart)}
-        graphs |= {apart.lower: work.half("lower", INT8, kind.apart)} if apart else {}
+        graphs = {own.file: work.split_graph("upper", INT8, kind.apart)}
+        graphs |= {apart.lower: work.split_graph("lower", INT8, kind.apart)} if apart else {}
     for graph in graphs.values():
         if not graph.is_file():
             raise DataError(
                 f"there is no {graph}: export it by `winnow models assemble`, or name the "
                 "directory where that was done by --work"
             )
-    halves_alike = (apart is not None) == (kind.apart > 0)
-    if not halves_alike or any(
+    equally_split = (apart is not None) == (kind.apart > 0)
+    if not equally_split or any(
         sha256(graph) != manifest.files[name].sha256 for name, graph in graphs.items()
     ):
         raise DataError(
@@ -107,10 +107,10 @@ def _readers(work: Workspace, target: Path, layers: int | None) -> dict[str, Off
 
 
 def _split_readers(work: Workspace, target: Path, apart: int) -> dict[str, OfflineReader]:
-    """Returns the reader's halves in float32 and int8."""
+    """Returns the split reader in float32 and int8."""
     manifest = read_manifest(target)
     tokenizer = target / manifest.tokenizer
-    lower, upper = (work.half(half, "fp32", apart) for half in ("lower", "upper"))
+    lower, upper = (work.split_graph(half, "fp32", apart) for half in ("lower", "upper"))
     return {
         "fp32": OfflineReader(graph=upper, tokenizer=tokenizer, manifest=manifest, lower=lower),
         "int8": OfflineReader(

@@ -43,7 +43,7 @@ def make_bundle(
     """
     reader, lower = work.graph("reader", "int8", kind.layers), None
     if kind.apart:
-        reader, lower = (work.half(half, "int8", kind.apart) for half in ("upper", "lower"))
+        reader, lower = (work.split_graph(half, "int8", kind.apart) for half in ("upper", "lower"))
     tokenizer = weights / "tokenizer.json"
     sources = Sources(
         encoder=work.graph("encoder", "int8"), reader=reader, tokenizer=tokenizer, lower=lower
@@ -77,21 +77,22 @@ def _provenance(work: Workspace, encoder_of: Path | None, kind: ReaderKind) -> d
         **({"readers": [_finished_run(path) for path in readers]} if readers or not before else {}),
         **({"ranking": ranking} if ranking or not before else {}),
         **({"student": _finished_run(work.run("reader", kind.layers))} if kind.layers else {}),
-        **({"apart": _apart_runs(work.apart_run(kind.apart))} if kind.apart else {}),
+        **({"apart": _split_runs(work.split_run(kind.apart))} if kind.apart else {}),
     }
 
 
-def _apart_runs(last: Path) -> list[dict[str, Any]]:
-    """Returns the runs that made a reader's halves, one beginning with what the other came to. Each
-    once: what one began with may have been trained anew since, from the weights of this one.
+def _split_runs(last: Path) -> list[dict[str, Any]]:
+    """Returns the runs that made a split reader, each once, the first one first.
+
+    A run may begin with the weights of another; that one may have been trained again since.
     """
     runs: list[dict[str, Any]] = []
     seen: set[Path] = set()
     path: Path | None = last
     while path is not None and path.resolve() not in seen:
         if path.is_dir():  # a bundle, which says what made it
-            told = read_manifest(path).provenance.get("apart", [])
-            return [*(run for run in told if run not in runs), *runs]
+            recorded = read_manifest(path).provenance.get("apart", [])
+            return [*(run for run in recorded if run not in runs), *runs]
         seen.add(path.resolve())
         run = _finished_run(path)
         runs.insert(0, run or {"lost": "the checkpoint is not there any more"})

@@ -12,7 +12,7 @@ from models.mining.mine import load
 from models.network.architecture import Reader, freeze_embeddings, load_body, mean_weights
 from models.network.export import quantise, shrink_embeddings
 from models.network.neurons import FLOAT_PART, Inputs, slim, split_outliers
-from models.network.restoring import restored_halves, take_over
+from models.network.restoring import restored_split_reader, take_over
 from models.network.split_reader import SplitReader, export_split
 from models.network.weights import open_tokenizer
 from models.steps.graphs import HEADS, probes
@@ -31,7 +31,7 @@ _MEAN = "mean"
 """Key of the mean of the trained and the initial weights of a finished run."""
 
 
-def train_apart(
+def train_split_reader(
     weights: Path,
     work: Workspace,
     bundle: Bundle,
@@ -64,30 +64,34 @@ def train_apart(
     freeze_embeddings(student.body)
     encoded = Encoded(open_tokenizer(weights), passages, learnt)
     own = ReadingTask(student, encoded, reading, schedule.seed)
-    run = work.apart_run(apart.apart)
+    run = work.split_run(apart.apart)
     train(SplitTask(own, teacher, apart), schedule, run, every)
     if begun:
         _average(run, begun)
 
 
-def export_apart(weights: Path, work: Workspace, layers: int) -> None:
+def export_split_reader(weights: Path, work: Workspace, layers: int) -> None:
     """Exports a trained split reader: its two networks, in float32 and in int8.
 
     Raises:
         DataError: it is not trained.
 
     """
-    network = trained_apart(weights, work, layers)
-    export_split(network, work.half("lower", "fp32", layers), work.half("upper", "fp32", layers))
-    quantise_halves(
+    network = trained_split_reader(weights, work, layers)
+    export_split(
+        network,
+        work.split_graph("lower", "fp32", layers),
+        work.split_graph("upper", "fp32", layers),
+    )
+    quantise_split_reader(
         network,
         probes(weights, *load(to_read(work))),
-        work.half("lower", "int8", layers),
-        work.half("upper", "int8", layers),
+        work.split_graph("lower", "int8", layers),
+        work.split_graph("upper", "int8", layers),
     )
 
 
-def trained_apart(weights: Path, work: Workspace, layers: int) -> SplitReader:
+def trained_split_reader(weights: Path, work: Workspace, layers: int) -> SplitReader:
     """Returns the trained split reader.
 
     Raises:
@@ -95,11 +99,11 @@ def trained_apart(weights: Path, work: Workspace, layers: int) -> SplitReader:
 
     """
     network = SplitReader(Reader(load_body(weights)), layers)
-    _take_over(network, work.apart_run(layers))
+    _take_over(network, work.split_run(layers))
     return network.eval()
 
 
-def quantise_halves(
+def quantise_split_reader(
     network: SplitReader, sequences: Iterable[Inputs], lower: Path, upper: Path
 ) -> None:
     """Writes both networks in int8, outliers and heads in float; changes `network`."""
@@ -114,7 +118,7 @@ def quantise_halves(
 
 def _take_over(network: SplitReader, run: Path) -> None:
     """Loads the weights of a run, or of a bundle, into a network."""
-    take_over(network, network.body, _weights_of(run, network.apart), run)
+    take_over(network, network.body, _weights_of(run, network.split_layers), run)
 
 
 def _weights_of(run: Path, layers: int) -> dict[str, Tensor]:
@@ -159,4 +163,4 @@ def _of_bundle(directory: Path, layers: int) -> dict[str, Tensor]:
             f"the reader of {directory} sees question and passage together in every layer: begin "
             "with a bundle whose reader has some of them apart"
         )
-    return restored_halves(directory / apart.lower, bundle.reader, layers)
+    return restored_split_reader(directory / apart.lower, bundle.reader, layers)

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from models.data import DEVELOPMENT, DataDirectory
-from models.measuring.parity import halves_difference, largest_difference, mean_cosine
+from models.measuring.parity import largest_difference, mean_cosine, split_difference
 from models.measuring.verify import EncoderParity, Verdict, judge
 from models.network.export import ENCODER_OUTPUTS, READER_OUTPUTS
 from models.steps.accuracy import GoldBySet, gold_figures
-from models.steps.split_reader import trained_apart
+from models.steps.split_reader import trained_split_reader
 from models.steps.students import trained_small_reader
 from models.steps.training import trained_encoder, trained_reader
 from models.workspace import ReaderKind, Workspace
@@ -48,9 +48,9 @@ def _reader_difference(
 ) -> float:
     tokenizer = weights / "tokenizer.json"
     if kind.apart:
-        lower, upper = (work.half(half, "fp32", kind.apart) for half in ("lower", "upper"))
-        halves = trained_apart(weights, work, kind.apart)
-        return halves_difference(halves, lower, upper, tokenizer, texts)
+        lower, upper = (work.split_graph(half, "fp32", kind.apart) for half in ("lower", "upper"))
+        split = trained_split_reader(weights, work, kind.apart)
+        return split_difference(split, lower, upper, tokenizer, texts)
     reader = (
         trained_reader(weights, work)
         if kind.layers is None

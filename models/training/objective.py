@@ -46,7 +46,7 @@ def absolute(relevance: Tensor) -> Tensor:
     return lost / relevance.shape[0]
 
 
-def imitation(said: Logits, told: Logits, inside: Tensor) -> Tensor:
+def imitation(student: Logits, teacher: Logits, inside: Tensor) -> Tensor:
     """Returns the divergence of a student's answers from its teacher's, a mean over questions.
 
     The teacher's probabilities are the target (Hinton et al. 2015).
@@ -55,42 +55,44 @@ def imitation(said: Logits, told: Logits, inside: Tensor) -> Tensor:
     passages, tokens]. Starts and ends are compared over all passages of a question, as in `loss`.
     """
     questions, passages, _ = inside.shape
-    relevances = (each.view(questions, passages) for each in (said[2], told[2]))
-    return _spans_apart(said, told, inside) + divergence(*relevances)
+    relevances = (each.view(questions, passages) for each in (student[2], teacher[2]))
+    return _spans_divergence(student, teacher, inside) + divergence(*relevances)
 
 
-def span_imitation(said: Logits, told: Logits, inside: Tensor) -> Tensor:
+def span_imitation(student: Logits, teacher: Logits, inside: Tensor) -> Tensor:
     """Returns the divergence of a student's spans in the positive, a mean over questions.
 
-    Which passage answers is not told: a student may learn to rank better than its teacher does.
+    The ranking of passages is left out: a student may learn to rank better than its teacher does.
     Arguments as of `imitation`.
     """
     passages = inside.shape[1]
-    own, model = ([each[::passages] for each in logits] for logits in (said, told))
-    return _spans_apart(own, model, inside[:, :1])
+    own, model = ([each[::passages] for each in logits] for logits in (student, teacher))
+    return _spans_divergence(own, model, inside[:, :1])
 
 
-def states_apart(said: Tensor, told: Tensor, mask: Tensor) -> Tensor:
+def states_distance(student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
     """Returns the mean squared difference of two [batch, tokens, width] states.
 
-    It is over attended tokens, and relative to the variance of `told`.
+    It is over attended tokens, and relative to the variance of `teacher`.
     """
     kept = mask.bool()
-    target = told[kept].float()
-    return (said[kept].float() - target).square().mean() / target.var()
+    target = teacher[kept].float()
+    return (student[kept].float() - target).square().mean() / target.var()
 
 
-def divergence(said: Tensor, told: Tensor) -> Tensor:
+def divergence(student: Tensor, teacher: Tensor) -> Tensor:
     """Kullback-Leibler divergence of [rows, choices] logits from those of a teacher, a mean."""
     return kl_div(
-        said.log_softmax(-1), told.log_softmax(-1), reduction="batchmean", log_target=True
+        student.log_softmax(-1), teacher.log_softmax(-1), reduction="batchmean", log_target=True
     )
 
 
-def _spans_apart(said: Sequence[Tensor], told: Sequence[Tensor], inside: Tensor) -> Tensor:
+def _spans_divergence(
+    student: Sequence[Tensor], teacher: Sequence[Tensor], inside: Tensor
+) -> Tensor:
     outside = ~inside.flatten(1)
     shape = outside.shape[0], -1
-    ends = zip(said[:2], told[:2], strict=True)
+    ends = zip(student[:2], teacher[:2], strict=True)
     apart = [
         divergence(*(logits.reshape(shape).masked_fill(outside, _MASKED) for logits in both))
         for both in ends

@@ -75,18 +75,19 @@ class QuestionTask:
     def _learn(self, step: int) -> Learnt:
         inputs = _same_length([self._ids[number] for number in self.order[step]])
         with autocast("cpu"):
-            said = self.network(*inputs).float()
+            vectors = self.network(*inputs).float()
             with torch.no_grad():
-                told = self._teacher(*inputs).float()
+                targets = self._teacher(*inputs).float()
         near = divergence(
-            _others(said @ told.T) * self._plan.scale, _others(told @ told.T) * self._plan.scale
+            _others(vectors @ targets.T) * self._plan.scale,
+            _others(targets @ targets.T) * self._plan.scale,
         )
         return Learnt(
             {
-                "distance": (said - told).square().sum(-1).mean(),
+                "distance": (vectors - targets).square().sum(-1).mean(),
                 "neighbours": near * self._plan.neighbours,
             },
-            len(said),
+            len(vectors),
         )
 
 

@@ -59,14 +59,14 @@ class ReadingTask(Generic[Network]):
 
     def _learn(self, batch: Batch) -> Learnt:
         with autocast(batch.ids.device.type):
-            said = self.network(batch.ids, batch.mask, batch.types)
-        return Learnt(self.losses(said, batch), batch.sequences)
+            logits = self.network(batch.ids, batch.mask, batch.types)
+        return Learnt(self.losses(logits, batch), batch.sequences)
 
-    def losses(self, said: Logits, batch: Batch) -> dict[str, Tensor]:
-        """Returns the weighed losses of what a reader said of `batch`."""
-        own = losses(said, batch)
+    def losses(self, logits: Logits, batch: Batch) -> dict[str, Tensor]:
+        """Returns the weighed losses of a reader's logits for `batch`."""
+        own = losses(logits, batch)
         if self._plan.absolute:
-            relevance = said[2].view(batch.inside.shape[:2])
+            relevance = logits[2].view(batch.inside.shape[:2])
             own["absolute"] = absolute(relevance) * self._plan.absolute
         return own
 
@@ -75,9 +75,9 @@ class ReadingTask(Generic[Network]):
         return make_batch(self._encoded, self.order[step], self._plan.negatives, self._seed, step)
 
 
-def losses(said: Logits, batch: Batch) -> dict[str, Tensor]:
-    """Returns span and relevance loss of what the reader said of `batch`."""
-    start, end, relevance = said
+def losses(logits: Logits, batch: Batch) -> dict[str, Tensor]:
+    """Returns the span and the relevance loss of logits for `batch`."""
+    start, end, relevance = logits
     shape = batch.inside.shape
     span, chosen = loss(
         start.view(shape),

@@ -18,7 +18,7 @@ from models.network.architecture import Reader, every_state, hidden_states
 from models.network.split_reader import SplitReader
 from models.training.examples import Batch
 from models.training.loop import Learnt, autocast
-from models.training.objective import imitation, span_imitation, states_apart
+from models.training.objective import imitation, span_imitation, states_distance
 from models.training.reading_task import PAIRS, ReadingTask
 
 Student = TypeVar("Student", bound=Reader | SplitReader)
@@ -71,23 +71,23 @@ class TaughtTask(ABC, Generic[Student]):
         inputs = (batch.ids, batch.mask, batch.types)
         with autocast(batch.ids.device.type):
             states = self._states(inputs)
-            said = self.network.read(states[-1])
+            logits = self.network.read(states[-1])
             with torch.no_grad():
                 model = self._model(inputs, len(states))
-                told = self._teacher.read(model[-1])
+                target = self._teacher.read(model[-1])
         imitated = imitation if self._plan.ranks else span_imitation
         taught = {
-            "answers": imitated(said, told, batch.inside) * self._plan.answers,
+            "answers": imitated(logits, target, batch.inside) * self._plan.answers,
             "states": self._apart(states, model, batch.mask) * self._plan.weight(done),
         }
-        return Learnt(self._reading.losses(said, batch) | taught, batch.sequences)
+        return Learnt(self._reading.losses(logits, batch) | taught, batch.sequences)
 
-    def _apart(self, said: list[Tensor], told: list[Tensor], mask: Tensor) -> Tensor:
-        masks = [mask] * len(said)
+    def _apart(self, logits: list[Tensor], target: list[Tensor], mask: Tensor) -> Tensor:
+        masks = [mask] * len(logits)
         if not self._plan.ranks:
             masks[-1] = mask.clone()
             masks[-1][:, 0] = 0  # relevance is read out of the first token's last state
-        own = [states_apart(*each) for each in zip(said, told, masks, strict=True)]
+        own = [states_distance(*each) for each in zip(logits, target, masks, strict=True)]
         return torch.stack(own).mean()
 
     @abstractmethod

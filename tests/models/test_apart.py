@@ -11,9 +11,9 @@ from models.data import DataError
 from models.network import split_reader
 from models.network.architecture import Reader, load_body, shorten
 from models.network.neurons import Inputs, slim
-from models.network.restoring import restored_halves, take_over
+from models.network.restoring import restored_split_reader, take_over
 from models.network.split_reader import SplitReader, as_stored, export_split, levels, segments_of
-from models.steps.split_reader import quantise_halves
+from models.steps.split_reader import quantise_split_reader
 from winnow.content_node.reader.lower import OUTPUTS as LOWER_OUTPUTS
 from winnow.content_node.reader.whole import OUTPUTS
 from winnow.content_node.states.states import rounded
@@ -69,7 +69,7 @@ def test_the_served_head_agrees_with_the_trained_one(reader: SplitReader, tmp_pa
 
 def test_int8_is_near_what_was_trained(reader: SplitReader, tmp_path: Path) -> None:
     wanted, paths = trained(reader), (tmp_path / "lower.onnx", tmp_path / "upper.onnx")
-    quantise_halves(reader, [sequence(QUESTION, PASSAGE)], *paths)
+    quantise_split_reader(reader, [sequence(QUESTION, PASSAGE)], *paths)
     for one, other in zip(served(*paths), wanted, strict=True):
         assert np.abs(one - other).max() < 0.05 + 0.1 * np.abs(other).max()
 
@@ -83,16 +83,16 @@ def test_a_split_reader_is_restored_from_its_int8_graphs(
     slim(reader.body, [1], 3, [sequence(QUESTION, PASSAGE)], reader)
     wanted = {name: weight.clone() for name, weight in reader.state_dict().items()}
     paths = tmp_path / "lower.onnx", tmp_path / "upper.onnx"
-    quantise_halves(reader, [sequence(QUESTION, PASSAGE)], *paths)
+    quantise_split_reader(reader, [sequence(QUESTION, PASSAGE)], *paths)
     other = SplitReader(Reader(load_body(tiny_weights)).eval(), 1)
-    take_over(other, other.body, restored_halves(*paths, 1), paths[0])
+    take_over(other, other.body, restored_split_reader(*paths, 1), paths[0])
     assert_alike(other.state_dict(), wanted)
     small = Reader(load_body(tiny_weights))
     shorten(small.body, 1)
     with pytest.raises(DataError, match="such as one with fewer layers"):
         take_over(other, other.body, small.state_dict(), paths[0])
     with pytest.raises(DataError, match="1 layers apart, not 2"):
-        restored_halves(*paths, 2)
+        restored_split_reader(*paths, 2)
 
 
 def test_a_reader_that_is_split_in_no_layer_is_the_whole_reader(
@@ -102,7 +102,7 @@ def test_a_reader_that_is_split_in_no_layer_is_the_whole_reader(
     whole = Reader(load_body(tiny_weights)).eval()
     monkeypatch.setattr(split_reader, "PASSAGE_POSITION", len(QUESTION))
     monkeypatch.setattr(split_reader, "as_stored", lambda states: states)
-    reader.apart = 0
+    reader.split_layers = 0
     with torch.no_grad():
         for one, other in zip(
             reader(*sequence(QUESTION, PASSAGE)), whole(*sequence(QUESTION, PASSAGE)), strict=True

@@ -14,7 +14,7 @@ from models.cli import app
 from models.data import DataError
 from models.network.architecture import mean_weights
 from models.steps.mining import is_mined
-from models.steps.split_reader import trained_apart
+from models.steps.split_reader import trained_split_reader
 from models.steps.training import MEMBERS
 from models.training import checkpoint
 from models.workspace import Workspace
@@ -279,13 +279,13 @@ def test_a_reader_may_be_the_mean_of_a_run_and_its_initial_weights(
     wanted = mean_weights([second["network"], first["network"]])
     begun.unlink()
     torch.testing.assert_close(
-        dict(trained_apart(weights, Workspace(work), 1).state_dict()), wanted, rtol=0, atol=0
+        dict(trained_split_reader(weights, Workspace(work), 1).state_dict()), wanted, rtol=0, atol=0
     )
 
     del second["mean"]  # as where the run was interrupted before it
     checkpoint.save(run, second)
     with pytest.raises(DataError, match="no mean yet"):
-        trained_apart(weights, Workspace(work), 1)
+        trained_split_reader(weights, Workspace(work), 1)
 
 
 def test_ranking_is_recorded_in_the_next_bundle(data: Path, weights: Path, tmp_path: Path) -> None:

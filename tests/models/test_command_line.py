@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from models.assemble import amend
 from models.cli import app
 from models.data import DataError
-from models.steps.bundle import BundleNaming, _apart_runs, make_bundle
+from models.steps.bundle import BundleNaming, _split_runs, make_bundle
 from models.training import checkpoint
 from models.workspace import ReaderKind, Workspace
 from winnow.bundle import default_bundle, read_manifest
@@ -198,7 +198,7 @@ def test_a_run_that_began_with_the_bundle_it_is_assembled_into_is_named_once(
     checkpoint.save(run, {"step": 5, "steps": 5, "plan": plan, "network": torch.zeros(1)})
     amend(bundle, provenance={"apart": [{"steps": 4, "plan": {"seed": 1}}]})
     for _ in range(3):
-        runs = _apart_runs(run)
+        runs = _split_runs(run)
         assert [each["plan"]["seed"] for each in runs] == [1, 2]
         amend(bundle, provenance={"apart": runs})
 
@@ -207,7 +207,7 @@ def test_provenance_names_a_missing_checkpoint(tmp_path: Path) -> None:
     run = tmp_path / "run.pt"
     plan = {"apart": {"begun": str(tmp_path / "gone.pt")}}
     checkpoint.save(run, {"step": 5, "steps": 5, "plan": plan, "network": torch.zeros(1)})
-    lost, own = _apart_runs(run)
+    lost, own = _split_runs(run)
     assert "not there any more" in lost["lost"]
     assert own["steps"] == 5
 
@@ -229,7 +229,7 @@ def test_a_bundle_with_another_reader_is_not_measured(
     before = (bundle / "bundle.json").read_bytes()
     measure = [command, *arguments, "--work", work.root, "--bundle", bundle]
     assert "export it by `winnow models assemble`" in str(invoke(*measure).exception)
-    halves = (work.half("upper", "int8", 3), work.half("lower", "int8", 3))
+    halves = (work.split_graph("upper", "int8", 3), work.split_graph("lower", "int8", 3))
     for graph in (work.graph("reader", "int8"), work.graph("reader", "int8", 3), *halves):
         graph.write_bytes(b"another")
     assert said in str(invoke(*measure).exception)
@@ -240,10 +240,10 @@ def test_runs_that_began_with_one_another_are_named_once(tmp_path: Path) -> None
     """The file of a run is that of a later one, where it was trained anew."""
     work = Workspace(tmp_path / "work").made()
     for layers, begun in ((1, 2), (2, 1)):
-        plan = {"apart": {"apart": layers, "begun": str(work.apart_run(begun))}}
+        plan = {"apart": {"apart": layers, "begun": str(work.split_run(begun))}}
         state = {"step": 5, "steps": 5, "plan": plan, "network": torch.zeros(1)}
-        checkpoint.save(work.apart_run(layers), state)
-    runs = _apart_runs(work.apart_run(1))
+        checkpoint.save(work.split_run(layers), state)
+    runs = _split_runs(work.split_run(1))
     assert [run["plan"] for run in runs] == [{"apart": {"apart": layers}} for layers in (2, 1)]
 
 

@@ -12,7 +12,7 @@ from torch.nn.functional import cosine_similarity
 from models.network.architecture import Encoder, Reader, kept_layers, load_body, shorten
 from models.steps.bundle import Rung, rungs
 from models.training.loop import Schedule, Trainer
-from models.training.objective import imitation, states_apart
+from models.training.objective import imitation, states_distance
 from models.training.question_task import QuestionPlan, QuestionTask
 
 QUESTIONS, PASSAGES, TOKENS = 2, 3, 5
@@ -81,8 +81,8 @@ def test_states_are_compared_where_there_is_text() -> None:
     said, mask = told.clone(), torch.ones(2, TOKENS, dtype=torch.long)
     mask[1, 3:] = 0
     said[1, 3:] += 100
-    assert states_apart(said, told, mask).item() == 0
-    assert states_apart(torch.zeros_like(told), told, mask).item() == pytest.approx(1, rel=0.1)
+    assert states_distance(said, told, mask).item() == 0
+    assert states_distance(torch.zeros_like(told), told, mask).item() == pytest.approx(1, rel=0.1)
 
 
 def test_a_student_encoder_learns_its_teachers_vectors(tiny_weights: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from models.network.architecture import Logits, Reader, every_state, load_body, shorten
 from models.network.split_reader import SplitReader
 from models.training.examples import Batch
-from models.training.objective import imitation, span_imitation, states_apart
+from models.training.objective import imitation, span_imitation, states_distance
 from models.training.reading_task import ReadingTask, losses
 from models.training.taught_task import DistillingPlan, DistillingTask, SplitPlan, SplitTask
 
@@ -74,7 +74,7 @@ def test_a_split_student_is_compared_in_its_upper_layers(
     inputs = (batch.ids, batch.mask, batch.types)
     upper = student.states(*inputs)[-1], every_state(teacher.body, *inputs)[-1]
     # of two layers one is apart, so one is compared
-    expected = states_apart(*upper, batch.mask).item()
+    expected = states_distance(*upper, batch.mask).item()
     assert only(task, 0).losses["states"].item() == pytest.approx(expected, rel=0.05)
 
 
