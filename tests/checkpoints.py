@@ -1,4 +1,4 @@
-"""Tiny checkpoints of transformers' own classes, in the layout that the hub has them in."""
+"""Tiny checkpoints of transformers' own classes, in the layout of the hub."""
 
 import json
 from pathlib import Path
@@ -71,7 +71,7 @@ def make(kind: str, directory: Path, **config: Any) -> Path:
 
 
 def whole(kind: str, directory: Path) -> PreTrainedModel:
-    """The same network, loaded by transformers."""
+    """Loads the network by transformers."""
     network: PreTrainedModel = _KINDS[kind][0].from_pretrained(directory)
     return network
 
@@ -121,7 +121,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def change_config(directory: Path, **changes: Any) -> None:
-    """Changes `config.json`; None takes a key out."""
+    """Changes `config.json`; None removes a key."""
     path = directory / "config.json"
     config = {**json.loads(path.read_text(encoding="utf-8")), **changes}
     write_json(path, {key: value for key, value in config.items() if value is not None})

@@ -1,9 +1,9 @@
-"""Steps of training, as tests look at them."""
+"""Results of single training steps."""
 
 from models.training.loop import Learnt, Task
 
 
 def only(task: Task, step: int) -> Learnt:
-    """What a step says that is done in one part."""
+    """Returns the result of a step that has one part."""
     (part,) = task.parts(step)
     return part

@@ -1,11 +1,11 @@
-"""Weights that were rounded to int8 and read back, compared with what they were."""
+"""Comparison of weights before and after they are rounded to int8."""
 
 from collections.abc import Mapping
 
 from torch import Tensor
 
 _NEAR = 0.01
-"""Of the largest weight of a layer; a step of int8 is 1/127 of it, and rounding half of that."""
+"""Most error, as a share of the largest weight of a layer; a step of int8 is 1/127 of it."""
 
 
 def assert_alike(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:

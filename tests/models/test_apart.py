@@ -37,7 +37,7 @@ def sequence(question: list[int], passage: list[int], padding: int = 0) -> Input
 
 
 def served(lower: Path, upper: Path) -> list[np.ndarray]:
-    """As a content node reads, states of the passage being rounded."""
+    """Reads as a content node does, with rounded states of the passage."""
     halves = OnnxSession(lower, LOWER_OUTPUTS)
     asked, told = (
         halves.run({"input_ids": own, "token_type_ids": np.full_like(own, segment)})[0]

@@ -76,7 +76,7 @@ def invoke(*arguments: object) -> Result:
 
 
 def alter(run: Path) -> None:
-    """The graphs of a run are then not what it came to."""
+    """The graphs of a run would not have its weights."""
     state = checkpoint.load(run)
     assert state is not None
     state["network"]["span.bias"] = state["network"]["span.bias"] + torch.ones(2)
@@ -179,7 +179,7 @@ def whole_and_mined(data: Path, weights: Path, directory: Path) -> Path:
 def test_a_split_reader_is_trained_further_from_its_bundle(
     data: Path, weights: Path, tmp_path: Path
 ) -> None:
-    """It learns from what `mine` found, where the served retriever was not asked."""
+    """It learns from the questions of `mine` if those of the served retriever are missing."""
     work, bundle = whole_and_mined(data, weights, tmp_path), tmp_path / "bundle"
     places = ["--weights", weights, "--work", work]
     learn = ["train-apart", *places, "--bundle", tmp_path / "whole", "--layers", 1]
@@ -200,7 +200,7 @@ def test_a_split_reader_is_trained_further_from_its_bundle(
 def test_a_split_reader_is_made_in_two_runs_and_a_smaller_one(
     data: Path, weights: Path, tmp_path: Path
 ) -> None:
-    """The reader of a bundle teaches them, whose encoder they take over."""
+    """The reader of a bundle teaches them, and its encoder is copied."""
     work, bundle = whole_and_mined(data, weights, tmp_path), tmp_path / "bundle"
     places = ["--weights", weights, "--work", work]
     shutil.copytree(work / "mined", work / "ranked")
@@ -263,7 +263,7 @@ def test_a_split_reader_is_made_in_two_runs_and_a_smaller_one(
 def test_a_reader_may_be_the_mean_of_a_run_and_its_initial_weights(
     data: Path, weights: Path, tmp_path: Path
 ) -> None:
-    """Whatever becomes of the latter afterwards."""
+    """The initial weights may change afterwards."""
     work = whole_and_mined(data, weights, tmp_path)
     run, begun = work / "reader-apart-1.pt", work / "begun.pt"
     learn = ["train-apart", "--weights", weights, "--work", work, "--bundle", tmp_path / "whole"]

@@ -30,7 +30,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 
 @pytest.fixture
 def arguments(bundle: Bundle, tmp_path: Path) -> list[object]:
-    """Those that all commands here share."""
+    """Options that all commands here share."""
     return ["--bundle", bundle.directory, "--work", tmp_path / "work", *QUICK]
 
 
@@ -117,7 +117,7 @@ def test_a_text_may_have_several_labels(arguments: list[object], tmp_path: Path)
 
 
 def renamed(path: Path, count: int, **fields: object) -> Path:
-    """The same texts, the first of them with labels that training lacks."""
+    """Returns the texts; the labels of the first ones are not in the training texts."""
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     return write_lines(path, [row | fields for row in rows[:count]] + rows[count:])
 
@@ -125,7 +125,7 @@ def renamed(path: Path, count: int, **fields: object) -> Path:
 def test_texts_with_labels_that_training_lacks_count_as_wrong(
     arguments: list[object], tmp_path: Path
 ) -> None:
-    """As in the public ATIS; in the test file, and in the one that training is stopped with."""
+    """Public ATIS has such labels, in the test file and in the validation file."""
     data = texts(tmp_path / "train.jsonl", 400)
     held = renamed(texts(tmp_path / "held.jsonl", 100, seed=1), 10, label="lake")
     test = renamed(texts(tmp_path / "test.jsonl", 100, seed=2), 20, label="sea")

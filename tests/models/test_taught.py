@@ -136,7 +136,7 @@ def test_only_the_student_learns(teacher: Reader) -> None:
 
 
 def test_the_plan_of_a_run_names_both_plans(teacher: Reader) -> None:
-    """A checkpoint goes on only by the plan that it was made by."""
+    """A checkpoint is resumed only by its own plan."""
     weights = {"answers": 2.0, "states": 1.0, "fading": 0.0, "ranks": True}
     apart = SplitTask(reading_of(SplitReader(teacher, 1)), teacher, SplitPlan(1))
     assert apart.plan == {
