@@ -162,7 +162,7 @@ class Finding:
 def mined(
     data: DataDirectory, reader: Finding, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[list[Passage], list[TrainingQuestion]]:
-    monkeypatch.setattr(clozes, "OfflineReader", lambda *_: reader)
+    monkeypatch.setattr(clozes, "OfflineReader", lambda **_: reader)
     work = Workspace(data.root / "work").made()
     count = mine_clozes(data, load_bundle(default_bundle()), work, 100)
     passages, questions = load(work.clozes)
