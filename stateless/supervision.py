@@ -1,4 +1,4 @@
-"""Serving, together with the looking after others without which there is nothing to serve.
+"""Serves together with a task that serving depends on, such as watching content nodes.
 
 Knows two coroutines; knows neither servers nor nodes.
 """
@@ -19,15 +19,15 @@ async def supervised(
     looking: Coroutine[Any, Any, None],
     others: str = "content nodes",
 ) -> None:
-    """Serves until that ends, and ends the looking after `others` then.
+    """Runs `serving` until it ends, and cancels `looking`, which watches `others`, then.
 
-    If the looking ends first, the serving is cancelled and the process should end: only a mistake
-    in the program ends the looking, so nobody knows what would be looked after if it were begun
-    again in here. A front has no state to lose; `winnow up`, compose and Kubernetes start it anew,
-    and callers go to other fronts meanwhile.
+    If `looking` ends first, `serving` is cancelled and the process should end. Only a mistake in
+    the program ends it, so its state cannot be trusted for another start in this process. A front
+    has no state to lose: `winnow up`, compose and Kubernetes restart it, and callers go to other
+    fronts meanwhile.
 
     Raises:
-        WinnowError: the looking ended first.
+        WinnowError: `looking` ended first.
 
     """
     served, looked = asyncio.create_task(serving), asyncio.create_task(looking)

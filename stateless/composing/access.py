@@ -1,7 +1,7 @@
 """Who may call a front, and how it is known: keys, certificates, and looking at their files."""
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any
 
@@ -29,12 +29,13 @@ class FrontAccess:
 
     secured: Secured
     peers: Peers
-    door: Callable[[Reject], Reject] = lambda behind: behind
-    """Puts the gate before a door of gRPC."""
+    _: KW_ONLY
+    guarded: Callable[[Reject], Reject] = lambda behind: behind
+    """Checks keys before another rule of gRPC rejects a call."""
     gate: HeaderGate = field(default_factory=lambda: open_gate)
-    """The gate of HTTP."""
+    """Checks keys of HTTP."""
     beside: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
-    """What follows the files, for as long as the front serves."""
+    """Tasks that read the files again when they change, as long as the front serves."""
 
 
 def open_access(settings: FrontSettings, registry: CollectorRegistry) -> FrontAccess:
@@ -58,7 +59,9 @@ def open_access(settings: FrontSettings, registry: CollectorRegistry) -> FrontAc
     key_metrics.watch(lambda: file.current_at)
     _warn_of_plain_text(settings)
     beside["keys"] = partial(follow_keys, file, gate)
-    return FrontAccess(protected, called, partial(_guarded, gate), header_gate(gate), beside)
+    return FrontAccess(
+        protected, called, guarded=partial(_guarded, gate), gate=header_gate(gate), beside=beside
+    )
 
 
 def _guarded(gate: Gate, behind: Reject) -> Reject:

@@ -30,7 +30,7 @@ _COUNT_EVERY = 1.0
 """Seconds between two checks of which shards were written to: their words are counted then."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCluster:
     """What finds the nodes, and what is known of the cluster that they form."""
 
@@ -72,7 +72,7 @@ def open_cluster(front: Front, serve: Callable[[Cluster], None]) -> OpenCluster:
     snapshot = ClusterSnapshot(builder, nodes, _LATELY * settings.poll_every, lambda: words.name)
     formed = partial(builder.ready, settings.form_timeout)
     part = Part(formed, {"content nodes": nodes.run, "counts of words": words.run})
-    return OpenCluster(nodes, builder, snapshot, words, part)
+    return OpenCluster(nodes=nodes, builder=builder, snapshot=snapshot, words=words, part=part)
 
 
 def _open_node(peers: Peers, address: str) -> Node:

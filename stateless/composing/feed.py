@@ -1,4 +1,4 @@
-"""Has a front take passages, on a port of its own."""
+"""Has a front take passages, on a separate port."""
 
 import asyncio
 
@@ -53,7 +53,7 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
         interceptor=front.boundary,
         largest=LARGEST,
         arriving=ARRIVING,
-        reject=front.access.door(door_of(admission)),
+        reject=front.access.guarded(door_of(admission)),
         streams=_STREAMS,
         secured=front.access.secured,
     )

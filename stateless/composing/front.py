@@ -1,4 +1,4 @@
-"""What all parts of a front are made with, and how they are served together."""
+"""What the parts of a front share, and how they are served together."""
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
@@ -29,32 +29,32 @@ from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.tracing.tracer import Tracer
 
 _LEAST_STREAMS = 128
-"""Calls that a connection may have in hand, at least; else twice as many as there are places, so
-that who has them all can still be refused, watch the health, and look at the services.
+"""Least number of calls that a connection may have in hand. The usual number is twice that of the
+places, so that a client that has them all can still be refused, and can watch the health.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Front:
-    """What all parts of a front are made with."""
+    """The collaborators that all parts of a front share."""
 
     settings: FrontSettings
     bundle: Bundle
     registry: CollectorRegistry
     metrics: FrontMetrics
     boundary: CallInterceptor
-    """Around the calls of all its servers."""
+    """Wraps the calls of all its servers."""
     server: Server
     rejection: EarlyRejection
-    """Each service may have its own."""
+    """Refuses calls early, by a rule of each service."""
     access: FrontAccess
-    """Who may call its servers, and how it calls other nodes."""
+    """Says who may call its servers, and how it calls other nodes."""
     stack: contextlib.AsyncExitStack
     """Closes what was opened, the last one first."""
     calls: list[HttpOperation] = field(default_factory=list)
-    """What its parts do by HTTP, if it is served."""
+    """The HTTP operations of its parts, if HTTP is served."""
     work: Work = field(default_factory=Work)
-    """Who lets work in, and does it."""
+    """The parts that do work, for showing."""
 
 
 async def _nothing() -> None:
@@ -63,13 +63,13 @@ async def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a part of a front has to do beside its calls."""
+    """The tasks and ports of a part of a front, beside its calls."""
 
     prepare: Prepare = _nothing
-    """Awaited before the front is ready, after that of the parts before it."""
+    """Is awaited before the front is ready, after the parts before it."""
     beside: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
-    """What runs as long as the front serves, by what it looks after: `supervised` says so in its
-    errors. If one ends, so does the front.
+    """Tasks that run as long as the front serves, by names for errors; see `supervised`. If one
+    ends, so does the front.
     """
     servers: Sequence[Listener] = ()
     """Further ports that the front serves on."""
@@ -79,7 +79,7 @@ class Part:
 async def opened(
     settings: FrontSettings, registry: CollectorRegistry, tracer: Tracer
 ) -> AsyncIterator[Front]:
-    """A front that has no part yet; at the end closes what its parts opened."""
+    """A front without parts; closes what its parts opened at the end."""
     metrics = FrontMetrics(registry)
     bundle = await bundle_of(settings, registry)
     rejection = EarlyRejection()
@@ -88,11 +88,21 @@ async def opened(
     server = _server(settings, boundary, rejection, access)
     serve_metrics(settings.metrics_listen, registry)
     async with contextlib.AsyncExitStack() as stack:
-        yield Front(settings, bundle, registry, metrics, boundary, server, rejection, access, stack)
+        yield Front(
+            settings=settings,
+            bundle=bundle,
+            registry=registry,
+            metrics=metrics,
+            boundary=boundary,
+            server=server,
+            rejection=rejection,
+            access=access,
+            stack=stack,
+        )
 
 
 async def serve(front: Front, parts: Iterable[Part]) -> None:
-    """Serves until SIGTERM or SIGINT, with everything that the parts have to do."""
+    """Serves until SIGTERM or SIGINT, with the tasks of all parts."""
     parts = tuple(parts)
 
     async def prepare() -> None:
@@ -125,7 +135,7 @@ def _server(
     made = partial(
         Server,
         interceptor=boundary,
-        reject=access.door(rejection),
+        reject=access.guarded(rejection),
         streams=streams,
         secured=access.secured,
     )

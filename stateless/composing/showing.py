@@ -22,9 +22,9 @@ def serve_showing(front: Front, cluster: OpenCluster | None, groups: EncoderGrou
     core = ShowingCore(
         names,
         front.work,
-        shown,
-        lambda: [group.info() for group in groups.all()],
-        time.monotonic,
+        cluster=shown,
+        groups=lambda: [group.info() for group in groups.all()],
+        clock=time.monotonic,
     )
     front.calls.extend(showing_calls(core, front.settings.default_deadline))
     cluster_pb2_grpc.add_ClusterServiceServicer_to_server(ClusterServicer(core), front.server.grpc)

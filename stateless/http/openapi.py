@@ -27,7 +27,7 @@ _KINDS: Mapping[int, Schema] = {
     FieldDescriptor.TYPE_UINT32: {"type": "integer", "format": "int64", "minimum": 0},
     FieldDescriptor.TYPE_UINT64: {"type": "string", "format": "uint64"},
 }
-"""Numbers of 64 bits are strings: not every reader of JSON has so many digits."""
+"""Schemas of scalar types. Numbers of 64 bits are strings: not every JSON reader keeps 64 bits."""
 _OBJECT = "google.protobuf.Struct"
 
 

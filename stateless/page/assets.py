@@ -1,7 +1,4 @@
-"""The files of the page, as they are sent.
-
-Read once: they are small, and change with the code only.
-"""
+"""The files of the page, read once at the start: they change only with the code."""
 
 import hashlib
 from dataclasses import dataclass
@@ -25,7 +22,7 @@ class Asset:
 
     @property
     def tag(self) -> str:
-        """Names the content, as the ETag header does."""
+        """The ETag of the content."""
         return f'"{hashlib.sha256(self.content).hexdigest()[:32]}"'
 
 

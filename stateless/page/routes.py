@@ -1,7 +1,7 @@
-"""The page as routes of an ASGI application, whichever that is.
+"""The routes of the page, for any ASGI application.
 
-It runs no script and shows no style but its own, takes nothing from other sites, and can be framed
-by none. What it is told is shown as text: Trusted Types keep it from becoming markup.
+The page runs only its own scripts and styles, takes nothing from other sites, and no site can frame
+it. Replies are shown as text: Trusted Types keep them from becoming markup.
 """
 
 from starlette.requests import Request
@@ -35,7 +35,7 @@ _INDEX = "index.html"
 
 
 def routes() -> list[Route]:
-    """`/`, and the files that it needs under `/page/`."""
+    """The routes of `/`, and of its files under `/page/`."""
     files = assets()
     index = files.pop(_INDEX)
     others = [_route(f"/page/{name}", asset) for name, asset in files.items()]

@@ -1,1 +1,1 @@
-"""What a front tells people who look after it."""
+"""The state of a front, for the people who operate it."""

@@ -1,6 +1,6 @@
-"""The showing core: what a front knows of itself and of its cluster, whatever asks for it.
+"""The showing core: what a front knows of itself and of its cluster, without any transport.
 
-Knows neither gRPC nor HTTP: both call `show`, and convert.
+Knows neither gRPC nor HTTP: both call `show`, and convert its result.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,12 +14,12 @@ from winnow.stateless.showing.work import Work
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What a front is."""
+    """Names of a front's version and bundle."""
 
     version: str
     bundle: str
     fingerprint: str
-    """Of the bundle."""
+    """Fingerprint of the bundle."""
 
 
 class ShowingCore:
@@ -29,6 +29,7 @@ class ShowingCore:
         self,
         names: Names,
         work: Work,
+        *,
         cluster: Callable[[], ClusterState],
         groups: Callable[[], Sequence[EncoderGroupInfo]],
         clock: Clock,
@@ -39,7 +40,7 @@ class ShowingCore:
         self._clock, self._started = clock, clock()
 
     def show(self) -> Shown:
-        """Everything as it is now; asks no other process."""
+        """The state of the front and its cluster now; asks no other process."""
         return Shown(self._front(), self._cluster(), self._groups())
 
     def _front(self) -> FrontState:

@@ -1,4 +1,4 @@
-"""`winnow.v1.ClusterService`: call, convert."""
+"""`winnow.v1.ClusterService`: calls the showing core and converts its reply."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""What a front does, by the parts that do it.
+"""The parts of a front that do work, as the showing core sees them.
 
-Each part that is put together puts itself in here; a front may lack any of them.
+Each part registers itself when the front is put together; a front may lack any of them.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ class Answering(Protocol):
     """Answers questions: `stateless.answer.core.AnswerCore`."""
 
     answered: int
-    """Questions so far."""
+    """Number of questions so far."""
 
     @property
     def ready(self) -> bool:
@@ -24,25 +24,25 @@ class Admitting(Protocol):
 
     @property
     def inside(self) -> int:
-        """What is in hand."""
+        """Amount of work in hand."""
 
 
 class AdmittingQuestions(Admitting, Protocol):
     """Lets questions in: `stateless.answer.admission.Admission`."""
 
     refused: int
-    """Questions so far."""
+    """Number of questions so far."""
 
     @property
     def reads(self) -> int:
-        """Passages that the questions in hand may read."""
+        """Number of passages that the questions in hand may read."""
 
 
 def _unknown() -> float | None:
     return None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Work:
     """The parts of a front that do work; None where it has no such part."""
 
@@ -51,4 +51,4 @@ class Work:
     texts: Admitting | None = None
     passages: Admitting | None = None
     seconds_per_read: Callable[[], float | None] = _unknown
-    """Of all content nodes together; None if it is not known."""
+    """Seconds per read of all content nodes together; None if it is not known."""

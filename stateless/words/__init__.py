@@ -1,1 +1,1 @@
-"""How rare words are in an index that changes: counts of every shard, added up."""
+"""Counts how rare words are in an index that changes, by adding up the counts of its shards."""

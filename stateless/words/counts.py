@@ -1,4 +1,4 @@
-"""How many passages of an index contain each word, after all that was written to it. Pure."""
+"""Number of passages of an index that contain each word, all writes included. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from winnow.errors import WinnowError
 from winnow.text.rarity import mean_length, rarities
 
 _MOST_TOKEN = 10_000_000
-"""No vocabulary is larger; it is memory that counts."""
+"""Greatest token id that is accepted, which bounds the memory; no vocabulary is larger."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,17 +21,17 @@ class IndexCounts:
     """The counts of a whole index."""
 
     containing: NDArray[np.int64]
-    """How many passages contain each token, [greatest token + 1]."""
+    """Number of passages that contain each token, [greatest token + 1]."""
     passages: int
     tokens: int
 
     @classmethod
     def of(cls, built: WordCounts, changes: Iterable[WordChanges]) -> Self:
-        """What was counted when the index was built, and what writes to each shard changed since.
+        """Adds the changes by writes to each shard to the counts from when the index was built.
 
         Raises:
-            WinnowError: there is no such index: less than no passage contains a token, or more than
-                there are.
+            WinnowError: the counts are impossible: fewer than no passages contain a token, or more
+                than there are.
 
         """
         every = list(changes)
@@ -60,7 +60,7 @@ class IndexCounts:
 
 
 def _greatest(changes: WordChanges) -> int:
-    """The greatest token, -1 if there is none; raises WinnowError if they are no row of tokens."""
+    """The greatest token, -1 if there is none; raises WinnowError if tokens are not in order."""
     ids = changes.ids.astype(np.int64)
     if (np.diff(ids) <= 0).any():
         raise WinnowError("tokens whose counts changed are in no order, which cannot be")
@@ -71,6 +71,6 @@ def _greatest(changes: WordChanges) -> int:
 
 
 def same(one: WordCounts, other: WordCounts) -> bool:
-    """Whether two shards say the same of the index as it was built."""
+    """Whether two shards have the same counts from when the index was built."""
     totals = (one.total, one.tokens) == (other.total, other.tokens)
     return totals and np.array_equal(one.passages, other.passages)

@@ -12,18 +12,18 @@ from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 
 
 class RemoteWordCounts:
-    """Asks a content node; raises a WinnowError that says what it said."""
+    """Asks a content node; raises its errors as a WinnowError."""
 
     def __init__(self, channel: grpc.aio.Channel, address: str) -> None:
         self._stub = shard_feed_pb2_grpc.ShardFeedServiceStub(channel)
         self._address = address
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
-        """How many passages of the whole index had each word when it was built."""
+        """Number of passages of the whole index that had each word when it was built."""
         return convert.built_of_message(await self._ask(deadline, changes_only=False))
 
     async def changes(self, deadline: Deadline) -> WordChanges:
-        """What writes to this shard changed of that."""
+        """Changes of these counts by writes to this shard."""
         return convert.changes_of_message(await self._ask(deadline, changes_only=True))
 
     async def _ask(

@@ -1,4 +1,4 @@
-"""The counts of words of the index that is served, kept up to date."""
+"""Keeps the word counts of the served index up to date."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -23,7 +23,7 @@ class ServedWords:
 
         Args:
             sources: the replicas of a shard that may be asked, the one with most writes first.
-            pause: awaited between two looks at what has changed.
+            pause: is awaited between two rounds of counting.
 
         """
         self._sources, self._pause = sources, pause
@@ -35,12 +35,12 @@ class ServedWords:
         return self._statistics.name if self._statistics is not None else ()
 
     def serve(self, cluster: Cluster) -> WordStatistics:
-        """From now on the words of this cluster are counted; the statistics for its questions."""
+        """Counts the words of this cluster from now on; returns statistics for its questions."""
         self._statistics = WordStatistics(cluster, self._sources)
         return self._statistics
 
     async def run(self) -> None:
-        """Counts, again and again until it is cancelled."""
+        """Counts in a loop, until it is cancelled."""
         while True:
             if self._statistics is not None:
                 await self._refresh(self._statistics)

@@ -1,4 +1,4 @@
-"""What a replica is to whoever counts words."""
+"""The interface of a replica that counts words."""
 
 from typing import Protocol
 
@@ -13,7 +13,7 @@ class WordSource(Protocol):
     """
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
-        """How many passages of the whole index had each word when it was built."""
+        """Number of passages of the whole index that had each word when it was built."""
 
     async def changes(self, deadline: Deadline) -> WordChanges:
-        """What writes to this shard changed of that."""
+        """Changes of these counts by writes to this shard."""

@@ -1,7 +1,7 @@
-"""How rare words are now, of one index: asked of its shards as they change.
+"""Counts how rare words are in one index, by asking its shards as they change.
 
-What was counted when the index was built is in every shard, and the same in each. What writes
-changed is known to the shard that they went to. Knows shards by number; knows no gRPC.
+Every shard has the same counts from when the index was built. The changes by later writes are known
+to the shard that they went to. Knows shards by number; knows no gRPC.
 """
 
 import asyncio
@@ -21,9 +21,9 @@ from winnow.stateless.words.source import WordSource
 
 _log = structlog.get_logger("stateless.words.statistics")
 _TIMEOUT = 1.0
-"""Seconds that a shard has to tell its counts."""
+"""Longest time in seconds for a shard to reply."""
 _ALL = -1
-"""In the place of a shard: all of them."""
+"""Stands for all shards in place of a shard's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +39,24 @@ class WordStatistics:
         """`sources`: the replicas of a shard that may be asked, the one with most writes first."""
         self._cluster, self._sources = cluster, sources
         self._built: tuple[int, WordCounts] | None = None
-        """With the shard that said so first."""
+        """The counts from when the index was built, and the shard that told them first."""
         self._counted: dict[int, _Counted] = {}
         self._checked: dict[int, str] = {}
-        """Shards whose counts from then were compared, with their logs."""
+        """Shards whose counts from then were compared, with the names of their logs."""
         self._said: dict[int, str] = {}
-        """Why a shard cannot be counted, as it was logged."""
+        """The last reason that was logged for each shard that cannot be counted."""
         self._counts: IndexCounts | None = None
         self.name: tuple[object, ...] = ()
         """Equal for equal counts."""
 
     def weigh(self, question: EncodedQuestion) -> EncodedQuestion:
-        """The question with how rare its tokens are, if that is not as when the index was built."""
+        """The question with how rare its tokens are, if the index was written to."""
         return question if self._counts is None else self._counts.weigh(question)
 
     async def refresh(self) -> None:
-        """Asks the shards that were written to since they were asked, and adds up.
+        """Asks the shards that were written to since the last call, and adds up their counts.
 
-        Where a shard cannot tell, what it told before stays.
+        If a shard does not reply, its last counts stay.
         """
         moved = [shard for shard, info in self._cluster.infos.items() if self._moved(shard, info)]
         told = await asyncio.gather(*map(self._ask, moved))
@@ -104,7 +104,7 @@ class WordStatistics:
             )
 
     def _add_up(self, known: dict[int, _Counted]) -> None:
-        assert self._built is not None  # whoever told changes told this before
+        assert self._built is not None  # a shard tells these before its changes
         try:
             counts = IndexCounts.of(self._built[1], (each.changes for each in known.values()))
         except WinnowError as error:
@@ -125,7 +125,7 @@ class WordStatistics:
 
 
 def _is_newer(counted: _Counted, known: _Counted | None) -> bool:
-    """Whether it tells more: a replica that lags tells less."""
+    """Whether these counts include more writes: a replica that lags has fewer."""
     if known is None or known.log_id != counted.log_id:
         return True
     return counted.changes.sequence > known.changes.sequence

@@ -15,7 +15,7 @@ def showing() -> ShowingCore:
     )
     cluster = ClusterState("index", [ShardState(0, 10, 0, [replica])])
     names = Names("1.2.3", "default", "print")
-    return ShowingCore(names, Work(), lambda: cluster, list, ManualClock())
+    return ShowingCore(names, Work(), cluster=lambda: cluster, groups=list, clock=ManualClock())
 
 
 async def test_the_cluster_is_shown_as_the_call_shows_it_also_before_the_front_is_ready() -> None:

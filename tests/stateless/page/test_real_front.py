@@ -21,9 +21,13 @@ def showing(front: HttpFront) -> ShowingCore:
         address="10.0.0.1:9000", state=NodeState.SERVING, passages=12, heard_seconds=0.5
     )
     cluster = ClusterState("index", [ShardState(0, 12, 7, [replica])])
-    work = Work(front.core, front.admission)
+    work = Work(answering=front.core, questions=front.admission)
     return ShowingCore(
-        Names("1.2.3", "default", "print"), work, lambda: cluster, list, ManualClock()
+        Names("1.2.3", "default", "print"),
+        work,
+        cluster=lambda: cluster,
+        groups=list,
+        clock=ManualClock(),
     )
 
 

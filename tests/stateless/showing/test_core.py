@@ -36,7 +36,9 @@ def core(
     work: Work, cluster: ClusterState | None = None, *groups: EncoderGroupInfo
 ) -> tuple[ShowingCore, ManualClock]:
     clock, shown = ManualClock(), cluster or ClusterState()
-    return ShowingCore(NAMES, work, lambda: shown, lambda: groups, clock), clock
+    return ShowingCore(
+        NAMES, work, cluster=lambda: shown, groups=lambda: groups, clock=clock
+    ), clock
 
 
 async def shown(made: ShowingCore) -> cluster_pb2.GetClusterResponse:
@@ -71,7 +73,13 @@ async def test_everything_that_is_known_arrives() -> None:
         ReplicaState(address="b:1", state=NodeState.UNREACHABLE, reason="b:1: connection refused")
     ])  # fmt: skip
     group = EncoderGroupInfo("en", "states", 100, (HeadInMemory("intent", 2, 50, pinned=True),))
-    work = Work(Busy(), Busy(), Busy(inside=4), Busy(inside=5), lambda: 0.125)
+    work = Work(
+        answering=Busy(),
+        questions=Busy(),
+        texts=Busy(inside=4),
+        passages=Busy(inside=5),
+        seconds_per_read=lambda: 0.125,
+    )
     made, clock = core(work, cluster, group)
     clock.advance(60)
     reply = await shown(made)
@@ -144,7 +152,7 @@ async def test_a_front_says_that_it_does_not_answer_and_takes_no_passages() -> N
 
 
 async def test_a_front_that_waits_for_shards_does_not_answer_yet() -> None:
-    made, _ = core(Work(Busy(ready=False), Busy()))
+    made, _ = core(Work(answering=Busy(ready=False), questions=Busy()))
     assert not (await shown(made)).front.answers
 
 
