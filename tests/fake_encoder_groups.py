@@ -25,7 +25,7 @@ from winnow.v1 import head_pb2_grpc
 MOST_TOKENS = 8
 
 
-class House:
+class FakePredictions:
     """A core over two encoder groups, `en` and `de`, and what it is made of."""
 
     def __init__(self, bundle: Bundle, most: int = 64, groups: bool = True) -> None:

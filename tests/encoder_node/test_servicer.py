@@ -100,7 +100,7 @@ async def test_texts_of_every_length_it_takes_are_encoded(
         ),
     ],
 )
-async def test_what_it_cannot_encode_is_refused_with_a_reason(
+async def test_a_text_that_cannot_be_encoded_is_refused_with_a_reason(
     stub: "encoder_pb2_grpc.EncoderServiceAsyncStub",
     request_: encoder_pb2.EncodeRequest,
     code: grpc.StatusCode,

@@ -75,7 +75,7 @@ def asking(*heads: str, fingerprint: str = ENCODER.fingerprint) -> head_node_pb2
     return request_to_message(STATES, heads, fingerprint)
 
 
-async def test_each_head_says_what_it_finds_or_why_not(
+async def test_each_head_has_a_result_or_a_reason(
     stub: "head_node_pb2_grpc.HeadNodeServiceAsyncStub", heads: Fake
 ) -> None:
     reply = await stub.Apply(
@@ -123,7 +123,7 @@ INVALID, PRECONDITION = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED
         ),
     ],
 )
-async def test_what_it_cannot_do_is_refused_with_a_reason(
+async def test_an_invalid_request_is_refused_with_a_reason(
     stub: "head_node_pb2_grpc.HeadNodeServiceAsyncStub",
     request_: head_node_pb2.ApplyRequest,
     code: grpc.StatusCode,

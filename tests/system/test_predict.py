@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from fake_encoder_groups import House
+from fake_encoder_groups import FakePredictions
 
 from winnow.bundle import Bundle
 
@@ -25,13 +25,13 @@ async def predict(*arguments: str, lines: str = "") -> tuple[int, str, str]:
 
 
 @pytest.fixture
-def house(bundle: Bundle) -> House:
-    return House(bundle)
+def fake(bundle: Bundle) -> FakePredictions:
+    return FakePredictions(bundle)
 
 
 @pytest.fixture
-async def address(house: House) -> AsyncIterator[str]:
-    async with house.serving() as made:
+async def address(fake: FakePredictions) -> AsyncIterator[str]:
+    async with fake.serving() as made:
         yield made
 
 
@@ -48,7 +48,7 @@ async def test_a_text_is_shown_with_its_labels_and_entities(address: str) -> Non
     assert "\x1b" not in out
 
 
-async def test_every_line_of_a_pipe_is_a_text(house: House, address: str) -> None:
+async def test_every_line_of_a_pipe_is_a_text(fake: FakePredictions, address: str) -> None:
     lines = "".join(f"text {n}\n\n" for n in range(20))
     code, out, err = await predict(
         "--heads", "absicht", "--ring", "de", "--json", "--address", address, lines=lines
@@ -57,7 +57,7 @@ async def test_every_line_of_a_pipe_is_a_text(house: House, address: str) -> Non
     said = [json.loads(line) for line in out.splitlines()]
     assert [each["text"] for each in said] == [f"text {n}" for n in range(20)]
     assert said[0]["heads"][0]["labels"][0]["assigned"] is True
-    assert len(house.heads["de"].applied) == 20
+    assert len(fake.heads["de"].applied) == 20
 
 
 async def test_lines_of_a_file_that_are_refused_leave_the_others(

@@ -162,7 +162,7 @@ async def test_an_encoder_that_can_do_less_is_refused(info: EncoderInfo, said: s
             await encoder.warm_up(8)
 
 
-async def test_what_is_no_encoding_is_the_servers_fault() -> None:
+async def test_an_invalid_encoding_is_the_fault_of_the_server() -> None:
     fake = Fake()
     fake.states = False
     async with serving(fake) as server, remote(server.address) as encoder:

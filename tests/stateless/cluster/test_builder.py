@@ -112,7 +112,7 @@ async def test_a_whole_index_is_served_at_once(front: Front) -> None:
     assert front.gauge("replicas", shard="1") == 1
 
 
-async def test_after_a_while_a_part_is_served_and_says_what_is_missing(front: Front) -> None:
+async def test_after_a_while_a_part_is_served_and_names_the_missing_shards(front: Front) -> None:
     front.add("a", 1)
     silent = front.add("b", None)
     silent.missed(UnavailableError("b: connection refused"))
@@ -181,7 +181,7 @@ async def test_of_several_missing_shards_none_is_blamed_on_a_node_that_said_noth
     ]
 
 
-async def test_what_is_waited_for_is_logged_when_it_changes(front: Front) -> None:
+async def test_missing_shards_are_logged_when_they_change(front: Front) -> None:
     with capture_logs() as logs:
         front.update()
         slow = front.add("a", None, 2)
@@ -216,7 +216,7 @@ async def test_a_hung_shard_says_that_it_is_late(front: Front) -> None:
         (DeadlineExceededError("a: deadline exceeded"), "b"),
     ],
 )
-async def test_only_a_silent_node_is_relieved_of_what_it_has_in_hand(
+async def test_only_a_silent_node_is_relieved_of_its_calls(
     front: Front, error: WinnowError, answered_by: str
 ) -> None:
     """One that refuses may be draining; on one that is dead calls fail by themselves."""

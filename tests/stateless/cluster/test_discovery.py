@@ -142,7 +142,7 @@ async def test_a_node_that_dns_forgot_is_not_closed_while_it_has_calls_in_hand()
         await happens(lambda: watched.closed == ["a"])
 
 
-async def test_looking_goes_on_whatever_a_node_says() -> None:
+async def test_polling_goes_on_after_any_reply_of_a_node() -> None:
     async with Watched("ab").looking() as watched:
         await watched.sees("ab")
         watched.fakes["a"].fails = ValueError("nonsense")  # type: ignore[assignment]
@@ -151,7 +151,7 @@ async def test_looking_goes_on_whatever_a_node_says() -> None:
         await watched.sees("ab")
 
 
-async def test_what_could_not_be_told_is_told_again() -> None:
+async def test_a_change_whose_report_failed_is_reported_again() -> None:
     async with Watched("ab").looking() as watched:
         await watched.sees("ab")
         watched.deaf = True
@@ -203,7 +203,7 @@ async def test_nodes_that_dns_finds_later_join() -> None:
         await watched.sees("abc")
 
 
-async def test_when_names_cannot_be_looked_up_nobody_is_lost() -> None:
+async def test_if_names_cannot_be_looked_up_the_known_nodes_stay() -> None:
     async with Watched("ab").looking() as watched:
         await watched.sees("ab")
         watched.target.fails = True
@@ -233,7 +233,7 @@ async def test_while_questions_come_nodes_are_looked_at_as_often_as_ever() -> No
         await happens(lambda: watched.fakes["a"].calls > calls + 5)
 
 
-async def test_while_nobody_asks_only_nodes_that_are_not_well_are_looked_at_often() -> None:
+async def test_without_questions_only_unhealthy_nodes_are_polled_often() -> None:
     """Those that have calls in hand, too."""
     watched = Watched("abc", SELDOM)
     watched.fakes["b"].fails = UnavailableError("still loading")
@@ -270,14 +270,14 @@ async def test_a_replica_is_left_out_at_its_first_silence_while_another_one_repl
     assert set(present([first, second], 2)) == {"b"}
 
 
-async def test_a_node_of_other_rows_stands_in_for_nobody() -> None:
+async def test_a_node_of_other_rows_does_not_stand_in() -> None:
     [first], [other] = await nodes("a"), await nodes("b", generation="new")
     first.missed(LATE)
     assert set(present([first, other], 2)) == {"a", "b"}
 
 
 @pytest.mark.parametrize(("mine", "others"), [(0, 7), (3, 4), (7, 0), (9, 0)])
-async def test_what_a_node_has_in_hand_for_other_fronts_is_told_from_what_is_mine(
+async def test_reads_of_other_fronts_are_told_from_the_reads_of_this_one(
     mine: int, others: int
 ) -> None:
     fake = FakeSearcher([reading("a")])

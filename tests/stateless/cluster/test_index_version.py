@@ -41,7 +41,7 @@ def test_an_index_of_which_every_shard_was_heard_of_lately_is_sure() -> None:
         {"log_id": "log"},
     ],
 )
-def test_whatever_answers_depend_on_makes_it_another_version(change: dict[str, Any]) -> None:
+def test_everything_that_answers_depend_on_changes_the_version(change: dict[str, Any]) -> None:
     other = {**INFOS, 1: replace(INFOS[1], **change)}
     assert index_version_of(other, NOW, 1.0).name != index_version_of(INFOS, NOW, 1.0).name
 
@@ -68,7 +68,7 @@ def test_one_replica_that_was_heard_of_will_do() -> None:
     assert index_version_of(INFOS, {0: [9.0, 0.1], 1: [0.2, 9.0]}, 1.0).sure
 
 
-def test_what_replicas_of_a_log_have_merged_makes_no_other_version() -> None:
+def test_merging_a_log_does_not_change_the_version() -> None:
     logged = {n: replace(info, log_id="log", sequence=7) for n, info in INFOS.items()}
     merged = {n: replace(info, generation="merged") for n, info in logged.items()}
     assert index_version_of(merged, NOW, 1.0) == index_version_of(logged, NOW, 1.0)

@@ -50,7 +50,7 @@ def test_a_whole_index_in_any_order_is_served() -> None:
     assert not view.refused
 
 
-def test_nobody_there_is_nothing_served() -> None:
+def test_without_nodes_no_index_is_served() -> None:
     assert served({}) == NOTHING
     assert not NOTHING.whole
 
@@ -131,7 +131,7 @@ def test_generations_of_which_there_are_equally_many_are_chosen_alike_everywhere
     assert served(nodes(a=shard(0, 1, generation="h"), b=shard(0, 1))).replicas == {0: ("b",)}
 
 
-def test_replicas_of_one_log_belong_together_whatever_they_have_merged() -> None:
+def test_replicas_of_one_log_belong_together_at_any_state_of_merging() -> None:
     held = {
         name: replace(shard(0, 1, generation=name), log_id="log", sequence=sequence, passages=more)
         for name, sequence, more in (("a", 7, 12), ("b", 9, 13), ("c", 0, 10))
@@ -166,7 +166,7 @@ def test_a_shard_never_seen_of_an_index_that_was_written_to_is_like_those_that_w
     assert none_left[2].passages == 0
 
 
-def test_a_shard_never_seen_counts_with_what_is_left_of_the_index() -> None:
+def test_a_shard_never_seen_counts_with_the_remaining_passages() -> None:
     expected = served(nodes(b=shard(1))).expected()
     assert expected is not None
     assert {n: info.passages for n, info in expected.items()} == {0: 20, 1: 20, 2: 20}
@@ -200,7 +200,7 @@ crowds = st.dictionaries(st.sampled_from("abcdefgh"), infos, max_size=8)
 
 
 @given(st.lists(crowds, max_size=4))
-def test_whoever_comes_and_goes_nothing_is_mixed_and_nobody_is_ignored(
+def test_in_any_history_of_nodes_no_rows_are_mixed_and_no_node_is_ignored(
     crowds: Iterable[dict[str, ShardInfo]],
 ) -> None:
     view = NOTHING

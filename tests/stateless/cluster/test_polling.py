@@ -22,7 +22,7 @@ def test_it_is_awake_for_a_while_after_each_question() -> None:
     assert not attention.awake
 
 
-async def test_the_first_question_after_a_quiet_time_wakes_all_who_rest() -> None:
+async def test_the_first_question_after_a_quiet_time_wakes_every_poll() -> None:
     clock = ManualClock()
     attention = PollingSchedule(clock)
     for _ in range(2):
@@ -33,7 +33,7 @@ async def test_the_first_question_after_a_quiet_time_wakes_all_who_rest() -> Non
         clock.advance(QUIET)
 
 
-async def test_later_questions_wake_nobody() -> None:
+async def test_later_questions_wake_no_poll() -> None:
     """Or a front under load would look at its nodes at every question."""
     attention = PollingSchedule(ManualClock())
     attention.asked()

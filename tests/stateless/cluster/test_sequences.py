@@ -21,19 +21,19 @@ INFO = ShardInfo(
 )
 
 
-def test_what_nodes_say_is_reached_and_nothing_is_needed() -> None:
+def test_writes_that_nodes_report_are_reached_and_none_is_needed() -> None:
     known = Sequences(ManualClock())
     assert (known.reached(INFO), known.latest(INFO), known.needed(INFO)) == (5, 5, 0)
 
 
-def test_what_was_acknowledged_is_needed_though_no_node_has_said_that_it_has_it() -> None:
+def test_an_acknowledged_write_is_needed_before_any_node_reports_it() -> None:
     known = Sequences(ManualClock())
     known.acknowledged(INFO, 7)
     known.acknowledged(INFO, 6)
     assert (known.reached(INFO), known.latest(INFO), known.needed(INFO)) == (5, 7, 7)
 
 
-def test_what_an_answer_knew_of_is_reached() -> None:
+def test_a_write_that_an_answer_included_is_reached() -> None:
     known = Sequences(ManualClock())
     known.answered(INFO, 8)
     assert (known.reached(INFO), known.latest(INFO), known.needed(INFO)) == (8, 8, 0)
@@ -65,7 +65,7 @@ def test_a_late_reply_of_another_log_says_nothing() -> None:
     assert known.latest(INFO) == 7
 
 
-def test_who_does_not_name_a_log_means_that_of_the_shard() -> None:
+def test_a_write_without_a_log_is_of_the_log_of_the_shard() -> None:
     known = Sequences(ManualClock())
     known.answered(INFO, 7)
     assert known.latest(INFO) == 7

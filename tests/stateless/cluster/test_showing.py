@@ -60,7 +60,7 @@ def test_before_a_node_replied_there_are_strangers_only() -> None:
     )
 
 
-def test_every_shard_is_shown_with_what_its_replicas_said_last(nodes: Nodes) -> None:
+def test_every_shard_is_shown_with_the_last_replies_of_its_replicas(nodes: Nodes) -> None:
     nodes.clock.advance(0.5)
     shown = show(nodes)
     assert (shown.index_id, shown.strangers) == ("index", ())

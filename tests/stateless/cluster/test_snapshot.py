@@ -25,7 +25,7 @@ def test_the_slowest_shard_sets_the_pace(nodes: Nodes) -> None:
     assert nodes.snapshot.seconds_per_read() == pytest.approx(0.01)  # two shards share the passages
 
 
-def test_what_nodes_have_in_hand_for_others_is_added_up(nodes: Nodes) -> None:
+def test_reads_in_hand_for_other_fronts_are_added_up(nodes: Nodes) -> None:
     assert nodes.snapshot.others_reads() == 7
 
 

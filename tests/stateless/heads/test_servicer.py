@@ -4,7 +4,7 @@ import asyncio
 
 import grpc
 import pytest
-from fake_encoder_groups import House
+from fake_encoder_groups import FakePredictions
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
@@ -32,12 +32,12 @@ def asked(text: str = "hello", *ids: str) -> head_pb2.PredictRequest:
 
 
 async def test_a_reply_has_everything_in_the_order_of_the_request(bundle: Bundle) -> None:
-    house = House(bundle)
-    house.heads["en"].failing["mood"] = UnavailableError("gone")
+    fake = FakePredictions(bundle)
+    fake.heads["en"].failing["mood"] = UnavailableError("gone")
     request = head_pb2.PredictRequest(
         texts=["Ada Lovelace wrote it", "word " * 20], head_ids=["names", "mood", "intent"]
     )
-    async with house.serving() as address, grpc.aio.insecure_channel(address) as channel:
+    async with fake.serving() as address, grpc.aio.insecure_channel(address) as channel:
         metadata = (("x-request-id", "mine"), ("x-winnow-client", "me"))
         reply = await head_pb2_grpc.HeadServiceStub(channel).Predict(request, metadata=metadata)
     first, second = reply.results
@@ -50,7 +50,7 @@ async def test_a_reply_has_everything_in_the_order_of_the_request(bundle: Bundle
     assert not intent.HasField("out_of_scope")
     assert (reply.ring, reply.request_id) == ("en", "mine")
     assert reply.timings.total_ms > 0
-    assert house.heads["en"].clients == ["me:predict"] * 2
+    assert fake.heads["en"].clients == ["me:predict"] * 2
 
 
 @pytest.mark.parametrize(
@@ -62,26 +62,26 @@ async def test_a_reply_has_everything_in_the_order_of_the_request(bundle: Bundle
         (asked("a" * 100_000), StatusCode.INVALID_ARGUMENT),
     ],
 )
-async def test_what_is_wrong_with_a_request_has_a_status(
+async def test_an_invalid_request_has_a_status(
     bundle: Bundle, request_: head_pb2.PredictRequest, code: StatusCode
 ) -> None:
-    async with House(bundle).serving() as address:
+    async with FakePredictions(bundle).serving() as address:
         assert (await failed(address, request_))[0] is code
 
 
 async def test_a_head_of_another_encoder_is_a_failed_precondition(bundle: Bundle) -> None:
-    house = House(bundle)
-    house.heads["en"].failing["intent"] = IdentityError("made for another encoder")
-    async with house.serving() as address:
+    fake = FakePredictions(bundle)
+    fake.heads["en"].failing["intent"] = IdentityError("made for another encoder")
+    async with fake.serving() as address:
         assert (await failed(address, asked()))[0] is StatusCode.FAILED_PRECONDITION
 
 
 async def test_a_refusal_says_when_to_try_again(bundle: Bundle) -> None:
-    house, info = House(bundle, most=16), error_details_pb2.RetryInfo()
-    house.encoders["en"].hangs = True
-    full = asyncio.create_task(house.predict(*(f"text {n}" for n in range(16))))
-    await asyncio.wait_for(house.encoders["en"].hanging.wait(), 5)
-    async with house.serving() as address:
+    fake, info = FakePredictions(bundle, most=16), error_details_pb2.RetryInfo()
+    fake.encoders["en"].hangs = True
+    full = asyncio.create_task(fake.predict(*(f"text {n}" for n in range(16))))
+    await asyncio.wait_for(fake.encoders["en"].hanging.wait(), 5)
+    async with fake.serving() as address:
         assert (await failed(address, asked(), info))[0] is StatusCode.RESOURCE_EXHAUSTED
     assert info.retry_delay.ToNanoseconds() > 0
     full.cancel()
@@ -89,15 +89,18 @@ async def test_a_refusal_says_when_to_try_again(bundle: Bundle) -> None:
 
 
 async def test_a_front_without_heads_says_how_to_get_them(bundle: Bundle) -> None:
-    async with House(bundle, groups=False).serving() as address:
+    async with FakePredictions(bundle, groups=False).serving() as address:
         code, said = await failed(address, asked())
     assert (code, said) == (
         StatusCode.UNAVAILABLE, "this front serves no heads: start it with --heads STORE",
     )  # fmt: skip
 
 
-async def test_rings_and_what_they_have_in_memory_are_listed(bundle: Bundle) -> None:
-    async with House(bundle).serving() as address, grpc.aio.insecure_channel(address) as channel:
+async def test_encoder_groups_and_their_heads_in_memory_are_listed(bundle: Bundle) -> None:
+    async with (
+        FakePredictions(bundle).serving() as address,
+        grpc.aio.insecure_channel(address) as channel,
+    ):
         stub = head_pb2_grpc.HeadServiceStub(channel)
         all_groups = (await stub.ListHeads(head_pb2.ListHeadsRequest())).rings
         (group,) = (await stub.ListHeads(head_pb2.ListHeadsRequest(ring="de"))).rings
@@ -108,10 +111,10 @@ async def test_rings_and_what_they_have_in_memory_are_listed(bundle: Bundle) -> 
 
 
 async def test_a_caller_that_hangs_up_frees_the_encoder(bundle: Bundle) -> None:
-    house = House(bundle)
-    encoder = house.encoders["en"]
+    fake = FakePredictions(bundle)
+    encoder = fake.encoders["en"]
     encoder.hangs = True
-    async with house.serving() as address, grpc.aio.insecure_channel(address) as channel:
+    async with fake.serving() as address, grpc.aio.insecure_channel(address) as channel:
         call = head_pb2_grpc.HeadServiceStub(channel).Predict(asked())
         await asyncio.wait_for(encoder.hanging.wait(), 5)
         call.cancel()

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from fake_encoder_groups import House
+from fake_encoder_groups import FakePredictions
 from http_front import HttpFront
 
 from winnow.bundle import Bundle
@@ -17,7 +17,7 @@ from winnow.stateless.http.predictions import predict_calls
 @pytest.fixture
 def front(bundle: Bundle) -> HttpFront:
     front = HttpFront()
-    front.add(predict_calls(House(bundle).core, 1.0))
+    front.add(predict_calls(FakePredictions(bundle).core, 1.0))
     front.add(feed_calls(None, 1.0, lambda _client: None))  # type: ignore[arg-type]
     return front
 

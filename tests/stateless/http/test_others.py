@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-from fake_encoder_groups import House
+from fake_encoder_groups import FakePredictions
 from fed_front import FedFront
 from http_front import HttpFront
 
@@ -18,7 +18,7 @@ PASSAGE = {"id": "1", "title": "Oslo", "text": "Oslo is the capital.", "metadata
 @pytest.fixture
 async def predicting(bundle: Bundle) -> AsyncIterator[httpx.AsyncClient]:
     front = HttpFront()
-    front.add(predict_calls(House(bundle).core, 30.0))
+    front.add(predict_calls(FakePredictions(bundle).core, 30.0))
     async with front.serving() as client:
         yield client
 

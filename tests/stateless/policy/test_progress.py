@@ -12,7 +12,7 @@ def test_at_first_nothing_is_known_to_be_there() -> None:
     assert (progress.sequence, progress.settled) == (0, 0)
 
 
-def test_what_was_there_a_while_ago_is_settled_and_what_came_since_is_not() -> None:
+def test_writes_of_a_while_ago_are_settled_and_later_ones_are_not() -> None:
     clock = ManualClock()
     progress = ReplicaProgress(clock)
     progress.told(5)
@@ -25,7 +25,7 @@ def test_what_was_there_a_while_ago_is_settled_and_what_came_since_is_not() -> N
     assert progress.settled == 7
 
 
-def test_an_answer_that_comes_late_takes_nothing_back_and_a_node_that_began_anew_does() -> None:
+def test_a_late_answer_takes_nothing_back_and_a_restarted_node_does() -> None:
     progress = ReplicaProgress(ManualClock())
     progress.told(5)
     progress.reached(3)
@@ -54,7 +54,7 @@ def test_a_replica_of_another_log_began_again_and_late_replies_of_the_old_one_do
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 9)), max_size=40))
-def test_whatever_comes_only_what_is_old_is_settled_and_little_is_remembered(
+def test_in_any_history_only_old_writes_are_settled_and_little_is_remembered(
     steps: list[tuple[float, int]],
 ) -> None:
     clock = ManualClock()

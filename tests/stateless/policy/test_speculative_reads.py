@@ -24,7 +24,7 @@ from winnow.stateless.policy.reading import at_once
         ([], {0: 8}, 0, 8, 0),
     ],
 )
-def test_what_is_needed_and_what_keeps_nobody_waiting(
+def test_needed_reads_and_speculative_ones_of_idle_readers_are_sent(
     shards: list[int], idle: dict[int, int], needed: int, most: int, wave: int
 ) -> None:
     assert at_once(shards, idle, needed, most) == wave
@@ -36,7 +36,7 @@ def test_what_is_needed_and_what_keeps_nobody_waiting(
     st.integers(0, 12),
     st.integers(0, 12),
 )
-def test_reading_ahead_never_waits_and_never_leaves_out_what_is_needed(
+def test_speculative_reads_never_wait_and_never_leave_out_needed_ones(
     shards: list[int], idle: dict[int, int], needed: int, most: int
 ) -> None:
     wave = at_once(shards, idle, needed, most)

@@ -128,7 +128,7 @@ def test_nothing_is_waited_for_when_every_shard_replied() -> None:
         (0.5, 2, 0, 2, 0),
     ],
 )
-def test_a_step_waits_for_its_own_part_and_for_what_the_whole_question_needs(
+def test_a_step_waits_for_its_part_and_for_the_minimum_of_the_question(
     coverage: float, shards: int, called: int, failed: int, least: int
 ) -> None:
     settings = of_step(WaitingSettings(coverage, 0.2, 0.8), shards, called, failed)
@@ -174,7 +174,7 @@ def test_the_moment_of_giving_up_is_within_the_deadline_and_never_moves_later(
 
 
 @given(settings_of, st.integers(1, 12), st.data())
-def test_nobody_is_given_up_by_policy_before_the_minimum_has_answered(
+def test_no_shard_is_given_up_by_policy_before_the_minimum_has_answered(
     settings: WaitingSettings, asked: int, data: st.DataObject
 ) -> None:
     failures = data.draw(st.frozensets(st.integers(0, asked - 1), max_size=asked))
@@ -188,7 +188,7 @@ def test_nobody_is_given_up_by_policy_before_the_minimum_has_answered(
 
 
 @given(settings_of, st.integers(1, 12), st.integers(0, 12), st.integers(0, 12))
-def test_nobody_is_given_up_before_something_was_found(
+def test_no_shard_is_given_up_before_something_was_found(
     settings: WaitingSettings, asked: int, empty: int, failed: int
 ) -> None:
     timeout = AdaptiveTimeout(settings, asked, Deadline.after(TIMEOUT, ManualClock()))

@@ -149,7 +149,9 @@ async def test_without_replicas_it_says_why() -> None:
 
 
 @pytest.mark.parametrize("error", [UnavailableError("gone"), OverloadedError("full")])
-async def test_what_another_can_mend_is_retried_there(error: WinnowError) -> None:
+async def test_an_error_that_another_replica_may_not_have_is_retried_there(
+    error: WinnowError,
+) -> None:
     shard = Shard("ab")
     shard["a"].fails = error
     assert {await shard.ask() for _ in range(20)} == {"b"}
@@ -202,7 +204,7 @@ async def test_a_generation_is_gone_also_where_another_replica_cannot_be_reached
 
 
 @pytest.mark.parametrize("error", [IdentityError("other"), DeadlineExceededError("late")])
-async def test_what_another_cannot_mend_is_not_retried(error: WinnowError) -> None:
+async def test_an_error_that_every_replica_would_have_is_not_retried(error: WinnowError) -> None:
     shard = Shard("ab")
     for fake in shard.fakes.values():
         fake.fails = error
@@ -234,7 +236,7 @@ async def test_a_late_request_is_sent_to_another_replica_and_the_loser_is_cancel
     assert shard.count("hedges_total", result="won") == 1
 
 
-async def test_a_hedge_that_lost_is_cancelled_and_nobody_is_blamed() -> None:
+async def test_a_hedge_that_lost_is_cancelled_and_no_replica_is_blamed() -> None:
     shard = Shard("ab", HEDGING)
     await shard.ask()
     shard["b"].hangs = True
@@ -265,7 +267,7 @@ async def read_by_two(left: float) -> tuple[Shard, "asyncio.Task[Read]"]:
     return shard, reading_all
 
 
-async def test_who_read_only_a_part_does_not_take_the_place_of_one_who_reads_all() -> None:
+async def test_a_partial_read_does_not_replace_one_that_may_be_whole() -> None:
     shard, reading_all = await read_by_two(left=60)
     await happens(lambda: bool(shard["b"].read_rows))
     for _ in range(5):
@@ -296,7 +298,7 @@ async def test_a_part_is_better_than_nothing_where_the_other_one_fails() -> None
     assert shard.idle()
 
 
-async def test_who_gives_up_holding_a_part_leaves_nothing_behind() -> None:
+async def test_a_caller_that_gives_up_with_a_partial_read_leaves_nothing_behind() -> None:
     shard, reading_all = await read_by_two(left=60)
     await happens(lambda: bool(shard["b"].read_rows))
     for _ in range(5):
@@ -349,7 +351,7 @@ async def test_a_late_request_asks_only_the_idle_and_an_overdue_one_also_the_bus
     assert shard.count("hedges_total", result="won") == 1
 
 
-async def test_who_was_out_is_probed_by_a_retrieval_and_after_a_while_by_anything() -> None:
+async def test_an_ejected_replica_is_probed_by_a_retrieval_and_later_by_any_call() -> None:
     shard = Shard("ab")
     deadline = Deadline.after(1_000, shard.clock)
     found = await shard.searcher.retrieve(ASKED, RetrievalDepth(passages=1), deadline)
@@ -381,7 +383,7 @@ async def test_while_a_hedge_runs_a_failure_is_waited_out() -> None:
     assert await asyncio.wait_for(asked, 5) == "b"
 
 
-async def test_what_a_lost_replica_had_in_hand_is_sent_elsewhere_at_once() -> None:
+async def test_requests_in_hand_of_a_lost_replica_are_sent_elsewhere_at_once() -> None:
     shard = Shard("ab")
     asked = await shard.ask_first("a")
     shard.searcher.update("b", lost="a")
@@ -390,7 +392,7 @@ async def test_what_a_lost_replica_had_in_hand_is_sent_elsewhere_at_once() -> No
     assert shard.idle()
 
 
-async def test_a_replica_that_leaves_ends_what_it_has_in_hand_and_gets_nothing_new() -> None:
+async def test_a_replica_that_leaves_ends_its_requests_and_gets_no_new_ones() -> None:
     shard = Shard("ab")
     asked = await shard.ask_first("a")
     shard.searcher.update("b")
@@ -417,7 +419,7 @@ async def test_a_request_that_fails_on_a_replica_that_leaves_is_sent_elsewhere()
     assert await asyncio.wait_for(asked, 5) == "b"
 
 
-async def test_a_replica_that_leaves_and_returns_still_counts_what_it_has_in_hand() -> None:
+async def test_a_replica_that_leaves_and_returns_still_counts_its_requests() -> None:
     shard = Shard("ab")
     asked = await shard.ask_first("a")
     before = shard.known["a"]
@@ -446,7 +448,7 @@ async def test_when_a_replica_is_ejected_all_that_it_had_in_hand_is_sent_elsewhe
     assert shard.idle()
 
 
-async def test_a_client_without_patience_gets_nobody_ejected() -> None:
+async def test_an_impatient_client_gets_no_replica_ejected() -> None:
     shard = Shard("ab")
     for _ in range(10):
         task = await shard.ask_first("a")
@@ -459,7 +461,7 @@ async def test_a_client_without_patience_gets_nobody_ejected() -> None:
 @pytest.mark.parametrize(
     ("after", "standing"), [(0, Standing.EJECTED), (5, Standing.EJECTED), (6, Standing.ACTIVE)]
 )
-async def test_who_waits_for_a_write_is_not_blamed_for_its_silence(
+async def test_a_replica_that_waits_for_a_write_is_not_blamed_for_its_silence(
     after: int, standing: Standing
 ) -> None:
     """It has write 5. Callers name writes as they like."""
@@ -474,7 +476,7 @@ async def test_who_waits_for_a_write_is_not_blamed_for_its_silence(
     assert shard.idle()
 
 
-async def test_who_waits_for_a_write_is_hedged_only_when_it_is_overdue() -> None:
+async def test_a_request_that_waits_for_a_write_is_hedged_only_when_it_is_overdue() -> None:
     late = replace(HEDGING, shortest_delay=0.001, overdue_factor=1e6)
     shard = Shard("ab", late)
     await shard.ask()
@@ -534,7 +536,7 @@ async def test_cancelling_ends_everything_that_was_begun() -> None:
     assert shard.idle()
 
 
-async def test_a_replica_that_is_gone_gets_no_series_by_what_it_had_in_hand() -> None:
+async def test_a_replica_that_is_gone_gets_no_series_from_its_last_requests() -> None:
     shard = Shard("abc")
     asked = [await shard.ask_first("a") for _ in range(OUTLIERS.strikes)]
     shard.searcher.update("bc")
@@ -595,7 +597,7 @@ def behave(fake: FakeSearcher, how: str) -> None:
     ),
     st.integers(0, 2**32),
 )
-def test_whatever_happens_each_attempt_ends_once_and_load_is_bounded(
+def test_in_any_history_each_attempt_ends_once_and_load_is_bounded(
     hows: list[str], events: Iterable[str], seed: int
 ) -> None:
     chance = random.Random(seed)

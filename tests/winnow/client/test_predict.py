@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from fake_encoder_groups import House
+from fake_encoder_groups import FakePredictions
 
 from winnow.bundle import Bundle
 from winnow.client import AsyncClient, Client, Predictions
@@ -26,13 +26,13 @@ class InThread:
 
 
 @pytest.fixture
-def house(bundle: Bundle) -> House:
-    return House(bundle)
+def fake(bundle: Bundle) -> FakePredictions:
+    return FakePredictions(bundle)
 
 
 @pytest.fixture(params=[InThread, AsyncClient])
-async def client(house: House, request: pytest.FixtureRequest) -> AsyncIterator[Any]:
-    async with house.serving() as address:
+async def client(fake: FakePredictions, request: pytest.FixtureRequest) -> AsyncIterator[Any]:
+    async with fake.serving() as address:
         made = request.param(address)
         yield made
         await made.close()
@@ -56,13 +56,15 @@ async def test_several_texts_come_back_in_their_order(client: Any) -> None:
     assert [(each.text, len(each.heads)) for each in got.results] == [("one", 1), ("two", 1)]
 
 
-async def test_a_refusal_is_the_error_that_the_front_raised(house: House, client: Any) -> None:
+async def test_a_refusal_is_the_error_that_the_front_raised(
+    fake: FakePredictions, client: Any
+) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         await client.predict(["fine", ""], "intent")
     assert [each.field for each in caught.value.violations] == ["texts[1]"]
     with pytest.raises(NotFoundError, match="no head 'nope'"):
         await client.predict("hello", "nope")
-    house.heads["en"].failing["intent"] = OverloadedError("no room", 0.25)
+    fake.heads["en"].failing["intent"] = OverloadedError("no room", 0.25)
     with pytest.raises(OverloadedError) as refused:
         await client.predict("hello", "intent")
     assert refused.value.retry_after == 0.25

@@ -35,47 +35,47 @@ class Reject:
 
 
 def test_one_client_alone_may_have_everything() -> None:
-    door = Reject(64)
-    assert [door.enter("a", 16) for _ in range(5)] == [True] * 4 + [False]
-    door.leave()
-    assert door.admission.inside == 48
-    assert door.enter("a", 16)
+    admissions = Reject(64)
+    assert [admissions.enter("a", 16) for _ in range(5)] == [True] * 4 + [False]
+    admissions.leave()
+    assert admissions.admission.inside == 48
+    assert admissions.enter("a", 16)
 
 
 def test_with_nothing_in_hand_any_request_is_let_in() -> None:
-    door = Reject(16)
-    assert door.enter("a", 16)
-    door.leave()
-    assert door.enter("b", 16)
+    admissions = Reject(16)
+    assert admissions.enter("a", 16)
+    admissions.leave()
+    assert admissions.enter("b", 16)
 
 
 @pytest.mark.parametrize("texts", [1, 16])
 def test_a_client_that_floods_leaves_room_for_one_that_comes_later(texts: int) -> None:
-    door = Reject(64)
-    while door.enter("flood", 16):
+    admissions = Reject(64)
+    while admissions.enter("flood", 16):
         pass
     tries = 0
-    while not door.enter("late", texts):
+    while not admissions.enter("late", texts):
         tries += 1
         assert tries < 10, "it never got in"
-        door.leave()
-        door.enter("flood", 16)
-        door.clock.advance(0.01)
+        admissions.leave()
+        admissions.enter("flood", 16)
+        admissions.clock.advance(0.01)
 
 
 def test_clients_that_all_want_more_get_equally_much() -> None:
-    door = Reject(64)
+    admissions = Reject(64)
     served = {"a": 0, "b": 0, "c": 0}
     for _ in range(300):
         for client in served:
-            served[client] += door.enter(client, 4)
-        door.clock.advance(0.01)
-        door.leave()
+            served[client] += admissions.enter(client, 4)
+        admissions.clock.advance(0.01)
+        admissions.leave()
     assert max(served.values()) <= 1.5 * min(served.values()), served
 
 
-def test_what_fails_inside_gives_its_place_back() -> None:
-    door = Reject(16)
-    with pytest.raises(ZeroDivisionError), door.admission.enter(16, "a"):
+def test_a_request_that_fails_frees_its_place() -> None:
+    admissions = Reject(16)
+    with pytest.raises(ZeroDivisionError), admissions.admission.enter(16, "a"):
         raise ZeroDivisionError
-    assert door.admission.inside == 0
+    assert admissions.admission.inside == 0

@@ -28,7 +28,7 @@ from winnow.heads.head_calls import call_worth_another_server, worth_another_ser
         (None, False, False),
     ],
 )
-def test_what_another_server_may_do_better(
+def test_which_failures_are_worth_another_server(
     error: WinnowError | None, of_head: bool, of_call: bool
 ) -> None:
     assert worth_another_server(error) is of_head

@@ -47,7 +47,7 @@ async def test_after_a_store_hung_heads_are_loaded_again(tmp_path: Path) -> None
     loader.close()
 
 
-async def test_what_goes_wrong_in_time_is_told_as_it_is(tmp_path: Path) -> None:
+async def test_an_error_in_time_is_raised_as_it_is(tmp_path: Path) -> None:
     loader = HeadLoader(ScriptedStore(tmp_path), FINGERPRINT, WIDTH)
     with pytest.raises((NotFoundError, UnavailableError)):
         await loader.current("intent")

@@ -141,7 +141,7 @@ async def test_a_head_is_loaded_on_first_use_and_then_stays(group: LoadedHeads) 
     assert group.gauge("memory_bytes") == group.one_head()
 
 
-async def test_heads_that_nobody_uses_cost_nothing(group: LoadedHeads) -> None:
+async def test_heads_that_are_not_used_cost_nothing(group: LoadedHeads) -> None:
     for number in range(20):
         group.store.add(f"head-{number}")
     await group.one("head-7")
@@ -169,14 +169,14 @@ async def test_a_head_named_twice_is_applied_once_and_released(group: LoadedHead
     await is_free(group, "intent")
 
 
-async def test_all_who_wait_for_a_head_wait_for_one_load(group: LoadedHeads) -> None:
+async def test_all_callers_of_a_head_wait_for_one_load(group: LoadedHeads) -> None:
     group.store.add("intent")
     found = await asyncio.gather(*(group.one() for _ in range(20)))
     assert [said(each) for each in found] == [label_of(1)] * 20
     assert group.store.fetched == [("intent", 1)]
 
 
-async def test_what_is_in_memory_waits_for_no_head_that_is_not(group: LoadedHeads) -> None:
+async def test_heads_in_memory_do_not_wait_for_heads_that_load(group: LoadedHeads) -> None:
     """The store hangs; a head that is warm says what it says, and the other is late."""
     group.store.add("intent")
     group.store.add("topic")
@@ -191,7 +191,7 @@ async def test_what_is_in_memory_waits_for_no_head_that_is_not(group: LoadedHead
     assert group.store.fetched.count(("topic", 1)) == 1
 
 
-async def test_a_load_outlives_all_who_gave_up(group: LoadedHeads) -> None:
+async def test_a_load_outlives_its_callers(group: LoadedHeads) -> None:
     group.store.add("intent")
     group.store.go_on.clear()
     asking = asyncio.create_task(group.one())
@@ -204,7 +204,9 @@ async def test_a_load_outlives_all_who_gave_up(group: LoadedHeads) -> None:
     await is_free(group, "intent")
 
 
-async def test_who_is_cancelled_while_heads_run_leaves_nothing_in_use(group: LoadedHeads) -> None:
+async def test_a_caller_that_is_cancelled_while_heads_run_leaves_none_in_use(
+    group: LoadedHeads,
+) -> None:
     group.store.add("intent")
     await group.one()
     blocked, go_on = await blocker(group.threads)
@@ -386,7 +388,7 @@ async def test_a_head_of_which_no_version_works_is_unavailable(group: LoadedHead
     assert group.store.fetched.count(("intent", 2)) == 2
 
 
-async def test_what_is_in_memory_serves_on_while_the_store_is_away(group: LoadedHeads) -> None:
+async def test_heads_in_memory_serve_on_while_the_store_is_away(group: LoadedHeads) -> None:
     group.store.add("intent")
     group.store.add("topic")
     await group.one()
@@ -432,7 +434,9 @@ async def test_a_store_that_fails_in_unheard_of_ways_fails_its_head_only(
     assert isinstance(failure(topic), UnavailableError)
 
 
-async def test_a_damaged_record_of_what_is_served_fails_its_head_only(group: LoadedHeads) -> None:
+async def test_a_damaged_record_of_the_served_version_fails_its_head_only(
+    group: LoadedHeads,
+) -> None:
     group.store.add("intent")
     group.store.add("topic")
     await group.one()
@@ -460,7 +464,7 @@ async def test_an_unknown_head_is_looked_for_once_in_a_while(group: LoadedHeads)
     assert said(await group.one("nobody")) == label_of(1)
 
 
-async def test_names_that_nobody_has_fill_no_memory(group: LoadedHeads) -> None:
+async def test_unknown_names_fill_no_memory(group: LoadedHeads) -> None:
     group.store.add("intent")
     for number in range(1100):
         await group.one(f"nobody-{number}")
@@ -539,7 +543,7 @@ async def test_one_head_whose_logits_are_no_numbers_fails_alone(group: LoadedHea
     assert group.count("applied", result="failed") == 1
 
 
-async def test_closing_ends_what_is_being_loaded(tmp_path: Path) -> None:
+async def test_closing_ends_loads(tmp_path: Path) -> None:
     async with heads_of(tmp_path) as group:
         group.store.add("intent")
         group.store.go_on.clear()

@@ -97,7 +97,7 @@ many = settings(max_examples=200, suppress_health_check=list(HealthCheck), deadl
 
 @many
 @given(st.data(), st.sampled_from([True, True, True, False]))
-def test_whatever_a_manifest_says_it_is_a_head_that_works_or_none(
+def test_any_manifest_gives_a_head_that_works_or_is_refused(
     head: Path, tmp_path: Path, data: st.DataObject, vouches: bool
 ) -> None:
     content = json.loads((head / FILE).read_text())
@@ -110,7 +110,7 @@ def test_whatever_a_manifest_says_it_is_a_head_that_works_or_none(
 
 @many
 @given(st.data())
-def test_whatever_byte_is_flipped_or_cut_off_it_is_refused(
+def test_any_flipped_or_missing_byte_is_refused(
     head: Path, tmp_path: Path, data: st.DataObject
 ) -> None:
     for name in (FILE, MODEL):
@@ -129,7 +129,7 @@ def test_whatever_byte_is_flipped_or_cut_off_it_is_refused(
 
 @settings(many, derandomize=True)  # the runtime's parser is not ours to fuzz anew in every run
 @given(st.data())
-def test_whatever_model_is_vouched_for_it_works_or_is_refused(
+def test_any_model_with_a_checksum_works_or_is_refused(
     head: Path, tmp_path: Path, data: st.DataObject
 ) -> None:
     """Checksums are made again, so that what is tested is what lies behind them."""
@@ -168,13 +168,13 @@ def test_an_id_is_a_name_that_paths_and_urls_can_hold(tmp_path: Path, name: str)
         small_head(tmp_path, name)
 
 
-def test_what_is_written_can_be_read(tmp_path: Path) -> None:
+def test_a_written_head_can_be_read(tmp_path: Path) -> None:
     fields: dict[str, Any] = {"tenant": "acme", "accuracy": {"accuracy": 91.5}}
     manifest = read_head_manifest(small_head(tmp_path, "a-b.c_1", version=7, **fields))
     assert (manifest.id, manifest.version, manifest.tenant) == ("a-b.c_1", 7, "acme")
     assert manifest.accuracy == {"accuracy": 91.5}
 
 
-def test_a_writer_fills_in_what_vouches(tmp_path: Path) -> None:
+def test_a_writer_fills_in_the_checksums(tmp_path: Path) -> None:
     with pytest.raises(ArtefactError, match="format of a head is filled in"):
         write_head(tmp_path, {"format": 1}, b"")

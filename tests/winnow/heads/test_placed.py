@@ -337,7 +337,7 @@ async def test_a_server_alone_has_no_rival_and_all_the_time() -> None:
     assert sorted(scene.servers["a:1"].asked) == sorted(HEADS)
 
 
-async def test_a_server_that_leaves_ends_what_it_has_in_hand_and_is_closed_then(
+async def test_a_server_that_leaves_ends_its_calls_and_is_then_closed(
     scene: Scene,
 ) -> None:
     leaving = scene.servers["a:1"]
@@ -352,7 +352,7 @@ async def test_a_server_that_leaves_ends_what_it_has_in_hand_and_is_closed_then(
     await scene.change.when(lambda: leaving.closed)
 
 
-async def test_closing_cancels_what_is_in_hand(scene: Scene) -> None:
+async def test_closing_cancels_calls_in_hand(scene: Scene) -> None:
     for server in scene.servers.values():
         server.go_on.clear()
     applying = asyncio.create_task(scene.apply())

@@ -59,7 +59,7 @@ async def group(tmp_path: Path) -> AsyncIterator[LoadedHeads]:
     await turn()
 
 
-async def test_heads_in_memory_are_run_by_whoever_encodes(group: LoadedHeads) -> None:
+async def test_heads_in_memory_run_in_the_thread_that_encodes(group: LoadedHeads) -> None:
     await group.load("a", "b")
     with group.heads.begin_encoder_thread_run(["b", "a"], Deadline.after(LONG)) as ahead:
         encoding = threading.Thread(target=ahead.run, args=(ENCODED,))
@@ -102,7 +102,7 @@ async def test_a_text_that_is_encoded_elsewhere_leaves_heads_to_others(group: Lo
     await happens(lambda: group.in_use() == set())
 
 
-async def test_heads_are_not_run_for_those_who_gave_up(group: LoadedHeads) -> None:
+async def test_heads_are_not_run_for_callers_that_gave_up(group: LoadedHeads) -> None:
     await group.load("a")
     with (
         pytest.raises(KeyError),

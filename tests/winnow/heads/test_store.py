@@ -189,7 +189,7 @@ def test_a_version_that_was_half_written_is_published_again(
 @pytest.mark.parametrize(
     "name", ["nobody", "..", "../secret", "/etc", "a/b", "", "\0", "UPPER", "x" * 100, "1"]
 )
-def test_an_unknown_head_is_not_found_whatever_its_name(
+def test_an_unknown_head_of_any_name_is_not_found(
     store: HeadStore, tmp_path: Path, name: str
 ) -> None:
     store.publish(small_head(tmp_path / "a"))
@@ -248,7 +248,7 @@ def test_a_store_that_is_not_there_is_not_an_empty_one(tmp_path: Path) -> None:
         assert message_of(caught.value) == "the store of heads cannot be used"
 
 
-def test_what_was_fetched_is_not_fetched_again_and_a_damaged_copy_is(
+def test_a_copy_is_not_fetched_again_unless_it_is_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = f"memory://{uuid.uuid4().hex}"
@@ -337,7 +337,7 @@ def test_several_may_publish_at_once(tmp_path: Path) -> None:
     assert current.previous
 
 
-def test_what_a_killed_writer_left_is_no_version_and_goes(tmp_path: Path) -> None:
+def test_remains_of_a_killed_writer_are_no_version_and_are_removed(tmp_path: Path) -> None:
     store = open_store(tmp_path / "store")
     store.publish(small_head(tmp_path / "a"))
     left = tmp_path / "store" / "intent" / ".2.xyz"
