@@ -98,12 +98,12 @@ class HedgedCall(Generic[Backend, Result]):
     def _start(self, why: str = "ask", repeat: bool = False) -> SentAttempt[Result] | None:
         """Sends to a replica not tried yet, even to an ejected one; None if there is none.
 
-        `repeat`: then to one that was tried.
+        `repeat`: it may be one that was tried if no other is preferred.
         """
-        brief, preference = self._request.brief, self._request.preference
-        attempt = self._pool.replicas.take(self._schedule.tried, brief, preference)
-        if attempt is None and repeat:
-            attempt = self._pool.replicas.take((), brief, preference)
+        request = self._request
+        attempt = self._pool.replicas.take(
+            self._schedule.tried, request.brief, request.preference, repeat
+        )
         return self._sent(attempt, why) if attempt is not None else None
 
     def _send_hedge(self) -> None:

@@ -21,6 +21,11 @@ from winnow.v1 import encoder_pb2, encoder_pb2_grpc
 
 SERVICE = "winnow.v1.EncoderService"
 _SPECIAL = 2
+_READINESS = {
+    grpc.ChannelConnectivity.READY: 2,
+    grpc.ChannelConnectivity.CONNECTING: 1,
+    grpc.ChannelConnectivity.IDLE: 1,
+}
 
 
 class RemoteEncoder:
@@ -45,10 +50,9 @@ class RemoteEncoder:
         self._address, self._fingerprint, self._states = address, fingerprint, states
 
     @property
-    def ready(self) -> bool:
-        """Whether it is connected, and the node says that it serves."""
-        state = self._channel.get_state(try_to_connect=True)
-        return state is grpc.ChannelConnectivity.READY
+    def readiness(self) -> int:
+        """2 if it is connected and the node says that it serves, 1 while it connects, else 0."""
+        return _READINESS.get(self._channel.get_state(try_to_connect=True), 0)
 
     async def encode(self, ids: Sequence[int], client: str, deadline: Deadline) -> TextEncoding:
         """Encodes on the node, in the turn of `client`.

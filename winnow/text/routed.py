@@ -35,8 +35,9 @@ class ReadyNodes:
         self._servers = servers.servers
 
     def among(self, replicas: Sequence[Replica]) -> Sequence[Replica]:
-        """The ready ones, if there are any."""
-        return [r for r in replicas if self._servers[r.address].ready] or replicas
+        """The nodes that are ready, else those that connect, else all."""
+        readiness = {r: self._servers[r.address].readiness for r in replicas}
+        return [r for r in replicas if readiness[r] == max(readiness.values())]
 
     def waits(self, _replica: Replica) -> bool:
         """A node encodes at once."""

@@ -122,18 +122,26 @@ class Replicas:
         self._away = {address: r for address, r in before.items() if address not in self.known}
 
     def take(
-        self, excluding: Collection[str] = (), brief: bool = False, preference: Preference = ANY
+        self,
+        excluding: Collection[str] = (),
+        brief: bool = False,
+        preference: Preference = ANY,
+        repeat: bool = False,
     ) -> Attempt | None:
         """Gives a request to a replica by its load; None if there is none besides `excluding`.
 
         A half-open replica is probed, sooner with a `brief` request than with others, but never
         with a request that has failed before. An ejected replica is the last resort.
+
+        `repeat`: if only `excluding` has preferred replicas, one of these gets the request.
         """
-        left = [r for address, r in self.known.items() if address not in excluding]
+        left = [r for address, r in self.known.items() if repeat or address not in excluding]
         probed = [] if excluding else [r for r in left if r.record.wants_probe(brief)]
         half_open = [r for r in left if r.record.wants_probe(brief=True)]
         others = [r for r in left if r.active] or half_open or left
-        return self._take_cheaper(probed[:1] or preference.among(others), preference)
+        preferred = probed[:1] or preference.among(others)
+        untried = [r for r in preferred if r.address not in excluding]
+        return self._take_cheaper(untried or preferred, preference)
 
     def take_spare(
         self, excluding: Collection[str], busy: bool, preference: Preference = ANY

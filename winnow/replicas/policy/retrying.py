@@ -26,7 +26,7 @@ class RetrySettings:
     least_left: float = 0.005
     """Seconds below which another attempt is not worth it."""
     repeat: bool = False
-    """Whether a retry may go to the same replica if there is no other."""
+    """Whether a retry may go to the same replica if no other is preferred."""
 
 
 def should_retry(

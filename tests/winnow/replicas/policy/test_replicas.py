@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from manual_clock import ManualClock
 
 from winnow.replicas.policy.outcomes import ReplicaOutcome
 from winnow.replicas.policy.outliers import OutlierSettings, Standing
-from winnow.replicas.policy.replicas import Attempt, Replicas, ReplicaSettings
+from winnow.replicas.policy.replicas import AnyReplica, Attempt, Replica, Replicas, ReplicaSettings
 
 OUTLIERS = OutlierSettings(
     strikes=3, base_ejection=2.0, latency_factor=5.0, least_samples=4, largest_share=0.5
@@ -59,6 +60,21 @@ def test_the_excluded_are_not_taken() -> None:
     own = replicas("ab")
     assert {take(own, "a").replica.address for _ in range(20)} == {"b"}
     assert own.take("ab") is None
+
+
+@pytest.mark.parametrize(("preferred", "taken"), [("ab", "b"), ("a", "a"), ("b", "b")])
+def test_a_retry_may_repeat_at_a_replica_if_no_other_is_preferred(
+    preferred: str, taken: str
+) -> None:
+    class Preferred(AnyReplica):
+        def among(self, replicas: Sequence[Replica]) -> Sequence[Replica]:
+            return [r for r in replicas if r.address in preferred] or replicas
+
+    attempt = replicas("ab").take("a", preference=Preferred(), repeat=True)
+    assert attempt is not None
+    assert attempt.replica.address == taken
+    again = replicas("a").take("a", repeat=True)
+    assert again is not None
 
 
 @given(st.integers(0, 999))

@@ -15,7 +15,7 @@ from winnow.errors import (
     Violation,
     WinnowError,
 )
-from winnow.replicas.policy.retrying import RetrySettings, should_retry
+from winnow.replicas.policy.retrying import RetrySettings, may_repeat, should_retry
 
 SETTINGS = RetrySettings(most=1, least_left=0.005)
 GONE = UnavailableError("connection refused")
@@ -72,3 +72,17 @@ def test_whatever_fails_there_are_only_so_many_tries(
     while should_retry(RetrySettings(most=most), error, retried, left):
         retried += 1
     assert retried == most
+
+
+@pytest.mark.parametrize(
+    ("repeat", "error", "again"),
+    [
+        (True, UnavailableError("gone"), True),
+        (True, OverloadedError("full"), False),
+        (False, UnavailableError("gone"), False),
+    ],
+)
+def test_the_same_replica_is_asked_again_only_if_it_was_unavailable(
+    repeat: bool, error: WinnowError, again: bool
+) -> None:
+    assert may_repeat(RetrySettings(repeat=repeat), error) is again
