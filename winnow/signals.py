@@ -19,7 +19,7 @@ _MOST_WAKES = 512
 def end_on_signals() -> None:
     """Makes SIGTERM and Ctrl-C raise KeyboardInterrupt in the main thread.
 
-    Ctrl-C too, since a process that a script starts in the background inherits it ignored.
+    Ctrl-C too, since a process that a script starts in the background inherits it as ignored.
     """
     for number in _BOTH:
         signal.signal(number, _interrupt)

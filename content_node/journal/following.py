@@ -1,8 +1,8 @@
-"""Following a journal: its entries become writes of this shard, in their order, each once.
+"""Follows a journal: its entries become writes of this shard, in order, each once.
 
-The place of the last one is stored in the same transaction as its writes, so that nothing is
-applied twice or left out, also if this process ends at any moment. An entry that has expired is
-skipped: its place is stored, and its writes are not.
+The place of the last entry is stored in the same transaction as its writes. So nothing is applied
+twice or left out, even if this process ends at any moment. Of an expired entry, the place is stored
+and the writes are not.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ from winnow.journal.journal import JOURNAL, Delivered, Journal, JournalEntry
 
 _log = structlog.get_logger("content_node")
 _PAUSE = 0.25
-"""Seconds until a journal that cannot be read, or a write that cannot be stored, is tried again."""
-_REMINDED = 40
-"""Tries between two lines of the log."""
+"""Seconds until a failed read of the journal, or a failed write, is repeated."""
+_TRIES_PER_LINE = 40
+"""Failed tries for each line of the log."""
 _NONE = "0"
 """The place before the first entry."""
 _TOGETHER = 2_000_000
@@ -44,15 +44,15 @@ OnFault = Callable[[str], None]
 
 
 class JournalFollower(Protocol):
-    """A shard that follows a log. See `content_node.live.shard`."""
+    """A shard that follows a journal; see `content_node.live.shard`."""
 
     @property
     def place(self) -> str:
-        """How far the log was followed; empty if not at all."""
+        """The place of the last applied entry; empty before the first one."""
 
     @property
     def log_id(self) -> str:
-        """Names the replica's own log; empty if it has none yet."""
+        """The id of the replica's own log; empty before it has one."""
 
     async def follow(self, writes: Sequence[Write], place: str, log_id: str = "") -> list[Written]:
         """Stores writes and a place of the log, both or neither.
@@ -106,13 +106,13 @@ class Follower:
             except WinnowError as error:
                 self._metrics.lost()
                 self._fault(str(error))
-                if failures % _REMINDED == 0:
+                if failures % _TRIES_PER_LINE == 0:
                     _log.warning("the journal is not followed; trying again", reason=str(error))
                 failures += 1
                 await self._sleep(_PAUSE)
 
     async def _begun(self) -> tuple[int, str]:
-        """The last entry that was stored; from the beginning on the replica names its log."""
+        """The last stored entry. At the beginning, the replica names its log after the journal."""
         found = await self._journal.open()
         known = self._replica.log_id
         if known.startswith(JOURNAL) and known != found:
@@ -131,7 +131,7 @@ class Follower:
         return int(number), key
 
     async def _apply(self, delivered: Delivered) -> None:
-        """Stores entries, several in a transaction: each waits for the disk."""
+        """Stores entries, several in a transaction, since each transaction waits for the disk."""
         ahead = len(delivered.entries)
         for some in _together(delivered.entries):
             await self._store(some)
@@ -152,7 +152,7 @@ class Follower:
                 raise
             await self._pass_over(entries[0], error)
             return
-        self._tell_of_expired([each for each in entries if each.expired])
+        self._count_expired([each for each in entries if each.expired])
         results = iter(written)
         for entry, call in zip(entries, calls, strict=True):
             own = list(islice(results, len(call)))
@@ -164,7 +164,7 @@ class Follower:
             return []
         return await asyncio.to_thread(self._decode, entry.content)
 
-    def _tell_of_expired(self, entries: Sequence[JournalEntry]) -> None:
+    def _count_expired(self, entries: Sequence[JournalEntry]) -> None:
         if entries:
             self._metrics.expired(len(entries))
             _log.warning(
@@ -176,7 +176,7 @@ class Follower:
             )
 
     async def _pass_over(self, entry: JournalEntry, error: InvalidRequestError) -> None:
-        """What no shard can store is passed over by all replicas alike."""
+        """Skips an entry that no shard can store, as all replicas do."""
         _log.error(
             "an entry of the journal is not for this shard, and is passed over",
             journal=self._journal.name,
@@ -188,12 +188,12 @@ class Follower:
 
 
 def _place_of(entry: JournalEntry) -> str:
-    """What tells, when it is read again, that the journal still has this entry there."""
+    """The place with the key, which shows later whether the journal still has this entry there."""
     return f"{entry.place} {entry.key}"
 
 
 def _together(entries: Sequence[JournalEntry]) -> Iterator[Sequence[JournalEntry]]:
-    """Runs of entries that share a transaction."""
+    """Groups of entries that share a transaction."""
     some: list[JournalEntry] = []
     size = 0
     for entry in entries:

@@ -77,7 +77,7 @@ class JournaledShard:
         """
         found = await self._shard.compare(puts, deadline)
         if not any(found):
-            return found  # writing what is there already does no harm
+            return found  # writing a stored passage again does no harm
         await self._most_bytes()
         await self._written(self._messages.nothing(), deadline)
         return await self._shard.compare(puts, deadline)

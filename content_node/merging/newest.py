@@ -27,13 +27,11 @@ Base = TypeVar("Base")
 def open_newest(
     shard: Path, trimmed: int, open_base: Callable[[Path], Base], *, feeding: bool
 ) -> Base:
-    """Opens the newest generation of a shard, or what was built where there is none that is newer.
+    """Opens the newest generation of a shard, or the shard as it was built if that is the newest.
 
-    `trimmed` is the last write that the log has not any more. Only with `feeding` is anything
-    changed on the disk. To be called while nothing can be merged.
-
-    Raises ArtefactError if it is damaged beyond repair. Raises IdentityError if there is one of
-    another shard.
+    `trimmed` is the last write that the log has lost by trimming. Only with `feeding` does anything
+    on the disk change. Call it while nothing can be merged. Raises ArtefactError if the generation
+    is damaged beyond repair, and IdentityError if it is of another shard.
     """
     names = names_in(shard)
     if feeding:
@@ -61,7 +59,8 @@ def open_newest(
 
 
 def newest_name(shard: Path) -> str:
-    """The name of the newest generation in `live`; empty if there is none but what was built.
+    """The name of the newest merged generation; empty if there is none.
+
     Raises ArtefactError if the directory cannot be read.
     """
     return next(iter(newest_first(names_in(shard))), "")
@@ -86,8 +85,9 @@ def _opened(directory: Path, shard: Path, open_base: Callable[[Path], Base], fee
 
 
 def _make_durable(directory: Path) -> None:
-    """The merge that put a generation in place may have been killed before it was sure to stay
-    there; the log is trimmed next.
+    """Makes the rename of a generation durable, before the log is trimmed.
+
+    The merge that put it in place may have been killed before it did.
     """
     try:
         sync_directory(directory.parent)
@@ -96,8 +96,8 @@ def _make_durable(directory: Path) -> None:
 
 
 def _expect_of(directory: Path, built: ShardManifest) -> None:
-    """Raises IdentityError if a generation is none of this shard, BeyondRepairError if it is
-    none at all.
+    """Raises IdentityError if a generation is of another shard, BeyondRepairError if it has no
+    manifest.
     """
     found = whole_manifest(directory)
     if _identity(built) != _identity(found) or found.sequence != sequence_of(directory.name):
@@ -116,7 +116,7 @@ def _identity(manifest: ShardManifest) -> tuple[object, ...]:
 
 
 def _before(name: str, names: list[str]) -> int:
-    """The last write that the generation before this one holds."""
+    """The last write in the generation before this one."""
     older = [sequence_of(each) or 0 for each in newest_first(names) if each < name]
     return older[0] if older else 0
 

@@ -1,8 +1,8 @@
 """When a shard is merged, and when its rows are numbered again. Pure.
 
 A merge rewrites the whole base, so it waits for a number of writes in proportion to the base. Each
-passage is then copied about ten times for as many writes as there are passages, whatever the size
-of the shard. Only the limit of unmerged writes is absolute.
+passage is then copied about ten times for as many writes as there are passages, in shards of every
+size. Only the limit of unmerged writes is absolute.
 """
 
 from dataclasses import dataclass

@@ -13,7 +13,7 @@ class Merged:
     """The last write that the generation holds."""
     passages: int
     rows: int
-    """All rows, also those without a passage."""
+    """All rows, those without a passage included."""
     without_states: str = ""
     """Why passages have no precomputed states; empty if all have some, or none is to have any."""
 

@@ -1,7 +1,7 @@
-"""A generation whose graph or words are damaged, made good from its database.
+"""Repairs a generation whose derived files are damaged, from its database.
 
-What is derived is written aside and put in the place of what is damaged, the manifest last: whoever
-is interrupted finds damage again, and repairs it again.
+Derived files are written aside and replace the damaged ones, the manifest last. A node that is
+interrupted finds the old manifest, and repairs again.
 """
 
 import shutil
@@ -80,7 +80,7 @@ def _damaged(directory: Path, manifest: ShardManifest) -> dict[str, ArtefactErro
 def _made(
     directory: Path, aside: Path, manifest: ShardManifest, damaged: set[str], others: Sequence[Path]
 ) -> list[str]:
-    """Writes files again, aside, under the names that the manifest has for them."""
+    """Writes the damaged files again, aside, under their names in the manifest."""
     made = []
     if manifest.graph in damaged:
         store = PassageStore(OpenFile(directory / manifest.store))
@@ -101,7 +101,7 @@ def _made(
 def _counts(
     directory: Path, manifest: ShardManifest, name: str, others: Iterable[Path]
 ) -> OpenFile:
-    """The good file of what was counted over the whole index."""
+    """The good file of the counts over the whole index."""
     entry = manifest.files[name]
     error: ArtefactError | None = None
     for place in (directory, *others):

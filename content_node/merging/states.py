@@ -21,10 +21,9 @@ COMPUTED = 2_000
 def carry_states(bundle: Path, shard: Path, base: Path, made: Path) -> str:
     """Puts states beside `made` if there are some beside `base`, or beside `shard` as it was built.
 
-    Returns why passages are left without states; empty if none is.
-
-    Raises ArtefactError if they are not of the bundle's reader; a passage, or the bundle, cannot be
-    read. Raises OSError if there is no room for anything.
+    Returns why passages are left without states; empty if none is. Raises ArtefactError if the
+    states are not of the bundle's reader, or a passage or the bundle cannot be read. Raises OSError
+    if there is no room at all.
     """
     sources = [each for each in dict.fromkeys((base, shard)) if (each / STATES_FILE).exists()]
     if not sources:
@@ -38,10 +37,10 @@ def carry_states(bundle: Path, shard: Path, base: Path, made: Path) -> str:
 
 
 def write_states(made: Path, lower: Lower, known: ReusableStates, most: int) -> str:
-    """Puts states beside `made`: those that are known, and those of at most `most` passages more.
+    """Puts states beside `made`: the known ones, and those of at most `most` more passages.
 
-    Where there is no room, states of no passage are put there: they tell the next merge that the
-    shard is to have some. Returns and raises as `carry_states`.
+    Without room, it puts states of no passage there: they tell the next merge that the shard is to
+    have some. Returns and raises as `carry_states`.
     """
     try:
         writer = StatesWriter(made, lower, known)

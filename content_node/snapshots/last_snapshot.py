@@ -1,7 +1,7 @@
-"""The last snapshot of a shard: a note of it beside the shard's log, and metrics of the note.
+"""The last snapshot of a shard: a note beside the shard's log, and metrics of the note.
 
 Nothing else depends on the note. A shard without writes has none, nor has a restored shard. A note
-that cannot be written or read is left out.
+that cannot be written or read is ignored.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def write_last_snapshot(shard: Path, snapshot: Snapshot, sequence: int) -> None:
 
 
 def last_snapshot(shard: Path) -> LastSnapshot | None:
-    """The last snapshot of a shard, as far as is known."""
+    """The last snapshot of a shard; None without a readable note."""
     try:
         return LastSnapshot.model_validate_json(_path(shard).read_bytes())
     except (OSError, ValidationError):
@@ -57,10 +57,10 @@ def _path(shard: Path) -> Path:
 
 
 class SnapshotMetrics(Collector):
-    """The last snapshot of a shard; no series where none is known of."""
+    """Metrics of the last snapshot of a shard; no series without a note."""
 
     def __init__(self, registry: CollectorRegistry, shard: Path) -> None:
-        """Reads the note in the directory of the shard whenever somebody looks."""
+        """Reads the note in the directory of the shard whenever metrics are fetched."""
         self._shard = shard
         registry.register(self)
 

@@ -1,4 +1,4 @@
-"""The manifest of a snapshot: what makes it one.
+"""The manifest of a snapshot.
 
 Knows its content; does not know where it lies. It is written last, vouches for itself, and for
 every file by its checksum.
@@ -18,7 +18,7 @@ FORMAT = 1
 
 
 def _below(path: str) -> str:
-    """Restoring writes there."""
+    """Checks a path that a restore writes to."""
     if any(part in ("", ".", "..") or "\\" in part or "\0" in part for part in path.split("/")):
         raise ValueError(f"{path!r} is no path below an index")
     return path
@@ -32,17 +32,17 @@ class _Part(BaseModel):
 
 
 class SnapshotShard(_Part):
-    """A shard as a snapshot has it."""
+    """A shard in a snapshot."""
 
     shard: Annotated[int, Field(ge=0)]
     sequence: Annotated[int, Field(ge=0)]
     """The last write that is in the snapshot; 0 where nothing was written since the build."""
     passages: Annotated[int, Field(ge=0)]
-    """Of the generation; what was written after it is in the log."""
+    """Passages of the generation; later writes are in the log."""
 
 
 class Snapshot(_Part):
-    """An index, or one shard of it, as it was at some moment."""
+    """A snapshot of an index, or of one shard of it."""
 
     format: Annotated[int, Field(ge=FORMAT, le=FORMAT)] = FORMAT
     name: Annotated[str, Field(pattern="^[0-9A-Za-z-]{1,64}$")]
@@ -89,11 +89,11 @@ class Snapshot(_Part):
         return sum(entry.bytes for entry in self.files.values())
 
     def place(self, shard: int) -> str:
-        """The directory of a shard."""
+        """The directory of a shard in the index."""
         return shard_name(shard, self.shards)
 
     def below(self, directory: str) -> dict[str, FileEntry]:
-        """The files in a directory of the index, by their paths in there; empty: all of them."""
+        """The files in a directory of the index by their paths in it; all files if it is empty."""
         start = f"{directory}/" if directory else ""
         return {
             path.removeprefix(start): entry
@@ -102,13 +102,14 @@ class Snapshot(_Part):
         }
 
     def written(self) -> bytes:
-        """The file."""
+        """The content of the manifest's file."""
         return vouched(self.model_dump(mode="json")).encode()
 
 
 def parsed_snapshot(data: bytes, place: str) -> Snapshot:
-    """The manifest in a file that `place` names. Raises ArtefactError if it is not as it was
-    written, or of another format.
+    """The manifest in a file that `place` names.
+
+    Raises ArtefactError if it is altered, or of another format.
     """
     content = vouched_object(data, place)
     fields = {name: value for name, value in content.items() if name != FIELD}

@@ -133,8 +133,8 @@ class PulledShard:
 def pull(url: str, target: Path, progress: CopyProgress, name: str = "") -> PulledShard:
     """Restores the shard that `url` names into `target`, unless it lies there already.
 
-    Writes that the shard has taken since are never lost: what is there is not replaced, also by a
-    newer snapshot. `name` is that of the snapshot; empty for the newest.
+    Writes that the shard has taken since are never lost: a present shard is not replaced, not even
+    by a newer snapshot. `name` is that of the snapshot; empty for the newest.
 
     Raises NotFoundError or ArtefactError or UnavailableError as `restore`; NotFoundError also if
     `url` names no shard, ArtefactError if another one, or another build of it, is in `target`.

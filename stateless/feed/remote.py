@@ -13,7 +13,7 @@ from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Write, Written
 from winnow.errors import NotWritableError
 from winnow.passages.canonical import PassageDigest
-from winnow.rpc import handing_on
+from winnow.rpc import call_metadata
 from winnow.rpc.deadline import timeout
 from winnow.rpc.replying import until_replied
 from winnow.rpc.server import KIB
@@ -67,7 +67,7 @@ class RemoteShardWriter:
                 request = shard_feed_pb2.WriteRequest(**self._meant, writes=batch)
                 reply = await self._call(
                     self._stub.Write(
-                        request, timeout=timeout(deadline), metadata=handing_on.outgoing()
+                        request, timeout=timeout(deadline), metadata=call_metadata.outgoing()
                     )
                 )
                 found += convert.written_of_message(reply, len(batch))
@@ -83,7 +83,7 @@ class RemoteShardWriter:
             try:
                 reply = await self._call(
                     self._stub.FindUnchanged(
-                        request, timeout=timeout(deadline), metadata=handing_on.outgoing()
+                        request, timeout=timeout(deadline), metadata=call_metadata.outgoing()
                     )
                 )
             except NotWritableError:

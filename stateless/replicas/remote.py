@@ -11,7 +11,7 @@ from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
-from winnow.rpc import handing_on
+from winnow.rpc import call_metadata
 from winnow.rpc.deadline import timeout
 from winnow.rpc.replying import until_replied
 from winnow.rpc.status import error_of_node
@@ -120,4 +120,4 @@ class RemoteSearcher:
 
 
 def _metadata(question: EncodedQuestion) -> tuple[tuple[str, str], ...]:
-    return handing_on.outgoing(question.client)
+    return call_metadata.outgoing(question.client)

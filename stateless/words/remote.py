@@ -5,7 +5,7 @@ import grpc
 from winnow.convert import shard_feed as convert
 from winnow.deadline import Deadline
 from winnow.domain.word_counts import WordChanges, WordCounts
-from winnow.rpc import handing_on
+from winnow.rpc import call_metadata
 from winnow.rpc.deadline import timeout
 from winnow.rpc.status import error_of_node
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
@@ -32,7 +32,7 @@ class RemoteWordCounts:
         request = shard_feed_pb2.GetWordCountsRequest(changes_only=changes_only)
         try:
             return await self._stub.GetWordCounts(
-                request, timeout=timeout(deadline), metadata=handing_on.outgoing()
+                request, timeout=timeout(deadline), metadata=call_metadata.outgoing()
             )
         except grpc.aio.AioRpcError as error:
             raise error_of_node(error, self._address) from error

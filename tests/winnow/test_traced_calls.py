@@ -14,7 +14,7 @@ from tenacious import happens
 from traced import Traced
 
 from winnow.errors import InvalidRequestError, UnavailableError, Violation
-from winnow.rpc import handing_on, request_id
+from winnow.rpc import call_metadata, request_id
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.telemetry.endpoint import exposition
@@ -39,7 +39,7 @@ class Servicer(feed_pb2_grpc.FeedServiceServicer, head_pb2_grpc.HeadServiceServi
             await asyncio.Event().wait()
         if self.error is not None:
             raise self.error
-        self.handed_on = handing_on.outgoing("me")
+        self.handed_on = call_metadata.outgoing("me")
         return feed_pb2.PutResponse()
 
     async def Delete(

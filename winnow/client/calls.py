@@ -128,7 +128,7 @@ def _error(call: Failed, address: str, timeout: float) -> WinnowError:
     if code is StatusCode.UNIMPLEMENTED:
         return NotServedError(
             f"{address} does not serve this: a front needs --shards to answer, --heads to "
-            f"predict, --feed-listen (a port of its own) to be fed ({details})"
+            f"predict, --feed-listen (a separate port) to be fed ({details})"
         )
     return error_of(code, details, trailing)
 

@@ -10,7 +10,7 @@ from winnow.domain.prediction import Applied
 from winnow.errors import UnavailableError
 from winnow.heads.heads import States
 from winnow.heads.placed import PlacedHeads
-from winnow.rpc import handing_on
+from winnow.rpc import call_metadata
 from winnow.rpc.channel import open_balanced
 from winnow.rpc.deadline import timeout
 from winnow.rpc.replying import until_replied
@@ -39,7 +39,7 @@ class RemoteHeads:
 
         """
         request = convert.request_to_message(states, head_ids, self._fingerprint)
-        metadata = handing_on.outgoing(client)
+        metadata = call_metadata.outgoing(client)
         try:
             call = self._stub.Apply(request, timeout=timeout(deadline), metadata=metadata)
             reply = await until_replied(call)

@@ -10,7 +10,7 @@ from winnow.convert.encoder import FORMATS
 from winnow.deadline import Deadline
 from winnow.domain.encoder import EncoderInfo, StatesFormat
 from winnow.errors import InvalidRequestError, UnavailableError
-from winnow.rpc import handing_on
+from winnow.rpc import call_metadata
 from winnow.rpc.channel import open_balanced
 from winnow.rpc.deadline import timeout
 from winnow.rpc.replying import until_replied
@@ -64,7 +64,7 @@ class RemoteEncoder:
         request = encoder_pb2.EncodeRequest(
             token_ids=ids, fingerprint=self._fingerprint, states_format=FORMATS[self._states]
         )
-        metadata = handing_on.outgoing(client)
+        metadata = call_metadata.outgoing(client)
         try:
             call = self._stub.Encode(request, timeout=timeout(deadline), metadata=metadata)
             reply = await until_replied(call)
