@@ -102,9 +102,7 @@ def f32(*values: float) -> bytes:
         ({"vector": f32(3e38, 3e38)}, "its norm is"),
     ],
 )
-def test_what_cannot_have_been_made_of_a_passage_is_refused(
-    altered: dict[str, Any], said: str
-) -> None:
+def test_a_put_that_no_passage_makes_is_refused(altered: dict[str, Any], said: str) -> None:
     message = convert.writes_to_messages([put("a", "some words")])[0]
     for name, value in altered.items():
         setattr(message.put, name, value)
@@ -126,7 +124,9 @@ def test_what_cannot_have_been_made_of_a_passage_is_refused(
         ),
     ],
 )
-def test_what_is_no_write_is_refused(message: shard_feed_pb2.EncodedWrite, said: str) -> None:
+def test_a_message_that_is_no_write_is_refused(
+    message: shard_feed_pb2.EncodedWrite, said: str
+) -> None:
     with pytest.raises(InvalidRequestError, match=said):
         list(convert.writes_of_messages([message]))
 

@@ -26,7 +26,7 @@ def lacking(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
         pytest.param(SDK, "Ray cannot start without the SDK of OpenTelemetry", id="its-sdk"),
     ],
 )
-def test_what_is_missing_is_named_with_what_to_install(
+def test_a_missing_package_is_named_with_the_command_to_install_it(
     missing: str, named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lacking(monkeypatch, missing)

@@ -51,7 +51,7 @@ def encode(staging: Staging, encoder: FakeEncoder, clock: Any) -> list[int]:
     return stored
 
 
-def test_what_is_encoded_is_stored_every_two_seconds(staging: Staging) -> None:
+def test_vectors_are_stored_every_two_seconds(staging: Staging) -> None:
     """A kill loses no more, however slow the machine is."""
     looked = count()
     assert encode(staging, FakeEncoder(), lambda: next(looked) * 0.8) == [3, 3, 3, 3]

@@ -191,7 +191,7 @@ def test_the_error_of_a_worker_is_the_builds(ray: Any, bundle: Bundle) -> None:
     assert "Traceback" not in str(raised.value)
 
 
-def test_ray_changes_neither_what_signals_do_nor_the_users_home(ray: Any) -> None:
+def test_ray_changes_neither_signal_handlers_nor_the_users_home(ray: Any) -> None:
     assert {each: signal.getsignal(each) for each in HANDLERS} == HANDLERS
 
 

@@ -87,7 +87,7 @@ def test_an_index_from_before_there_were_words_gets_them(
     assert stored(tmp_path / "new", 1) == stored(indexes[1], 1)
 
 
-def test_an_interrupted_takeover_begins_anew_and_ends_well(
+def test_an_interrupted_takeover_is_restarted_and_completes(
     bundle: Bundle, indexes: dict[int, Path], tmp_path: Path, recorder: Recorder
 ) -> None:
     plan = BuildPlan(

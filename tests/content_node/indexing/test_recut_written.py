@@ -43,7 +43,7 @@ def fed(indexes: dict[int, Path], tmp_path: Path) -> FedIndex:
     return fed
 
 
-def test_what_was_written_is_taken_over(
+def test_later_writes_are_taken_over(
     bundle: Bundle, fed: FedIndex, tmp_path: Path, recorder: Recorder
 ) -> None:
     """Merged or not; with its versions, also those of what was deleted."""
@@ -113,7 +113,7 @@ class InterruptedAfterStaging(Recorder):
             raise KeyboardInterrupt
 
 
-def test_a_build_does_not_go_on_from_what_was_written_to_meanwhile(
+def test_a_build_is_not_resumed_from_an_index_with_new_writes(
     bundle: Bundle, fed: FedIndex, tmp_path: Path, recorder: Recorder
 ) -> None:
     fed.close()
@@ -128,7 +128,7 @@ def test_a_build_does_not_go_on_from_what_was_written_to_meanwhile(
         build_index(plan, bundle, recorder)
 
 
-def test_a_build_goes_on_from_what_was_not_written_to(
+def test_a_build_is_resumed_from_an_index_without_new_writes(
     bundle: Bundle, fed: FedIndex, tmp_path: Path, recorder: Recorder
 ) -> None:
     """A merge changes nothing of what is taken over."""

@@ -125,7 +125,7 @@ def test_the_command_says_how_many_writes_are_unmerged(fed: FedIndex) -> None:
     fed.close()
 
 
-def test_what_was_written_is_shown(fed: FedIndex) -> None:
+def test_inspect_shows_the_writes(fed: FedIndex) -> None:
     """Also while a node holds it."""
     log_id = fed.logs[0].log_id
     done = CliRunner().invoke(app, ["inspect", str(fed.index)])
@@ -169,7 +169,7 @@ def test_an_index_that_was_never_written_to_says_nothing_of_writes(
     assert "unmerged" not in done.stdout
 
 
-def test_writes_meanwhile_change_nothing_of_what_is_checked(fed: FedIndex) -> None:
+def test_writes_during_a_check_do_not_change_it(fed: FedIndex) -> None:
     seen = []
 
     def take(write: Logged) -> None:

@@ -113,7 +113,7 @@ def test_only_bad_rows_are_no_passages_even_if_they_are_skipped(
     assert tree(tmp_path) == {"p.tsv"}
 
 
-def test_what_was_read_in_part_is_removed_and_what_was_encoded_in_part_is_kept(
+def test_partly_read_passages_are_removed_and_partly_encoded_ones_kept(
     bundle: Bundle, passages_file: Path, tmp_path: Path
 ) -> None:
     plan = BuildPlan(source=passages_file, target=tmp_path / "index", shards=2, threads=1)
@@ -132,7 +132,7 @@ def test_what_was_read_in_part_is_removed_and_what_was_encoded_in_part_is_kept(
     assert {path.name for path in tmp_path.iterdir()} == {"index"}
 
 
-def test_a_build_that_was_killed_while_it_read_is_begun_anew_by_any_plan(
+def test_a_build_killed_while_reading_is_restarted_by_any_plan(
     bundle: Bundle, passages_file: Path, tmp_path: Path, recorder: Recorder
 ) -> None:
     partial = tmp_path / "index.partial"
@@ -163,7 +163,7 @@ def test_a_build_that_another_plan_began_is_left_as_it_is(
     assert recorder.kept_in == []
 
 
-def test_what_a_user_keeps_under_the_name_of_a_workspace_is_not_touched(
+def test_files_of_a_user_with_the_name_of_a_workspace_are_not_touched(
     bundle: Bundle, passages_file: Path, tmp_path: Path, recorder: Recorder
 ) -> None:
     own = tmp_path / "index.partial" / "index"

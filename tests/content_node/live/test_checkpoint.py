@@ -183,7 +183,7 @@ def test_a_disk_that_write_ahead_logs_have_filled_has_room_after_a_start(
     started.close()
 
 
-def test_what_is_lacking_on_a_full_disk_is_room_and_not_a_right(
+def test_the_advice_for_a_full_disk_is_room_and_not_permissions(
     small_disk: Path, tmp_path: Path
 ) -> None:
     log = fed(tmp_path / "killed", 10)

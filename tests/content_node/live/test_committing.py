@@ -97,7 +97,7 @@ async def test_wrong_writes_of_one_caller_do_not_fail_those_of_others(disk: Disk
     await committing.close(lambda: None)
 
 
-async def test_it_is_shown_before_anybody_is_told(disk: Disk) -> None:
+async def test_writes_are_shown_before_callers_get_results(disk: Disk) -> None:
     committing = GroupCommit(disk.commit, disk.show)
     await write(committing, "a")
     assert disk.shown == [1]
@@ -152,7 +152,7 @@ async def test_a_caller_that_gives_up_takes_nothing_away_from_others(disk: Disk)
     await committing.close(lambda: None)
 
 
-async def test_who_waited_too_long_is_told_and_not_stored(disk: Disk) -> None:
+async def test_an_expired_call_fails_and_is_not_stored(disk: Disk) -> None:
     committing = GroupCommit(disk.commit, disk.show)
     await disk.stop()
     first = write(committing, "a")
@@ -167,7 +167,7 @@ async def test_who_waited_too_long_is_told_and_not_stored(disk: Disk) -> None:
     await committing.close(lambda: None)
 
 
-async def test_a_transaction_that_fails_is_told_to_its_callers_and_the_next_one_goes_on(
+async def test_a_failed_transaction_fails_its_callers_and_not_the_next_one(
     disk: Disk,
 ) -> None:
     committing = GroupCommit(disk.commit, disk.show)
@@ -201,7 +201,7 @@ async def test_work_is_done_alone_and_to_its_end(disk: Disk) -> None:
     assert await GroupCommit(disk.commit, disk.show).alone(lambda: 7) == 7
 
 
-async def test_closing_stores_what_waits_and_takes_nothing_more(disk: Disk) -> None:
+async def test_closing_stores_waiting_writes_and_takes_no_more(disk: Disk) -> None:
     committing = GroupCommit(disk.commit, disk.show)
     await disk.stop()
     calls = [write(committing, "a")]

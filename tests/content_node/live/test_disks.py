@@ -210,7 +210,7 @@ def test_a_log_that_was_not_closed_is_read_where_nothing_may_be_written(shard: P
     (copy / "live").chmod(0o755)
 
 
-def test_what_is_appended_but_cannot_be_noted_is_there_all_the_same(tmp_path: Path) -> None:
+def test_writes_that_cannot_be_acknowledged_are_stored_nevertheless(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.append([logged(1, text=LONG)])
     log.acknowledge()
@@ -248,7 +248,7 @@ def doubt(log: WriteLog) -> None:
     )
 
 
-def test_writes_of_which_nobody_was_told_are_taken_back_by_the_next_ones(tmp_path: Path) -> None:
+def test_unacknowledged_writes_are_rolled_back_by_the_next_ones(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.append([logged(1, text=LONG)])
     log.acknowledge()
@@ -261,7 +261,7 @@ def test_writes_of_which_nobody_was_told_are_taken_back_by_the_next_ones(tmp_pat
     check_that_it_goes_on(tmp_path, log)
 
 
-def test_a_trim_of_which_nobody_was_told_is_gone_on_with(tmp_path: Path) -> None:
+def test_an_unacknowledged_trim_is_continued(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.append([logged(n, text=LONG, removed=b"\7\0\0\0") for n in range(1, 10)])
     log.acknowledge()

@@ -89,7 +89,7 @@ def there(view: ShardView) -> dict[str, tuple[str, int]]:
 BUILT = {"a": ("First.", 0), "b": ("Zoë's café.", 0), "c": ("🎻", 0)}
 
 
-async def test_a_shard_that_nobody_writes_to_is_as_it_was(directory: Path) -> None:
+async def test_a_live_shard_without_writes_equals_its_base(directory: Path) -> None:
     before = sorted(path.name for path in directory.iterdir())
     live = opened(directory)
     assert there(live.view) == BUILT
@@ -99,7 +99,7 @@ async def test_a_shard_that_nobody_writes_to_is_as_it_was(directory: Path) -> No
     assert sorted(path.name for path in directory.iterdir()) == before
 
 
-async def test_what_became_of_a_write_names_the_log_that_it_is_in(shard: LiveShard) -> None:
+async def test_the_result_of_a_write_names_its_log(shard: LiveShard) -> None:
     [first] = await shard.write([put("d", "one")], Deadline.after(60))
     assert first.log_id == shard.log_id != ""
 
@@ -127,7 +127,7 @@ async def test_writes_are_served_in_their_order(shard: LiveShard) -> None:
     assert served[-1].load(3).passage.text == "one"  # rows stay what they were
 
 
-async def test_what_changes_nothing_is_not_logged(shard: LiveShard) -> None:
+async def test_a_write_that_changes_nothing_is_not_logged(shard: LiveShard) -> None:
     served: list[ShardView] = []
     shard.served_by(served.append)
     await write(shard, put("d", "one", version=5))
@@ -162,9 +162,7 @@ async def test_an_entry_of_a_journal_is_decided_as_by_replicas_of_older_versions
 
 
 @pytest.mark.parametrize("in_base", [False, True])
-async def test_puts_that_change_nothing_are_told_by_their_digests(
-    directory: Path, in_base: bool
-) -> None:
+async def test_unchanged_puts_are_found_by_their_digests(directory: Path, in_base: bool) -> None:
     """Those since the base and those in it, each as a write of it would be judged."""
     live = opened(directory)
     await write(live, said('{"b": 1.0}'), put("e", "one", 5), delete("b"), delete("z", 7))
@@ -192,7 +190,7 @@ async def test_a_shard_that_takes_no_writes_compares_nothing(directory: Path) ->
     await live.close()
 
 
-async def test_passages_are_not_compared_once_nobody_waits_for_it(
+async def test_passages_are_not_compared_after_the_deadline(
     shard: LiveShard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a disk that stood still, writes would else wait behind comparisons for nobody."""
@@ -218,7 +216,7 @@ async def test_a_call_about_too_many_passages_is_refused(shard: LiveShard) -> No
         await shard.find_unchanged(many, Deadline.after(60))
 
 
-async def test_an_older_put_does_not_bring_back_what_was_deleted(directory: Path) -> None:
+async def test_an_older_put_does_not_bring_back_a_deleted_passage(directory: Path) -> None:
     """Neither where the deletion had a version, nor where only the passage had one."""
     live = opened(directory)
     await write(live, delete("z", 7), put("y", "one", 3), delete("y", 9))
@@ -376,7 +374,7 @@ def merged(directory: Path, live: LiveShard) -> Path:
     return Path(merge(live.directory, directory, live.sequence).directory)
 
 
-async def test_what_is_merged_is_served_the_same(directory: Path) -> None:
+async def test_a_merged_base_is_served_like_the_log(directory: Path) -> None:
     live = opened(directory)
     served: list[ShardView] = []
     live.served_by(served.append)
@@ -403,7 +401,7 @@ async def test_what_is_merged_is_served_the_same(directory: Path) -> None:
     await again.close()
 
 
-async def test_a_base_that_lacks_what_was_trimmed_is_refused(directory: Path) -> None:
+async def test_a_base_that_lacks_trimmed_writes_is_refused(directory: Path) -> None:
     live = opened(directory)
     await write(live, put("d", "one"), put("a", "two"))
     await live.swap(open_shard(merged(directory, live), ef=64))
@@ -448,7 +446,7 @@ async def test_writes_while_the_next_base_is_swapped_in_are_all_there(directory:
     await live.close()
 
 
-async def test_a_full_disk_is_told_and_what_is_served_stays_so(directory: Path) -> None:
+async def test_a_full_disk_fails_writes_and_not_the_served_view(directory: Path) -> None:
     live = opened(directory)
     await write(live, put("d", "one"))
     log = live._log
@@ -464,7 +462,7 @@ async def test_a_full_disk_is_told_and_what_is_served_stays_so(directory: Path) 
     await live.close()
 
 
-async def test_writes_of_many_callers_are_each_told_their_own(shard: LiveShard) -> None:
+async def test_each_of_many_callers_gets_its_own_results(shard: LiveShard) -> None:
     async def caller(name: str) -> None:
         for n in range(20):
             [(outcome, sequence)] = await write(shard, put(name, f"{name} {n}"))
@@ -499,7 +497,7 @@ async def test_a_durable_write_that_cannot_be_served_ends_all_writing(
     await again.close()
 
 
-async def test_metrics_tell_what_was_written_and_what_waits_to_be_merged(directory: Path) -> None:
+async def test_metrics_count_writes_and_unmerged_writes(directory: Path) -> None:
     registry = CollectorRegistry()
     sample = registry.get_sample_value
     live = opened(directory, registry=registry)

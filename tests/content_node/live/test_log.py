@@ -35,7 +35,7 @@ def some(first: int, last: int) -> list[Logged]:
     ]
 
 
-def test_a_shard_that_nobody_writes_to_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_shard_without_writes_stays_as_it_is(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.acknowledge()
     log.trim(7)
@@ -44,7 +44,7 @@ def test_a_shard_that_nobody_writes_to_stays_as_it_is(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_what_was_appended_is_there_in_order_when_the_log_is_opened_again(tmp_path: Path) -> None:
+def test_a_reopened_log_has_its_writes_in_order(tmp_path: Path) -> None:
     writes = [*some(1, 5), logged(5, "id-2", None, version=2**63 - 1), logged(6, "ü\0", "né 🎻")]
     log = write(tmp_path, writes[:3], writes[3:])
     assert list(log.after(0)) == writes
@@ -94,7 +94,7 @@ def test_a_write_that_does_not_follow_the_last_one_is_not_stored(tmp_path: Path)
     assert written(tmp_path) == [*some(1, 3), logged(3)]
 
 
-def test_what_is_trimmed_is_gone_and_its_words_are_remembered(tmp_path: Path) -> None:
+def test_a_trim_removes_writes_and_keeps_their_word_counts(tmp_path: Path) -> None:
     log = write(tmp_path, some(1, 601))
     log.trim(400)
     assert (log.trimmed, log.last) == (400, 600)
@@ -138,7 +138,7 @@ def test_of_two_nodes_that_began_without_a_log_one_makes_it(tmp_path: Path) -> N
     assert written(tmp_path) == [logged(1)]
 
 
-def test_a_log_that_somebody_else_wrote_to_is_not_written_to(tmp_path: Path) -> None:
+def test_a_log_that_another_process_wrote_to_is_not_written_to(tmp_path: Path) -> None:
     log = write(tmp_path, some(1, 3))
     with sqlite3.connect(log_path(tmp_path)) as other:
         other.execute("UPDATE state SET last = 9")

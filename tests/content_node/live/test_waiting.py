@@ -9,7 +9,7 @@ from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError
 
 
-async def test_what_is_served_is_not_waited_for() -> None:
+async def test_a_served_write_is_not_waited_for() -> None:
     served = SequenceWaiter(3)
     await served.wait(3, Deadline.after(-1))
     await served.wait(0, Deadline.after(-1))
@@ -41,7 +41,7 @@ async def test_a_write_that_does_not_come_is_waited_for_until_the_deadline() -> 
     assert not served._waiting
 
 
-async def test_who_gives_up_is_forgotten_and_others_are_told() -> None:
+async def test_a_cancelled_wait_is_forgotten_and_others_end() -> None:
     served = SequenceWaiter()
     one, other = (asyncio.create_task(served.wait(2, Deadline.after(60))) for _ in range(2))
     await asyncio.sleep(0)

@@ -43,7 +43,7 @@ def test_a_graph_takes_its_vectors_and_their_links() -> None:
     assert cost.search_ms > 0
 
 
-def test_a_spread_is_told_by_quantiles_relative_to_the_median() -> None:
+def test_a_spread_has_quantiles_relative_to_the_median() -> None:
     assert spread([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])[0] == 0.5
     assert spread([[2.0] * 5]) == (1.0,) * len(SHARES)
 

@@ -47,7 +47,7 @@ def test_with_nothing_in_hand_anything_is_let_in() -> None:
     assert made.inside == 0
 
 
-def test_too_much_is_refused_and_told_when_to_come_again() -> None:
+def test_a_request_without_room_is_refused_with_a_time_to_retry() -> None:
     clock = ManualClock()
     made = admission(10, clock)
     with made.enter(8, "me"):
@@ -80,7 +80,7 @@ def test_the_door_is_open_until_there_is_no_room_at_all() -> None:
     assert made.refusal("me") is None
 
 
-def test_what_fails_leaves_its_room() -> None:
+def test_a_failed_request_frees_its_room() -> None:
     made = admission(10)
     with pytest.raises(ValueError, match="bug"), made.enter(10, "me"):
         raise ValueError("bug")

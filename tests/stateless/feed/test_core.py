@@ -83,7 +83,7 @@ async def test_a_passage_changes_threads_twice_in_a_front(
     assert [name.rpartition("_")[0] for name in threads] == ["fed", "feed"]
 
 
-async def test_what_is_durable_is_noticed_also_where_another_shard_fails(front: FedFront) -> None:
+async def test_a_durable_write_is_noticed_even_if_another_shard_fails(front: FedFront) -> None:
     front.shards[0].fails = NotWritableError("shard 0 takes no writes")
     with pytest.raises(NotWritableError):
         await put(front, *[fed(name) for name in (*ZERO, *ONE)])
@@ -133,7 +133,7 @@ async def test_an_older_version_is_not_encoded(front: FedFront) -> None:
     assert (old.outcome, front.encoded) == (Outcome.OUTDATED, before)
 
 
-async def test_questions_know_of_what_is_unchanged(front: FedFront) -> None:
+async def test_an_unchanged_put_is_noticed_for_questions(front: FedFront) -> None:
     """Another front may have stored it a moment ago."""
     await put(front, fed(ZERO[0]))
     front.noticed.clear()
@@ -141,7 +141,7 @@ async def test_questions_know_of_what_is_unchanged(front: FedFront) -> None:
     assert front.noticed == [(0, 1)]
 
 
-async def test_a_shard_that_cannot_tell_what_is_unchanged_is_written_to(front: FedFront) -> None:
+async def test_a_shard_that_cannot_compare_is_written_to(front: FedFront) -> None:
     await put(front, fed(ZERO[0]))
     front.shards[0].fails_to_compare = UnavailableError("busy")
     (again,) = await put(front, fed(ZERO[0]))
@@ -175,7 +175,7 @@ async def test_a_text_of_too_many_tokens_is_named_before_shards_are_asked(
     assert not front.shard("a").compared
 
 
-async def test_a_part_that_was_read_is_told_of_what_is_unchanged(front: FedFront) -> None:
+async def test_an_unchanged_put_reports_truncation(front: FedFront) -> None:
     long = " ".join(["word"] * 500)
     await put(front, fed("long", long))
     (again,) = await put(front, fed("long", long))
@@ -196,7 +196,7 @@ async def test_a_passage_that_the_encoder_reads_a_part_of_says_so(front: FedFron
     assert len(tokens(front.passages["long"])) == 500
 
 
-async def test_what_breaks_a_rule_stores_nothing(front: FedFront) -> None:
+async def test_a_request_with_a_broken_rule_stores_nothing(front: FedFront) -> None:
     with pytest.raises(InvalidRequestError):
         await put(front, fed("a"), fed("b", ""))
     assert not front.passages
@@ -259,7 +259,7 @@ async def test_the_call_fails_if_a_part_was_not_stored_and_the_rest_is(
     assert front.admission.inside == 0
 
 
-async def test_of_several_failures_the_one_that_no_waiting_mends_is_told(front: FedFront) -> None:
+async def test_of_several_failures_the_lasting_one_is_raised(front: FedFront) -> None:
     front.shards[0].fails = UnavailableError("gone")
     front.shards[1].fails = NotWritableError("no log")
     with pytest.raises(NotWritableError, match="2 of 2 writes may not be stored: shard 1: no log"):
@@ -273,7 +273,7 @@ async def test_a_mistake_in_the_program_is_none_of_the_callers(front: FedFront) 
     assert front.admission.inside == 0
 
 
-async def test_a_shard_that_nobody_serves_is_waited_for_until_the_deadline(
+async def test_a_shard_without_a_node_is_retried_until_the_deadline(
     front: FedFront,
 ) -> None:
     front.view = ClusterView(front.view.identity, {0: (), 1: ("node-1:1",)})
@@ -399,7 +399,9 @@ async def test_messages_of_a_stream_are_stored_in_their_order(front: FedFront) -
     assert len(front.shard("a").batches) == 15
 
 
-async def test_in_a_stream_what_was_there_counts_after_what_came_between(front: FedFront) -> None:
+async def test_in_a_stream_the_last_message_counts_even_if_it_equals_the_stored_one(
+    front: FedFront,
+) -> None:
     """The second message is compared while the first one waits: its id is in hand."""
     await put(front, fed(ZERO[0], "there"))
     before = front.encoded
@@ -414,7 +416,7 @@ async def test_in_a_stream_what_was_there_counts_after_what_came_between(front: 
     assert front.passages[ZERO[0]].passage.text == "there"
 
 
-async def test_in_a_stream_what_is_there_is_not_encoded(front: FedFront) -> None:
+async def test_in_a_stream_unchanged_passages_are_not_encoded(front: FedFront) -> None:
     messages = [[fed(name)] for name in (*ZERO, *ONE)]
     await front.core.put_stream(Messages(*messages), soon)
     before = front.encoded

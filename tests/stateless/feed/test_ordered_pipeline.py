@@ -90,7 +90,7 @@ async def test_a_later_message_is_never_finished_before_an_earlier_one() -> None
 
 
 @pytest.mark.parametrize("failing", [0, 1, 2])
-async def test_what_goes_wrong_with_one_ends_all(failing: int) -> None:
+async def test_an_error_of_one_message_cancels_the_others(failing: int) -> None:
     work = Work()
     work.fails = failing
     running = asyncio.create_task(run(work, Messages(3, stalls=True), most=4))

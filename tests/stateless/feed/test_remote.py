@@ -129,7 +129,7 @@ async def test_writes_arrive_as_they_were_and_their_results_come_back() -> None:
         assert writer.calls == 0
 
 
-async def test_what_is_unchanged_comes_back_in_order() -> None:
+async def test_unchanged_puts_come_back_in_order() -> None:
     async with reached() as (servicer, writer):
         await writer.write([putting("a"), putting("b")], soon())
         puts = [
@@ -145,12 +145,12 @@ async def test_what_is_unchanged_comes_back_in_order() -> None:
         assert writer.calls == 0
 
 
-async def test_a_node_of_an_older_version_cannot_tell_what_is_unchanged() -> None:
+async def test_a_node_of_an_older_version_finds_no_unchanged_puts() -> None:
     async with reached(serves=False) as (_, writer):
         assert await writer.find_unchanged([PassageDigest("a", None, b"")], soon()) == [None]
 
 
-async def test_what_one_message_cannot_hold_goes_in_several_and_in_order() -> None:
+async def test_writes_beyond_one_message_are_sent_in_several_in_order() -> None:
     async with reached() as (servicer, writer):
         names = [str(number) for number in range(40)]
         writes = [putting(name, text="words " * 1_600, tokens=1_600) for name in names]

@@ -86,7 +86,7 @@ def test_several_passages_with_one_id_are_kept_in_their_order() -> None:
         ({"metadata": {"a": "b" * MAX_METADATA}}, "metadata", "keep less with the passage"),
     ],
 )
-def test_what_breaks_a_rule_is_named_with_its_place(
+def test_a_broken_rule_is_named_with_its_place(
     changed: dict[str, Any], field: str, said: str
 ) -> None:
     ((named, description),) = faults(fed(), fed(), fed(), fed(**changed))

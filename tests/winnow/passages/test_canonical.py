@@ -36,7 +36,7 @@ def passage(metadata: str = "", **fields: str) -> Passage:
         ("", "{}"),
     ],
 )
-def test_what_says_the_same_in_other_words_is_the_same(one: str, other: str) -> None:
+def test_passages_that_differ_only_in_notation_are_the_same(one: str, other: str) -> None:
     assert same_content(passage(one), passage(other))
     assert digest(passage(one)) == digest(passage(other))
 
@@ -51,7 +51,7 @@ def test_what_says_the_same_in_other_words_is_the_same(one: str, other: str) -> 
         ('{"a": null}', "{}"),
     ],
 )
-def test_what_says_something_else_is_not(one: str, other: str) -> None:
+def test_passages_with_other_values_are_not_the_same(one: str, other: str) -> None:
     assert not same_content(passage(one), passage(other))
     assert digest(passage(one)) != digest(passage(other))
 
@@ -63,7 +63,7 @@ def test_every_field_counts(field: str) -> None:
     assert digest(passage()) != digest(other)
 
 
-def test_what_moves_from_one_field_to_the_next_is_another_passage() -> None:
+def test_text_that_moves_to_another_field_makes_another_passage() -> None:
     assert digest(passage(title="ab", text="c")) != digest(passage(title="a", text="bc"))
 
 
@@ -82,7 +82,7 @@ def test_a_row_that_is_built_has_the_metadata_of_one_that_is_fed(
     assert canonical(built) == canonical(fed)
 
 
-def test_the_digest_is_what_the_contract_says() -> None:
+def test_the_digest_follows_the_contract() -> None:
     """Nodes and fronts of different versions compare digests: another form needs another name."""
     found = digest(Passage("a", "T", "words", '{"b": 2.0, "a": "\u00e9"}'))
     assert found.hex() == "d0b9cbe8a4672b3a49dbca074a77265caad47e8f3e60fdd654c2c0fab34e2a8d"

@@ -13,7 +13,7 @@ def texts(text: str) -> list[str]:
     return [each.text for each in cut(FedPassage(id="doc", title="T", text=text))]
 
 
-def test_passages_have_a_hundred_words_and_the_last_what_is_left() -> None:
+def test_passages_have_a_hundred_words_and_the_last_has_the_rest() -> None:
     words = [f"word{n}" for n in range(250)]
     made = list(cut(FedPassage(id="doc", title="Title", text=" ".join(words), metadata={"a": 1})))
     assert [each.id for each in made] == ["doc#0", "doc#1", "doc#2"]

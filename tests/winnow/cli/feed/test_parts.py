@@ -79,7 +79,7 @@ def test_an_id_comes_once_in_a_batch() -> None:
     assert through(made) == [(2, 2), (2, 4)]
 
 
-def test_what_a_document_no_longer_has_is_deleted_before_it_comes_again_and_is_longer() -> None:
+def test_surplus_passages_are_deleted_before_the_document_comes_again_longer() -> None:
     rows = [row(1, f"doc#{n}") for n in range(2)] + [row(2, f"doc#{n}") for n in range(4)]
     made = list(batches(rows, 9, documents=True))
     assert [each.after for each in made] == [("doc#2",), ("doc#4",)]

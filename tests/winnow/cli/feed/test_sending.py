@@ -163,7 +163,7 @@ async def test_batches_with_a_common_id_are_sent_one_after_the_other() -> None:
     assert desk.feeds.stored == ["a", "b", "b", "c", "d"]
 
 
-async def test_what_a_document_no_longer_has_is_deleted_after_it_was_stored() -> None:
+async def test_surplus_passages_of_a_document_are_deleted_after_it_was_stored() -> None:
     """The same document comes twice, longer at first: none of its first passages may stay."""
     desk = Desk()
     desk.feeds.go_on.clear()
@@ -194,7 +194,7 @@ async def test_a_document_does_not_wait_for_its_own_passages() -> None:
 
 
 @pytest.mark.parametrize("error", [UnavailableError("gone"), OverloadedError("full", 3.0)])
-async def test_what_may_succeed_later_is_tried_again(error: WinnowError) -> None:
+async def test_a_request_that_may_succeed_later_is_sent_again(error: WinnowError) -> None:
     desk = Desk()
     desk.feeds.errors = [error, error]
     await desk.send(batch(1, "a"))
@@ -216,7 +216,7 @@ async def test_patience_ends() -> None:
 @pytest.mark.parametrize(
     "error", [NotWritableError("no log"), NotServedError("no feed"), NotLoadedError("damaged")]
 )
-async def test_what_no_waiting_mends_ends_the_feed_after_what_is_in_hand(
+async def test_a_lasting_error_ends_the_feed_after_the_requests_in_hand(
     error: WinnowError,
 ) -> None:
     desk = Desk()
@@ -268,7 +268,7 @@ async def test_passages_that_a_document_no_longer_has_are_deleted() -> None:
     assert desk.feeds.there == {"doc#90", "other#0"}
 
 
-async def test_they_are_deleted_also_where_nobody_heard_that_the_first_of_them_are() -> None:
+async def test_passages_are_deleted_even_if_the_reply_of_the_first_deletion_was_lost() -> None:
     desk = Desk()
     desk.feeds.there = {f"doc#{n}" for n in range(2, 40)}
     desk.feeds.lost = [UnavailableError("gone")] * 2
