@@ -30,7 +30,7 @@ def browser() -> Iterator[Any]:
 
 @contextlib.contextmanager
 def tab(started: Any, tolerated: str = "\0", **options: Any) -> Iterator[Any]:
-    """A new tab with a memory of its own; fails where the page has an error but a `tolerated` one."""
+    """A new tab with separate storage; fails if the page has an error that is not `tolerated`."""
     context = started.new_context(**options)
     context.set_default_timeout(PATIENCE)
     opened, errors = context.new_page(), []

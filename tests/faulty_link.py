@@ -70,7 +70,7 @@ class FaultyLink:
 
 @asynccontextmanager
 async def link_to(url: str) -> AsyncIterator[FaultyLink]:
-    """A link at an address of its own; it ends with the context."""
+    """A link at a free address; it ends with the context."""
     link = FaultyLink(url)
     await link.join()
     try:

@@ -125,7 +125,7 @@ class LiveReplica:
         self.sequence = max(self.sequence, most)
 
     def merge(self) -> None:
-        """From now on all that it has is in a base of its own, with other rows."""
+        """Moves all passages to another base, with other rows."""
         self.merged = self.sequence
 
     @property

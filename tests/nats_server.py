@@ -19,7 +19,7 @@ needs_nats = pytest.mark.skipif(
 
 
 class NatsServer:
-    """A server on a port of its own, which keeps it when it is started again."""
+    """A server on a free port, which it keeps after a restart."""
 
     def __init__(self, directory: Path, *options: str) -> None:
         self._directory, self._options = directory, options

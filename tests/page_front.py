@@ -1,6 +1,6 @@
 """A front that serves the page and says what a test tells it to, by HTTP on a free port.
 
-It runs in a thread of its own, since a browser is driven by calls that wait.
+It runs in a separate thread, since calls to a browser block.
 """
 
 import asyncio

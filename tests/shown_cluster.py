@@ -53,7 +53,7 @@ def replica(address: str, state: Any, reason: str = "", **fields: Any) -> Replic
 
 
 def front_metrics(answers: int) -> CollectorRegistry:
-    """Of a front that gave so many answers, each in 40 ms."""
+    """Metrics of a front with this number of answers, each in 40 ms."""
     registry = CollectorRegistry()
     metrics, rpc = FrontMetrics(registry), RpcMetrics(registry)
     metrics.ready.set(1)

@@ -13,7 +13,7 @@ import pytest
 
 @contextlib.contextmanager
 def mounted(place: Path, megabytes: int) -> Iterator[Path]:
-    """A file system of its own in the new directory `place`; skips the test where that is
+    """A separate file system in the new directory `place`; skips the test where that is
     forbidden.
     """
     place.mkdir()

@@ -1,4 +1,4 @@
-"""`winnow ask` as a user has it: a process of its own, against a real cluster, pipe or terminal."""
+"""`winnow ask` as a user has it: a separate process, against a real cluster, pipe or terminal."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""`winnow feed` as a user has it: a process of its own, against a front over real gRPC."""
+"""`winnow feed` as a user has it: a separate process, against a front over real gRPC."""
 
 import asyncio
 import gzip

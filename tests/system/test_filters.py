@@ -89,7 +89,7 @@ async def ask_all(cluster: Running, **options: Any) -> Mapping[str, list[Any]]:
 async def test_only_what_is_let_through_answers_however_the_index_is_cut(
     bundle: Bundle, cut: dict[int, Path], retriever: str
 ) -> None:
-    """Read are as many passages as there are, so that none of those that are let through lacks."""
+    """Every passage is read, so no matching one is missing."""
     chosen = answer_pb2.Retriever.Value(f"RETRIEVER_{retriever}")
     seen = []
     for index in cut.values():

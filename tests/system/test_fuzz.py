@@ -86,7 +86,7 @@ class Answering:
 
 
 class Served:
-    """A server with a channel to it on an event loop of its own, for one example after another."""
+    """A server with a channel to it on a separate event loop, for one example after another."""
 
     def __init__(self, start: Callable[[contextlib.AsyncExitStack], Coroutine[Any, Any, str]]):
         """`start` gives HOST:PORT, and leaves on the stack what is to be put away."""

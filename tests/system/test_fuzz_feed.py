@@ -62,7 +62,7 @@ deletions = st.builds(
 
 
 class Served:
-    """A front on an event loop of its own, for one example after another."""
+    """A front on a separate event loop, for one example after another."""
 
     def __init__(self, bundle: Bundle) -> None:
         self.front = FedFront(bundle)

@@ -28,7 +28,7 @@ WON: PassageFields = {
 
 
 class Start(Protocol):
-    """Starts a cluster of so many shards that takes passages; of another index if one is given."""
+    """Starts a cluster with this number of shards that takes passages."""
 
     def __call__(self, shards: int, built: Path | None = None) -> LocalCluster: ...
 
@@ -102,7 +102,7 @@ def test_a_write_that_never_comes_makes_its_shard_late(start: Start) -> None:
 def test_at_rest_what_was_fed_is_found_and_worth_the_same_as_what_was_built(
     start: Start, bundle: Bundle, recorder: Recorder, tmp_path: Path
 ) -> None:
-    """Over any number of shards, and whatever else was there in between."""
+    """The answers do not depend on the number of shards or on earlier writes."""
     fed: list[PassageFields] = [
         {"id": f"p{n}", "title": f"Prize {n}", "text": f"The prize of {2000 + n} went to Ib {n}."}
         for n in range(40)

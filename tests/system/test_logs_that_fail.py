@@ -42,7 +42,7 @@ def gone_reader() -> Iterator[int]:
 
 @contextlib.contextmanager
 def unread_pipe() -> Iterator[int]:
-    """It takes some twenty lines before whoever writes has to wait."""
+    """After some twenty lines the writer has to wait."""
     reader, writer = os.pipe()
     fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, PAGE)
     yield writer
@@ -61,7 +61,7 @@ def node(indexes: dict[int, Path]) -> Iterator[str]:
 
 
 class Front:
-    """A front node in a process of its own."""
+    """A front node in a separate process."""
 
     def __init__(self, node: str, stderr: int | IO[bytes]) -> None:
         listen, metrics = free_ports(2)

@@ -160,7 +160,7 @@ async def node(bundle: Bundle, indexes: dict[int, Path], tmp_path: Path) -> Asyn
 
 
 async def fed_until_merged(node: Node, merges: int) -> None:
-    """Puts, overwrites and deletes passages until so many merges were served."""
+    """Puts, overwrites and deletes passages until this number of merges was served."""
     seen: set[str] = set()
     number = 0
     while len(seen) < merges:

@@ -233,4 +233,4 @@ def test_no_token_is_in_any_log(secured: Secured) -> None:
     assert b"keys read again" in logs
     assert b"wnw_" not in logs
     assert b"PRIVATE" not in logs
-    assert b"Handshake failed" not in logs, "a line for whoever fails to connect"
+    assert b"Handshake failed" not in logs, "a line for a failed connection"
