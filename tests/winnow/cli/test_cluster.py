@@ -17,8 +17,8 @@ from winnow.errors import ArtefactError, UnavailableError
 
 
 @dataclass
-class Noted:
-    """Notes what would be started."""
+class RecordingProcesses:
+    """Records the processes that would be started."""
 
     started: dict[str, Sequence[str]] = field(default_factory=dict)
     logs: dict[str, IO[bytes]] = field(default_factory=dict)
@@ -50,8 +50,8 @@ def taken() -> Iterator[str]:
         yield f"127.0.0.1:{listening.getsockname()[1]}"
 
 
-def noted(plan: LocalPlan) -> tuple[LocalCluster, Noted]:
-    cluster, processes = LocalCluster(plan), Noted()
+def recorded(plan: LocalPlan) -> tuple[LocalCluster, RecordingProcesses]:
+    cluster, processes = LocalCluster(plan), RecordingProcesses()
     fake: Any = processes
     cluster.processes = fake
     return cluster, processes
@@ -64,14 +64,14 @@ def test_nothing_is_started_where_an_address_is_in_use(
     setting: str, index: Path, taken: str
 ) -> None:
     addresses: dict[str, Any] = {"listen": "127.0.0.1:0", setting: taken}
-    cluster, processes = noted(LocalPlan(index, Path("b"), **addresses))
+    cluster, processes = recorded(LocalPlan(index, Path("b"), **addresses))
     with cluster, pytest.raises(UnavailableError, match=f"{taken} is in use"):
         cluster.start()
     assert not processes.started
 
 
 def test_no_port_is_a_free_one_that_clients_are_told(index: Path) -> None:
-    cluster, processes = noted(LocalPlan(index, Path("b"), "0.0.0.0:0"))
+    cluster, processes = recorded(LocalPlan(index, Path("b"), "0.0.0.0:0"))
     with cluster:
         cluster.start()
     host, _, port = cluster.address.partition(":")
@@ -82,7 +82,7 @@ def test_no_port_is_a_free_one_that_clients_are_told(index: Path) -> None:
 
 
 def test_a_log_is_read_without_moving_the_place_where_its_child_writes_next(index: Path) -> None:
-    cluster, processes = noted(LocalPlan(index, Path("b"), "127.0.0.1:0"))
+    cluster, processes = recorded(LocalPlan(index, Path("b"), "127.0.0.1:0"))
     with cluster:
         cluster.start()
         log = processes.logs["front"].fileno()

@@ -1,4 +1,4 @@
-"""Where the demo listens: somebody else may have the usual ports."""
+"""The ports of the demo, whose defaults may be in use."""
 
 import socket
 from collections.abc import Iterator

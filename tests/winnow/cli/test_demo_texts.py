@@ -1,4 +1,4 @@
-"""What the demo expects of heads, and whether they say it."""
+"""The predictions that the demo expects of heads."""
 
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +11,7 @@ from winnow.errors import ArtefactError
 from winnow.packaged import demo_corpus
 
 LABELS = (LabelScore("book_flight", 0.9, True), LabelScore("play_music", 0.1, False))
-SAYS = (
+PREDICTIONS = (
     HeadPrediction(head_id="intent", version=1, labels=LABELS),
     HeadPrediction(
         head_id="entities",
@@ -21,17 +21,17 @@ SAYS = (
 )
 
 
-class Says:
-    """A client whose front always says the same."""
+class FakeClient:
+    """A client whose front always makes the same predictions."""
 
     def __init__(self, *heads: HeadPrediction) -> None:
         self.heads = heads
         self.results = [self]
 
-    async def ask(self, text: str, **options: Any) -> "Says":
+    async def ask(self, text: str, **options: Any) -> "FakeClient":
         return self
 
-    async def predict(self, text: str, heads: list[str], **options: Any) -> "Says":
+    async def predict(self, text: str, heads: list[str], **options: Any) -> "FakeClient":
         return self
 
 
@@ -47,12 +47,12 @@ async def test_a_head_is_right_if_it_says_all_that_is_expected_and_nothing_else(
     asked: bool, intent: set[str], entities: set[str], right: list[bool]
 ) -> None:
     text = DemoText("to Oslo", {"intent": intent, "entities": entities}, asked)
-    client = cast("AsyncClient", Says(*SAYS))
+    client = cast("AsyncClient", FakeClient(*PREDICTIONS))
     assert [said.right async for said in predict_texts(client, [text])] == right
 
 
 async def test_a_head_that_failed_is_wrong_even_where_nothing_is_expected() -> None:
-    client = cast("AsyncClient", Says(HeadPrediction(head_id="intent", failure="gone")))
+    client = cast("AsyncClient", FakeClient(HeadPrediction(head_id="intent", failure="gone")))
     (said,) = [
         each async for each in predict_texts(client, [DemoText("a", {"intent": set()}, True)])
     ]

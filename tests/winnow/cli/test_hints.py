@@ -1,4 +1,4 @@
-"""What a user is told to try works with the front as it is set."""
+"""The commands to try fit the settings of the front."""
 
 from pathlib import Path
 

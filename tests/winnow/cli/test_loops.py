@@ -1,4 +1,4 @@
-"""Load is offered as promised, and ends."""
+"""Load is offered at its rate or concurrency, and ends."""
 
 import asyncio
 

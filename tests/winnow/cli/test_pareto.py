@@ -178,7 +178,7 @@ def test_results_that_cannot_be_written_are_found_out_before_anything_is_asked(
 
 
 def test_failures_make_a_point_slow_and_not_recommended() -> None:
-    """A time-out has no time, and would else make the others look fast."""
+    """A time-out has no time; without it the other times would look fast."""
     failed = failed_outcome("q", error="DEADLINE_EXCEEDED: late")
     mostly = [replace(failed, number=n) for n in range(8)]
     found = figures([*mostly, outcome("q", 8, ms=1.0), outcome("p", 0, ms=50.0)], SIZES)
@@ -247,8 +247,8 @@ def test_an_outcome_without_states_is_not_reused_with_states(tmp_path: Path) -> 
     assert now[whole] == without[whole]
 
 
-class Replying:
-    """Answers every question alike."""
+class FakeAnswerClient:
+    """Gives every question the same answer."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -264,10 +264,10 @@ async def test_a_run_that_goes_on_starts_and_asks_only_what_is_left(
     (tmp_path / INDEX_FILE).write_text('{"shards": 1}')
     plain, slow = (Point(Deployment(name, default_bundle()), 10) for name in ("plain", "slow"))
     sets = [Questions("dev", [AskedQuestion(f"Who {n}?", ("Ada",)) for n in range(13)])]
-    results, said, client = tmp_path / "outcomes.jsonl", io.StringIO(), Replying()
+    results, said, client = tmp_path / "outcomes.jsonl", io.StringIO(), FakeAnswerClient()
     started: list[set[str]] = []
 
-    async def start(deployments: dict[str, Deployment], *_: object) -> dict[str, Replying]:
+    async def start(deployments: dict[str, Deployment], *_: object) -> dict[str, FakeAnswerClient]:
         started.append(set(deployments))
         return dict.fromkeys(deployments, client)
 

@@ -1,4 +1,4 @@
-"""Outputs: that they cannot be written is found out first, and nothing empty is left."""
+"""Result files: a file that cannot be written is found first, and no empty file is left."""
 
 import os
 from pathlib import Path

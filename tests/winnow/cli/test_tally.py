@@ -1,4 +1,4 @@
-"""Figures out of replies."""
+"""Figures from replies."""
 
 import pytest
 

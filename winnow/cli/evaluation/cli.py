@@ -6,21 +6,11 @@ from typing import Annotated
 import typer
 
 from winnow import signals
+from winnow.cli import options
 from winnow.cli.access import with_credentials
 from winnow.cli.asking import Failures, QuestionOutcome, ask_all
 from winnow.cli.evaluation.replies import write_replies
 from winnow.cli.evaluation.tally import Report, report
-from winnow.cli.options import (
-    DEFAULT_ADDRESS,
-    FrontAddress,
-    MaxLoss,
-    PassagesToRead,
-    QuestionTimeout,
-    WantedReadScope,
-    WantedRetriever,
-    Where,
-    check_max_loss,
-)
 from winnow.cli.output import AsJson, console, print_json, table
 from winnow.cli.questions import expect_answers, read_questions
 from winnow.cli.result_files import reserved
@@ -40,12 +30,12 @@ def evaluate(
         Path,
         typer.Option(help="JSON lines with question, answers and maybe context (.gz, .zst)."),
     ],
-    address: FrontAddress = DEFAULT_ADDRESS,
-    passages_to_read: PassagesToRead = 10,
-    max_loss: MaxLoss = None,
-    read_scope: WantedReadScope = None,
-    retriever: WantedRetriever = None,
-    where: Where = "",
+    address: options.FrontAddress = options.DEFAULT_ADDRESS,
+    passages_to_read: options.PassagesToRead = 10,
+    max_loss: options.MaxLoss = None,
+    read_scope: options.WantedReadScope = None,
+    retriever: options.WantedRetriever = None,
+    where: options.Where = "",
     limit: Annotated[
         int | None,
         typer.Option(min=1, help="Number of questions to ask, from the first.", show_default="all"),
@@ -54,7 +44,7 @@ def evaluate(
         int,
         typer.Option(min=1, max=1024, help="Questions at the same time; 1 for true latencies."),
     ] = 1,
-    timeout: QuestionTimeout = 10.0,
+    timeout: options.QuestionTimeout = 10.0,
     replies: Annotated[
         Path | None, typer.Option(help="Also write the answers to this file, as JSON lines.")
     ] = None,
@@ -71,7 +61,7 @@ def evaluate(
     out: passages that are not read cannot be recalled. Give --max-loss 0 for recall, and for
     `winnow models record`.
     """
-    check_max_loss(max_loss, read_scope, retriever)
+    options.check_max_loss(max_loss, read_scope, retriever)
     asked = read_questions(questions, limit)
     expect_answers(asked, questions)
     request = answer_pb2.AnswerRequest(

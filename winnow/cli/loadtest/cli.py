@@ -7,18 +7,10 @@ from typing import Annotated
 import typer
 
 from winnow import signals
+from winnow.cli import options
 from winnow.cli.access import with_credentials
 from winnow.cli.drawing import check_drawable, drawn_after, figure
 from winnow.cli.loadtest.loops import LoadResult, LoadRunner
-from winnow.cli.options import (
-    DEFAULT_ADDRESS,
-    FrontAddress,
-    MaxLoss,
-    PassagesToRead,
-    QuestionTimeout,
-    WantedReadScope,
-    check_max_loss,
-)
 from winnow.cli.output import AsJson, as_plain, console, print_json, table
 from winnow.cli.questions import read_questions
 from winnow.cli.result_files import reserved
@@ -32,7 +24,7 @@ _COLUMNS = ("load", "answered", "failed", "q/s", "p50 ms", "p90", "p95", "p99", 
 @with_credentials
 def bench(
     questions: Annotated[Path, typer.Option(help="JSON lines with question (.gz, .zst).")],
-    address: FrontAddress = DEFAULT_ADDRESS,
+    address: options.FrontAddress = options.DEFAULT_ADDRESS,
     clients: Annotated[
         int,
         typer.Option(
@@ -53,10 +45,10 @@ def bench(
     warm_up: Annotated[
         int, typer.Option(min=0, max=10_000, help="Questions to ask before measuring.")
     ] = 20,
-    passages_to_read: PassagesToRead = 10,
-    read_scope: WantedReadScope = None,
-    max_loss: MaxLoss = None,
-    timeout: QuestionTimeout = 10.0,
+    passages_to_read: options.PassagesToRead = 10,
+    read_scope: options.WantedReadScope = None,
+    max_loss: options.MaxLoss = None,
+    timeout: options.QuestionTimeout = 10.0,
     cached: Annotated[
         bool,
         typer.Option("--cached", help="Use cached answers; by default each question is answered."),
@@ -81,7 +73,7 @@ def bench(
     """
     if not clients and not rate:
         raise typer.BadParameter("no load to offer: give --clients or --rate")
-    check_max_loss(max_loss, read_scope)
+    options.check_max_loss(max_loss, read_scope)
     asked = [each.question for each in read_questions(questions)]
     request = answer_pb2.AnswerRequest(
         passages_to_read=passages_to_read,

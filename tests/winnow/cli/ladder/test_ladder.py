@@ -1,4 +1,4 @@
-"""The ladder, with encoders so small that it is climbed in seconds."""
+"""The ladder, with encoders so small that its steps take seconds."""
 
 import importlib.util
 import json

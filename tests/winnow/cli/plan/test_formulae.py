@@ -1,4 +1,4 @@
-"""The formulae of sizing, on figures that can be reckoned by hand."""
+"""The formulae of sizing, with figures that are easy to check."""
 
 import math
 

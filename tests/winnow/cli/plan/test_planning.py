@@ -1,4 +1,4 @@
-"""Which machines are planned, and why."""
+"""The machines of a plan, and the reasons for them."""
 
 import json
 from dataclasses import replace
