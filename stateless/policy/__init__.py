@@ -1,1 +1,1 @@
-"""Pure policies of the front node: settings and numbers in, a decision out. No I/O."""
+"""Policies of the front node: pure decisions, without clock, I/O or asyncio."""

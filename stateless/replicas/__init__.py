@@ -1,3 +1,1 @@
-"""One shard with its replicas: a replica is chosen and called; late calls are hedged, failed ones
-retried.
-"""
+"""Shards as the front searches them: one behind gRPC, and one with several replicas."""

@@ -45,7 +45,10 @@ def predict(
         str, typer.Option(help="HOST:PORT of a front node, or dns:///HOST:PORT of several.")
     ] = DEFAULT_ADDRESS,
     ring: Annotated[
-        str, typer.Option(help="Ring that holds the heads.", show_default="the server's default")
+        str,
+        typer.Option(
+            help="Encoder group that holds the heads.", show_default="the server's default"
+        ),
     ] = "",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the predictions for a text as one line of JSON.")
