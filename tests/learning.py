@@ -1,9 +1,9 @@
 """Results of single training steps."""
 
-from models.training.loop import Learnt, Task
+from models.training.loop import StepLosses, Task
 
 
-def only(task: Task, step: int) -> Learnt:
+def only(task: Task, step: int) -> StepLosses:
     """Returns the result of a step that has one part."""
     (part,) = task.parts(step)
     return part

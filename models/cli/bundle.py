@@ -19,7 +19,7 @@ from models.steps.bundle import (
     READERS,
     WHOLE,
     BundleNaming,
-    Rung,
+    LadderBundle,
     make_bundle,
     make_rung,
     rungs,
@@ -185,8 +185,8 @@ def ladder(
             export_small_reader(directory, place, layers)
         _make_rungs(directory, place, out, None, bundle, encoders)
         for layers in readers:
-            first = out / Rung(layers).name
-            make_rung(directory, place, first, Rung(layers))
+            first = out / LadderBundle(layers).name
+            make_rung(directory, place, first, LadderBundle(layers))
             calibrate(first, work, seed)
             _make_rungs(directory, place, out, layers, first, encoders)
 

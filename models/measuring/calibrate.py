@@ -18,7 +18,7 @@ from models.assemble import Score
 from models.data import DataError, Passage, contains_answer
 from models.measuring.fitting import minimise
 from models.measuring.reading import OfflineReader
-from models.measuring.retrieving import Near
+from models.measuring.retrieving import NearestPassages
 from models.mining.mine import TrainingQuestion
 from winnow.quoting import many
 from winnow.text.scores import exact_match
@@ -69,7 +69,9 @@ def sample(
     return chosen
 
 
-def best_of(near: Near, passages: Sequence[Passage], word_weight: float) -> list[list[Retrieved]]:
+def best_of(
+    near: NearestPassages, passages: Sequence[Passage], word_weight: float
+) -> list[list[Retrieved]]:
     """Returns the best `PASSAGES` of those near every question, best first."""
     every = near.hybrid_distances(word_weight)
     order = every.argsort(1, kind="stable")[:, :PASSAGES]

@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class NearestPassages:
     """The nearest passages of each question by encoding, [questions, candidates]."""
 
     places: NDArray[np.int64]
@@ -50,7 +50,7 @@ def retrieve(
     passages: Sequence[Passage],
     embedder: Embedder,
     tokenizer: Tokenizer,
-) -> Near:
+) -> NearestPassages:
     """Returns the nearest `CANDIDATES` of `passages`; fewer if there are fewer."""
     vectors = embedder.passages(passages)
     asked = embedder.questions([question.question for question in questions])
@@ -63,10 +63,10 @@ def retrieve(
     matches = np.stack(
         [words.match(one, own.tolist()) for one, own in zip(terms, places, strict=True)]
     )
-    return Near(places, distances.astype(np.float64), matches)
+    return NearestPassages(places, distances.astype(np.float64), matches)
 
 
-def fit_words(near: Near, right: NDArray[np.bool_]) -> float:
+def fit_words(near: NearestPassages, right: NDArray[np.bool_]) -> float:
     """Returns the squared distance that one unit of BM25 is worth.
 
     `right` says which candidates have the answer; questions without any are left out.
@@ -95,7 +95,7 @@ def fit_words(near: Near, right: NDArray[np.bool_]) -> float:
 
 
 def recall_by_passages(
-    near: Near, right: NDArray[np.bool_], word_weight: float, steps: Sequence[int]
+    near: NearestPassages, right: NDArray[np.bool_], word_weight: float, steps: Sequence[int]
 ) -> list[float]:
     """Returns the percentage of questions with an answer among the best passages, for each step."""
     order = near.hybrid_distances(word_weight).argsort(1, kind="stable")

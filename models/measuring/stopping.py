@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stopped:
+class FittedRule:
     """A rule's effect on training questions."""
 
     max_loss: float
@@ -56,7 +56,7 @@ class _Read:
 
 def calibrate(
     found: Candidates, score: Score, passages: int, losses: Sequence[float] = LOSSES
-) -> list[Stopped]:
+) -> list[FittedRule]:
     """Returns the rule that reads least for each promised loss."""
     weights = np.array([score.relevance, score.span, score.distance])
     read = _Read(
@@ -134,13 +134,13 @@ def _lost(read: _Read, ends: NDArray[np.int64]) -> Floats:
     return lost
 
 
-def _effect(read: _Read, marks: dict[int, Floats], rule: StoppingRule, cost: float) -> Stopped:
+def _effect(read: _Read, marks: dict[int, Floats], rule: StoppingRule, cost: float) -> FittedRule:
     questions, passages = read.scores.shape
     ends = np.full(questions, passages)
     for look in sorted(marks, reverse=True):
         ends[marks[look] >= rule.bar] = look
     changed = float((read.scores.argmax(1) >= ends).mean())
     lost = 100 * float(_lost(read, ends).mean())
-    return Stopped(
+    return FittedRule(
         max_loss=0.0, rule=rule, lost=lost, expected=100 * changed * cost, read=float(ends.mean())
     )

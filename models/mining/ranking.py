@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from models.data import Passage, Question, contains_answer, find_answer
 from models.measuring.reading import OfflineReader
 from models.mining.mine import TrainingQuestion
-from models.mining.retrievers import Found
+from models.mining.retrievers import FoundPassage
 from winnow.domain.reading import Reading
 from winnow.text.scores import exact_match
 
@@ -24,15 +24,15 @@ about something else: a cosine of 0.45.
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RetrievedQuestion:
     """A question and the best passages for it, best first."""
 
     question: Question
-    found: tuple[Found, ...]
+    found: tuple[FoundPassage, ...]
 
 
 def with_positives(
-    asked: Sequence[Asked], reader: OfflineReader, judged: int = 8
+    asked: Sequence[RetrievedQuestion], reader: OfflineReader, judged: int = 8
 ) -> list[Question | None]:
     """Returns every question with the passage that answers it; None where there is none.
 
@@ -60,7 +60,7 @@ def with_positives(
 
 
 def training_questions(
-    asked: Sequence[Asked], answered: Sequence[Question | None]
+    asked: Sequence[RetrievedQuestion], answered: Sequence[Question | None]
 ) -> tuple[list[Passage], list[TrainingQuestion]]:
     """Returns all passages, and every question that has an answer with its positive and its
     negatives.
@@ -94,7 +94,7 @@ def training_questions(
     return list(numbers), made
 
 
-def _bearing(asked: Asked) -> list[Found]:
+def _bearing(asked: RetrievedQuestion) -> list[FoundPassage]:
     answers = asked.question.answers
     return [each for each in asked.found if find_answer(each.passage.text, answers) is not None]
 

@@ -57,7 +57,7 @@ _SPECIAL = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundPassage:
     """A passage, and why it was found."""
 
     passage: Passage
@@ -80,7 +80,7 @@ class ServedRetriever:
         self._most = manifest.encoder.max_question_tokens - _SPECIAL
         self._word_weight = manifest.retrieval.words
 
-    def find(self, question: str, vector: NDArray[np.float32], k: int) -> Sequence[Found]:
+    def find(self, question: str, vector: NDArray[np.float32], k: int) -> Sequence[FoundPassage]:
         """Returns the best `k` passages, best first; `vector` is the question's."""
         ids = self._tokenizer.tokenise(question).ids[: self._most]
         asked = EncodedQuestion(text=question, token_ids=ids, vector=vector, bundle_fingerprint="")
@@ -95,11 +95,11 @@ class ServedRetriever:
         for hit, view in hits[:k]:
             passage = view.load(hit.row).passage
             own = Passage(passage.title, passage.text)
-            found.append(Found(own, hit.distance, hit.words))
+            found.append(FoundPassage(own, hit.distance, hit.words))
         return found
 
 
-def found_before(path: Path) -> Iterator[tuple[str, list[Found]]]:
+def found_before(path: Path) -> Iterator[tuple[str, list[FoundPassage]]]:
     """Yields every question of a file with what was found for it; half a line at its end is cut
     off.
     """
@@ -112,7 +112,7 @@ def found_before(path: Path) -> Iterator[tuple[str, list[Found]]]:
         yield (
             row["question"],
             [
-                Found(Passage(**each["passage"]), each["distance"], each["words"])
+                FoundPassage(Passage(**each["passage"]), each["distance"], each["words"])
                 for each in row["found"]
             ],
         )

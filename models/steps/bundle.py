@@ -117,7 +117,7 @@ WHOLE = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class LadderBundle:
     """One bundle of the ladder; no number of layers means the whole network."""
 
     reader: int | None = None
@@ -136,20 +136,20 @@ class Rung:
         )
 
 
-def rungs(reader: int | None, encoders: Sequence[int]) -> list[Rung]:
+def rungs(reader: int | None, encoders: Sequence[int]) -> list[LadderBundle]:
     """Returns every bundle with this reader but for the one that the whole encoder is in, in int8:
     that one has the score fitted.
     """
-    small = [Rung(reader, layers) for layers in encoders]
+    small = [LadderBundle(reader, layers) for layers in encoders]
     exact = [
-        Rung(reader, read_in=FLOAT),
-        Rung(reader, ask_in=FLOAT),
-        Rung(reader, None, FLOAT, FLOAT),
+        LadderBundle(reader, read_in=FLOAT),
+        LadderBundle(reader, ask_in=FLOAT),
+        LadderBundle(reader, None, FLOAT, FLOAT),
     ]
     return [*small, *exact]
 
 
-def make_rung(weights: Path, work: Workspace, target: Path, rung: Rung) -> None:
+def make_rung(weights: Path, work: Workspace, target: Path, rung: LadderBundle) -> None:
     """Puts a bundle together; passages are encoded as by the whole encoder in int8."""
     encoder = work.graph("encoder", INT8)
     questions = work.graph("encoder", rung.ask_in, rung.encoder)

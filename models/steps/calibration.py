@@ -23,8 +23,8 @@ from models.measuring.calibrate import (
 )
 from models.measuring.confidence import fit_confidence
 from models.measuring.reading import OfflineReader
-from models.measuring.retrieving import Near, fit_words, recall_by_passages, retrieve
-from models.measuring.stopping import Stopped
+from models.measuring.retrieving import NearestPassages, fit_words, recall_by_passages, retrieve
+from models.measuring.stopping import FittedRule
 from models.mining.embedding import Embedder
 from models.mining.mine import TrainingQuestion
 from models.mining.retrievers import found_before
@@ -105,12 +105,12 @@ def _fit_reading(
 
 def _retrieve(
     asked: Sequence[TrainingQuestion], passages: Sequence[Passage], bundle: Bundle, work: Workspace
-) -> Near:
+) -> NearestPassages:
     embedder = Embedder(bundle.passage_encoder, bundle.tokenizer, cache=work.vectors)
     return retrieve(asked, passages, embedder, Tokenizer.from_file(str(bundle.tokenizer)))
 
 
-def _fit_words(near: Near, asked: Sequence[TrainingQuestion], say: Say) -> float:
+def _fit_words(near: NearestPassages, asked: Sequence[TrainingQuestion], say: Say) -> float:
     right = near.places == np.array([question.positive for question in asked])[:, None]
     fitted = round(fit_words(near, right), 5)
     for weight in (0.0, fitted):
@@ -127,7 +127,7 @@ def _fit_score(found: Candidates, say: Say) -> Score:
     return score
 
 
-def _fit_stopping(found: Candidates, score: Score, say: Say) -> list[Stopped]:
+def _fit_stopping(found: Candidates, score: Score, say: Say) -> list[FittedRule]:
     rules = stopping.calibrate(found, score, DEFAULT_PASSAGES)
     for each in rules:
         say(

@@ -8,8 +8,8 @@ from models.data import DataDirectory, Passage, Question
 from models.measuring.reading import OfflineReader
 from models.mining.cloze import cloze
 from models.mining.mine import is_held_out, save
-from models.mining.ranking import Asked, training_questions, with_positives
-from models.mining.retrievers import Found, LexicalIndex
+from models.mining.ranking import RetrievedQuestion, training_questions, with_positives
+from models.mining.retrievers import FoundPassage, LexicalIndex
 from models.progress import followed
 from models.workspace import Workspace
 from winnow.bundle import Bundle
@@ -50,10 +50,10 @@ def mine_clozes(
         if c is not None
     ]
 
-    def ask(pair: tuple[Passage, Question]) -> Asked:
+    def ask(pair: tuple[Passage, Question]) -> RetrievedQuestion:
         passage, question = pair
         others = [each for each in lexical.search(question.text, _FOUND) if each != passage]
-        return Asked(question, tuple(Found(each, _FAR, 0.0) for each in others))
+        return RetrievedQuestion(question, tuple(FoundPassage(each, _FAR, 0.0) for each in others))
 
     with ThreadPoolExecutor(cores()) as pool:
         asked = list(followed(pool.map(ask, own), "retrieve", len(own)))
@@ -77,11 +77,13 @@ def _allowed(data: DataDirectory) -> list[Passage]:
 
 
 def _answered(
-    asked: Sequence[Asked], own: Sequence[Passage], reader: OfflineReader
+    asked: Sequence[RetrievedQuestion], own: Sequence[Passage], reader: OfflineReader
 ) -> list[Question | None]:
     elsewhere = with_positives(asked, reader, _JUDGED)
     left = [row for row, question in enumerate(elsewhere) if question is None]
-    alone = [Asked(asked[row].question, (Found(own[row], _FAR, 0.0),)) for row in left]
+    alone = [
+        RetrievedQuestion(asked[row].question, (FoundPassage(own[row], _FAR, 0.0),)) for row in left
+    ]
     for row, question in zip(left, with_positives(alone, reader), strict=True):
         elsewhere[row] = question
     return elsewhere

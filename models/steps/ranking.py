@@ -12,8 +12,8 @@ from models.data import DataDirectory, Question
 from models.measuring.reading import OfflineReader
 from models.mining.embedding import Embedder
 from models.mining.mine import save, unseen
-from models.mining.ranking import Asked, training_questions, with_positives
-from models.mining.retrievers import Found, ServedRetriever, found_before
+from models.mining.ranking import RetrievedQuestion, training_questions, with_positives
+from models.mining.retrievers import FoundPassage, ServedRetriever, found_before
 from models.network.architecture import freeze_embeddings
 from models.network.weights import open_tokenizer
 from models.progress import followed
@@ -89,13 +89,13 @@ def _asked(
     bundle: Bundle,
     hidden: set[str],
     kept: Path,
-) -> list[Asked]:
+) -> list[RetrievedQuestion]:
     """Returns the passages that are found for every question; a file keeps them, line by line."""
     known = dict(found_before(kept))
     left = [question for question in questions if question.text not in known]
     vectors = Embedder(bundle.question_encoder, bundle.tokenizer).questions([q.text for q in left])
 
-    def find(number: int) -> tuple[str, list[Found]]:
+    def find(number: int) -> tuple[str, list[FoundPassage]]:
         text = left[number].text
         found = top.find(text, vectors[number], FOUND + _SPARE)
         return text, [each for each in found if each.passage.text not in hidden][:FOUND]
@@ -105,4 +105,4 @@ def _asked(
             row = {"question": text, "found": [asdict(each) for each in found]}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
             known[text] = found
-    return [Asked(question, tuple(known[question.text])) for question in questions]
+    return [RetrievedQuestion(question, tuple(known[question.text])) for question in questions]

@@ -1,1 +1,1 @@
-"""Learning: what is seen, what is asked of it, step by step."""
+"""Training: examples, objectives, and the loop."""

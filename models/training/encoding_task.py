@@ -21,7 +21,7 @@ from models.data import Passage, normalise
 from models.mining.mine import TrainingQuestion
 from models.network.architecture import Encoder
 from models.training.examples import MAX_QUESTION, MAX_TITLE
-from models.training.loop import Learnt, autocast
+from models.training.loop import StepLosses, autocast
 from models.training.order import neighbours
 
 _MASKED = -1e4
@@ -83,11 +83,11 @@ class EncodingTask:
     def plan(self) -> dict[str, Any]:
         return asdict(self._plan)
 
-    def parts(self, step: int) -> Iterator[Learnt]:
+    def parts(self, step: int) -> Iterator[StepLosses]:
         """Yields the retrieval loss of the questions of `step`."""
         yield self._learn(step)  # texts are compared with each other: there are no parts
 
-    def _learn(self, step: int) -> Learnt:
+    def _learn(self, step: int) -> StepLosses:
         generator = random.Random(f"{self._seed}/{step}")
         asked = [
             question
@@ -103,7 +103,7 @@ class EncodingTask:
         scores = questions.float() @ passages.float().T * self._plan.scale
         scores = scores.masked_fill(self._answered_elsewhere(asked, numbers), _MASKED)
         target = torch.tensor([place[question.positive] for question in asked])
-        return Learnt({"retrieval": cross_entropy(scores, target)}, len(numbers))
+        return StepLosses({"retrieval": cross_entropy(scores, target)}, len(numbers))
 
     def _within_reach(self, asked: Sequence[TrainingQuestion]) -> dict[int, list[TrainingQuestion]]:
         """Returns questions by passage, without those whose answer is cut off."""

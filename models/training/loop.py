@@ -38,15 +38,17 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
+class StepLosses:
     """Result of one step: losses by name, whose sum is minimised, and the number of sequences."""
 
     losses: dict[str, Tensor]
     sequences: int
 
-    def times(self, share: float) -> "Learnt":
-        """Returns the same, as a part of a step."""
-        return Learnt({name: loss * share for name, loss in self.losses.items()}, self.sequences)
+    def times(self, share: float) -> "StepLosses":
+        """Returns the losses multiplied by a share, as a part of a step."""
+        return StepLosses(
+            {name: loss * share for name, loss in self.losses.items()}, self.sequences
+        )
 
 
 class Task(Protocol):
@@ -64,14 +66,14 @@ class Task(Protocol):
     def plan(self) -> dict[str, Any]:
         """Everything that decides what is learnt, as plain values."""
 
-    def parts(self, step: int) -> Iterator[Learnt]:
+    def parts(self, step: int) -> Iterator[StepLosses]:
         """Yields the losses at `step`, in parts that add up; only one of them is in memory at a
         time.
         """
 
 
 @dataclass(slots=True, kw_only=True)
-class Standing:
+class RunState:
     """State of a run."""
 
     step: int
@@ -120,7 +122,7 @@ class Trainer:
                 "larger --scale, or smaller steps (--questions, --passages)"
             )
 
-    def run(self, every: int, report: Callable[[Standing], None], until: int | None = None) -> None:
+    def run(self, every: int, report: Callable[[RunState], None], until: int | None = None) -> None:
         """Trains to the end, or to step `until`; reports every step and saves every `every` steps.
 
         Raises:
@@ -128,7 +130,7 @@ class Trainer:
 
         """
         end = self._steps if until is None else min(until, self._steps)
-        standing = Standing(step=self.step, steps=self._steps)
+        standing = RunState(step=self.step, steps=self._steps)
         self._task.network.train()
         while self.step < end:
             standing.took(*self._learn())

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from models.network.architecture import Encoder
 from models.training.examples import MAX_QUESTION
-from models.training.loop import Learnt, autocast
+from models.training.loop import StepLosses, autocast
 from models.training.objective import divergence
 from models.training.order import equal_lengths
 
@@ -66,13 +66,13 @@ class QuestionTask:
     def plan(self) -> dict[str, Any]:
         return asdict(self._plan)
 
-    def parts(self, step: int) -> Iterator[Learnt]:
+    def parts(self, step: int) -> Iterator[StepLosses]:
         """Yields the distances of the student's vectors from the teacher's, and of their
         neighbours.
         """
         yield self._learn(step)  # texts are compared with each other: there are no parts
 
-    def _learn(self, step: int) -> Learnt:
+    def _learn(self, step: int) -> StepLosses:
         inputs = _same_length([self._ids[number] for number in self.order[step]])
         with autocast("cpu"):
             vectors = self.network(*inputs).float()
@@ -82,7 +82,7 @@ class QuestionTask:
             _others(vectors @ targets.T) * self._plan.scale,
             _others(targets @ targets.T) * self._plan.scale,
         )
-        return Learnt(
+        return StepLosses(
             {
                 "distance": (vectors - targets).square().sum(-1).mean(),
                 "neighbours": near * self._plan.neighbours,

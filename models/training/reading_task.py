@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from models.network.architecture import Logits
 from models.training.examples import Batch, Encoded, make_batch
-from models.training.loop import Learnt, autocast
+from models.training.loop import StepLosses, autocast
 from models.training.objective import absolute, loss
 from models.training.order import batches
 
@@ -52,15 +52,15 @@ class ReadingTask(Generic[Network]):
     def plan(self) -> dict[str, Any]:
         return asdict(self._plan)
 
-    def parts(self, step: int) -> Iterator[Learnt]:
+    def parts(self, step: int) -> Iterator[StepLosses]:
         """Yields span and relevance loss of the questions of `step`."""
         for batch, share in self.batch(step).parts(PAIRS):
             yield self._learn(batch).times(share)
 
-    def _learn(self, batch: Batch) -> Learnt:
+    def _learn(self, batch: Batch) -> StepLosses:
         with autocast(batch.ids.device.type):
             logits = self.network(batch.ids, batch.mask, batch.types)
-        return Learnt(self.losses(logits, batch), batch.sequences)
+        return StepLosses(self.losses(logits, batch), batch.sequences)
 
     def losses(self, logits: Logits, batch: Batch) -> dict[str, Tensor]:
         """Returns the weighed losses of a reader's logits for `batch`."""

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import TaskID
 
 from models.progress import DRAWN_EVERY, Rhythm, bar
-from models.training.loop import Schedule, Standing, Task, Trainer
+from models.training.loop import RunState, Schedule, Task, Trainer
 
 _SPEED_SECONDS = 120.0
 """Seconds over which the speed is estimated: steps differ in length."""
@@ -25,7 +25,7 @@ class TrainingProgress:
         self._drawn = Rhythm(DRAWN_EVERY)
         self._task: TaskID | None = None
 
-    def show(self, standing: Standing) -> None:
+    def show(self, standing: RunState) -> None:
         """Shows the state after a step."""
         if self._console.is_terminal:
             self._draw(standing)
@@ -33,7 +33,7 @@ class TrainingProgress:
             counted = f"step {standing.step}/{standing.steps}"
             self._console.print(f"{time.strftime('%H:%M:%S')}  {counted}  {standing.line()}")
 
-    def _draw(self, standing: Standing) -> None:
+    def _draw(self, standing: RunState) -> None:
         if self._task is None:
             self._task = self._bar.add_task("", total=standing.steps, completed=standing.step)
         self._bar.update(self._task, completed=standing.step, description=standing.line())

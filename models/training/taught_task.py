@@ -17,7 +17,7 @@ from torch import Tensor
 from models.network.architecture import Reader, every_state, hidden_states
 from models.network.split_reader import SplitReader
 from models.training.examples import Batch
-from models.training.loop import Learnt, autocast
+from models.training.loop import StepLosses, autocast
 from models.training.objective import imitation, span_imitation, states_distance
 from models.training.reading_task import PAIRS, ReadingTask
 
@@ -62,12 +62,12 @@ class TaughtTask(ABC, Generic[Student]):
     def plan(self) -> dict[str, Any]:
         return {**self._reading.plan, self.told_as: asdict(self._plan)}
 
-    def parts(self, step: int) -> Iterator[Learnt]:
+    def parts(self, step: int) -> Iterator[StepLosses]:
         """Yields the losses of `step`, with the divergence of student and teacher."""
         for batch, share in self._reading.batch(step).parts(PAIRS):
             yield self._learn(batch, step / self.steps).times(share)
 
-    def _learn(self, batch: Batch, done: float) -> Learnt:
+    def _learn(self, batch: Batch, done: float) -> StepLosses:
         inputs = (batch.ids, batch.mask, batch.types)
         with autocast(batch.ids.device.type):
             states = self._states(inputs)
@@ -80,7 +80,7 @@ class TaughtTask(ABC, Generic[Student]):
             "answers": imitated(logits, target, batch.inside) * self._plan.answers,
             "states": self._apart(states, model, batch.mask) * self._plan.weight(done),
         }
-        return Learnt(self._reading.losses(logits, batch) | taught, batch.sequences)
+        return StepLosses(self._reading.losses(logits, batch) | taught, batch.sequences)
 
     def _apart(self, logits: list[Tensor], target: list[Tensor], mask: Tensor) -> Tensor:
         masks = [mask] * len(logits)

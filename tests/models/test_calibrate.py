@@ -17,7 +17,7 @@ from models.measuring.calibrate import (
     fit,
     sample,
 )
-from models.measuring.retrieving import MOST, Near, fit_words, recall_by_passages
+from models.measuring.retrieving import MOST, NearestPassages, fit_words, recall_by_passages
 from models.mining.mine import TrainingQuestion
 from winnow.domain.passage import Passage as Stored
 from winnow.domain.reading import Reading
@@ -70,14 +70,14 @@ def test_calibration_without_a_right_answer_blames_the_reader() -> None:
         fit(candidates)
 
 
-def near(questions: int = 200, passages: int = 12) -> tuple[Near, NDArray[np.bool_]]:
+def near(questions: int = 200, passages: int = 12) -> tuple[NearestPassages, NDArray[np.bool_]]:
     """Each question has one right passage: it is nearer, and has more of the words."""
     generator = np.random.default_rng(3)
     right = np.zeros((questions, passages), np.bool_)
     right[np.arange(questions), generator.integers(0, passages, questions)] = True
     distances = generator.random(right.shape) - 0.3 * right
     matches = 10 * generator.random(right.shape) + 4 * right
-    return Near(np.tile(np.arange(passages), (questions, 1)), distances, matches), right
+    return NearestPassages(np.tile(np.arange(passages), (questions, 1)), distances, matches), right
 
 
 def test_helpful_words_have_worth() -> None:
@@ -91,7 +91,7 @@ def test_helpful_words_have_worth() -> None:
 
 def test_the_worth_of_words_is_bounded_if_distance_is_useless() -> None:
     found, right = near()
-    nothing = Near(found.places, np.zeros_like(found.distances), found.matches)
+    nothing = NearestPassages(found.places, np.zeros_like(found.distances), found.matches)
     assert fit_words(nothing, right) == MOST
 
 
@@ -103,7 +103,9 @@ def test_questions_without_any_right_passage_are_named_as_the_fault() -> None:
 
 def test_useless_words_have_little_worth() -> None:
     found, right = near()
-    silent = Near(found.places, found.distances, np.random.default_rng(4).random(right.shape))
+    silent = NearestPassages(
+        found.places, found.distances, np.random.default_rng(4).random(right.shape)
+    )
     assert fit_words(silent, right) < 0.1 * fit_words(found, right)
 
 
@@ -128,7 +130,7 @@ def test_a_sample_follows_from_its_seed_and_takes_at_most_all() -> None:
 def test_the_best_passages_are_in_the_order_of_hybrid_distance() -> None:
     passages = [Passage("", name) for name in "abc"]
     places = np.array([[2, 0, 1]])
-    found = Near(places, np.array([[0.1, 0.2, 0.3]]), np.array([[0.0, 5.0, 0.0]]))
+    found = NearestPassages(places, np.array([[0.1, 0.2, 0.3]]), np.array([[0.0, 5.0, 0.0]]))
     (row,) = best_of(found, passages, word_weight=0.1)
     assert [each.passage.text for each in row] == ["a", "c", "b"]
     assert [each.hybrid_distance for each in row] == pytest.approx([-0.3, 0.1, 0.3])

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 from torch.nn.functional import cosine_similarity
 
 from models.network.architecture import Encoder, Reader, kept_layers, load_body, shorten
-from models.steps.bundle import Rung, rungs
+from models.steps.bundle import LadderBundle, rungs
 from models.training.loop import Schedule, Trainer
 from models.training.objective import imitation, states_distance
 from models.training.question_task import QuestionPlan, QuestionTask
@@ -130,12 +130,12 @@ def test_a_student_of_the_reader_starts_with_its_heads(tiny_weights: Path) -> No
 
 def test_every_combination_beside_the_calibrated_one_is_made() -> None:
     assert rungs(4, [3, 2]) == [
-        Rung(4, 3),
-        Rung(4, 2),
-        Rung(4, read_in="fp32"),
-        Rung(4, ask_in="fp32"),
-        Rung(4, read_in="fp32", ask_in="fp32"),
+        LadderBundle(4, 3),
+        LadderBundle(4, 2),
+        LadderBundle(4, read_in="fp32"),
+        LadderBundle(4, ask_in="fp32"),
+        LadderBundle(4, read_in="fp32", ask_in="fp32"),
     ]
     names = [rung.name for reader in (None, 4, 3) for rung in rungs(reader, [3, 2])]
     assert len(set(names)) == len(names)
-    assert Rung(None, 2, "fp32").name == "reader-6-fp32-encoder-2-int8"
+    assert LadderBundle(None, 2, "fp32").name == "reader-6-fp32-encoder-2-int8"

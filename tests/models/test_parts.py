@@ -9,7 +9,7 @@ import torch
 
 from models.network.architecture import Reader, load_body
 from models.training.examples import Batch
-from models.training.loop import Learnt
+from models.training.loop import StepLosses
 from models.training.reading_task import losses
 
 
@@ -37,7 +37,7 @@ def test_the_gradients_of_the_parts_add_up_to_that_of_the_whole(
     def learnt(reader: Reader, of: Iterator[tuple[Batch, float]]) -> None:
         for part, share in of:
             said = reader(part.ids, part.mask, part.types)
-            made = Learnt(losses(said, part), part.sequences).times(share)
+            made = StepLosses(losses(said, part), part.sequences).times(share)
             torch.stack(list(made.losses.values())).sum().backward()  # type: ignore[no-untyped-call]
 
     learnt(whole, iter([(batch, 1.0)]))

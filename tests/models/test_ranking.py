@@ -9,8 +9,8 @@ import torch
 from restored import assert_alike
 
 from models.data import DataError, Passage, Question
-from models.mining.ranking import Asked, training_questions, with_positives
-from models.mining.retrievers import Found
+from models.mining.ranking import RetrievedQuestion, training_questions, with_positives
+from models.mining.retrievers import FoundPassage
 from models.network.architecture import Reader, dummy_inputs, load_body
 from models.network.export import export, quantise, shrink_embeddings
 from models.network.neurons import FLOAT_PART, split_outliers
@@ -21,8 +21,8 @@ from winnow.domain.passage import Passage as Stored
 from winnow.domain.reading import Reading
 
 
-def found(text: str, distance: float = 0.8, title: str = "Town") -> Found:
-    return Found(Passage(title, text), distance, 1.0)
+def found(text: str, distance: float = 0.8, title: str = "Town") -> FoundPassage:
+    return FoundPassage(Passage(title, text), distance, 1.0)
 
 
 GOLD = Question(
@@ -54,20 +54,22 @@ class Scripted:
         ]
 
 
-def positives(asked: list[Asked]) -> list[Question | None]:
+def positives(asked: list[RetrievedQuestion]) -> list[Question | None]:
     return with_positives(asked, Scripted())  # type: ignore[arg-type]
 
 
 def test_negatives_are_the_found_passages_without_an_answer_in_order() -> None:
     first, second = found("Cy paved it."), found("Di lit it.")
-    asked = Asked(GOLD, (first, found("It was Ada, they say."), second, found(GOLD.gold.text)))  # type: ignore[union-attr]
+    assert GOLD.gold is not None
+    bearing = found("It was Ada, they say."), found(GOLD.gold.text)
+    asked = RetrievedQuestion(GOLD, (first, bearing[0], second, bearing[1]))
     passages, (made,) = training_questions([asked], positives([asked]))
     assert passages[made.positive] == GOLD.gold
     assert [passages[number] for number in made.negatives] == [first.passage, second.passage]
 
 
 def test_every_accepted_answer_is_known_of_a_question() -> None:
-    asked = Asked(replace(GOLD, answers=("Ada", "Ada L.")), (found("Cy paved it."),))
+    asked = RetrievedQuestion(replace(GOLD, answers=("Ada", "Ada L.")), (found("Cy paved it."),))
     _, (made,) = training_questions([asked], positives([asked]))
     assert (made.answer, made.answers) == ("Ada", ("Ada", "Ada L."))
 
@@ -78,7 +80,7 @@ def test_the_passage_in_which_a_reader_finds_the_answer_is_the_positive() -> Non
         found("Bo mapped it."),
         found("Bo mapped it all."),
     )
-    asked = Asked(PAIR, (near, right, surest))
+    asked = RetrievedQuestion(PAIR, (near, right, surest))
     (answered,) = positives([asked])
     assert answered is not None
     assert answered.gold == surest.passage
@@ -108,7 +110,7 @@ class Pointing(Scripted):
 
 def test_an_answer_that_stands_twice_is_learnt_where_the_reader_finds_it() -> None:
     twice = found("Near Bo the town begins, which Bo mapped.")
-    (answered,) = with_positives([Asked(PAIR, (twice,))], Pointing())  # type: ignore[arg-type]
+    (answered,) = with_positives([RetrievedQuestion(PAIR, (twice,))], Pointing())  # type: ignore[arg-type]
     assert answered is not None
     assert answered.answer_start == twice.passage.text.rindex("Bo")
 
@@ -118,12 +120,12 @@ def test_where_no_reader_agrees_the_nearest_is_taken_if_it_is_near(
     distance: float, taken: bool
 ) -> None:
     bearing = found("They say Bo did.", distance)
-    (answered,) = positives([Asked(PAIR, (found("Cy paved it."), bearing))])
+    (answered,) = positives([RetrievedQuestion(PAIR, (found("Cy paved it."), bearing))])
     assert (answered is not None and answered.gold == bearing.passage) is taken
 
 
 def test_a_question_without_any_answer_is_left_out() -> None:
-    asked = Asked(PAIR, (found("Cy paved it."),))
+    asked = RetrievedQuestion(PAIR, (found("Cy paved it."),))
     assert training_questions([asked], positives([asked])) == ([], [])
 
 

@@ -14,7 +14,7 @@ from models.mining.mine import TrainingQuestion
 from models.network.architecture import Reader, count_parameters, freeze_embeddings, load_body
 from models.training import checkpoint
 from models.training.examples import Encoded, make_batch
-from models.training.loop import Schedule, Standing, Trainer, TrainingError, pace
+from models.training.loop import RunState, Schedule, Trainer, TrainingError, pace
 from models.training.reading_task import ReadingPlan, ReadingTask
 from models.training.run import TrainingProgress
 
@@ -167,7 +167,7 @@ def test_a_question_without_negatives_is_left_out(encoded: Encoded) -> None:
 
 
 def test_progress_shows_running_means_of_every_loss() -> None:
-    standing = Standing(step=0, steps=10)
+    standing = RunState(step=0, steps=10)
     standing.took({"span": 2.0}, 4)
     standing.took({"span": 1.0}, 4)
     assert (standing.step, standing.sequences) == (2, 8)
@@ -187,7 +187,7 @@ def test_progress_in_a_log_is_a_line_for_every_checkpoint() -> None:
     with TrainingProgress(every=50, console=log) as progress:
         for step in (49, 50, 51, 2000):
             progress.show(
-                Standing(
+                RunState(
                     step=step, steps=2000, losses={"span": 1.5, "relevance": 0.25}, sequences=2400
                 )
             )
@@ -202,7 +202,7 @@ def test_progress_on_a_terminal_starts_no_thread() -> None:
     terminal = Console(file=StringIO(), force_terminal=True, width=200)
     before = threading.active_count()
     with TrainingProgress(every=50, console=terminal) as progress:
-        progress.show(Standing(step=1, steps=10, losses={"span": 1.5}, sequences=12))
+        progress.show(RunState(step=1, steps=10, losses={"span": 1.5}, sequences=12))
         assert threading.active_count() == before
     assert isinstance(terminal.file, StringIO)
     assert "span 1.500" in terminal.file.getvalue()
