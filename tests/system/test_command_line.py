@@ -170,7 +170,7 @@ def test_the_training_commands_are_listed_only_where_they_can_run(here: InProces
         (["up", "--index", ".", "--listen", "127.0.0.1"], 2, "names no port"),
         (["up", "--index", ".", "--bundle", "nowhere"], 1, "is this a bundle"),
         (["demo", "--listen", ":8080"], 2, "--listen: ':8080' names no host"),
-        (["index", "build", "--passages", "no.tsv", "--out", "x"], 1, "no file no.tsv"),
+        (["index", "build", "--passages", "no.tsv", "--out", "x"], 1, "no file or index no.tsv"),
         (["index", "inspect", "nowhere"], 1, "nowhere"),
         (["ask", "?", "--address", "localhost"], 2, "'localhost' is neither HOST:PORT nor"),
         (["bench", "--questions", "x", "--address", ""], 2, "'--address': '' is neither"),
