@@ -29,17 +29,33 @@ def browser() -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def tab(started: Any, tolerated: str = "\0", **options: Any) -> Iterator[Any]:
-    """A new tab with separate storage; fails if the page has an error that is not `tolerated`."""
+def profile(started: Any, **options: Any) -> Iterator[Any]:
+    """A browser context: its tabs share cookies and caches, but no session storage."""
     context = started.new_context(**options)
     context.set_default_timeout(PATIENCE)
+    try:
+        yield context
+    finally:
+        context.close()
+
+
+@contextlib.contextmanager
+def tab(started: Any, tolerated: str = "\0", **options: Any) -> Iterator[Any]:
+    """A new tab in a new context; fails if the page has an error that is not `tolerated`."""
+    with profile(started, **options) as context, tab_in(context, tolerated) as opened:
+        yield opened
+
+
+@contextlib.contextmanager
+def tab_in(context: Any, tolerated: str = "\0") -> Iterator[Any]:
+    """A new tab in a context; fails if the page has an error that is not `tolerated`."""
     opened, errors = context.new_page(), []
     opened.on("pageerror", lambda error: errors.append(str(error)))
     opened.on("console", lambda said: errors.append(said.text) if _is_wrong(said) else None)
     try:
         yield opened
     finally:
-        context.close()
+        opened.close()
     wrong = [each for each in errors if tolerated not in each]
     assert not wrong, wrong
 

@@ -1,10 +1,12 @@
-"""One browser and one front for the tests of a file."""
+"""One browser, one context and one front for the tests of a file; the page keeps nothing beyond a
+tab.
+"""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from browser import browser, tab
+from browser import browser, profile, tab_in
 from page_front import PageFront, page_front
 from page_replies import busy_cluster, whole_reply
 
@@ -13,6 +15,12 @@ from page_replies import busy_cluster, whole_reply
 def chromium() -> Iterator[Any]:
     with browser() as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def _context(chromium: Any) -> Iterator[Any]:
+    with profile(chromium) as context:
+        yield context
 
 
 @pytest.fixture(scope="module")
@@ -29,16 +37,17 @@ def front(_front: PageFront) -> PageFront:
 
 
 @pytest.fixture(scope="module")
-def still(chromium: Any, _front: PageFront) -> Iterator[Any]:
+def still(_context: Any, _front: PageFront) -> Iterator[Any]:
     """The page, open, for tests that change nothing in it."""
-    with tab(chromium) as opened:
+    with tab_in(_context) as opened:
         opened.goto(_front.address)
         yield opened
 
 
 @pytest.fixture
-def page(chromium: Any, front: PageFront) -> Iterator[Any]:
-    """The page, open."""
-    with tab(chromium) as opened:
+def page(_context: Any, front: PageFront) -> Iterator[Any]:
+    """The page, open in a new tab."""
+    _context.set_offline(False)  # a test before may have cut the connection
+    with tab_in(_context) as opened:
         opened.goto(front.address)
         yield opened
