@@ -3,6 +3,7 @@
 import contextlib
 import sqlite3
 from collections.abc import Collection, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ from unpacked import tokens, vector
 
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.shard import StoredSegment, open_shard
+from winnow.content_node.shard.field_tables import write_tables
 from winnow.content_node.shard.manifest import FORMAT, SHARD_FILE, ShardManifest, write
+from winnow.content_node.shard.memory_passages import MemoryPassages
+from winnow.content_node.shard.memory_segment import MemorySegment
 from winnow.content_node.shard.nearest import SPACE, build_graph
 from winnow.content_node.shard.saving import FILES, GRAPH, STORE, file_entry, save_graph, save_words
 from winnow.content_node.shard.schema import SCHEMA
@@ -57,6 +61,12 @@ def question(seed: int, **options: Any) -> EncodedQuestion:
     )
 
 
+def in_memory(own: Sequence[EncodedPassage], first_write: int = 1) -> MemorySegment:
+    """A segment in memory whose passages were put one by one, from `first_write` on."""
+    writes = range(first_write, first_write + len(own))
+    return MemorySegment.of(MemoryPassages.of(own, writes, DIMENSION))
+
+
 def stored(
     directory: Path,
     own: Sequence[EncodedPassage],
@@ -86,12 +96,14 @@ def make(
         for row, each in enumerate(own):
             if row not in holes:
                 connection.execute(
-                    "INSERT INTO passages VALUES (?, ?, 0, NULL, ?, ?, '{}', ?, ?, ?, ?)",
+                    "INSERT INTO passages VALUES (?, ?, 0, NULL, ?, ?, ?, ?, ?, ?, ?)",
                     (
                         *(row, each.passage.id, each.passage.title, each.passage.text),
+                        each.passage.metadata or "{}",
                         *(each.title_tokens, each.text_tokens, each.text_offsets, each.vector),
                     ),
                 )
+        write_tables(connection)
         connection.commit()
     every = [np.frombuffer(each.words, "<u4") for each in whole or own]
     store = PassageStore(OpenFile(directory / STORE))

@@ -14,7 +14,7 @@ from winnow.content_node.shard.graph_vectors import GraphVectors
 from winnow.content_node.shard.inverting import inverted
 from winnow.content_node.shard.manifest import ShardManifest
 from winnow.content_node.shard.nearest import ExactIndex, load_graph
-from winnow.content_node.shard.segment import Found
+from winnow.content_node.shard.rows import ScoredRows
 from winnow.content_node.shard.store import PassageStore
 from winnow.files.opened import OpenFile, verify
 from winnow.quoting import are
@@ -41,16 +41,16 @@ class IndexContents:
     faults: tuple[str, ...]
 
 
-def recall_at(by_graph: Sequence[Found], exact: Sequence[Found]) -> float:
-    """The share of the exact results that the graph found, or found others as near as."""
+def recall_at(by_graph: Sequence[ScoredRows], exact: Sequence[ScoredRows]) -> float:
+    """Share of the exact results that the graph found too, or others that are as near."""
     wanted = sum(map(len, exact))
     found = sum(map(_as_near, by_graph, exact))
     return found / wanted if wanted else 1.0
 
 
-def _as_near(by_graph: Found, exact: Found) -> int:
-    """The number of the graph's results that are as near as the furthest exact one. Distances are
-    compared, since any of several equal passages is right.
+def _as_near(by_graph: ScoredRows, exact: ScoredRows) -> int:
+    """How many of the graph's results are as near as the furthest exact one; by distance, since
+    any of many equal passages is right.
     """
     return sum(distance <= exact[-1][1] for _, distance in by_graph[: len(exact)])
 
@@ -69,7 +69,7 @@ def check_contents(directory: Path, manifest: ShardManifest, asked: GraphTarget)
         store.expect(manifest.passages, manifest.dimension, manifest.rows)
         vectors, rows = store.vectors(manifest.dimension), store.numbers()
         derived = _word_faults(directory, manifest, store)
-        if not store.attributes_are_right():
+        if not store.fields_are_right():
             derived.append("its fields are not those of its metadata")
     finally:
         store.close()

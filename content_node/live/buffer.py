@@ -13,7 +13,7 @@ from winnow.content_node.live.entry import Logged
 from winnow.content_node.shard.joining import tail_to_join
 from winnow.content_node.shard.memory_passages import MemoryPassages
 from winnow.content_node.shard.memory_segment import MemorySegment
-from winnow.content_node.shard.segment import Rows
+from winnow.content_node.shard.rows import RowMask
 from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.content_node.shard.view import Placed, ShardView, live_generation, view_of
 
@@ -42,7 +42,7 @@ class Buffer:
         if puts:
             dimension = self._view.manifest.dimension
             added = MemoryPassages.of(list(puts.values()), list(puts), dimension)
-            self._add(MemorySegment(added))
+            self._add(MemorySegment.of(added))
         ended = self._end(dead)
         passages = self._view.passages + self._view.rows - before - ended
         self._view = replace(self._view, passages=passages)
@@ -81,7 +81,7 @@ class Buffer:
         return ended
 
 
-def _alive(placed: Placed) -> Rows:
+def _alive(placed: Placed) -> RowMask:
     return np.ones(placed.segment.rows, np.bool_) if placed.alive is None else placed.alive
 
 

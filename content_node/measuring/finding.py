@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-import numpy as np
-from numpy.typing import NDArray
-
 from winnow.content_node.measuring.made_up import Vectors, write_shard
 from winnow.content_node.shard import StoredSegment, open_shard
+from winnow.content_node.shard.memory_segment import MemoryVectors
 from winnow.content_node.shard.nearest import GraphIndex, NearestIndex, build_graph
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.shard.view import view_of
@@ -56,7 +54,7 @@ def measure_graph(
     """Builds a graph in memory and searches it."""
     held = vectors.drawn(passages)
     graph = build_graph(held, M, EF_CONSTRUCTION, threads)
-    index = GraphIndex(graph, EF, _InMemory(held))
+    index = GraphIndex(graph, EF, MemoryVectors(held))
     return _graph_cost(index, graph.index_file_size(), passages, vectors, repetitions)
 
 
@@ -110,21 +108,6 @@ def _graph_cost(
         search_ms=round(median(searches), 4),
         bytes_each=round(size / passages, 1),
     )
-
-
-class _InMemory:
-    """The vectors of a graph, which are read where the graph leads to too few."""
-
-    def __init__(self, held: NDArray[np.float32]) -> None:
-        self._held = held
-
-    def read(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        return self._held[rows]
-
-    def chunks(
-        self, rows: NDArray[np.int64]
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-        yield rows, self._held[rows]
 
 
 def _times(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from winnow.content_node.live.schema import State, get_state
 from winnow.content_node.merging import queries
-from winnow.content_node.shard.attribute_tables import write_attributes
+from winnow.content_node.shard.field_tables import write_tables
 from winnow.content_node.shard.schema import SCHEMA
 from winnow.errors import ArtefactError
 
@@ -128,7 +128,7 @@ class Passages:
         if self._knows_writes:
             run(queries.KEEP_TOMBSTONES)
         run(queries.ADD_TOMBSTONES)
-        write_attributes(self._connection)
+        write_tables(self._connection)
         self._connection.commit()
 
     def vectors(self) -> Chunks:

@@ -1,11 +1,12 @@
-"""Passages that equal many others: of each such group a question needs those with the first ids.
+"""Passages that equal many others: of each group a question needs only those with the first ids.
 
-Rows with the same vector and the same tokens have the same distance and the same BM25 for every
-question. Ids alone decide among them, so no more of a group than are wanted can be chosen, for any
-number of shards.
+Rows with equal vectors and equal tokens have the same distance and the same BM25 for every
+question. Only ids decide among them. So a question that wants `n` passages needs the first `n` of a
+group, for any number of shards.
 
-Rows with the same vector may have other tokens, where an encoder cuts long passages at the same
-place. Then distances are equal and BM25 is not: one row leads to all of them, and none is left out.
+Rows with equal vectors may differ in tokens, if an encoder cuts long passages at the same place.
+Their distances are equal and their BM25 is not. One such row leads to all of them, and none is left
+out.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,43 +15,42 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.shard.segment import Rows
+from winnow.content_node.shard.rows import RowMask, RowNumbers
 
 MANY = 32
-"""Rows of a group up to which it costs little to look at each."""
+"""Rows of a group up to which it is cheap to look at each."""
 _SEED = np.random.SeedSequence().entropy
-"""Another one in every process: nobody can make vectors that only seem equal."""
-Numbers = NDArray[np.int64]
+"""Differs in every process, so nobody can make vectors that only seem equal."""
 
 
 class EqualPassages:
-    """Groups of rows that have more than a few members. Never changes."""
+    """Groups of more than `MANY` equal rows. Never changes."""
 
     def __init__(
         self,
-        groups: Sequence[Numbers] = (),
+        groups: Sequence[RowNumbers] = (),
         rows: int = 0,
-        same_vectors: Sequence[Numbers] | None = None,
+        same_vectors: Sequence[RowNumbers] | None = None,
     ) -> None:
-        """The rows of each group, by their ids; `rows` is the number of rows of the segment.
+        """Takes the rows of each group, ordered by id, of a segment with `rows` rows.
 
-        `same_vectors` are groups of rows with equal vectors and any tokens: each of
-        `groups` is within one. None where these are the same.
+        `same_vectors` are groups of rows with equal vectors and any tokens; each of `groups` lies
+        within one. None says that they are the same groups.
         """
         self._groups = tuple(groups)
         self._same_vectors = self._groups if same_vectors is None else tuple(same_vectors)
         self._vector = np.full(rows if self._same_vectors else 0, -1, np.int32)
-        """The group of equal vectors of each row; -1 for none."""
+        """Number of each row's group of equal vectors; -1 for none."""
         for number, group in enumerate(self._same_vectors):
             self._vector[group] = number
 
     def __bool__(self) -> bool:
         return bool(self._same_vectors)
 
-    def thinned(self, allowed: Rows | None, most: int) -> Rows | None:
-        """The allowed rows without those of a group that come after its first `most`, by id.
+    def thinned(self, allowed: RowMask | None, most: int) -> RowMask | None:
+        """Returns the allowed rows with at most `most` of each group: the first ones by id.
 
-        None for all; what is given is not changed.
+        None stands for all rows. The argument is not changed.
         """
         if all(len(group) <= most for group in self._groups):
             return allowed
@@ -59,8 +59,8 @@ class EqualPassages:
             mask[group[mask[group]][most:]] = False
         return mask
 
-    def reachable(self, allowed: Rows) -> int:
-        """How many rows lead to an allowed one, if a row leads to all that have its vector."""
+    def reachable(self, allowed: RowMask) -> int:
+        """Counts rows that lead to an allowed one, if a row leads to all rows with its vector."""
         if not self._same_vectors:
             return int(np.count_nonzero(allowed))
         leading = allowed.copy()
@@ -75,7 +75,7 @@ class EqualPassages:
     def completed(
         self, rows: NDArray[np.integer], distances: NDArray[np.float32]
     ) -> tuple[NDArray[np.integer], NDArray[np.float32]]:
-        """Rows with their distances, and all that have the vector of one of them."""
+        """Adds all rows that have the vector of one of `rows`, with the same distance."""
         if not self._same_vectors:
             return rows, distances
         numbers = self._vector[rows]
@@ -90,7 +90,7 @@ class EqualPassages:
 
 
 def hashed(vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """A number for each of float32 [rows, dimension]; the same for the same bits."""
+    """Hashes each row of float32 [rows, dimension] by its bits."""
     factors = np.random.default_rng(_SEED).integers(
         1 << 63, size=vectors.shape[1], dtype=np.uint64, endpoint=True
     )
@@ -98,8 +98,8 @@ def hashed(vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
     return words.astype(np.uint64) @ (factors | np.uint64(1))
 
 
-def groups_of(hashes: NDArray[np.uint64]) -> list[Numbers]:
-    """Places with the same number, ascending; of groups with more than `MANY`."""
+def groups_of(hashes: NDArray[np.uint64]) -> list[RowNumbers]:
+    """Returns groups of more than `MANY` places with the same hash, each ascending."""
     order = np.argsort(hashes, kind="stable")
     starts = np.flatnonzero(np.diff(hashes[order])) + 1
     ends = pairwise([0, *starts.tolist(), len(order)])
@@ -107,15 +107,15 @@ def groups_of(hashes: NDArray[np.uint64]) -> list[Numbers]:
 
 
 def equal_passages(
-    same_vectors: Sequence[Numbers],
+    same_vectors: Sequence[RowNumbers],
     tokens: Callable[[int], bytes],
-    by_id: Callable[[], Numbers],
+    by_id: Callable[[], RowNumbers],
     rows: int,
 ) -> EqualPassages:
-    """The groups of a segment with so many rows; `by_id` are those that hold a passage, by id.
+    """Finds the groups of a segment with `rows` rows.
 
-    `same_vectors` are those whose vectors are equal, as `groups_of` gives them. Only if there are
-    any, tokens and ids are looked at.
+    `same_vectors` are groups with equal vectors, from `groups_of`. Without any, neither `tokens` of
+    a row nor the rows `by_id` are looked at; these are the rows that hold a passage, ordered by id.
     """
     if not same_vectors:
         return EqualPassages()
@@ -127,7 +127,9 @@ def equal_passages(
     return EqualPassages(groups, rows, held)
 
 
-def _by_tokens(group: Numbers, tokens: Callable[[int], bytes], places: Numbers) -> list[Numbers]:
+def _by_tokens(
+    group: RowNumbers, tokens: Callable[[int], bytes], places: RowNumbers
+) -> list[RowNumbers]:
     parts: dict[bytes, list[int]] = {}
     for row in group[np.argsort(places[group])].tolist():
         parts.setdefault(tokens(row), []).append(row)

@@ -1,10 +1,11 @@
 """Passages in memory, row by row, in a few arrays.
 
-As Python's integers their tokens would take ten times the room.
+Python integers would take ten times the memory for their tokens.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -16,65 +17,70 @@ from winnow.domain.write import EncodedPassage
 from winnow.text.tokenizer import Tokens
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class MemoryPassages:
-    """Passages with all that is derived from them, and the write that put each."""
+    """Passages with their tokens, offsets and vectors, and the write that put each."""
 
     passages: tuple[Passage, ...]
     sequences: tuple[int, ...]
     tokens: NDArray[np.uint32]
-    """Of title and text, of one row after the other."""
+    """Tokens of title and text, one row after the other."""
     titles: NDArray[np.int64]
-    """How many of a row's tokens are those of its title, [rows]."""
+    """Number of tokens of each title, [rows]."""
     texts: NDArray[np.int64]
-    """How many are those of its text, [rows]."""
+    """Number of tokens of each text, [rows]."""
     offsets: NDArray[np.uint32]
     """First character of each token of a text, and one past its last, [tokens of texts, 2]."""
     vectors: NDArray[np.float32]
     """[rows, dimension]."""
 
-    @property
+    @cached_property
     def ends(self) -> NDArray[np.int64]:
-        """Where the tokens of each row end, [rows]."""
+        """Where the tokens of each row end in `tokens`, [rows]."""
         return np.cumsum(self.titles + self.texts)
+
+    @cached_property
+    def _text_ends(self) -> NDArray[np.int64]:
+        """Where the tokens of each row's text end in `offsets`, [rows]."""
+        return np.cumsum(self.texts)
 
     @classmethod
     def of(
         cls, passages: Sequence[EncodedPassage], sequences: Sequence[int], dimension: int
     ) -> "MemoryPassages":
-        """Passages in the order of their rows; their vectors have `dimension` values."""
+        """Packs passages in the order of their rows; their vectors have `dimension` values."""
         tokens = b"".join(each.words for each in passages)
         offsets = b"".join(each.text_offsets for each in passages)
         vectors = b"".join(each.vector for each in passages)
         return cls(
-            tuple(each.passage for each in passages),
-            tuple(sequences),
-            np.frombuffer(tokens, "<u4").astype(np.uint32, copy=False),
-            np.array([len(each.title_tokens) // TOKEN_BYTES for each in passages], np.int64),
-            np.array([len(each.text_tokens) // TOKEN_BYTES for each in passages], np.int64),
-            np.frombuffer(offsets, "<u4").astype(np.uint32, copy=False).reshape(-1, 2),
-            np.frombuffer(vectors, "<f4").astype(np.float32, copy=False).reshape(-1, dimension),
+            passages=tuple(each.passage for each in passages),
+            sequences=tuple(sequences),
+            tokens=np.frombuffer(tokens, "<u4").astype(np.uint32, copy=False),
+            titles=np.array([len(each.title_tokens) // TOKEN_BYTES for each in passages], np.int64),
+            texts=np.array([len(each.text_tokens) // TOKEN_BYTES for each in passages], np.int64),
+            offsets=np.frombuffer(offsets, "<u4").astype(np.uint32, copy=False).reshape(-1, 2),
+            vectors=np.frombuffer(vectors, "<f4")
+            .astype(np.float32, copy=False)
+            .reshape(-1, dimension),
         )
 
     def joined(self, *others: "MemoryPassages") -> "MemoryPassages":
-        """These rows, then those of the others in their order."""
+        """Returns these rows, then those of the others in their order."""
         parts = (self, *others)
         return MemoryPassages(
-            tuple(chain.from_iterable(part.passages for part in parts)),
-            tuple(chain.from_iterable(part.sequences for part in parts)),
-            np.concatenate([part.tokens for part in parts]),
-            np.concatenate([part.titles for part in parts]),
-            np.concatenate([part.texts for part in parts]),
-            np.concatenate([part.offsets for part in parts]),
-            np.concatenate([part.vectors for part in parts]),
+            passages=tuple(chain.from_iterable(part.passages for part in parts)),
+            sequences=tuple(chain.from_iterable(part.sequences for part in parts)),
+            tokens=np.concatenate([part.tokens for part in parts]),
+            titles=np.concatenate([part.titles for part in parts]),
+            texts=np.concatenate([part.texts for part in parts]),
+            offsets=np.concatenate([part.offsets for part in parts]),
+            vectors=np.concatenate([part.vectors for part in parts]),
         )
 
-    def load(self, row: int, end: int, text_end: int) -> StoredPassage:
-        """A passage as the reader needs it.
-
-        Its tokens end at `end` of all, and those of its text at `text_end` of those of all texts.
-        """
+    def load(self, row: int) -> StoredPassage:
+        """Returns a passage as the reader needs it."""
         text, title = int(self.texts[row]), int(self.titles[row])
+        end, text_end = int(self.ends[row]), int(self._text_ends[row])
         own = self.tokens[end - text - title : end].tolist()
         starts, ends = self.offsets[text_end - text : text_end].T.tolist()
         offsets = tuple(zip(starts, ends, strict=True))

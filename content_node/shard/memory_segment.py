@@ -1,88 +1,88 @@
-"""Passages in memory as a segment: what was put since the shard's files were written."""
+"""Passages in memory as a segment: those put since the shard's files were written."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.content_node.shard.equal_passages import equal_passages, groups_of, hashed
+from winnow.content_node.shard.memory_fields import MemoryFields
 from winnow.content_node.shard.memory_passages import MemoryPassages
-from winnow.content_node.shard.memory_vectors import MemoryVectors
-from winnow.content_node.shard.nearest import ExactIndex, distances_of
-from winnow.content_node.shard.passage_fields import MemoryFields
-from winnow.content_node.shard.postings import in_memory
-from winnow.content_node.shard.segment import Found, Rows, Terms, Vector
+from winnow.content_node.shard.nearest import ExactIndex
+from winnow.content_node.shard.postings import Postings
+from winnow.content_node.shard.row_filter import RowFilter
+from winnow.content_node.shard.rows import RowNumbers
+from winnow.content_node.shard.segment import Segment
 from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.shard.words import WordIndex
-from winnow.inference.stop import Stop
+
+_MASK_BYTES = 1 << 20
+"""Limit of cached masks of filters: there may be a dozen segments in memory."""
 
 
-class MemorySegment:
-    """A few thousand passages at most: each question compares with every one of them."""
+class MemoryVectors:
+    """The rows of an array as a `VectorSource`."""
 
-    def __init__(self, own: MemoryPassages, fields: MemoryFields | None = None) -> None:
-        """Takes some 10 µs for each passage; less where their `fields` are known."""
-        self._own = own
-        self._vectors, self._index = MemoryVectors(own.vectors), ExactIndex(own.vectors)
-        self._ends, self._text_ends = own.ends, np.cumsum(own.texts)
-        self._words = WordIndex(own.tokens, self._ends)
-        self._postings = in_memory(own.tokens, self._ends)
-        self._fields = fields or MemoryFields.of([each.metadata for each in own.passages])
-        keys = zip((each.id for each in own.passages), own.sequences, strict=True)
-        self._rows = {key: row for row, key in enumerate(keys)}
-        same = groups_of(hashed(own.vectors))
-        self._equal = equal_passages(same, self._words.tokens, self._by_id, self.rows)
+    def __init__(self, vectors: NDArray[np.float32]) -> None:
+        """`vectors` is float32 [rows, dimension]."""
+        self._vectors = vectors
 
-    @property
-    def own(self) -> MemoryPassages:
-        """What is in it."""
-        return self._own
+    def read(self, rows: RowNumbers) -> NDArray[np.float32]:
+        return self._vectors[rows]
 
-    @property
-    def rows(self) -> int:
-        return len(self._own.passages)
+    def chunks(self, rows: RowNumbers) -> Iterator[tuple[RowNumbers, NDArray[np.float32]]]:
+        if len(rows):
+            yield rows, self._vectors[rows]
 
-    @property
-    def fields(self) -> tuple[str, ...]:
-        return self._fields.names
 
-    def thinned(self, allowed: Rows | None, most: int) -> Rows | None:
-        return self._equal.thinned(allowed, most)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemorySegment(Segment):
+    """A few thousand passages at most: each question is compared with every one of them."""
 
-    def nearest(
-        self, vector: Vector, k: int, allowed: Rows | None = None, stop: Stop | None = None
-    ) -> Found:
-        return self._index.nearest(vector, k, allowed, stop)
+    passages: MemoryPassages
+    metadata: MemoryFields
+    places: dict[tuple[str, int], int]
+    """The row of each passage by its id and the write that put it."""
 
-    def best_by_words(
-        self, terms: Terms, k: int, allowed: Rows | None = None, stop: Stop | None = None
-    ) -> Found:
-        return self._postings.best(terms, k, allowed, stop)
-
-    def distances(self, vector: Vector, rows: Sequence[int]) -> NDArray[np.float32]:
-        return distances_of(self._vectors, vector, rows)
-
-    def match(self, terms: Terms, rows: Sequence[int]) -> NDArray[np.float64]:
-        return self._words.match(terms, rows)
-
-    def named(self, rows: Sequence[int]) -> list[tuple[str, int]]:
-        own = self._own
-        return [(own.passages[row].id, own.sequences[row]) for row in rows]
-
-    def find(self, passage_id: str, sequence: int) -> int | None:
-        return self._rows.get((passage_id, sequence))
-
-    def load(self, row: int) -> StoredPassage:
-        return self._own.load(row, int(self._ends[row]), int(self._text_ends[row]))
-
-    def where(self, expression: str, stop: Stop | None = None) -> Rows:
-        return self._fields.where(expression, stop)
-
-    def _by_id(self) -> NDArray[np.int64]:
-        ids = [each.id for each in self._own.passages]
-        return np.array(sorted(range(self.rows), key=ids.__getitem__), np.int64)
+    @classmethod
+    def of(cls, passages: MemoryPassages, metadata: MemoryFields | None = None) -> Self:
+        """Indexes passages. Takes some 10 µs for each, less if their `metadata` is known."""
+        rows, vectors = len(passages.passages), passages.vectors
+        ids = [each.id for each in passages.passages]
+        words = WordIndex(passages.tokens, passages.ends)
+        metadata = metadata or MemoryFields.of([each.metadata for each in passages.passages])
+        return cls(
+            rows=rows,
+            index=ExactIndex(vectors),
+            vectors=MemoryVectors(vectors),
+            words=words,
+            postings=Postings.of(passages.tokens, passages.ends),
+            filters=RowFilter(metadata, rows, _MASK_BYTES),
+            equal=equal_passages(
+                groups_of(hashed(vectors)),
+                words.tokens,
+                lambda: np.array(sorted(range(rows), key=ids.__getitem__), np.int64),
+                rows,
+            ),
+            passages=passages,
+            metadata=metadata,
+            places={key: row for row, key in enumerate(zip(ids, passages.sequences, strict=True))},
+        )
 
     def joined(self, *others: "MemorySegment") -> "MemorySegment":
-        """One segment with the rows of this one, then those of the others in their order."""
-        fields = self._fields.joined(*(other._fields for other in others))
-        return MemorySegment(self._own.joined(*(other.own for other in others)), fields)
+        """Returns one segment with these rows, then those of the others in their order."""
+        return MemorySegment.of(
+            self.passages.joined(*(other.passages for other in others)),
+            self.metadata.joined(*(other.metadata for other in others)),
+        )
+
+    def named(self, rows: Sequence[int]) -> list[tuple[str, int]]:
+        return [(self.passages.passages[row].id, self.passages.sequences[row]) for row in rows]
+
+    def find(self, passage_id: str, sequence: int) -> int | None:
+        return self.places.get((passage_id, sequence))
+
+    def load(self, row: int) -> StoredPassage:
+        return self.passages.load(row)

@@ -1,7 +1,7 @@
 """Nearest vectors: by graph, or exactly.
 
-Both are hnswlib's, so that the distances of one pair of vectors are equal bit for bit whichever
-found them. Squared Euclidean distance throughout.
+Both use hnswlib, so the distance of two vectors is the same bit for bit, whichever found it. All
+distances are squared Euclidean ones.
 """
 
 import math
@@ -14,45 +14,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.content_node.shard.equal_passages import EqualPassages
-from winnow.content_node.shard.segment import Found, Rows
-from winnow.errors import ArtefactError, StoppedError
+from winnow.content_node.shard.row_filter import check_stop
+from winnow.content_node.shard.rows import RowMask, RowNumbers, ScoredRows
+from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.inference.stop import Stop
 
 SPACE: Final = "l2"
 Vectors = NDArray[np.float32]
-Numbers = NDArray[np.int64]
 _EQUALS = 4
-"""Passages beyond those that are wanted, to see whether they are as near: the same text is there
-twice now and then.
+"""Passages fetched beyond the `k` that are wanted, to see whether they are as near as the last one:
+now and then a text is there twice.
 """
 WALKED = 0.7
-"""Vectors that can be read and compared in the time in which a graph finds one more of the nearest.
+"""Vectors that can be read and compared in the time that a graph needs for one more neighbour.
 Measured by `python bench/masked.py` at commit 977ccf2.
 """
 _SPREAD = 3.0
-"""Standard deviations that are fetched beyond what is needed on average, if allowed rows lie near
-and far alike.
+"""Standard deviations fetched beyond the mean that is needed, if allowed rows lie near and far
+alike.
 """
 
 
 class VectorSource(Protocol):
     """Vectors by row, from memory or disk."""
 
-    def read(self, rows: Numbers) -> Vectors:
-        """The vectors of rows: float32 [rows, dimension]."""
+    def read(self, rows: RowNumbers) -> Vectors:
+        """Returns the vectors of rows: float32 [rows, dimension]."""
 
-    def chunks(self, rows: Numbers) -> Iterable[tuple[Numbers, Vectors]]:
-        """The same, a number of rows at a time, each with its rows."""
+    def chunks(self, rows: RowNumbers) -> Iterable[tuple[RowNumbers, Vectors]]:
+        """Yields rows and their vectors, a number of rows at a time."""
 
 
 class NearestIndex(Protocol):
     """Finds rows near a vector. Safe to search from several threads at once."""
 
     def search(
-        self, vector: Vectors, k: int, allowed: Rows | None = None, stop: Stop | None = None
-    ) -> Found:
-        """At most `k` (row, squared distance) of the allowed rows, nearest first; ties by row.
+        self, vector: Vectors, k: int, allowed: RowMask | None = None, stop: Stop | None = None
+    ) -> ScoredRows:
+        """Returns at most `k` of the allowed rows with squared distances, nearest first; ties by
+        row.
 
         Raises:
             StoppedError: `stop` was set while vectors were compared.
@@ -60,16 +61,18 @@ class NearestIndex(Protocol):
         """
 
     def nearest(
-        self, vector: Vectors, k: int, allowed: Rows | None = None, stop: Stop | None = None
-    ) -> Found:
-        """The same, and all that are as near as the last of them. Raises as `search`."""
+        self, vector: Vectors, k: int, allowed: RowMask | None = None, stop: Stop | None = None
+    ) -> ScoredRows:
+        """As `search`, and adds all rows that are as near as the last of them."""
 
 
 class ExactIndex:
     """Compares with every vector: right by definition, and fast enough for small shards."""
 
-    def __init__(self, vectors: Vectors, rows: Numbers | None = None) -> None:
-        """`vectors` is float32 [vectors, dimension], of `rows`, or of rows 0, 1, 2 and so on."""
+    def __init__(self, vectors: Vectors, rows: RowNumbers | None = None) -> None:
+        """`vectors` is float32 [vectors, dimension], of `rows`, or else of rows 0, 1, 2 and
+        so on.
+        """
         self._rows = np.arange(len(vectors)) if rows is None else rows
         self._dimension = vectors.shape[1]
         self._index = hnswlib.BFIndex(space=SPACE, dim=self._dimension)
@@ -79,20 +82,18 @@ class ExactIndex:
         self._index.set_num_threads(1)
 
     def search(
-        self, vector: Vectors, k: int, allowed: Rows | None = None, stop: Stop | None = None
-    ) -> Found:
-        """At most `k` (row, squared distance) of the allowed rows, nearest first; ties by row."""
+        self, vector: Vectors, k: int, allowed: RowMask | None = None, stop: Stop | None = None
+    ) -> ScoredRows:
         others = 0 if allowed is None else int(np.count_nonzero(~allowed[self._rows]))
         return _pairs(*self._nearest(vector, min(k + others, len(self._rows))), allowed, k)
 
     def nearest(
-        self, vector: Vectors, k: int, allowed: Rows | None = None, stop: Stop | None = None
-    ) -> Found:
-        """The same, and all that are as near as the last of them."""
+        self, vector: Vectors, k: int, allowed: RowMask | None = None, stop: Stop | None = None
+    ) -> ScoredRows:
         return _with_ties(lambda more: self.search(vector, more, allowed, stop), k)
 
     def _nearest(self, vector: Vectors, k: int) -> tuple[NDArray[np.uint64], Vectors]:
-        if len(vector) != self._dimension:  # hnswlib would read on in whatever lies beside it
+        if len(vector) != self._dimension:  # hnswlib would read beyond it
             raise ValueError(f"a vector of {len(vector)} values, not {self._dimension}")
         if not k:
             return np.empty(0, np.uint64), np.empty(0, np.float32)
@@ -108,13 +109,14 @@ class GraphIndex:
         index: hnswlib.Index,
         ef: int,
         vectors: VectorSource,
-        held: Rows | None = None,
+        *,
+        held: RowMask | None = None,
         walked: float = WALKED,
         equal: EqualPassages = EqualPassages(),  # noqa: B008 (never changes)
     ) -> None:
-        """`held` are the rows that hold a vector; all if none. `vectors` are read for questions
-        that the graph cannot answer, or not as fast; see `WALKED`. Of rows that are `equal` the
-        graph has to find one.
+        """`held` are the rows that hold a vector; None for all. `vectors` are read for questions
+        that the graph cannot answer, or not as fast; see `walked`, which is `WALKED` but in tests.
+        Of rows that are `equal` the graph has to find one.
         """
         self._equal = equal
         self._index, self._ef, self._vectors, self._walked = index, ef, vectors, walked
@@ -124,18 +126,16 @@ class GraphIndex:
         self._index.set_num_threads(1)
 
     def search(
-        self, vector: Vectors, k: int, allowed: Rows | None = None, stop: Stop | None = None
-    ) -> Found:
-        """At most `k` (row, squared distance) of the allowed rows, nearest first; ties by row."""
+        self, vector: Vectors, k: int, allowed: RowMask | None = None, stop: Stop | None = None
+    ) -> ScoredRows:
         if allowed is None:
             found = self.walk(vector, k)
             return self._compared(vector, k, self._held, stop) if found is None else found
         return self._filtered(vector, k, allowed & self._held, stop)[:k]
 
     def nearest(
-        self, vector: Vectors, k: int, allowed: Rows | None = None, stop: Stop | None = None
-    ) -> Found:
-        """The same, and all that are as near as the last of them."""
+        self, vector: Vectors, k: int, allowed: RowMask | None = None, stop: Stop | None = None
+    ) -> ScoredRows:
         if not self._equal:
             return _with_ties(lambda more: self.search(vector, more, allowed, stop), k)
         own = self._held if allowed is None else allowed & self._held
@@ -143,16 +143,15 @@ class GraphIndex:
             lambda more: self._filtered(vector, more, own, stop), k, self._equal.all_in
         )
 
-    def walk(self, vector: Vectors, k: int, allowed: Rows | None = None) -> Found | None:
-        """What the graph alone finds, less what is not allowed; None if fewer than `k` rows can be
-        reached in it.
+    def walk(self, vector: Vectors, k: int) -> ScoredRows | None:
+        """Returns what the graph alone finds; None if it reaches fewer than `k` rows.
 
-        hnswlib looks at least `k` wide, whatever `ef` is, and gives up only when it has seen all
-        that it can reach: many equal vectors or deleted rows cut a graph in pieces. So a wider
-        search would find no more.
+        hnswlib looks at least `k` wide, even if `ef` is less, and gives up only when it has seen
+        all rows that it can reach: many equal vectors or deleted rows cut a graph in pieces. So a
+        wider search would find no more.
         """
         reached = self._reached(vector, k)
-        return None if reached is None else _pairs(*reached, allowed)
+        return None if reached is None else _pairs(*reached, None)
 
     def _reached(self, vector: Vectors, k: int) -> tuple[NDArray[np.integer], Vectors] | None:
         k = min(k, self._count)
@@ -164,9 +163,9 @@ class GraphIndex:
             return None
         return rows[0], distances[0]
 
-    def _filtered(self, vector: Vectors, k: int, allowed: Rows, stop: Stop | None) -> Found:
-        """Walks wider and wider until enough allowed rows were met, of which there may be more
-        than `k`; compares with all of them where that takes less time.
+    def _filtered(self, vector: Vectors, k: int, allowed: RowMask, stop: Stop | None) -> ScoredRows:
+        """Walks wider and wider until `k` allowed rows or more were found. Compares with all
+        allowed rows where that takes less time.
         """
         count = int(np.count_nonzero(allowed))
         k = min(k, count)
@@ -184,21 +183,21 @@ class GraphIndex:
         distances = np.array([distance for _, distance in compared], np.float32)
         return _pairs(*self._equal.completed(rows, distances), allowed)
 
-    def _compared(self, vector: Vectors, k: int, wanted: Rows, stop: Stop | None) -> Found:
+    def _compared(self, vector: Vectors, k: int, wanted: RowMask, stop: Stop | None) -> ScoredRows:
         return search_chunks(self._vectors.chunks(np.flatnonzero(wanted)), vector, k, stop)
 
 
 def breadth(k: int, allowed: int, rows: int) -> int:
-    """How many of the nearest of `rows` to fetch, so that `k` of them are most likely allowed, if
-    `allowed` of all are, wherever they lie.
+    """Returns how many neighbours to fetch, so that `k` of them are most likely allowed, if
+    `allowed` of all `rows` are and lie anywhere.
     """
     return math.ceil((k + _SPREAD * math.sqrt(k)) * rows / max(allowed, 1))
 
 
 def search_chunks(
-    chunks: Iterable[tuple[Numbers, Vectors]], vector: Vectors, k: int, stop: Stop | None = None
-) -> Found:
-    """The same as `ExactIndex.search` over all chunks, with one of them in memory at a time.
+    chunks: Iterable[tuple[RowNumbers, Vectors]], vector: Vectors, k: int, stop: Stop | None = None
+) -> ScoredRows:
+    """As `ExactIndex.search` over all chunks, with one chunk in memory at a time.
 
     Raises:
         StoppedError: `stop` was set before the last chunk.
@@ -208,7 +207,7 @@ def search_chunks(
 
 
 def distances_of(source: VectorSource, vector: Vectors, rows: Sequence[int]) -> Vectors:
-    """Squared distances of rows, bit for bit as indexes find them, [rows]."""
+    """Returns squared distances of rows, bit for bit as indexes find them, [rows]."""
     wanted = np.array(rows, np.int64)
     found = dict(ExactIndex(source.read(wanted)).search(vector, len(rows)) if rows else ())
     return np.array([found[place] for place in range(len(rows))], np.float32)
@@ -220,13 +219,13 @@ def load_graph(
     rows: int,
     ef: int,
     vectors: VectorSource,
-    held: Rows | None = None,
+    held: RowMask | None = None,
     equal: EqualPassages = EqualPassages(),  # noqa: B008 (never changes)
 ) -> GraphIndex:
-    """Loads a graph whose file was verified into memory; `vectors` are those it was built of.
+    """Loads a graph from a verified file; `vectors` are the vectors that it was built from.
 
     Raises:
-        ArtefactError: it cannot be read, or does not hold `rows` vectors.
+        ArtefactError: the file cannot be read, or does not hold `rows` vectors.
 
     """
     index = hnswlib.Index(space=SPACE, dim=dimension)
@@ -238,13 +237,13 @@ def load_graph(
         raise ArtefactError(
             f"{file.path} holds {index.get_current_count()} vectors, expected {rows}"
         )
-    return GraphIndex(index, ef, vectors, held, equal=equal)
+    return GraphIndex(index, ef, vectors, held=held, equal=equal)
 
 
 def build_graph(
     vectors: NDArray[np.float32], m: int, ef_construction: int, threads: int
 ) -> hnswlib.Index:
-    """A graph over float32 [rows, dimension], labelled by row. Uses `threads` threads."""
+    """Builds a graph over float32 [rows, dimension], labelled by row, with `threads` threads."""
     rows, dimension = vectors.shape
     index = hnswlib.Index(space=SPACE, dim=dimension)
     index.init_index(max_elements=max(rows, 1), M=m, ef_construction=ef_construction)
@@ -254,29 +253,28 @@ def build_graph(
 
 
 def by_distance(found: tuple[int, float]) -> tuple[float, int]:
-    """The order of nearest rows."""
+    """Key that orders rows by distance, then by row."""
     row, distance = found
     return distance, row
 
 
 def _each_nearest(
-    chunks: Iterable[tuple[Numbers, Vectors]], vector: Vectors, k: int, stop: Stop | None
+    chunks: Iterable[tuple[RowNumbers, Vectors]], vector: Vectors, k: int, stop: Stop | None
 ) -> Iterator[tuple[int, float]]:
     for rows, vectors in chunks:
-        if stop is not None and stop.is_set:
-            raise StoppedError("the search was ended")
+        check_stop(stop)
         yield from ExactIndex(vectors, rows).search(vector, k)
 
 
 def _with_ties(
-    search: Callable[[int], Found],
+    search: Callable[[int], ScoredRows],
     k: int,
     complete: Callable[[Sequence[int]], bool] | None = None,
-) -> Found:
-    """The `k` nearest and all that are as near as the last of them.
+) -> ScoredRows:
+    """Returns the `k` nearest rows and all that are as near as the last of them.
 
-    `search` gives as many as it is asked for, or more; `complete` says of rows that are as near as
-    each other whether no others are.
+    `search` returns as many rows as it is asked for, or more. `complete` says of rows at one
+    distance whether no other row has that distance.
     """
     more = 0 if complete else _EQUALS
     while k:
@@ -292,9 +290,9 @@ def _with_ties(
 
 
 def _pairs(
-    rows: NDArray[np.integer], distances: Vectors, allowed: Rows | None, most: int | None = None
-) -> Found:
-    """Allowed rows with their distances, nearest first; at most so many."""
+    rows: NDArray[np.integer], distances: Vectors, allowed: RowMask | None, most: int | None = None
+) -> ScoredRows:
+    """Returns at most `most` allowed rows with their distances, nearest first."""
     if allowed is not None:
         good = allowed[rows]
         rows, distances = rows[good], distances[good]

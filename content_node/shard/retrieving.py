@@ -1,23 +1,24 @@
 """Finding passages in a view: the nearest, the best by words, or both.
 
-Whichever way a passage was found, it has distance and BM25, and is ordered by the two.
+Each passage gets a distance and a BM25 score, however it was found, and is ordered by the two.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.content_node.shard.nearest import by_distance
-from winnow.content_node.shard.segment import Found, Rows, Terms, Vector
+from winnow.content_node.shard.rows import RowMask, ScoredRows
+from winnow.content_node.shard.segment import Segment
 from winnow.content_node.shard.top_k_bound import RankedBound, contenders
 from winnow.content_node.shard.view import ShardView
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.inference.stop import Stop
 
-_Masks = Sequence[Rows | None]
+_Search = Callable[[Segment, RowMask | None], ScoredRows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +26,9 @@ class Candidates:
     """What a shard has for a question."""
 
     hits: tuple[Hit, ...]
-    """All that may be chosen to be read, whatever other shards have; best first."""
+    """All passages that may be chosen to be read, for any content of other shards; best first."""
     distances: tuple[float, ...]
-    """Of the nearest passages, nearest first."""
+    """Distances of the nearest passages, nearest first."""
     words: tuple[float, ...] = ()
     """BM25 of the best passages by words, best first."""
 
@@ -39,35 +40,44 @@ def retrieve(
     word_weight: float,
     stop: Stop | None = None,
 ) -> Candidates:
-    """The candidates of a shard, and those of them that may be read.
+    """Finds the candidates of a shard, and the hits among them that may be read.
 
     `word_weight` is the squared distance that one unit of BM25 is worth.
 
     Raises:
-        InvalidRequestError: the filter of `depth` is none.
+        InvalidRequestError: `depth.where` is not a filter.
         StoppedError: `stop` was set before all passages were compared.
         ArtefactError: a file was written to since it was verified.
 
     """
     terms, vector = view.built.terms(question), question.vector
+    k, by_words = depth.looked_at, depth.best_words
     # of many equal passages no more can be chosen, or be the last candidates
-    most = max(depth.passages, depth.looked_at, depth.best_words)
+    most = max(depth.passages, k, by_words)
     masks = [each.segment.thinned(each.allowed(depth.where, stop), most) for each in view.placed]
-    near = _nearest(view, vector, depth.looked_at, masks, stop)
-    best = _best(view, terms, depth.best_words, masks, stop)
+    near = _nearest(_searched(view, masks, lambda own, mask: own.nearest(vector, k, mask, stop)), k)
+    best: ScoredRows = []
+    if by_words:
+        matching = _searched(
+            view, masks, lambda own, mask: own.best_by_words(terms, by_words, mask, stop)
+        )
+        best = _best(matching, by_words)
     rows = list(dict.fromkeys(row for row, _ in (*near, *best)))
-    distances = _distances(view, vector, rows, dict(near))
-    matches = _matches(view, terms, rows, dict(best))
+    found = _figures(view, rows, dict(near), lambda own, some: own.distances(vector, some).tolist())
+    distances = np.array(found, np.float32)
+    matches = np.array(
+        _figures(view, rows, dict(best), lambda own, some: own.match(terms, some).tolist())
+    )
     words = matches.astype(np.float32)
     hybrid = _hybrid(distances, matches, depth, word_weight).tolist()
-    ways = [
+    bounds = [
         RankedBound(distances.tolist(), near[-1][1] if near else -np.inf),
         RankedBound((-words).tolist(), -float(np.float32(best[-1][1])) if best else -np.inf),
     ]
-    # names take longer to get than figures to compare: only of those that need them
-    places = contenders(hybrid, ways, depth.passages)
+    # names take longer to get than figures to compare, so only the contenders' names are read
+    places = contenders(hybrid, bounds, depth.passages)
     named = dict(zip(places, view.named([rows[place] for place in places]), strict=True))
-    some = [RankedBound([way.figures[place] for place in places], way.line) for way in ways]
+    some = [RankedBound([each.figures[place] for place in places], each.line) for each in bounds]
     keys = [(hybrid[place], named[place][0]) for place in places]
     hits = [
         Hit(
@@ -81,8 +91,8 @@ def retrieve(
         )
         for place in (places[kept] for kept in contenders(keys, some, depth.passages))
     ]
-    told = tuple(float(np.float32(score)) for _, score in best[: depth.best_words])
-    far = tuple(distance for _, distance in near[: depth.looked_at])
+    told = tuple(float(np.float32(score)) for _, score in best[:by_words])
+    far = tuple(distance for _, distance in near[:k])
     return Candidates(tuple(hits), far, told)
 
 
@@ -92,8 +102,9 @@ def _hybrid(
     depth: RetrievalDepth,
     word_weight: float,
 ) -> NDArray[np.float32]:
-    """What passages are ordered by; in single precision, as on the wire, so that the order is the
-    same on a node and in the front.
+    """Returns the figures that passages are ordered by.
+
+    They are in single precision, as on the wire, so a node and the front order alike.
     """
     if not depth.by_words and not depth.candidates:
         return distances
@@ -102,48 +113,40 @@ def _hybrid(
     return (distances - word_weight * matches).astype(np.float32)
 
 
-def _nearest(view: ShardView, vector: Vector, k: int, masks: _Masks, stop: Stop | None) -> Found:
-    """The nearest `k` and all that are as near as the last of them, nearest first: so it does not
-    matter where rows with equal vectors lie.
+def _nearest(found: ScoredRows, k: int) -> ScoredRows:
+    """Returns the nearest `k` and all that are as near as the last of them, nearest first: so it
+    does not matter where rows with equal vectors lie.
     """
-    found = [
-        (placed.first + row, distance)
-        for placed, mask in zip(view.placed, masks, strict=True)
-        for row, distance in placed.segment.nearest(vector, k, mask, stop)
-    ]
-    found.sort(key=by_distance)
-    return [pair for pair in found if pair[1] <= found[:k][-1][1]]
+    found = sorted(found, key=by_distance)
+    furthest = found[:k][-1][1] if found else 0.0
+    return [pair for pair in found if pair[1] <= furthest]
 
 
-def _best(view: ShardView, terms: Terms, k: int, masks: _Masks, stop: Stop | None) -> Found:
-    """The best `k` and all that are as good as the last of them in single precision, best first: so
-    it does not matter where rows with equal scores lie.
+def _best(found: ScoredRows, k: int) -> ScoredRows:
+    """Returns the best `k` and all that are as good as the last of them in single precision, best
+    first: so it does not matter where rows with equal scores lie.
     """
-    found = [
-        (placed.first + row, score)
-        for placed, mask in zip(view.placed, masks, strict=True)
-        for row, score in (placed.segment.best_by_words(terms, k, mask, stop) if k else ())
-    ]
-    found.sort(key=lambda pair: (-pair[1], pair[0]))
-    if len(found) <= k:
-        return found
-    least = np.float32(found[k - 1][1])
+    found = sorted(found, key=lambda pair: (-pair[1], pair[0]))
+    least = np.float32(found[:k][-1][1]) if found else 0.0
     return [pair for pair in found if np.float32(pair[1]) >= least]
 
 
-def _distances(
-    view: ShardView, vector: Vector, rows: Sequence[int], known: Mapping[int, float]
-) -> NDArray[np.float32]:
-    others = [row for row in rows if row not in known]
-    found = view.each(others, lambda segment, own: segment.distances(vector, own).tolist())
-    every = {**known, **dict(zip(others, found, strict=True))}
-    return np.array([every[row] for row in rows], np.float32)
+def _searched(view: ShardView, masks: Sequence[RowMask | None], search: _Search) -> ScoredRows:
+    """Searches each segment; returns rows of the view."""
+    return [
+        (placed.first + row, figure)
+        for placed, mask in zip(view.placed, masks, strict=True)
+        for row, figure in search(placed.segment, mask)
+    ]
 
 
-def _matches(
-    view: ShardView, terms: Terms, rows: Sequence[int], known: Mapping[int, float]
-) -> NDArray[np.float64]:
+def _figures(
+    view: ShardView,
+    rows: Sequence[int],
+    known: Mapping[int, float],
+    look_up: Callable[[Segment, list[int]], list[float]],
+) -> list[float]:
+    """Returns a figure for each row: from `known`, or looked up in its segment."""
     others = [row for row in rows if row not in known]
-    found = view.each(others, lambda segment, own: segment.match(terms, own).tolist())
-    every = {**known, **dict(zip(others, found, strict=True))}
-    return np.array([every[row] for row in rows], np.float64)
+    every = {**known, **dict(zip(others, view.each(others, look_up), strict=True))}
+    return [every[row] for row in rows]

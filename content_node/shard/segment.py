@@ -1,96 +1,115 @@
-"""The one interface of passages that never change: on disk, in memory, fake.
+"""Passages that never change: the one interface, and the search that is the same on disk and in
+memory.
 
-A shard is seen as a row of segments (`content_node.shard.view`): what was built or merged lies on
-disk and is searched by a graph, what was written since lies in memory.
+A shard is a row of segments (`content_node.shard.view`). Passages that were built or merged lie on
+disk and are searched by a graph. Passages written since lie in memory.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.content_node.shard.bm25 import Terms
+from winnow.content_node.shard.equal_passages import EqualPassages
+from winnow.content_node.shard.nearest import NearestIndex, VectorSource, distances_of
+from winnow.content_node.shard.postings import Postings
+from winnow.content_node.shard.row_filter import RowFilter, check_stop
+from winnow.content_node.shard.rows import RowMask, ScoredRows
 from winnow.content_node.shard.store import StoredPassage
+from winnow.content_node.shard.words import WordIndex
 from winnow.inference.stop import Stop
 
 Vector = NDArray[np.float32]
-Rows = NDArray[np.bool_]
-"""Which rows count, [rows]."""
-Found = list[tuple[int, float]]
-"""Rows, each with its squared distance or its BM25."""
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """The distinct words of a question that the index may have, as tokens."""
-
-    ids: NDArray[np.int64]
-    """Ascending, [terms]."""
-    rarities: NDArray[np.float64]
-    """How much a match of each is worth, [terms]; counted over the whole index."""
-    mean_length: float
-    """Mean number of tokens of the index's passages."""
-
-
-class Segment(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment(ABC):
     """Passages in rows 0 to `rows` - 1. Safe to use from several threads.
 
-    All methods raise `ArtefactError` if a file was written to since it was verified, and those with
-    a `stop` raise `StoppedError` once it is set.
+    All methods raise ArtefactError if a file was written to since it was verified. Methods with a
+    `stop` raise StoppedError once it is set.
     """
 
-    @property
-    def rows(self) -> int:
-        """How many rows there are, also those that hold nothing any more."""
+    rows: int
+    """Number of rows, including empty ones."""
+    index: NearestIndex
+    vectors: VectorSource
+    words: WordIndex
+    postings: Postings
+    filters: RowFilter
+    equal: EqualPassages
+    """Passages that equal many others."""
+    held: RowMask | None = None
+    """The rows that hold a passage; None where all do."""
 
     @property
     def fields(self) -> tuple[str, ...]:
         """Names of the metadata's fields, in order; at most `MOST_FIELDS`."""
+        return self.filters.names
 
-    def thinned(self, allowed: Rows | None, most: int) -> Rows | None:
-        """The allowed rows without those of many equal passages that come after the first `most` of
-        them, by id; None for all.
+    def where(self, expression: str, stop: Stop | None = None) -> RowMask:
+        """Returns the rows that hold a passage which a filter accepts; the caller owns the array.
+
+        Raises:
+            InvalidRequestError: the expression is not a filter.
+
         """
+        accepted = self.filters.where(expression, stop)
+        return accepted if self.held is None else accepted & self.held
+
+    def thinned(self, allowed: RowMask | None, most: int) -> RowMask | None:
+        """Returns the allowed rows with at most `most` of each group of equal passages: the first
+        ones by id. None stands for all rows.
+        """
+        return self.equal.thinned(allowed, most)
 
     def nearest(
-        self, vector: Vector, k: int, allowed: Rows | None = None, stop: Stop | None = None
-    ) -> Found:
-        """The nearest `k` of the allowed rows with their distances, nearest first, ties by row; and
-        all that are as near as the last of them.
+        self, vector: Vector, k: int, allowed: RowMask | None = None, stop: Stop | None = None
+    ) -> ScoredRows:
+        """Returns the nearest `k` of the allowed rows with squared distances, nearest first, ties
+        by row; and all rows that are as near as the last of them.
         """
+        check_stop(stop)
+        return self.index.nearest(vector, k, self._holding(allowed), stop)
 
     def best_by_words(
-        self, terms: Terms, k: int, allowed: Rows | None = None, stop: Stop | None = None
-    ) -> Found:
-        """The best `k` of the allowed rows that have a term, with BM25, best first, ties by row;
-        and all that are as good as the last of them in single precision.
+        self, terms: Terms, k: int, allowed: RowMask | None = None, stop: Stop | None = None
+    ) -> ScoredRows:
+        """Returns the best `k` of the allowed rows that have a term, with BM25, best first, ties by
+        row; and all rows that are as good as the last of them in single precision.
         """
+        check_stop(stop)
+        return self.postings.best(terms, k, self._holding(allowed), stop)
 
     def distances(self, vector: Vector, rows: Sequence[int]) -> NDArray[np.float32]:
-        """Squared distances of rows, bit for bit as `nearest` gives them."""
+        """Returns squared distances of rows, bit for bit as `nearest` gives them."""
+        return distances_of(self.vectors, vector, rows)
 
     def match(self, terms: Terms, rows: Sequence[int]) -> NDArray[np.float64]:
-        """BM25 of rows, bit for bit as `best_by_words` gives them; 0 where no term is."""
+        """Returns BM25 of rows, bit for bit as `best_by_words` gives it; 0 where no term is."""
+        return self.words.match(terms, rows)
 
+    @abstractmethod
     def named(self, rows: Sequence[int]) -> list[tuple[str, int]]:
-        """The id of each passage, and the write that put it (0 if it was there when built)."""
+        """Returns the id of each passage, and the write that put it (0: the build)."""
 
+    @abstractmethod
     def find(self, passage_id: str, sequence: int) -> int | None:
-        """The row of a passage as this write put it (0: as it was built); None if it has none."""
+        """Returns the row of a passage as this write put it (0: the build); None if it has none."""
 
+    @abstractmethod
     def load(self, row: int) -> StoredPassage:
-        """A passage as the reader needs it.
+        """Returns a passage as the reader needs it.
 
         Raises:
-            GenerationGoneError: the row holds nothing any more.
+            GenerationGoneError: the row holds no passage any more.
 
         """
 
-    def where(self, expression: str, stop: Stop | None = None) -> Rows:
-        """The rows that a filter lets through; a field that no row has lets none through.
-
-        Raises:
-            InvalidRequestError: it is no filter.
-
-        """
+    def _holding(self, allowed: RowMask | None) -> RowMask | None:
+        if self.held is None or allowed is None:
+            return self.held if allowed is None else allowed
+        return self.held & allowed

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.shard.attribute_tables import AttributesInMemory, contents
-from winnow.content_node.shard.attributes import Attributes
+from winnow.content_node.shard.field_tables import StoredFields, TablesInMemory, contents
 from winnow.content_node.states.states import States
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
@@ -90,7 +89,7 @@ class PassageStore:
         self._has_tombstones = ("tombstones",) in tables and bool(
             self._select("SELECT 1 FROM tombstones LIMIT 1")
         )
-        self._has_attributes = ("attributes",) in tables
+        self._has_fields = ("attributes",) in tables
 
     def load(self, rows: Sequence[int]) -> list[StoredPassage]:
         """The passages of `rows`, in that order.
@@ -200,20 +199,17 @@ class PassageStore:
                 own.append(tokens.astype(np.promote_types(smallest, fits)))
         return np.concatenate(own), np.cumsum(lengths)
 
-    def attributes(self, rows: int) -> Attributes:
-        """The metadata as filters see it, of a shard with so many rows.
+    def fields(self, rows: int) -> StoredFields:
+        """Returns the metadata as filters see it, of a shard with `rows` rows.
 
-        A database that was written before there were filters is read for it, and tables are made in
-        memory: that takes seconds for 100 000 passages with metadata.
+        For a database without tables, of an older format, they are made in memory. That takes
+        seconds for 100 000 passages with metadata.
         """
-        select = self._select if self._has_attributes else self._attributes_made().select
-        return Attributes(select, rows)
+        return StoredFields(self._select if self._has_fields else self._tables().select, rows)
 
-    def attributes_are_right(self) -> bool:
-        """Whether the tables that filters are looked up in say what the metadata says."""
-        if not self._has_attributes:
-            return True
-        return contents(self._select) == contents(self._attributes_made().select)
+    def fields_are_right(self) -> bool:
+        """Whether the tables of fields agree with the metadata of the passages."""
+        return not self._has_fields or contents(self._select) == contents(self._tables().select)
 
     def close(self) -> None:
         """Closes every connection."""
@@ -234,8 +230,8 @@ class PassageStore:
             raise ArtefactError(f"{self._file.path} holds a write with the number {sequence!r}")
         return sequence
 
-    def _attributes_made(self) -> AttributesInMemory:
-        return AttributesInMemory(row for rows in self._chunks(_METADATA) for row in rows)
+    def _tables(self) -> TablesInMemory:
+        return TablesInMemory(row for rows in self._chunks(_METADATA) for row in rows)
 
     def _expect(self, dimension: int, size: int) -> None:
         if size != dimension * _FLOAT_BYTES:

@@ -1,41 +1,112 @@
-"""The words of a shard, from its files or, where these are of an older format, worked out."""
+"""The words of a shard, from its files or, for an older format, computed from its passages."""
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from winnow.content_node.shard.bm25 import BuiltRarities
-from winnow.content_node.shard.manifest import ShardManifest
-from winnow.content_node.shard.postings import Postings, in_memory, load_postings
+from winnow.content_node.shard.manifest import ShardManifest, WordsEntry
+from winnow.content_node.shard.postings import Postings
+from winnow.content_node.shard.rows import RowNumbers
 from winnow.content_node.shard.store import PassageStore
-from winnow.content_node.shard.words import WordIndex, load_words
+from winnow.content_node.shard.words import WordIndex
+from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
+from winnow.files.stored_array import StoredArray, integers
+
+_BLOCK = 1 << 20
+"""Values of a file that are checked at a time."""
+Files = Mapping[str, OpenFile]
 
 
 def open_words(
-    files: Mapping[str, OpenFile], manifest: ShardManifest, store: PassageStore
+    files: Files, manifest: ShardManifest, store: PassageStore
 ) -> tuple[WordIndex, Postings, BuiltRarities]:
-    """The words of a shard; those of format 1 and the postings of format 2 are made in memory.
+    """Opens the words of a shard.
+
+    Words of format 1 and postings of format 2 are computed in memory. Words of format 1 are as rare
+    as they are in this shard: they were not counted over all.
 
     Raises:
-        ArtefactError: they cannot be read, or contradict each other.
+        ArtefactError: the files cannot be read, or contradict each other.
 
     """
     if manifest.words is None:
-        return _counted(manifest, store)
+        tokens, ends = store.words(0, manifest.rows)
+        postings = Postings.of(tokens, ends)
+        mean = len(tokens) / max(manifest.passages, 1)
+        built = BuiltRarities(postings.frequencies, manifest.passages, mean)
+        return WordIndex(tokens, ends), postings, built
     passages = manifest.index_passages or manifest.passages
     grown = manifest.sequence > 0
-    words, built = load_words(files, manifest.words, manifest.rows, passages, grown)
-    postings = load_postings(files, manifest.words, words.lengths)
-    if postings is None:
-        postings = in_memory(*store.words(0, manifest.rows))
-    return words, postings, built
+    words, built = load_words(files, manifest.words, manifest.rows, passages, grown=grown)
+    loaded = _load_postings(files, manifest.words, words.lengths)
+    return words, loaded or Postings.of(*store.words(0, manifest.rows)), built
 
 
-def _counted(
-    manifest: ShardManifest, store: PassageStore
-) -> tuple[WordIndex, Postings, BuiltRarities]:
-    """Words as rare as they are in this shard: nobody counted them over all."""
-    tokens, ends = store.words(0, manifest.rows)
-    postings = in_memory(tokens, ends)
-    mean = len(tokens) / max(manifest.passages, 1)
-    built = BuiltRarities(postings.frequencies, manifest.passages, mean)
-    return WordIndex(tokens, ends), postings, built
+def load_words(
+    files: Files, entry: WordsEntry, rows: int, passages: int, *, grown: bool
+) -> tuple[WordIndex, BuiltRarities]:
+    """Opens the words of a shard with `rows` rows, of an index that was built with `passages`.
+
+    `grown` says that passages were put since.
+
+    Raises:
+        ArtefactError: the files cannot be read, or contradict each other.
+
+    """
+    tokens = StoredArray(files[entry.tokens])
+    ends, frequencies = integers(files[entry.ends]), integers(files[entry.frequencies])
+    if len(ends) != rows or (rows and ends[-1] != len(tokens)):
+        raise ArtefactError(
+            f"{files[entry.ends].path} has {len(ends)} passages and "
+            f"{files[entry.tokens].path.name} has {len(tokens)} tokens, the manifest says {rows} "
+            "passages: build it again"
+        )
+    if (np.diff(ends, prepend=0) < 0).any():
+        raise ArtefactError(f"{files[entry.ends].path} is not in order: build it again")
+    if (frequencies < 0).any():
+        raise ArtefactError(f"{files[entry.frequencies].path} has a negative count")
+    highest = int(frequencies.max(initial=0))
+    if highest > passages or (entry.index_tokens < len(tokens) and not grown):
+        raise ArtefactError(
+            f"a token is in {highest} passages and the shard has {len(tokens)} tokens, its "
+            f"manifest says that the index has {passages} passages and {entry.index_tokens} "
+            "tokens: build it again"
+        )
+    built = BuiltRarities(frequencies, passages, entry.index_tokens / max(passages, 1))
+    return WordIndex(tokens, ends, tokens.check), built
+
+
+def _load_postings(files: Files, entry: WordsEntry, lengths: RowNumbers) -> Postings | None:
+    """Opens the postings of a shard whose rows have `lengths` tokens; None before format 3."""
+    if entry.postings is None or entry.starts is None or entry.counts is None:
+        return None
+    rows, counts = StoredArray(files[entry.postings]), StoredArray(files[entry.counts])
+    starts = integers(files[entry.starts])
+    path = files[entry.starts].path
+    if not len(starts) or starts[0] != 0 or (np.diff(starts) < 0).any():
+        raise ArtefactError(f"{path} is not in order: build it again")
+    if not starts[-1] == len(rows) == len(counts):
+        raise ArtefactError(
+            f"{path} ends at {starts[-1]}, there are {len(rows)} rows and {len(counts)} counts of "
+            "words: build it again"
+        )
+    _check_order(files[entry.postings], rows, starts, len(lengths))
+    return Postings(starts=starts, rows=rows, counts=counts, lengths=lengths)
+
+
+def _check_order(file: OpenFile, rows: StoredArray, starts: RowNumbers, most_rows: int) -> None:
+    """Raises ArtefactError if a row is out of range, or the rows of a token do not ascend."""
+    before = np.zeros(0, np.int64)
+    for start in range(0, len(rows), _BLOCK):
+        own = rows[start : min(start + _BLOCK, len(rows))].astype(np.int64)
+        begun = starts[(starts >= start) & (starts < start + len(own))] - start
+        steps = np.diff(own, prepend=before if len(before) else -1)
+        steps[begun] = 1
+        if (steps <= 0).any() or own.max() >= most_rows:
+            raise ArtefactError(
+                f"{file.path} has rows that are not in order, or not below {most_rows}: build it "
+                "again"
+            )
+        before = own[-1:]

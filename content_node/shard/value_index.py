@@ -1,60 +1,81 @@
-"""Looks up the rows in memory whose values of a field compare with a given value.
+"""The values of one kind that a field has, sorted in memory. Pure.
 
-A comparison costs as much as there are rows, however many values each of them has.
+The tables on disk are written from this index, so segments on disk and in memory agree on the order
+and the length of values.
 """
 
+from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from winnow.content_node.shard.column import Column
-from winnow.content_node.shard.masks import Rows
-from winnow.filtering import Operator, Value, ValueKind
+from winnow.content_node.shard.row_filter import ValueRows
+from winnow.filtering import MAX_CANONICAL, Value, ValueKind
+
+_LONGEST = MAX_CANONICAL + 1
+"""Characters of a string that are kept. No filter is that long, so the rest decides nothing."""
+
+
+class ValueColumn:
+    """Values of one kind in the order of their rows, before they are sorted."""
+
+    def __init__(self) -> None:
+        self._values: list[Any] = []
+        self._rows = array("I")
+        self._known: dict[Value, Value] = {}
+
+    def add(self, value: Value, row: int) -> None:
+        """Adds a value of a row; rows come in ascending order."""
+        short = value[:_LONGEST] if isinstance(value, str) else value
+        # the same string of many passages is one object
+        self._values.append(self._known.setdefault(short, short))
+        self._rows.append(row)
+
+    def sorted(self, kind: ValueKind) -> "ValueIndex":
+        """Sorts the values, all of which are of `kind`."""
+        rows = np.frombuffer(self._rows, np.uint32)
+        values: list[Any]
+        if kind is ValueKind.STRING:
+            values = sorted(self._known)
+            places = {value: place for place, value in enumerate(values)}
+            keys = np.fromiter(map(places.__getitem__, self._values), np.int64, len(rows))
+        else:
+            found, keys = np.unique(np.array(self._values, np.float64), return_inverse=True)
+            values = found.tolist()
+        order = np.argsort(keys, kind="stable")
+        starts = np.searchsorted(keys[order], np.arange(len(values) + 1))
+        having = np.unique(rows).astype("<u4")
+        return ValueIndex(values, starts.tolist(), rows[order].astype("<u4"), having)
 
 
 class ValueIndex:
-    """The sorted values of one kind of a field. Never changes."""
+    """Distinct values in order, each with its rows; implements `SortedValues`. Never changes."""
 
-    def __init__(self, column: Column, kind: ValueKind, rows: int) -> None:
-        """`rows` is the number of rows of the segment."""
-        self._distinct: list[Any]
-        self._distinct, starts, self._rows = column.sorted(kind)
-        self._starts = np.append(starts, len(self._rows))
-        places = np.repeat(np.arange(len(self._distinct)), np.diff(self._starts))
-        order = np.argsort(self._rows, kind="stable")
-        # the places of each row's values ascend, and stand together
-        self._having, firsts = np.unique(self._rows[order], return_index=True)
-        lasts = np.append(firsts[1:], len(order)) - 1
-        self._lowest = places[order[firsts]].astype(np.int32)
-        self._highest = places[order[lasts]].astype(np.int32)
-        self._count = rows
+    def __init__(
+        self, values: Sequence[Any], starts: Sequence[int], rows: ValueRows, having: ValueRows
+    ) -> None:
+        """`rows` of each value begin at `starts` [values + 1] and ascend; `having` has each
+        once.
+        """
+        self.values, self.starts, self.rows, self._having = values, starts, rows, having
 
-    @property
-    def having(self) -> Rows:
-        """The rows that have a value of this kind, [rows]."""
-        return self._mask(self._having)
+    def having(self) -> ValueRows:
+        return self._having
 
-    def compared(self, operator: Operator, value: Value) -> Rows:
-        """The rows that have a value which compares so with `value`, of the same kind, [rows]."""
-        begin, end = bisect_left(self._distinct, value), bisect_right(self._distinct, value)
-        match operator:
-            case Operator.EQUAL:
-                return self._mask(self._rows[self._starts[begin] : self._starts[end]])
-            case Operator.UNEQUAL:
-                wanted = (self._lowest < begin) | (self._highest >= end)
-            case Operator.LESS:
-                wanted = self._lowest < begin
-            case Operator.LESS_OR_EQUAL:
-                wanted = self._lowest < end
-            case Operator.GREATER:
-                wanted = self._highest >= end
-            case Operator.GREATER_OR_EQUAL:
-                wanted = self._highest >= begin
-        return self._mask(self._having[wanted])
+    def equal(self, values: Sequence[Value]) -> ValueRows:
+        ranges = [
+            (bisect_left(self.values, each), bisect_right(self.values, each)) for each in values
+        ]
+        return np.concatenate([self._between(begin, end) for begin, end in ranges])
 
-    def _mask(self, rows: NDArray[np.uint32]) -> Rows:
-        mask = np.zeros(self._count, np.bool_)
-        mask[rows] = True
-        return mask
+    def below(self, value: Value, inclusive: bool) -> ValueRows:
+        return self._between(0, (bisect_right if inclusive else bisect_left)(self.values, value))
+
+    def above(self, value: Value, inclusive: bool) -> ValueRows:
+        begin = (bisect_left if inclusive else bisect_right)(self.values, value)
+        return self._between(begin, len(self.values))
+
+    def _between(self, begin: int, end: int) -> ValueRows:
+        return self.rows[self.starts[begin] : self.starts[end]]

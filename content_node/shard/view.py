@@ -1,7 +1,7 @@
-"""A shard as it is at one moment: an immutable row of segments, and which of their rows are alive.
+"""A shard at one moment: an immutable sequence of segments, and which of their rows are alive.
 
-Rows of the base come first, then one for each put since, in the order of the log: in all views of
-one generation a row is the same passage. A write makes a new view, which shares the segments.
+Rows of the base come first, then a row for each put since, in the order of the log. So a row is the
+same passage in all views of one generation. A write makes a new view, which shares the segments.
 """
 
 import hashlib
@@ -13,7 +13,8 @@ from typing import TypeVar
 
 from winnow.content_node.shard.bm25 import BuiltRarities
 from winnow.content_node.shard.manifest import ShardManifest
-from winnow.content_node.shard.segment import Rows, Segment
+from winnow.content_node.shard.rows import RowMask
+from winnow.content_node.shard.segment import Segment
 from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.domain.shard import MOST_FIELDS
@@ -26,24 +27,24 @@ _GENERATION_DIGITS = 16
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A segment in its place."""
+    """A segment and its place in a view."""
 
     segment: Segment
     first: int
     """The view's row that is the segment's row 0."""
-    alive: Rows | None = None
-    """The rows that were not deleted or overwritten since, [segment.rows]; None for all."""
+    alive: RowMask | None = None
+    """Rows that were not deleted or overwritten since, [segment.rows]; None for all."""
 
     @property
     def end(self) -> int:
-        """The row after its last one."""
+        """The view's row after the segment's last one."""
         return self.first + self.segment.rows
 
-    def allowed(self, where: str, stop: Stop | None = None) -> Rows | None:
-        """The rows that are alive and let through by a filter; None for all.
+    def allowed(self, where: str, stop: Stop | None = None) -> RowMask | None:
+        """Returns the rows that are alive and accepted by a filter, if there is one; None for all.
 
         Raises:
-            InvalidRequestError: it is no filter.
+            InvalidRequestError: `where` is not a filter.
             StoppedError: `stop` was set.
 
         """
@@ -53,28 +54,28 @@ class Placed:
         return through if self.alive is None else through & self.alive
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShardView:
-    """What a question is answered from, whatever is written meanwhile."""
+    """What a question is answered from; later writes do not change it."""
 
     manifest: ShardManifest
-    """Of the base."""
+    """Manifest of the base."""
     generation: str
-    """Names the rows: in all views of one generation a row is the same passage."""
+    """Name of the rows: a row is the same passage in all views of one generation."""
     placed: tuple[Placed, ...]
-    """By their rows, without gaps."""
+    """Segments in the order of their rows, without gaps."""
     passages: int
-    """How many are alive."""
+    """Number of passages that are alive."""
     built: BuiltRarities
     """How rare words were when the index was built."""
     sequence: int = 0
-    """The last write that is in it."""
+    """The last write that the view holds."""
     log_id: str = ""
-    """Names the log of writes; empty if none are taken."""
+    """Id of the log of writes; empty if the shard takes none."""
 
     @property
     def rows(self) -> int:
-        """How many rows there are, also those of passages that are gone."""
+        """Number of rows, including those of passages that are gone."""
         return self.placed[-1].end
 
     @property
@@ -84,29 +85,31 @@ class ShardView:
         return tuple(sorted(found)[:MOST_FIELDS])
 
     def each(
-        self, rows: Sequence[int], ask: Callable[[Segment, list[int]], Sequence[Value]]
+        self, rows: Sequence[int], look_up: Callable[[Segment, list[int]], Sequence[Value]]
     ) -> list[Value]:
-        """What segments say of their own rows; in the order of `rows`, which are distinct."""
+        """Looks rows up in their segments; returns a value for each of `rows`, which are
+        distinct.
+        """
         firsts = [placed.first for placed in self.placed]
         own: dict[int, list[int]] = {}
         for row in rows:
             own.setdefault(bisect_right(firsts, row) - 1, []).append(row)
-        said: dict[int, Value] = {}
+        values: dict[int, Value] = {}
         for number, some in own.items():
             placed = self.placed[number]
-            found = ask(placed.segment, [row - placed.first for row in some])
-            said.update(zip(some, found, strict=True))
-        return [said[row] for row in rows]
+            found = look_up(placed.segment, [row - placed.first for row in some])
+            values.update(zip(some, found, strict=True))
+        return [values[row] for row in rows]
 
     def named(self, rows: Sequence[int]) -> list[tuple[str, int]]:
-        """The id of each passage, and the write that put it."""
+        """Returns the id of each passage, and the write that put it."""
         return self.each(rows, lambda segment, own: segment.named(own))
 
     def load(self, row: int) -> StoredPassage:
-        """A passage as the reader needs it, also one that was deleted since.
+        """Returns a passage as the reader needs it, even if it was deleted since.
 
         Raises:
-            GenerationGoneError: the row holds nothing any more.
+            GenerationGoneError: the row holds no passage any more.
             ArtefactError: a file was written to.
 
         """
@@ -115,8 +118,8 @@ class ShardView:
         return self.each([row], lambda segment, own: [segment.load(own[0])])[0]
 
     def find(self, passage_id: str, sequence: int) -> int | None:
-        """The row of a passage as this write put it (0: as it was built), also if it was deleted
-        since; None if it is not there.
+        """Returns the row of a passage as this write put it (0: the build), even if it was deleted
+        since; None if there is no such row.
 
         Raises:
             ArtefactError: a file was written to.
@@ -130,19 +133,21 @@ class ShardView:
 
 
 def view_of(segment: StoredSegment) -> ShardView:
-    """A shard that takes no writes, or took none since it was written."""
+    """Returns the view of a shard without writes since its files were written."""
     manifest = segment.manifest
     return ShardView(
-        manifest,
-        segment.generation,
-        (Placed(segment, 0),),
-        manifest.passages,
-        segment.built,
-        manifest.sequence,
-        manifest.log_id,
+        manifest=manifest,
+        generation=segment.generation,
+        placed=(Placed(segment, 0),),
+        passages=manifest.passages,
+        built=segment.built,
+        sequence=manifest.sequence,
+        log_id=manifest.log_id,
     )
 
 
 def live_generation(base: str, log_id: str) -> str:
-    """The generation of views that begin with a base of generation `base` and follow a log."""
+    """Returns the generation of views that begin with a base of generation `base` and follow
+    a log.
+    """
     return hashlib.sha256(json.dumps([base, log_id]).encode()).hexdigest()[:_GENERATION_DIGITS]

@@ -7,7 +7,7 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
-from winnow.content_node.shard.attribute_tables import write_attributes
+from winnow.content_node.shard.field_tables import write_tables
 from winnow.content_node.shard.manifest import FORMAT, SHARD_FILE, ShardManifest, write
 from winnow.content_node.shard.nearest import SPACE, build_graph
 from winnow.content_node.shard.saving import (
@@ -106,7 +106,7 @@ def _copy_passages(staging: Path, path: Path, shard: int) -> None:
             " WHERE shard = ?",
             (shard,),
         )
-        write_attributes(connection)
+        write_tables(connection)
         connection.commit()
     finally:
         connection.close()

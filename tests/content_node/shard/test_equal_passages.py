@@ -8,22 +8,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shards_made import DIMENSION, passages, question, stored
+from shards_made import in_memory, passages, question, stored
 from unpacked import vector, with_text_of
 
 from winnow.content_node.shard import ShardView, StoredSegment, view_of
 from winnow.content_node.shard import equal_passages as module
 from winnow.content_node.shard.equal_passages import EqualPassages, groups_of, hashed
-from winnow.content_node.shard.memory_passages import MemoryPassages
-from winnow.content_node.shard.memory_segment import MemorySegment
-from winnow.content_node.shard.memory_vectors import MemoryVectors
+from winnow.content_node.shard.memory_segment import MemoryVectors
 from winnow.content_node.shard.nearest import GraphIndex, build_graph
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.shard.store import PassageStore
 from winnow.content_node.shard.view import Placed
 from winnow.domain.answered import ShardTimings
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
-from winnow.domain.write import EncodedPassage
 from winnow.searcher import Retrieved
 from winnow.stateless.answer.choose import best_overall
 
@@ -116,17 +113,14 @@ def test_with_ties_the_same_is_chosen_however_the_index_is_cut(
         assert chosen(list(map(view_of, own)), asked, depth) == expected
 
 
-def memory(own: Sequence[EncodedPassage]) -> MemorySegment:
-    return MemorySegment(MemoryPassages.of(own, range(1, len(own) + 1), DIMENSION))
-
-
 def live(base: StoredSegment, alive: np.ndarray, many: int) -> ShardView:
     """The first half of the passages on disk and the others in memory, some of them dead."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "MANY", many)
-        written = memory(ALL[50:])
+        written = in_memory(ALL[50:])
     placed = (Placed(base, 0, alive[:50]), Placed(written, 50, alive[50:]))
-    return ShardView(base.manifest, "g", placed, int(alive.sum()), base.built, 50, "log")
+    passages = int(alive.sum())
+    return replace(view_of(base), placed=placed, passages=passages, sequence=50, log_id="log")
 
 
 @settings(max_examples=60)

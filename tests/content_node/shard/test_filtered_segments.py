@@ -4,11 +4,13 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import shards_made
 from conftest import Recorder
 
 from winnow.bundle import Bundle
@@ -17,8 +19,8 @@ from winnow.content_node.indexing.plan import BuildPlan
 from winnow.content_node.indexing.verify import verify_index
 from winnow.content_node.shard import open_shard, view_of
 from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write
-from winnow.content_node.shard.memory_passages import MemoryPassages
 from winnow.content_node.shard.memory_segment import MemorySegment
+from winnow.content_node.shard.row_filter import RowFilter
 from winnow.content_node.shard.saving import STORE, file_entry
 from winnow.content_node.shard.store import PassageStore
 from winnow.content_node.shard.view import Placed
@@ -62,8 +64,7 @@ def in_memory(metadata: list[dict[str, Any]]) -> MemorySegment:
         )
         for n, one in enumerate(metadata)
     ]
-    writes = range(1, len(passages) + 1)
-    return MemorySegment(MemoryPassages.of(passages, writes, 2))
+    return shards_made.in_memory(passages)
 
 
 @pytest.mark.parametrize("where", FILTERS)
@@ -83,9 +84,7 @@ def test_a_view_has_the_fields_of_all_its_segments_and_lets_no_dead_row_through(
     alive = np.array([True, False])
     placed = (Placed(base, 0), Placed(written, base.rows, alive))
     view = view_of(base)
-    grown = type(view)(
-        view.manifest, view.generation, placed, view.passages + 1, view.built, 2, "log"
-    )
+    grown = replace(view, placed=placed, passages=view.passages + 1)
     assert grown.fields == ("author.name", "tags", "year", "zone")
     through = placed[1].allowed("exists zone")
     assert through is not None
@@ -102,11 +101,11 @@ def test_a_database_of_before_there_were_filters_has_its_metadata_looked_through
         for table in ("fields", "attributes", "blocks"):
             connection.execute(f"DROP TABLE {table}")
     with closing(PassageStore(OpenFile(old))) as store:
-        attributes = store.attributes(len(METADATA))
-        assert attributes.names == ("author.name", "tags", "year")
+        fields = store.fields(len(METADATA))
+        assert fields.names == ("author.name", "tags", "year")
         meant = [parse(where).matches(one) for one in METADATA]
-        assert attributes.where(where).tolist() == meant
-        assert store.attributes_are_right()
+        assert RowFilter(fields, len(METADATA), 1 << 20).where(where).tolist() == meant
+        assert store.fields_are_right()
 
 
 def test_fields_that_are_not_those_of_the_metadata_are_found_by_verifying(

@@ -23,7 +23,7 @@ def shard(name: str) -> ShardView:
     other = entry.model_copy(update={"sha256": name.ljust(16, "0") + entry.sha256[16:]})
     files = {**opened.manifest.files, "passages.sqlite": other}
     manifest = opened.manifest.model_copy(update={"files": files})
-    return view_of(replace(opened, manifest=manifest))
+    return view_of(replace(opened, manifest=manifest, generation=manifest.generation))
 
 
 def name_of(view: ShardView) -> str:

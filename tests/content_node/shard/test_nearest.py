@@ -5,18 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.content_node.shard.memory_vectors import MemoryVectors
+from winnow.content_node.shard.memory_segment import MemoryVectors
 from winnow.content_node.shard.nearest import (
     WALKED,
     ExactIndex,
     GraphIndex,
-    Numbers,
     Vectors,
     breadth,
     build_graph,
     distances_of,
     search_chunks,
 )
+from winnow.content_node.shard.rows import RowNumbers
 from winnow.errors import StoppedError
 from winnow.inference.stop import Stop
 
@@ -26,7 +26,7 @@ EQUAL = np.repeat(DIFFERENT[:1], 600, axis=0)
 """Each row keeps links to a few others that are as near as all: the graph falls apart."""
 
 
-def in_chunks(vectors: Vectors, size: int = 100) -> list[tuple[Numbers, Vectors]]:
+def in_chunks(vectors: Vectors, size: int = 100) -> list[tuple[RowNumbers, Vectors]]:
     starts = range(0, len(vectors), size)
     return [
         (np.arange(start, min(start + size, len(vectors))), vectors[start : start + size])
@@ -41,7 +41,7 @@ def graph_of(
     for row in range(deleted):
         index.mark_deleted(row)
     held = np.arange(len(vectors)) >= deleted
-    return GraphIndex(index, ef, MemoryVectors(vectors), held, walked)
+    return GraphIndex(index, ef, MemoryVectors(vectors), held=held, walked=walked)
 
 
 def test_rows_that_the_graph_does_not_reach_are_found_by_their_vectors() -> None:

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.content_node.shard import open_shard
-from winnow.content_node.shard.bm25 import BuiltRarities
+from winnow.content_node.shard.bm25 import BuiltRarities, Terms
 from winnow.content_node.shard.inverting import inverted
 from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write
-from winnow.content_node.shard.postings import in_memory
+from winnow.content_node.shard.postings import Postings
+from winnow.content_node.shard.rows import RowMask
 from winnow.content_node.shard.saving import file_entry
-from winnow.content_node.shard.segment import Rows, Terms
 from winnow.content_node.shard.words import WordIndex
 from winnow.errors import ArtefactError, StoppedError
 from winnow.inference.stop import Stop
@@ -30,7 +30,7 @@ def arrays(passages: list[list[int]]) -> tuple[Any, Any]:
 
 
 def by_hand(
-    passages: list[list[int]], terms: Terms, k: int, allowed: Rows
+    passages: list[list[int]], terms: Terms, k: int, allowed: RowMask
 ) -> list[tuple[int, float]]:
     scores = WordIndex(*arrays(passages)).match(terms, range(len(passages))).tolist()
     found = [(row, score) for row, score in enumerate(scores) if score > 0 and allowed[row]]
@@ -56,7 +56,7 @@ def test_the_best_are_those_of_scoring_every_passage_bit_for_bit(
     """Whatever is skipped because it cannot matter."""
     terms = BuiltRarities(np.zeros(1, np.int64), 1, 1.0).weighed(asked, rare, 4.0)
     mask = data.draw(st.lists(st.booleans(), min_size=len(passages), max_size=len(passages)))
-    postings = in_memory(*arrays(passages))
+    postings = Postings.of(*arrays(passages))
     allowed = np.array(mask, np.bool_)
     everything = np.ones(len(passages), np.bool_)
     assert postings.best(terms, k, allowed) == by_hand(passages, terms, k, allowed)
@@ -76,11 +76,11 @@ def test_every_token_leads_to_its_rows(passages: list[list[int]]) -> None:
 def test_frequent_words_count_also_where_rare_ones_decide_who_is_found() -> None:
     passages = [[1, 2] if row % 100 == 0 else [1] for row in range(1_000)]
     terms = Terms(np.array([1, 2]), np.array([0.01, 5.0]), 2.0)
-    found = in_memory(*arrays(passages)).best(terms, 5)
+    found = Postings.of(*arrays(passages)).best(terms, 5)
     assert [row for row, _ in found] == list(range(0, 1_000, 100))  # all are as good
     assert found == by_hand(passages, terms, 5, np.ones(1_000, np.bool_))
     only_rare = Terms(np.array([2]), np.array([5.0]), 2.0)
-    assert found[0][1] > in_memory(*arrays(passages)).best(only_rare, 5)[0][1]
+    assert found[0][1] > Postings.of(*arrays(passages)).best(only_rare, 5)[0][1]
 
 
 def test_each_of_several_frequent_words_can_overtake_what_rare_ones_put_first() -> None:
@@ -89,7 +89,7 @@ def test_each_of_several_frequent_words_can_overtake_what_rare_ones_put_first() 
     passages = [[rare], [rare, 1], [rare, 1, 2], [rare, *others], *([others] * 200)]
     terms = Terms(np.array([1, 2, 3, 4]), np.array([0.4, 0.4, 5.0, 0.4]), 4.0)
     for k in range(1, 5):
-        found = in_memory(*arrays(passages)).best(terms, k)
+        found = Postings.of(*arrays(passages)).best(terms, k)
         assert [row for row, _ in found] == [3, 2, 1, 0][:k]
         assert found == by_hand(passages, terms, k, np.ones(len(passages), np.bool_))
 
@@ -99,7 +99,7 @@ def test_searching_ends_when_nobody_waits() -> None:
     stop.set()
     terms = Terms(np.array([1]), np.array([1.0]), 2.0)
     with pytest.raises(StoppedError):
-        in_memory(*arrays([[1]])).best(terms, 1, stop=stop)
+        Postings.of(*arrays([[1]])).best(terms, 1, stop=stop)
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,10 @@ import pytest
 import shards_made
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shards_made import DIMENSION, passages, question, stored
+from shards_made import in_memory, passages, question, stored
 from unpacked import title_ids, tokens, with_text_of
 
 from winnow.content_node.shard import ShardView, StoredSegment, view_of
-from winnow.content_node.shard.memory_passages import MemoryPassages
-from winnow.content_node.shard.memory_segment import MemorySegment
 from winnow.content_node.shard.retrieving import Candidates, retrieve
 from winnow.content_node.shard.view import Placed, live_generation
 from winnow.domain.answered import ShardTimings
@@ -49,28 +47,30 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> StoredSegment:
     return stored(directory, ALL[:20], ALL, holes=(3, 7))
 
 
-def memory(own: list[EncodedPassage], first_write: int) -> MemorySegment:
-    writes = range(first_write, first_write + len(own))
-    return MemorySegment(MemoryPassages.of(own, writes, DIMENSION))
-
-
 def live(base: StoredSegment, cuts: list[int], dead: set[int]) -> ShardView:
     """Rows 20 to 59 as puts 1 to 40, in segments that end at the cuts."""
     ends = sorted({20, *(20 + cut for cut in cuts), 60})
     alive = np.array([row not in dead for row in range(60)])
     placed = [Placed(base, 0, alive[:20])]
     for first, end in itertools.pairwise(ends):
-        segment = memory(ALL[first:end], first - 19)
+        segment = in_memory(ALL[first:end], first - 19)
         placed.append(Placed(segment, first, alive[first:end]))
     gone = dead | {3, 7}
-    return ShardView(base.manifest, "g", tuple(placed), 60 - len(gone), base.built, 40, "log")
+    return replace(
+        view_of(base),
+        generation="g",
+        placed=tuple(placed),
+        passages=60 - len(gone),
+        sequence=40,
+        log_id="log",
+    )
 
 
 def by_hand(
     view: ShardView, asked: EncodedQuestion, depth: RetrievalDepth, rows: list[int]
 ) -> list[Hit]:
     """The best of all candidates, every passage being compared."""
-    segment = memory(ALL, 0)
+    segment = in_memory(ALL, 0)
     terms = view.built.terms(asked)
     distances = segment.distances(asked.vector, rows)
     matches = segment.match(terms, rows)
@@ -215,13 +215,13 @@ def test_a_passage_is_found_again_by_its_name_and_write(base: StoredSegment) -> 
 
 
 def test_the_same_passage_put_twice_is_two_rows(base: StoredSegment) -> None:
-    segment = memory([ALL[1], ALL[1]], 7)
+    segment = in_memory([ALL[1], ALL[1]], 7)
     assert [segment.find("p1", write) for write in (6, 7, 8)] == [None, 0, 1]
 
 
 def test_segments_in_memory_can_be_made_one() -> None:
-    parts = [memory(ALL[first : first + 7], first) for first in range(0, 21, 7)]
-    whole, joined = memory(ALL[:21], 0), parts[0].joined(*parts[1:])
+    parts = [in_memory(ALL[first : first + 7], first) for first in range(0, 21, 7)]
+    whole, joined = in_memory(ALL[:21], 0), parts[0].joined(*parts[1:])
     asked = question(5)
     assert joined.rows == 21
     assert joined.nearest(asked.vector, 9) == whole.nearest(asked.vector, 9)
@@ -251,10 +251,10 @@ def test_a_filter_narrows_every_way_of_finding(depth: RetrievalDepth, tmp_path: 
         return replace(each, passage=replace(each.passage, metadata=metadata))
 
     own = [labelled(number, each) for number, each in enumerate(ALL)]
-    segment = memory(own, 1)
+    segment = in_memory(own)
     base = stored(tmp_path / "shard", [], ALL)
     alive = np.arange(60) % 7 > 0
-    view = ShardView(base.manifest, "g", (Placed(segment, 0, alive),), 51, base.built, 60, "log")
+    view = replace(view_of(base), placed=(Placed(segment, 0, alive),), passages=51, sequence=60)
     asked = question(3)
     narrowed = replace(depth, where="number >= 10 and number < 30")
     rows = [row for row in range(10, 30) if row % 7]

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.shard.bm25 import K1, B, BuiltRarities
 from winnow.content_node.shard.manifest import WordsEntry
-from winnow.content_node.shard.words import WordIndex, load_words
+from winnow.content_node.shard.stored_words import load_words
+from winnow.content_node.shard.words import WordIndex
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.files.stored_array import StoredArray
