@@ -25,7 +25,15 @@ def built(directory: Path, texts: Mapping[str, str]) -> Path:
         words = count_words(staging.words())
         staging.note(done=True)
         staging.close()
-        identity = ShardSetIdentity("index", 1, DIMENSION, "bundle", "encoding", len(texts), words)
+        identity = ShardSetIdentity(
+            index_id="index",
+            shards=1,
+            dimension=DIMENSION,
+            bundle_name="bundle",
+            encoding_fingerprint="encoding",
+            passages=len(texts),
+            words=words,
+        )
         publish_shard(staging.path, directory, 0, identity, GraphPlan())
     return directory / "shard-00000-of-00001"
 

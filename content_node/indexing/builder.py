@@ -150,13 +150,13 @@ def _publish(
 ) -> tuple[str, ...]:
     """Writes every shard; returns the checksums of their manifests."""
     identity = ShardSetIdentity(
-        manifest.index_id,
-        manifest.shards,
-        manifest.dimension,
-        manifest.bundle_name,
-        manifest.encoding_fingerprint,
-        manifest.passages,
-        words,
+        index_id=manifest.index_id,
+        shards=manifest.shards,
+        dimension=manifest.dimension,
+        bundle_name=manifest.bundle_name,
+        encoding_fingerprint=manifest.encoding_fingerprint,
+        passages=manifest.passages,
+        words=words,
     )
     progress.start("writing shards", plan.shards)
     for leftover in partial.glob("shard-*"):

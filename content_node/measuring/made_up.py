@@ -55,7 +55,15 @@ def write_shard(
     staging.note(written=True)
     staging.close()
     dimension = vectors.drawn(1).shape[1]
-    identity = ShardSetIdentity("made-up", 1, dimension, "made-up", "made-up", passages, words)
+    identity = ShardSetIdentity(
+        index_id="made-up",
+        shards=1,
+        dimension=dimension,
+        bundle_name="made-up",
+        encoding_fingerprint="made-up",
+        passages=passages,
+        words=words,
+    )
     return publish_shard(staging.path, place, 0, identity, GraphPlan(threads=threads))
 
 

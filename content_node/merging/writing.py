@@ -27,13 +27,12 @@ from winnow.content_node.shard.saving import (
     file_entry,
     save_graph,
     save_words,
-    sync_file,
 )
 from winnow.content_node.shard.store import PassageStore
 from winnow.domain.word_counts import WordCounts
 from winnow.errors import ArtefactError
 from winnow.faultpoints import reach
-from winnow.files.durable import sync_directory
+from winnow.files.durable import sync_directory, sync_file
 from winnow.files.opened import OpenFile
 from winnow.files.stored_array import integers
 

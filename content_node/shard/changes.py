@@ -1,4 +1,4 @@
-"""What became of a shard's files on disk while it is served. Decides; the files look."""
+"""How the files of a shard changed on disk while it is served. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Watched(Protocol):
-    """What is known of an open file."""
+    """An open file whose name and content are watched."""
 
     path: Path
 
@@ -22,15 +22,17 @@ class Watched(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Why the directory is not any more what is served."""
+    """Why the directory is no longer what is served."""
 
     reason: str
     readable: bool
-    """Whether what is open is still what was verified: questions in hand are answered from it."""
+    """Whether the open files are still what was verified, so that calls can be answered from
+    them.
+    """
 
 
 def change_of(files: Sequence[Watched]) -> Change | None:
-    """What changed, the worst first; None where all is as it was opened."""
+    """Returns the worst change; None if all files are as they were opened."""
     for file in files:
         if file.altered:
             return Change(
@@ -41,13 +43,15 @@ def change_of(files: Sequence[Watched]) -> Change | None:
     for file in files:
         if not file.named:
             return Change(
-                f"{file.path} was replaced or deleted while it was served; what was loaded is "
-                "still served to who asks, start the node again to serve what is there now",
+                f"{file.path} was replaced or deleted while it was served; calls are still "
+                "answered from what was loaded, start the node again to serve the new file",
                 readable=True,
             )
     return None
 
 
 def after(told: Change | None, found: Change | None) -> Change | None:
-    """What is so now, `told` before: files may come back, what was written over does not."""
+    """Returns the change to tell after `told`: files may come back, but not if they were
+    overwritten.
+    """
     return told if told is not None and not told.readable else found

@@ -1,12 +1,11 @@
-"""The generations of a shard that a node serves: the newest, and older ones that are asked for.
+"""The generations of a shard that a node serves: the newest, and older ones that are in use.
 
-A view never changes; writes come as a new one. Views of one generation have the same passages in
-the same rows, so the newest of them stands for all. A hit names a row of the generation that it was
-found in, so that one is kept while its question may come back to read.
+A view never changes; writes make a new one. Views of one generation have the same passages in the
+same rows, so the newest of them stands for all. A hit names a row of its generation, so a
+generation is kept while questions may come back to read its hits.
 
-Everything here is called on the event loop, where no call interrupts another: there is no lock for
-a question to wait at. Threads hold the `ShardView` that they were given. A view that is dropped
-here is closed when the last of its readers ends.
+Everything here is called on the event loop, so there is no lock. Threads hold the `ShardView` that
+they were given. A view that is dropped here is closed when its last reader ends.
 """
 
 from collections.abc import Callable
@@ -18,12 +17,12 @@ from winnow.errors import GenerationGoneError
 from winnow.quoting import shortened
 
 _QUESTION = 4.0
-"""How many times as long as its retrieval may take a question may last: fronts give retrieval a
-share of the time, 0.4 unless they are set up otherwise, and read in the rest.
+"""Time of a question as a multiple of its retrieval's time: fronts give retrieval a share of the
+time, 0.4 by default, and read in the rest.
 """
 _LONGEST = 60.0
-"""Seconds after which a generation is let go whatever deadline a question has: each is a graph in
-memory, and who comes back too late retrieves again.
+"""Seconds after which a generation is dropped, even if a deadline is later: each holds a graph in
+memory, and a late reader can retrieve again.
 """
 
 
@@ -33,28 +32,28 @@ class _Generation:
 
     view: ShardView
     until: float
-    """By the clock."""
+    """Time by the clock."""
 
 
 class RecentGenerations:
-    """One shard as it was lately."""
+    """The newest view of a shard, and older generations in use."""
 
     def __init__(
         self, view: ShardView, clock: Clock, gone: Callable[[], None] = lambda: None
     ) -> None:
-        """`gone` is called after a generation was forgotten: its memory is free soon."""
+        """`gone` is called after a generation was dropped: its memory is free soon."""
         self._clock, self._gone = clock, gone
         self._newest = _Generation(view, clock())
         self._older: dict[str, _Generation] = {}
 
     @property
     def newest(self) -> ShardView:
-        """What is served now."""
+        """The view that is served now."""
         self.let_go()
         return self._newest.view
 
     def let_go(self) -> None:
-        """Forgets what nobody can come back for."""
+        """Drops generations whose time is over."""
         now = self._clock()
         kept = {name: older for name, older in self._older.items() if older.until > now}
         forgotten = len(kept) < len(self._older)
@@ -63,9 +62,9 @@ class RecentGenerations:
             self._gone()
 
     def serve(self, view: ShardView) -> None:
-        """From now on `view` is the newest; an older generation is kept while it may be asked for.
+        """Makes `view` the newest; an older generation is kept while it may be asked for.
 
-        One of the same generation takes the place of what was served: it has these rows, too.
+        A view of the same generation replaces the previous one: it has the same rows, too.
         """
         before = self._newest
         if view.generation == before.view.generation:
@@ -77,19 +76,21 @@ class RecentGenerations:
         self.let_go()
 
     def lease(self, deadline: Deadline) -> ShardView:
-        """The newest, for a retrieval; kept as long as its question may last."""
+        """Returns the newest view for a retrieval, and keeps it as long as the question may
+        last.
+        """
         view = self.newest
         self._keep(self._newest, min(deadline.left() * _QUESTION, _LONGEST))
         return view
 
     def named(self, generation: str, deadline: Deadline) -> ShardView:
-        """The one that a hit names, kept until the deadline; the newest if it names none.
+        """Returns the view of the generation that a hit names, and keeps it until the deadline.
 
-        The newest, too, if it follows a log and the named one is not there: replicas of one log
-        have the same passages in other rows.
+        The newest view stands for an empty name. If it follows a log, it also stands for a missing
+        generation: replicas of one log have the same passages in other rows.
 
         Raises:
-            GenerationGoneError: it is not there any more.
+            GenerationGoneError: the generation is not there any more.
 
         """
         newest = self.newest

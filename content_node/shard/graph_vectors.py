@@ -1,8 +1,7 @@
-"""The vectors in the file of a graph, by row: read where they lie, not kept in memory twice.
+"""The vectors in the file of a graph, by row: read from the file, so memory holds them only once.
 
-Knows how hnswlib 0.8.0 writes a graph: a header, then for each vector its links, itself and its
-label. Its own way to give vectors back makes a Python float of every value, while nothing else can
-run.
+Knows how hnswlib 0.8.0 writes a graph: a header, then for each vector its links, the vector and its
+label. hnswlib's own method makes a Python float of every value and blocks all other threads.
 """
 
 import struct
@@ -24,11 +23,11 @@ _CHUNK = 4_096
 
 
 class GraphVectors:
-    """The vectors of a graph, from the file that it is loaded from. Safe to use from threads."""
+    """The vectors in the file of a graph. Safe to use from several threads."""
 
     def __init__(self, file: OpenFile, dimension: int, rows: int) -> None:
-        """Raises ArtefactError if the file does not hold `rows` vectors of `dimension`, each with a
-        row as its label.
+        """Raises ArtefactError if the file does not hold `rows` vectors of `dimension`, each
+        labelled by its row.
         """
         self._file, self._dimension = file, dimension
         if file.size < _HEADER.size:
@@ -53,10 +52,10 @@ class GraphVectors:
         if (self._places < 0).any():
             raise ArtefactError(f"{file.path} has two vectors of one row")
         self.equal = [labels.astype(np.int64)[group] for group in groups_of(hashes)]
-        """Rows with equal vectors, where these are many."""
+        """Groups of rows with equal vectors, from `groups_of`."""
 
     def read(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The vectors of rows: float32 [rows, dimension].
+        """Returns the vectors of rows: float32 [rows, dimension].
 
         Raises:
             ArtefactError: the file was written to.
@@ -70,7 +69,7 @@ class GraphVectors:
     def chunks(
         self, rows: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-        """The same, some thousand rows at a time, each with its rows."""
+        """Yields rows and their vectors, some thousand rows at a time."""
         for start in range(0, len(rows), _CHUNK):
             own = rows[start : start + _CHUNK]
             yield own, self.read(own)
@@ -78,7 +77,7 @@ class GraphVectors:
     def _labels(
         self, vector: int, label: int, rows: int
     ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """The label of each vector and its hash, in the order of the file."""
+        """Returns the label and the hash of each vector, in the order of the file."""
         some = max(_BLOCK // self._stride, 1)
         labels, hashes = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
         for start in range(0, rows, some):

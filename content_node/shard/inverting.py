@@ -1,4 +1,4 @@
-"""From the words of every row to the rows of every word. Pure."""
+"""Inverts words: from the words of every row to the rows of every word. Pure."""
 
 from dataclasses import dataclass
 
@@ -8,19 +8,19 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Inverted:
-    """For every token its rows, one token after the other."""
+    """The rows of every token, token after token."""
 
     starts: NDArray[np.int64]
-    """Where the rows of each token begin, [greatest token + 2]; the last one is the end."""
+    """Where the rows of each token begin, [greatest token + 2]; the last entry is the end."""
     rows: NDArray[np.uint32]
     """Ascending for each token."""
     counts: NDArray[np.unsignedinteger]
-    """How often the token is in each of these rows; at least once."""
+    """How often each of these rows contains the token; at least once."""
 
 
 def inverted(tokens: NDArray[np.unsignedinteger], ends: NDArray[np.int64]) -> Inverted:
-    """Inverts the tokens of one row after the other, which end at `ends`. While it sorts it
-    needs about 25 bytes of memory for each token.
+    """Inverts the tokens of all rows, row after row; those of each row end at `ends`. Sorting takes
+    about 25 bytes of memory for each token.
     """
     rows = np.repeat(np.arange(len(ends), dtype=np.uint32), np.diff(ends, prepend=0))
     order = np.argsort(tokens, kind="stable")  # rows stay ascending

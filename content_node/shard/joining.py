@@ -1,24 +1,24 @@
-"""Which of the segments in memory are made one. Pure.
+"""Which segments in memory are joined to one. Pure.
 
-Each question asks every segment, so there may not be many; making one costs as much as it is large,
-so a large one is not made again for every write.
+Each question searches every segment, so there must be few. Making one takes time for each of its
+rows, so a large one is not made again for every write.
 """
 
 from collections.abc import Sequence
 
 _GROWS = 3
-"""How many times as large as the largest of its parts a segment has to be that is made of them: a
-passage is moved log(rows) / log(3) times at most.
+"""A joined segment is at least this many times as large as its largest part. So a passage is moved
+at most log(rows) / log(3) times.
 """
 LARGEST = 8_192
-"""Rows that a segment gets by joining: it then takes some tenths of a second to make."""
+"""Most rows of a joined segment: making it takes some tenths of a second."""
 
 
 def tail_to_join(rows: Sequence[int]) -> int:
-    """How many of the last segments, which have so many rows each, are to be made one; 0 for none.
+    """Returns how many of the last segments to join, given the rows of each; 0 for none.
 
-    Of 16 000 rows that come one by one there are at most 17 segments, 9 on average, and fewer where
-    several come at a time.
+    16 000 rows that come one by one make at most 17 segments, 9 on average, and fewer if several
+    come at a time.
     """
     total = largest = count = 0
     for place, own in enumerate(reversed(rows), start=1):

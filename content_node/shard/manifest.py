@@ -1,10 +1,10 @@
-"""The manifest of a shard, and of the index it was cut from.
+"""The manifest of a shard, and the manifest of the index it was cut from.
 
-Knows the formats; opens no index. Since format 2 a manifest vouches for itself, and the index's for
-those of its shards: with the checksums of a shard's files no byte of an index is left unchecked.
-Since format 3 a shard may hold writes, too: it says up to which one.
-Every field that an answer depends on is in the shard's generation: replicas with another figure are
-never asked as one.
+Knows the formats; opens no index. Since format 2 a manifest has its own checksum, and the index's
+manifest has those of its shards' manifests. Together with the checksums of files they cover every
+byte of an index. Since format 3 a shard may hold writes, and says up to which one. Every field that
+an answer depends on is part of the shard's generation, so replicas that differ in one are never
+asked as one.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ FORMAT = 3
 _FORMATS = (1, 2, 3)
 _VOUCHED_SINCE = 2
 _POSTINGS_SINCE = 3
-"""Since then there are holes, too, and a log of writes may go on where a shard ends."""
+"""Since then a shard may have empty rows, and a log of writes may continue it."""
 SHARD_FILE = "manifest.json"
 _GENERATION_DIGITS = 16
 
@@ -38,23 +38,23 @@ def _plain(name: str) -> str:
 _Name = Annotated[str, AfterValidator(_plain)]
 _Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _MOST = 2**53
-"""More than any index has of anything: up to here every integer is a float, too."""
+"""Upper limit of counts: up to here a float represents every integer."""
 _Count = Annotated[int, Field(ge=0, le=_MOST)]
 _Passages = Annotated[int, Field(ge=0, lt=2**32)]
-"""As coverage counts them."""
+"""The range of counts in coverage."""
 _Sequence = Annotated[int, Field(ge=0, lt=2**63)]
-"""As SQLite counts them."""
+"""The range of integers in SQLite."""
 _Shards = Annotated[int, Field(gt=0, le=MOST_SHARDS)]
 _Dimension = Annotated[int, Field(gt=0, le=2**16)]
 
 
 class _Part(BaseModel):
-    # what nobody reads nobody would miss: a misspelt field is none
+    # a misspelt field would go unnoticed
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
 
 class FileEntry(_Part):
-    """What a file must be."""
+    """Expected size and checksum of a file."""
 
     sha256: _Sha256
     bytes: _Count
@@ -67,33 +67,33 @@ class WordsEntry(_Part):
     ends: _Name
     frequencies: _Name
     index_tokens: _Count
-    """Tokens of all passages of all shards, when the index was built."""
+    """Number of tokens of all shards when the index was built."""
     postings: _Name | None = None
-    """Rows that contain each token, one token after the other; None before format 3."""
+    """Rows that contain each token, token after token; None before format 3."""
     starts: _Name | None = None
     """Where the rows of each token begin."""
     counts: _Name | None = None
-    """How often the token is in each of these rows."""
+    """How often each of these rows contains the token."""
 
     @property
     def inverted(self) -> tuple[str, ...]:
-        """The files that lead from tokens to rows; none before format 3."""
+        """The files of postings; none before format 3."""
         return tuple(each for each in (self.postings, self.starts, self.counts) if each is not None)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All files, always in the same order."""
+        """All files in a fixed order."""
         return (self.tokens, self.ends, self.frequencies, *self.inverted)
 
     @model_validator(mode="after")
     def _leads_to_rows_or_does_not(self) -> Self:
         if len(self.inverted) not in (0, 3):
-            raise ValueError("postings, starts and counts are there together or not at all")
+            raise ValueError("postings, starts and counts must be there together or not at all")
         return self
 
 
 class ShardManifest(_Part):
-    """Everything about a shard before its files are opened."""
+    """What is known of a shard before its files are opened."""
 
     format: int
     index_id: str
@@ -101,35 +101,35 @@ class ShardManifest(_Part):
     shards: _Shards
     passages: _Passages
     rows: _Passages = 0
-    """Rows, also those that hold no passage any more; before format 3 as many as passages."""
+    """Number of rows, including empty ones; before format 3 the number of passages."""
     sequence: _Sequence = 0
-    """The write up to which it holds everything; 0 as it was built."""
+    """The last write that the shard holds; 0 after the build."""
     log_id: str = ""
-    """Names the log of these writes; empty as it was built."""
+    """Id of the log of these writes; empty after the build."""
     index_passages: _Passages = 0
-    """Passages of all shards when the index was built; 0 where this was not written down yet."""
+    """Passages of all shards when the index was built; 0 in formats without this field."""
     dimension: _Dimension
     space: Literal["l2"]
     m: int
     ef_construction: int
     bundle_name: str
     encoding_fingerprint: str
-    """Vectors can be compared only with questions of the same encoding."""
+    """Vectors can be compared only with questions of this encoding."""
     store: _Name
     graph: _Name
     words: WordsEntry | None = None
-    """None where the shard was built before it had one: words count for nothing there."""
+    """None in format 1: words are counted when the shard is opened."""
     files: dict[_Name, FileEntry]
     checksum: str = ""
-    """Of the manifest itself; empty in format 1."""
+    """Checksum of the manifest itself; empty in format 1."""
 
     @property
     def generation(self) -> str:
-        """Names the rows, and how they are found: replicas that have the same one give the same
+        """Name of the rows and of how they are found: replicas with the same one give the same
         answers.
 
-        The graph and the words are in it, too: the same passages are found in another order, or
-        others of them, where these differ.
+        It covers the graph and the words, too. If these differ, the same passages may be found in
+        another order.
         """
         words = self.words
         parts: list[object] = [
@@ -138,13 +138,17 @@ class ShardManifest(_Part):
             *(self.dimension, self.space, self.encoding_fingerprint),
         ]
         written = [self.rows, self.sequence, self.log_id]
-        if written != [self.passages, 0, ""]:  # else it has the name that older versions give it
+        if written != [
+            self.passages,
+            0,
+            "",
+        ]:  # otherwise the name must stay as older versions gave it
             parts.append(written)
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:_GENERATION_DIGITS]
 
     @property
     def vouched_for(self) -> bool:
-        """Whether an altered figure in it would have been noticed."""
+        """Whether a changed value in the manifest would have been noticed."""
         return self.format >= _VOUCHED_SINCE
 
     @property
@@ -159,45 +163,31 @@ class ShardManifest(_Part):
         return content
 
     @model_validator(mode="after")
-    def _is_of_its_index(self) -> Self:
+    def _is_consistent(self) -> Self:
         if self.shard >= self.shards:
             raise ValueError(f"there is no shard {self.shard} of {self.shards}: they count from 0")
-        return self
-
-    @model_validator(mode="after")
-    def _names_every_file(self) -> Self:
         for name in self._named:
             if name not in self.files:
                 raise ValueError(f"it names {name}, and gives no checksum for it under files")
-        return self
-
-    @model_validator(mode="after")
-    def _can_be(self) -> Self:
-        if self.shard >= self.shards:
-            raise ValueError(f"shard {self.shard} of {self.shards} cannot be: counted from 0")
         if self.passages > self.index_passages > 0 and not self.sequence:
             raise ValueError(
                 f"{self.passages} passages of {self.index_passages} in all shards cannot be"
             )
         if self.rows < self.passages:
             raise ValueError(f"{self.passages} passages in {self.rows} rows cannot be")
-        return self
-
-    @model_validator(mode="after")
-    def _is_of_its_format(self) -> Self:
-        """What was not written yet is not there; what has to be there is."""
+        inverted = bool(self.words and self.words.inverted)
         if self.format >= _POSTINGS_SINCE:
-            if not (self.words and self.words.inverted):
-                raise ValueError(f"format {self.format} has words and postings, this has none")
+            if not inverted:
+                raise ValueError(f"format {self.format} needs words and postings, this has none")
         elif (self.rows, self.sequence, self.log_id) != (self.passages, 0, ""):
-            raise ValueError(f"format {self.format} has neither holes nor writes, this says so")
-        elif self.words and self.words.inverted:
+            raise ValueError(f"format {self.format} has neither empty rows nor writes")
+        elif inverted:
             raise ValueError(f"format {self.format} has no postings, this names some")
         return self
 
 
 class IndexManifest(_Part):
-    """An index as a whole: what its shards have in common."""
+    """What the shards of an index have in common."""
 
     format: int
     index_id: str
@@ -209,18 +199,20 @@ class IndexManifest(_Part):
     source: str
     bad_rows: _Count
     truncated_passages: _Passages
-    """Passages of which the encoder read only the beginning."""
+    """Number of passages that were longer than the encoder reads."""
     manifests: tuple[str, ...] = ()
-    """The checksum of each shard's manifest, by shard; empty in format 1."""
+    """Checksum of each shard's manifest, by shard; empty in format 1."""
     checksum: str = ""
-    """Of the manifest itself; empty in format 1."""
+    """Checksum of the manifest itself; empty in format 1."""
 
 
 Model = TypeVar("Model", ShardManifest, IndexManifest)
 
 
 def open_shard_manifest(directory: Path) -> tuple[ShardManifest, OpenFile]:
-    """A shard's manifest and its file; raises ArtefactError if there is no good one."""
+    """Reads a shard's manifest; returns it and its file. Raises ArtefactError if it is missing or
+    bad.
+    """
     if _holds_only(directory, INDEX_FILE):
         shards = read_index_manifest(directory).shards
         example = directory / shard_name(0, shards)
@@ -230,14 +222,14 @@ def open_shard_manifest(directory: Path) -> tuple[ShardManifest, OpenFile]:
 
 
 def read_shard_manifest(directory: Path) -> ShardManifest:
-    """Reads a shard's manifest; raises ArtefactError if there is no good one."""
+    """Reads a shard's manifest; raises ArtefactError if it is missing or bad."""
     return open_shard_manifest(directory)[0]
 
 
 def read_index_manifest(directory: Path) -> IndexManifest:
-    """Reads an index's manifest; raises ArtefactError if there is no good one."""
+    """Reads an index's manifest; raises ArtefactError if it is missing or bad."""
     if _holds_only(directory, SHARD_FILE):
-        raise ArtefactError(f"{directory} is a shard: name the index that it lies in")
+        raise ArtefactError(f"{directory} is a shard: name the index that it is part of")
     manifest = _read(open_object(directory / INDEX_FILE, "an index"), IndexManifest)
     named = len(manifest.manifests)
     if manifest.format >= _VOUCHED_SINCE and named != manifest.shards:
@@ -249,7 +241,7 @@ def read_index_manifest(directory: Path) -> IndexManifest:
 
 
 def _holds_only(directory: Path, name: str) -> bool:
-    """Whether it has this manifest, and not the other."""
+    """Whether a directory has this manifest and not the other kind."""
     return [each for each in (INDEX_FILE, SHARD_FILE) if (directory / each).exists()] == [name]
 
 
@@ -268,7 +260,7 @@ def _read(file: OpenFile, kind: type[Model]) -> Model:
     text, content = read_object(file)
     _check_format(path, text, content)
     try:
-        # as JSON, where a list may be a tuple and a number is never a text
+        # as JSON: a list may become a tuple, and a number is never a string
         return kind.model_validate_json(json.dumps(content))
     except ValidationError as error:
         raise ArtefactError(f"{path} is damaged: {first_fault(error)}") from error
@@ -283,9 +275,9 @@ def _check_format(path: Path, text: str, content: dict[str, Any]) -> None:
             f"{path} has format {found!r}, this version reads {_FORMATS[0]} to {_FORMATS[-1]}: "
             "build it again with `winnow index build`"
         )
-    # with a checksum it was written in a later format than the first, whatever it says
+    # a checksum shows that it was written in a later format than the first
     if (found >= _VOUCHED_SINCE or FIELD in content) and not is_vouched(text, content):
         raise ArtefactError(
-            f"{path} is damaged: it is not as it was written; copy it again, or build the index "
+            f"{path} is damaged: its checksum does not match; copy it again, or build the index "
             "again"
         )

@@ -1,6 +1,5 @@
-"""Files of a shard, each durable when its function returns."""
+"""Writes the files of a shard, each durable when its function returns."""
 
-import os
 from pathlib import Path
 
 import hnswlib
@@ -11,6 +10,7 @@ from winnow.content_node.shard.inverting import inverted
 from winnow.content_node.shard.manifest import FileEntry, WordsEntry
 from winnow.domain.word_counts import WordCounts
 from winnow.errors import ArtefactError
+from winnow.files.durable import sync_file
 from winnow.files.opened import sha256
 
 STORE, GRAPH = "passages.sqlite", "graph.hnsw"
@@ -25,8 +25,8 @@ def save_words(
     ends: NDArray[np.int64],
     built: WordCounts,
 ) -> WordsEntry:
-    """Writes the words of a shard, row after row and turned round; `built` are those of the index
-    as it was built.
+    """Writes the words of a shard, row after row and inverted; `built` counts the words of the
+    whole index when it was built.
     """
     made = inverted(tokens, ends)
     arrays = (
@@ -51,7 +51,7 @@ def save_words(
 
 
 def save_graph(graph: hnswlib.Index, path: Path) -> None:
-    """Writes a graph; raises ArtefactError if not all of it was written."""
+    """Writes a graph; raises ArtefactError if it was not written completely."""
     graph.save_index(str(path))
     # hnswlib reports neither a full disk nor a missing directory
     written = path.stat().st_size if path.exists() else 0
@@ -63,17 +63,10 @@ def save_graph(graph: hnswlib.Index, path: Path) -> None:
 
 
 def save_array(values: NDArray[np.generic], path: Path) -> None:
-    """Writes an array."""
     np.save(path, values, allow_pickle=False)
     sync_file(path)
 
 
-def sync_file(path: Path) -> None:
-    """Makes what was written to a file durable."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
-
-
 def file_entry(path: Path) -> FileEntry:
-    """What a manifest says of a file."""
+    """Returns the size and checksum of a file."""
     return FileEntry(sha256=sha256(path), bytes=path.stat().st_size)

@@ -1,6 +1,6 @@
-"""Passages in SQLite: the one source of truth of a shard.
+"""Passages in SQLite: the source of truth of a shard.
 
-Knows how rows become passages. The database of a served shard never changes, so that readers need
+Knows how rows become passages. The database of a served shard never changes, so readers need
 neither locks nor a write-ahead log.
 """
 
@@ -34,8 +34,8 @@ _METADATA = (
     "SELECT row, metadata FROM passages WHERE row > ? AND metadata != '{}' ORDER BY row LIMIT ?"
 )
 _NONE = "{}"
-"""How a passage without metadata is stored."""
-_AGAIN = "start the node again when nobody copies any more"
+"""Metadata of a passage that has none, as it is stored."""
+_AGAIN = "start the node again when the copy is complete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +55,22 @@ class StoredPassage:
     title_ids: tuple[int, ...]
     tokens: Tokens
     states: States | None = None
-    """What the reader's lower layers make of it, where that was computed beforehand."""
+    """Precomputed states, if there are any."""
 
 
 class PassageStore:
     """Read-only access to a shard's passages, from any thread.
 
-    The file is opened here and never again by its name, so that what was verified is what is read,
-    whatever becomes of the directory. SQLite can open files by name only: a few connections are
-    opened at once, and threads take turns. When nobody holds the store any more all are closed.
+    The file is opened once and never again by its name, so later changes of the directory do not
+    matter. SQLite can only open files by name: a few connections are opened at the start, and
+    threads take turns. They are closed with the last reference to the store.
     """
 
     def __init__(self, file: OpenFile, connections: int = 1) -> None:
-        """`connections` is how many threads can read at the same time.
+        """`connections` threads can read at the same time.
 
         Raises:
-            ArtefactError: it cannot be opened, or its name leads to another file by now.
+            ArtefactError: the file cannot be opened, or was replaced meanwhile.
 
         """
         self._file = file
@@ -92,70 +92,57 @@ class PassageStore:
         self._has_fields = ("attributes",) in tables
 
     def load(self, rows: Sequence[int]) -> list[StoredPassage]:
-        """The passages of `rows`, in that order.
+        """Returns the passages of `rows`, in this order.
 
         Raises:
-            ArtefactError: there is no such row, or the file was written to.
+            ArtefactError: a row is missing, or the file was written to.
 
         """
         return [self._one(row) for row in rows]
 
-    def ids(self, rows: Sequence[int]) -> list[str]:
-        """The passage ids of `rows`, in that order; raises ArtefactError as `load`."""
-        return [identifier for identifier, _ in self.named(rows)]
-
     def named(self, rows: Sequence[int]) -> list[tuple[str, int]]:
-        """The id of each passage and the write that put it; raises ArtefactError as `load`."""
+        """Returns the id of each passage and the write that put it; raises as `load`."""
         found = self._each(f"SELECT id, {self._sequence} FROM passages WHERE row = ?", rows)  # noqa: S608
         return [(str(identifier), self._number(sequence)) for identifier, sequence in found]
 
     def entry(self, identifier: str) -> PassageLocation | None:
-        """Where the passage with this id is; None if there is none.
-
-        Raises:
-            ArtefactError: the file was written to.
-
-        """
+        """Returns where a passage is; None if it is not there. Raises as `load`."""
         return self.entries([identifier])[0]
 
     def entries(self, identifiers: Sequence[str]) -> list[PassageLocation | None]:
-        """The same for each of many ids."""
+        """Returns where each passage is, or None."""
         query = f"SELECT row, {self._sequence}, {self._version} FROM passages WHERE id = ?"  # noqa: S608
         with self._connection() as connection:
             found = [connection.execute(query, (each,)).fetchone() for each in identifiers]
         return [each and PassageLocation(each[0], self._number(each[1]), each[2]) for each in found]
 
     def tombstone(self, identifier: str) -> int | None:
-        """The version with which a passage was deleted; None if it was not, or without one."""
+        """Returns the version of a passage's deletion; None without a deletion or a version."""
         if not self._has_tombstones:
             return None
         found = self._select("SELECT version FROM tombstones WHERE id = ?", (identifier,))
         return int(found[0][0]) if found else None
 
     def numbers(self) -> NDArray[np.int64]:
-        """The rows that hold a passage, ascending."""
-        found = self._select("SELECT row FROM passages")  # by the index of ids, which is small
+        """Returns the rows that hold a passage, ascending."""
+        found = self._select("SELECT row FROM passages")  # reads the index of ids, which is small
         return np.sort(np.fromiter((row for (row,) in found), np.int64, len(found)))
 
     def numbers_by_id(self) -> NDArray[np.int64]:
-        """The rows that hold a passage, in the order of its id."""
+        """Returns the rows that hold a passage, ordered by id."""
         found = self._select("SELECT row FROM passages ORDER BY id")
         return np.fromiter((row for (row,) in found), np.int64, len(found))
 
-    def count(self) -> int:
-        """The number of passages."""
-        ((count,),) = self._select("SELECT count(*) FROM passages")
-        return int(count)
-
     def expect(self, passages: int, dimension: int, rows: int) -> None:
-        """Raises ArtefactError if these are not so many passages, with vectors of `dimension`, or
-        one of them is not in row 0 to `rows` - 1.
+        """Raises ArtefactError unless there are `passages` passages, with vectors of `dimension`,
+        in rows 0 to `rows` - 1.
         """
-        if (found := self.count()) != passages:
+        ((found,),) = self._select("SELECT count(*) FROM passages")
+        if found != passages:
             raise ArtefactError(
                 f"{self._file.path} holds {many(found, 'passage')}, its manifest says {passages}"
             )
-        for end in ("min", "max"):  # both in one query would look at every row
+        for end in ("min", "max"):  # one query for both would scan every row
             ((row,),) = self._select(f"SELECT {end}(row) FROM passages")  # noqa: S608
             if row is not None and not 0 <= row < rows:
                 raise ArtefactError(
@@ -165,28 +152,26 @@ class PassageStore:
             self._expect(dimension, size)
 
     def vectors(self, dimension: int) -> NDArray[np.float32]:
-        """Every vector in row order: float32 [passages, dimension].
+        """Returns every vector in row order: float32 [passages, dimension].
 
         Raises:
-            ArtefactError: one is of another dimension.
+            ArtefactError: a vector has another dimension.
 
         """
-        return np.concatenate(
-            [np.empty((0, dimension), np.float32), *self._vector_chunks(dimension)]
-        )
-
-    def _vector_chunks(self, dimension: int) -> Iterator[NDArray[np.float32]]:
+        chunks = [np.empty((0, dimension), np.float32)]
         for rows in self._chunks(_VECTORS):
             for _, vector in rows:
                 self._expect(dimension, len(vector))
             data = b"".join(vector for _, vector in rows)
-            yield np.frombuffer(data, dtype="<f4").reshape(-1, dimension).astype(np.float32)
+            chunks.append(np.frombuffer(data, "<f4").reshape(-1, dimension).astype(np.float32))
+        return np.concatenate(chunks)
 
     def words(
         self, vocabulary: int, rows: int
     ) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int64]]:
-        """Tokens of titles and texts, row after row, and where those of each row end: [tokens] of
-        the smallest type that holds them and a token of `vocabulary`, and [rows].
+        """Returns the tokens of titles and texts, row after row, and where those of each row end.
+
+        [tokens] are of the smallest type that holds them and every token of `vocabulary`; [rows].
         """
         smallest = np.min_scalar_type(max(vocabulary - 1, 0))
         own, lengths = [np.empty(0, smallest)], np.zeros(rows, np.int64)
@@ -194,7 +179,7 @@ class PassageStore:
             for row, title, text in chunk:
                 tokens = np.frombuffer(title + text, "<u4")
                 lengths[row] = len(tokens)
-                # a passage that was put later may have tokens that no other one had
+                # a later put may bring tokens that no other passage had
                 fits = np.min_scalar_type(tokens.max(initial=0))
                 own.append(tokens.astype(np.promote_types(smallest, fits)))
         return np.concatenate(own), np.cumsum(lengths)
@@ -227,7 +212,7 @@ class PassageStore:
 
     def _number(self, sequence: object) -> int:
         if not isinstance(sequence, int) or sequence < 0:
-            raise ArtefactError(f"{self._file.path} holds a write with the number {sequence!r}")
+            raise ArtefactError(f"{self._file.path} holds a write with number {sequence!r}")
         return sequence
 
     def _tables(self) -> TablesInMemory:
@@ -241,8 +226,8 @@ class PassageStore:
             )
 
     def _chunks(self, query: str) -> Iterator[list[Any]]:
-        """What `query` selects after a row, a number of rows at a time; its first column is the
-        row. Others get their turns in between.
+        """Yields the results of `query`, a number of rows at a time, so that other threads get
+        their turns in between. The first column is the row.
         """
         last = -1
         while rows := self._select(query, (last, _CHUNK)):
@@ -250,7 +235,7 @@ class PassageStore:
             yield rows
 
     def _each(self, query: str, rows: Sequence[int]) -> list[Any]:
-        """The one result for each of `rows`."""
+        """Returns the one result for each of `rows`."""
         with self._connection() as connection:
             found = [connection.execute(query, (row,)).fetchone() for row in rows]
         if None in found:
@@ -263,7 +248,7 @@ class PassageStore:
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        """A connection that nobody else uses; what was read with it is good if this ends well."""
+        """Lends a connection; what was read is valid only if this ends without an error."""
         connection = self._free.get()
         try:
             yield connection
@@ -271,7 +256,7 @@ class PassageStore:
             raise ArtefactError(f"{self._file.path} cannot be read: {error}") from error
         finally:
             self._free.put(connection)
-        # SQLite takes what is beyond the end of a file that was cut short for zeros
+        # SQLite reads zeros beyond the end of a file that was cut short
         self._file.check()
 
     def _open(self) -> None:
@@ -292,7 +277,7 @@ def _close_all(connections: Iterable[sqlite3.Connection]) -> None:
 
 
 def unpack_ids(blob: bytes) -> tuple[int, ...]:
-    """Integers that were packed as little-endian uint32."""
+    """Unpacks integers that were packed as little-endian uint32."""
     return tuple(np.frombuffer(blob, dtype="<u4").tolist())
 
 

@@ -1,6 +1,6 @@
-"""Staged passages to shard directories: database, graph, words, manifest, each durable.
+"""Writes staged passages to shard directories: database, graph, words, manifest, each durable.
 
-Everything is written into the partial directory; the caller renames it when all is there.
+Everything is written into a partial directory, which the caller renames at the end.
 """
 
 import sqlite3
@@ -17,26 +17,25 @@ from winnow.content_node.shard.saving import (
     file_entry,
     save_graph,
     save_words,
-    sync_file,
 )
 from winnow.content_node.shard.schema import SCHEMA
 from winnow.content_node.shard.store import PassageStore
 from winnow.domain.shard import shard_name
 from winnow.domain.word_counts import WordCounts
-from winnow.files.durable import sync_directory
+from winnow.files.durable import sync_directory, sync_file
 from winnow.files.opened import OpenFile
 
 
 @dataclass(frozen=True, slots=True)
 class GraphPlan:
-    """How graphs are built (Malkov and Yashunin 2016, section 4.1)."""
+    """Parameters of building a graph (Malkov and Yashunin 2016, section 4.1)."""
 
     m: int = 16
     ef_construction: int = 200
     threads: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShardSetIdentity:
     """What the shards of one index have in common."""
 
@@ -52,7 +51,7 @@ class ShardSetIdentity:
 def publish_shard(
     staging: Path, target: Path, shard: int, identity: ShardSetIdentity, plan: GraphPlan
 ) -> ShardManifest:
-    """Writes one shard below `target`, over whatever an interrupted build left there."""
+    """Writes one shard below `target`; replaces the files of an interrupted build."""
     directory = target / shard_name(shard, identity.shards)
     directory.mkdir(exist_ok=True)
     for name in (*FILES, SHARD_FILE):

@@ -270,12 +270,12 @@ def test_a_file_that_is_written_to_while_it_is_loaded_is_refused(
     indexes: dict[int, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = Path(shutil.copytree(indexes[1] / shard_name(0, 1), tmp_path / "shard"))
-    count = PassageStore.count
+    expect = PassageStore.expect
 
-    def slow(store: PassageStore) -> int:
+    def write_then_expect(store: PassageStore, *values: int) -> None:
         written_over(directory / "graph.hnsw")
-        return count(store)
+        expect(store, *values)
 
-    monkeypatch.setattr(PassageStore, "count", slow)
+    monkeypatch.setattr(PassageStore, "expect", write_then_expect)
     with pytest.raises(ArtefactError, match=r"graph\.hnsw was written to"):
         open_shard(directory, 64)

@@ -30,7 +30,15 @@ def main() -> None:
         staging.note(done=True)
         words = count_words(staging.words())
         staging.close()
-        identity = ShardSetIdentity("golden", 1, 8, "golden", "golden", 3, words)
+        identity = ShardSetIdentity(
+            index_id="golden",
+            shards=1,
+            dimension=8,
+            bundle_name="golden",
+            encoding_fingerprint="golden",
+            passages=3,
+            words=words,
+        )
         publish_shard(staging.path, Path(directory), 0, identity, GraphPlan())
         target = here / f"shard-format-{FORMAT}"
         (Path(directory) / "shard-00000-of-00001").rename(target)

@@ -59,7 +59,7 @@ def with_states(directory: Path) -> set[str]:
     rows = segment.store.numbers().tolist()
     return {
         name
-        for row, name in zip(rows, segment.store.ids(rows), strict=True)
+        for row, (name, _) in zip(rows, segment.store.named(rows), strict=True)
         if segment.load(row).states is not None
     }
 

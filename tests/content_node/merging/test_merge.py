@@ -49,7 +49,7 @@ def expect_same(segment: StoredSegment, fed: Fed) -> None:
     store = segment.store
     rows = store.numbers().tolist()
     assert segment.manifest.passages == len(rows) == len(fed.passages)
-    found = dict(zip(store.ids(rows), rows, strict=True))
+    found = {name: row for (name, _), row in zip(store.named(rows), rows, strict=True)}
     assert set(found) == set(fed.passages)
     for identifier, stored in fed.passages.items():
         entry = store.entry(identifier)
@@ -63,7 +63,7 @@ def expect_same(segment: StoredSegment, fed: Fed) -> None:
     for vector in rng.standard_normal((8, DIMENSION)).astype(np.float32):
         near = [row for row, _ in segment.nearest(vector, 5)]
         # equal texts are equally near
-        texts = [fed.passages[name].text for name in store.ids(near)]
+        texts = [fed.passages[name].text for name, _ in store.named(near)]
         assert texts == [fed.passages[name].text for name in fed.nearest(vector, 5)]
 
 
