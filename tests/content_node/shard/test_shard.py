@@ -100,7 +100,7 @@ def test_an_index_in_the_place_of_a_shard_is_told_from_it_and_the_other_way_roun
         ArtefactError, match=r"is an index: name one of its shards, such as .*-00000-of-00002"
     ):
         open_shard(index, ef=64)
-    with pytest.raises(ArtefactError, match="is a shard: name the index that it lies in"):
+    with pytest.raises(ArtefactError, match="is a shard: name the index that it is part of"):
         read_index_manifest(index / shard_name(0, 2))
 
 
