@@ -35,8 +35,8 @@ from bench.quantiles import nearest_rank
 from winnow.bundle import Bundle, default_bundle, load_bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.client.messages import AnswerClient
-from winnow.content_node.reader.prepare import Window, prepare
-from winnow.content_node.reader.whole import OUTPUTS
+from winnow.content_node.reader.cross_encoder import Window, prepare
+from winnow.content_node.reader.model import OUTPUTS
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.onnx import OnnxSession
 from winnow.inference.session import model_inputs

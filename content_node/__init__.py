@@ -1,1 +1,1 @@
-"""A content node: one shard of passages, its index and its reader; and the builder of shards."""
+"""A content node: one shard of passages, its index and its reader. Also the builder of shards."""

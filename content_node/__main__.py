@@ -12,8 +12,8 @@ from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
 from winnow.content_node.admission import AdmittedSearcher
-from winnow.content_node.changing import Changing
 from winnow.content_node.feed_servicer import FEED_SERVICE, LARGEST_WRITE, ShardFeedServicer
+from winnow.content_node.file_changes import ServingStatus, watch
 from winnow.content_node.identity import shard_info
 from winnow.content_node.journal.composing import FedShard
 from winnow.content_node.live.limits import WriteLimits
@@ -30,16 +30,14 @@ from winnow.content_node.metrics import MergeMetrics, NodeMetrics, WriteMetrics
 from winnow.content_node.pulling import pull_shard
 from winnow.content_node.reader import open_reader
 from winnow.content_node.reader.pool import ReaderPool
-from winnow.content_node.remarks import remarks
 from winnow.content_node.searcher import LocalSearcher
-from winnow.content_node.serviceable import expect_serviceable
 from winnow.content_node.servicer import LARGEST, SERVICE, ShardServicer
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.snapshots.last_snapshot import SnapshotMetrics
+from winnow.content_node.startup_checks import check_settings, shard_advice
 from winnow.content_node.supervision import keep_running
 from winnow.content_node.warmup import warm_up
-from winnow.content_node.watching import watch
 from winnow.domain.shard import ShardInfo
 from winnow.errors import ArtefactError, IdentityError, NotLoadedError
 from winnow.heap import HeapTrimmer, bound_arenas, give_back, trimming
@@ -61,24 +59,24 @@ from winnow.v1 import shard_feed_pb2_grpc, shard_pb2_grpc
 
 _log = structlog.get_logger("content_node")
 _HALF_LIFE = 2.0
-"""Seconds after which a measured speed of reading counts half: long beside a call, short beside
-what other work on the machine changes."""
-
+"""Seconds after which a measured reading speed counts half: long compared with a call, short
+compared with changes of the machine's load.
+"""
 _MESSAGES = 32
 """Messages of the largest size that may arrive at the same time."""
 _LOOK_EVERY = 2.0
-"""Seconds between looks at the files of the shard: two calls of the system for each file."""
+"""Seconds between looks at the shard's files: two system calls for each file."""
 
 
 def run(settings: NodeSettings) -> None:
-    """Serves a shard until SIGTERM or SIGINT, which end the process also while it loads."""
+    """Serves a shard until SIGTERM or SIGINT, which also end a process that is loading."""
     bound_arenas()
     process.run(settings, partial(_run, settings)).leave_behind()
 
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """A shard, and what answers from it."""
+    """A shard, and the searcher that answers from it."""
 
     live: LiveShard
     searcher: AdmittedSearcher
@@ -96,7 +94,7 @@ async def _run(
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(feed, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
     bundle = await process.bundle_of(settings, registry)
-    expect_serviceable(settings, bundle)
+    check_settings(settings, bundle)
     pool = ReaderPool(settings.threads, settings.reader_threads, metrics, nice=settings.reader_nice)
     choosing = RuntimeMetrics(registry).choosing(bundle.manifest.name)
     options = replace(settings.inference, choosing=choosing)
@@ -104,7 +102,7 @@ async def _run(
     loading = Loading(
         partial(_load, settings, bundle, options, pool, metrics, WriteMetrics(registry), gone)
     )
-    changing = Changing(servicer, server, metrics)
+    status = ServingStatus(servicer, server, metrics)
     merge_metrics = MergeMetrics(registry)
     watching: set[asyncio.Task[None]] = set()
     fed: list[FedShard] = []
@@ -128,11 +126,11 @@ async def _run(
                 skew=settings.journal_skew,
             )
         )
-        feed.serve(fed[0].start(changing.tell_for_good), loaded.info, encoding)
+        feed.serve(fed[0].start(status.stopped_following), loaded.info, encoding)
         metrics.ready.set(1)
         RoomMetrics(registry, settings.shard)
         SnapshotMetrics(registry, settings.shard)
-        looking = partial(watch, loaded.live.change, changing.tell, _LOOK_EVERY)
+        looking = partial(watch, loaded.live.change, status.files_changed, _LOOK_EVERY)
         watching.add(asyncio.create_task(keep_running("watching the shard's files", looking)))
         if settings.feed:
             merger = _merger(settings, bundle, loaded.live, merge_metrics)
@@ -213,16 +211,16 @@ def _answering(
         reader,
         bundle,
         pool,
-        pace,
-        metrics,
+        pace=pace,
+        metrics=metrics,
         journaled=bool(settings.journal),
         gone=gone,
     )
     live.served_by(searcher.serve)
     # one thread reads here; when there is much to do each core does
     pace.assume(warm_up(reader) / min(settings.threads, cores()))
-    for said in remarks(shard, settings.shard, bundle):
-        _log.warning(said, shard=shard.manifest.shard)
+    for advice in shard_advice(shard, settings.shard, bundle):
+        _log.warning(advice, shard=shard.manifest.shard)
     _log.info(
         "shard loaded",
         shard=shard.manifest.shard,
@@ -231,8 +229,10 @@ def _answering(
         sequence=live.view.sequence,
         bundle=bundle.manifest.name,
     )
-    give_back()  # what loading has freed
-    admitted = AdmittedSearcher(searcher, settings.max_reads, pace, time.monotonic, metrics)
+    give_back()  # memory freed by loading
+    admitted = AdmittedSearcher(
+        searcher, settings.max_reads, pace=pace, clock=time.monotonic, metrics=metrics
+    )
     return _Loaded(live, admitted, shard_info(live.view, bundle))
 
 
@@ -248,8 +248,8 @@ def _open_segment(settings: NodeSettings, states_of: str, directory: Path) -> St
 def _merger(
     settings: NodeSettings, bundle: Bundle, live: LiveShard, metrics: MergeMetrics
 ) -> Merger[StoredSegment]:
-    # without giving way: hnswlib keeps Python's lock while it loads a graph, and a thread that
-    # rarely runs would keep it from the event loop for as long
+    # at normal priority: hnswlib holds the GIL while it loads a graph, and a thread of low priority
+    # would block the event loop for longer
     open_merged = partial(_open_segment, settings, bundle.manifest.lower_fingerprint)
 
     return Merger(

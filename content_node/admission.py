@@ -1,9 +1,8 @@
-"""A shard that lets in only what it can do in time, as a `Searcher` around another one.
+"""A `Searcher` around another one that admits only calls which can be done in time.
 
-Work is counted in passages to read, those that wait and those in hand. Nothing waits here: what
+Work is counted in passages that wait to be read or are being read. Nothing waits here: a call that
 cannot meet its deadline, with clients taking turns, is refused at once, so that the caller has time
-left to ask elsewhere. Retrieving takes next to nothing beside that and goes ahead of it, so it is
-only bounded in number.
+to ask elsewhere. Retrieval is cheap and goes first, so only the number of retrievals is limited.
 """
 
 import math
@@ -24,17 +23,14 @@ from winnow.searcher import Read, Retrieved, Searcher
 
 
 class AdmittedSearcher:
-    """Refuses what cannot be in time, and says how busy the shard is."""
+    """Refuses calls that cannot be in time, and reports how busy the shard is."""
 
     def __init__(
-        self, inner: Searcher, most_reads: int, pace: Pace, clock: Clock, metrics: NodeMetrics
+        self, inner: Searcher, most_reads: int, *, pace: Pace, clock: Clock, metrics: NodeMetrics
     ) -> None:
-        """`pace` is that of `inner`, which reports to it.
-
-        `most_reads` bounds the queue of reads, and the number of retrievals beside it.
-        """
-        # a node does all or nothing: fronts choose how much is read, keep room for who wants more,
-        # and leave the margin, which is what one shard may get more than its part of a question
+        """`inner` reports to `pace`. `most_reads` limits the queue of reads, and the retrievals."""
+        # a node reads all hits or none: fronts choose how much is read, keep room for larger
+        # questions, and leave a margin for a shard that gets more than its share of a question
         settings = LoadSettings(
             most_reads=most_reads,
             horizon=math.inf,
@@ -49,7 +45,7 @@ class AdmittedSearcher:
         metrics.seconds_per_read.set(pace.seconds or 0.0)
 
     async def info(self, deadline: Deadline) -> ShardInfo:
-        """Which shard this is, and how busy."""
+        """Returns which shard this is, and how busy."""
         info = await self._inner.info(deadline)
         pace = self._pace.seconds or 0.0
         return replace(info, seconds_per_read=pace, reads_in_hand=self._load.reads)
@@ -57,7 +53,7 @@ class AdmittedSearcher:
     async def retrieve(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
-        """What may be read; raises OverloadedError if too many ask for some."""
+        """Retrieves; raises OverloadedError if too many retrievals are running."""
         if self._retrieving >= self._most:
             self._metrics.admission.labels("refused").inc()
             raise OverloadedError(
@@ -76,7 +72,7 @@ class AdmittedSearcher:
         max_answer_tokens: int,
         deadline: Deadline,
     ) -> Read:
-        """Reads passages that `retrieve` named; raises OverloadedError if not in time."""
+        """Reads passages that `retrieve` named; raises OverloadedError if there is no time."""
         with self._admitted(len(hits), deadline, question.client):
             return await self._inner.read(question, hits, max_answer_tokens, deadline)
 
@@ -87,7 +83,7 @@ class AdmittedSearcher:
         max_answer_tokens: int,
         deadline: Deadline,
     ) -> Read:
-        """Retrieves and reads at once; raises OverloadedError if not in time."""
+        """Retrieves and reads in one call; raises OverloadedError if there is no time."""
         with self._admitted(depth.passages, deadline, question.client):
             return await self._inner.search(question, depth, max_answer_tokens, deadline)
 

@@ -1,6 +1,6 @@
 """`winnow.v1.ShardFeedService`: convert, call, convert.
 
-Knows which shard writes are meant for, and what to say while there is none.
+Checks that writes are meant for this shard, and answers while no shard is loaded.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ LARGEST_WRITE = 1024 * KIB
 
 
 class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
-    """Serves any `ShardWriter`, once it is there."""
+    """Serves any `ShardWriter` once it is loaded."""
 
     def __init__(self, default_deadline: float) -> None:
         self._default_deadline = default_deadline
@@ -29,11 +29,11 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         self._fault = ""
 
     def serve(self, writer: ShardWriter, info: ShardInfo, encoding_fingerprint: str) -> None:
-        """From now on calls go to `writer`, which writes to the shard of `info`."""
+        """Sends calls to `writer`, which writes to the shard of `info`."""
         self._served = writer, info, encoding_fingerprint
 
     def fail(self, fault: str) -> None:
-        """From now on every call is told why there is no shard."""
+        """Answers every call with the reason why there is no shard."""
         self._fault = fault
 
     async def Write(  # noqa: N802
@@ -63,7 +63,7 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
     def _meant(
         self, request: shard_feed_pb2.WriteRequest | shard_feed_pb2.FindUnchangedRequest
     ) -> ShardWriter:
-        """The writer; raises IdentityError if the writes are meant for another shard."""
+        """Returns the writer; raises IdentityError if the request is meant for another shard."""
         writer, info, encoding = self._ready()
         if (request.index_id, request.shard) != (info.index_id, info.shard):
             raise IdentityError(

@@ -1,4 +1,4 @@
-"""What a node says that it serves, and whether shard and bundle belong together. Pure."""
+"""The identity of a served shard, and whether shard and bundle belong together. Pure."""
 
 from winnow.bundle import Bundle
 from winnow.content_node.shard.view import ShardView
@@ -7,11 +7,10 @@ from winnow.errors import IdentityError
 
 
 def shard_info(view: ShardView, bundle: Bundle) -> ShardInfo:
-    """What a shard says of itself when it serves a bundle.
+    """Returns the description of a shard that serves a bundle.
 
     Raises:
-        IdentityError: the shard's vectors were made by another encoder, or cannot have been made
-            by this one.
+        IdentityError: the shard's vectors were made by another encoder, or have another dimension.
 
     """
     manifest, served = view.manifest, bundle.manifest
@@ -22,7 +21,7 @@ def shard_info(view: ShardView, bundle: Bundle) -> ShardInfo:
             f"({served.encoding_fingerprint}): serve the bundle it was built with, or build again"
         )
     if manifest.dimension != served.encoder.dimension:
-        # hnswlib would take it as it is, and compare vectors with what lies beside them
+        # hnswlib would not notice, and read beyond the vectors
         raise IdentityError(
             f"shard {manifest.shard} says that its vectors have {manifest.dimension} values, those "
             f"of bundle {served.name} have {served.encoder.dimension}: its manifest was altered; "

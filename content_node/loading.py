@@ -1,7 +1,7 @@
-"""Work that nobody waits for when the process ends: loading a shard takes as long as it is large.
+"""Work that does not delay the end of the process, such as loading a large shard.
 
-A pool's threads are joined at the end of the event loop and of the interpreter. The threads here
-are not. What they do must leave nothing half written.
+Threads of a pool are joined at the end of the event loop and of the interpreter. Threads here are
+not joined. So their work must be safe to cut off.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ Result = TypeVar("Result")
 
 
 class Loading(Generic[Result]):
-    """One piece of work in a thread of its own."""
+    """One piece of work in a daemon thread."""
 
     def __init__(self, work: Callable[[], Result]) -> None:
-        """`work` only reads: it may be cut off anywhere."""
+        """`work` may be cut off anywhere, so it should only read."""
         self._work = work
         self._thread: threading.Thread | None = None
 
@@ -30,9 +30,9 @@ class Loading(Generic[Result]):
         return self._thread is not None and self._thread.is_alive()
 
     async def result(self) -> Result:
-        """Begins the work and waits for what it returns or raises; to be called once.
+        """Begins the work, and returns or raises its result; to be called once.
 
-        Cancelled, it returns at once, and the thread goes on by itself.
+        If this is cancelled, it returns at once, and the thread continues.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
@@ -45,19 +45,19 @@ class Loading(Generic[Result]):
     def _run(self, loop: asyncio.AbstractEventLoop, future: "asyncio.Future[Result]") -> None:
         try:
             result = self._work()
-        except BaseException as error:  # noqa: BLE001 (who waits decides)
+        except BaseException as error:  # noqa: BLE001 (raised by `result`)
             _tell(loop, future, partial(future.set_exception, error))
         else:
             _tell(loop, future, partial(future.set_result, result))
 
     def leave_behind(self) -> None:
-        """Ends the process here and now if the work still goes on.
+        """Exits the process at once if the work is not done.
 
-        The interpreter would end its thread in the middle of native code, which aborts.
+        The interpreter would end the thread in the middle of native code, which aborts.
         """
         if self.goes_on:
             for stream in (sys.stdout, sys.stderr):
-                if stream is not None:  # None where it was closed from the beginning
+                if stream is not None:  # None if it was closed before the start
                     stream.flush()
             os._exit(0)
 
@@ -65,9 +65,9 @@ class Loading(Generic[Result]):
 def _tell(
     loop: asyncio.AbstractEventLoop, future: "asyncio.Future[Result]", say: Callable[[], None]
 ) -> None:
-    def unless_given_up() -> None:
+    def unless_cancelled() -> None:
         if not future.done():
             say()
 
     with contextlib.suppress(RuntimeError):  # the loop was closed
-        loop.call_soon_threadsafe(unless_given_up)
+        loop.call_soon_threadsafe(unless_cancelled)

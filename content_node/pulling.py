@@ -1,4 +1,4 @@
-"""What a node does first if it is to start from a snapshot, and says of it."""
+"""Restores the shard of a node from a snapshot before it starts, and logs the progress."""
 
 import time
 from pathlib import Path
@@ -13,7 +13,7 @@ _log = structlog.get_logger("content_node")
 
 
 def pull_shard(url: str, target: Path) -> None:
-    """Restores the shard at `url` into `target`, unless it lies there. Takes minutes: in a thread.
+    """Restores the shard at `url` into `target`, unless it is there. Takes minutes: use a thread.
 
     Raises:
         NotFoundError, ArtefactError, UnavailableError: as `content_node.snapshots.restoring.pull`.
@@ -26,16 +26,16 @@ def pull_shard(url: str, target: Path) -> None:
         _log.info("shard restored", url=shown(url), snapshot=name, sequence=part.sequence)
     elif pulled.unreachable:
         _log.warning(
-            "the shard is there already and is served; it was not compared with its snapshots",
+            "shard not compared with its snapshots; the shard on disk is served",
             url=shown(url),
             reason=pulled.unreachable,
         )
     else:
-        _log.info("the shard is there already", url=shown(url), shard=str(target))
+        _log.info("shard already restored", url=shown(url), shard=str(target))
 
 
 class _Logged:
-    """Progress as log lines, some seconds apart."""
+    """Logs progress every few seconds."""
 
     def __init__(self) -> None:
         self._stage: StageClock | None = None

@@ -40,17 +40,17 @@ from winnow.telemetry.tracing.span import Span, span
 
 Result = TypeVar("Result")
 _LONGEST_RESERVE = 0.01
-"""Seconds before the caller's deadline at which reading ends. Serialising and sending a few hundred
-readings takes about a millisecond, a busy event loop several; later the caller has given up, and
-what was read is lost.
+"""Most seconds between the end of reading and the caller's deadline. Serialising and sending a few
+hundred readings takes about a millisecond, on a busy event loop several. Readings that arrive after
+the deadline are lost.
 """
 _RESERVED = 0.1
-"""Share of the time left that is kept for that, where it is less."""
+"""The same as a share of the time left, if that is less."""
 
 
 class LocalSearcher:
     """Retrieves from the newest view of a shard, and reads with a pool of threads from the
-    generation that the hits are of.
+    generation of the hits.
     """
 
     def __init__(
@@ -59,14 +59,15 @@ class LocalSearcher:
         reader: Reader,
         bundle: Bundle,
         pool: ReaderPool,
+        *,
         pace: Pace,
         metrics: NodeMetrics,
         clock: Clock = time.monotonic,
         journaled: bool = False,
         gone: Callable[[], None] = lambda: None,
     ) -> None:
-        """`pace` is told of every passage that was read; `journaled`: whether the node follows a
-        journal. `gone` is called on the event loop after a generation was let go.
+        """`pace` counts the passages that were read. `journaled` says that the node follows a
+        journal. `gone` is called on the event loop after a generation was dropped.
         """
         self._journaled = journaled
         self._reader, self._bundle, self._pool, self._metrics = reader, bundle, pool, metrics
@@ -74,17 +75,15 @@ class LocalSearcher:
         self._limits = question_limits(bundle)
         self._word_weight = bundle.manifest.retrieval.words
         self._info = shard_info(view, bundle)
-        self._generations, self._served = (
-            RecentGenerations(view, clock, gone),
-            SequenceWaiter(view.sequence),
-        )
+        self._generations = RecentGenerations(view, clock, gone)
+        self._served = SequenceWaiter(view.sequence)
         self._count_passages()
 
     def serve(self, view: ShardView) -> None:
-        """From now on `view` is the newest; to be called on the event loop.
+        """Makes `view` the newest one; to be called on the event loop.
 
         Raises:
-            IdentityError: it is another shard's, or another encoder's.
+            IdentityError: the view is of another shard or another encoder.
 
         """
         info = shard_info(view, self._bundle)
@@ -99,17 +98,17 @@ class LocalSearcher:
         self._count_passages()
 
     async def info(self, deadline: Deadline) -> ShardInfo:
-        """Which shard this is, in its newest generation."""
-        deadline.check("telling about the shard")
+        """Returns which shard this is, in its newest generation."""
+        deadline.check("the shard was described")
         self._generations.let_go()
         return replace(self._info, journaled=self._journaled)
 
     async def retrieve(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
-        """What may be among the passages to be read, of all candidates of all shards.
+        """Retrieves the passages that may be read, given the candidates of all shards.
 
-        Waits until the write is served that has to be known.
+        Waits until the write `depth.after` is served.
         """
         arrived = time.perf_counter()
         self._check(question)
@@ -142,7 +141,7 @@ class LocalSearcher:
         max_answer_tokens: int,
         deadline: Deadline,
     ) -> Read:
-        """Reads passages that `retrieve` named: as many as can be, a little before the deadline."""
+        """Reads passages that `retrieve` named, until a little before the deadline."""
         return await self._read(question, hits, max_answer_tokens, deadline, time.perf_counter())
 
     async def _read(
@@ -173,7 +172,7 @@ class LocalSearcher:
         max_answer_tokens: int,
         deadline: Deadline,
     ) -> Read:
-        """Retrieves and reads at once."""
+        """Retrieves and reads in one call."""
         arrived = time.perf_counter()
         retrieved = await self.retrieve(question, depth, deadline)
         hits = retrieved.hits[: depth.passages]
@@ -203,7 +202,7 @@ class LocalSearcher:
         hit: Hit,
         stop: Stop,
     ) -> Reading:
-        """In a thread of the pool, which does not know what it is a part of: `reading`."""
+        """Reads one passage in a thread of the pool; `reading` is the span of the whole call."""
         began = time.perf_counter()
         with reading.child("read passage", {"winnow.passage_id": hit.passage_id}):
             with _readable():
@@ -234,7 +233,7 @@ class LocalSearcher:
     async def _in_view(
         self, hits: Sequence[Hit], deadline: Deadline, client: str
     ) -> tuple[ShardView, Sequence[Hit]]:
-        """The generation to read from, and the hits as rows of it."""
+        """Returns the view to read from, and the hits with its rows."""
         generation = hits[0].generation if hits else ""
         view = self._generations.named(generation, deadline)
         for place, hit in enumerate(hits):
@@ -258,7 +257,7 @@ def _check_row(view: ShardView, hit: Hit, place: int) -> None:
     if 0 <= hit.row < view.rows:
         return
     if view.log_id:
-        # another replica of its log has read on in it
+        # another replica has read more of the log
         raise GenerationGoneError(f"there is no row {hit.row} yet: retrieve again")
     raise InvalidRequestError(
         Violation(f"hits[{place}].row", f"{hit.row} is not a row of this shard")
@@ -266,10 +265,10 @@ def _check_row(view: ShardView, hit: Hit, place: int) -> None:
 
 
 def _found_again(view: ShardView, hits: Sequence[Hit], _: Stop) -> Sequence[Hit]:
-    """Hits of another generation as rows of this one.
+    """Finds the hits of another generation in this view.
 
     Raises:
-        GenerationGoneError: one of the passages is not there any more, or not yet.
+        GenerationGoneError: a passage is not there any more, or not yet.
 
     """
     with _readable():
@@ -284,13 +283,13 @@ def _found_again(view: ShardView, hits: Sequence[Hit], _: Stop) -> Sequence[Hit]
 
 
 def _before(deadline: Deadline) -> Deadline:
-    """When to stop reading so that the caller still gets what was read."""
+    """Returns when to stop reading, so that the readings reach the caller in time."""
     return deadline.earlier(max(min(_LONGEST_RESERVE, deadline.left() * _RESERVED), 0.0))
 
 
 @contextlib.contextmanager
 def _readable() -> Iterator[None]:
-    """A shard whose files changed under it is none: other replicas may be asked."""
+    """Turns errors of changed files into NotLoadedError, so that fronts ask other replicas."""
     try:
         yield
     except ArtefactError as error:
@@ -298,6 +297,6 @@ def _readable() -> Iterator[None]:
 
 
 def _timed(work: Callable[[Stop], Result], stop: Stop) -> tuple[Result, Interval]:
-    """A result, and when it was made by this process's clock."""
+    """Returns a result, and the interval in which it was made."""
     started = time.perf_counter()
     return work(stop), Interval(started, time.perf_counter() - started)

@@ -1,6 +1,6 @@
 """`winnow.v1.ShardService`: convert, call, convert.
 
-Knows whether there is a shard to call, and what to say if not.
+Answers while no shard is loaded, and after the node has left.
 """
 
 from dataclasses import replace
@@ -24,11 +24,11 @@ from winnow.v1 import shard_pb2, shard_pb2_grpc
 
 SERVICE = "winnow.v1.ShardService"
 LARGEST = 256 * KIB
-"""Bytes of a message: a thousand hits and a question with a long vector take half."""
+"""Bytes of a message: a thousand hits and a question with a long vector take half of it."""
 
 
 class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
-    """Serves any `Searcher`, once it is there."""
+    """Serves any `Searcher` once it is loaded."""
 
     def __init__(self, default_deadline: float) -> None:
         self._default_deadline = default_deadline
@@ -37,16 +37,16 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         self._leaving = False
 
     def serve(self, searcher: Searcher) -> None:
-        """From now on calls go to `searcher`."""
+        """Sends calls to `searcher`."""
         self._searcher = searcher
 
     def fail(self, fault: str) -> None:
-        """From now on every call is told why there is no shard."""
+        """Answers every call with the reason why there is no shard."""
         self._fault = fault
 
     def withdraw(self, reason: str) -> None:
-        """From now on who asks for the shard is told why not to; its other calls go on. An empty
-        reason takes that back.
+        """Answers GetShardInfo with a reason why not to use the shard; other calls go on. An empty
+        reason takes it back.
         """
         self._withdrawn = reason
 
@@ -117,6 +117,6 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
 
 
 def _question(request: Any, context: Any) -> EncodedQuestion:
-    """The question, with the key of whoever asks it, which a front handed on."""
+    """Returns the question with its client's key, which a front passed on."""
     client = client_key.of_metadata(context.invocation_metadata())
     return replace(convert.question_of_message(request.question), client=client)

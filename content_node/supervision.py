@@ -1,7 +1,7 @@
-"""Tasks that run as long as the node: one that ends is a mistake in the program, and runs again.
+"""Tasks that run as long as the node: a task that ends is a bug, and is restarted.
 
-What such a task looks after is on the disk, so it loses nothing. A node that serves on is worth
-more than one that ends; its log says what happened.
+These tasks have their state on disk, so a restart loses nothing. A node that keeps serving is
+better than one that ends; its log says what happened.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from winnow.deadline import Clock
 
 _log = structlog.get_logger("content_node")
 _GOOD = 600.0
-"""Seconds after which a task that ends has run well: the next pause is short again."""
+"""Seconds of running after which the next pause is short again."""
 Sleep = Callable[[float], Awaitable[None]]
 
 
@@ -25,9 +25,9 @@ async def keep_running(
     sleep: Sleep = asyncio.sleep,
     clock: Clock = time.monotonic,
 ) -> None:
-    """Runs a task until this is cancelled: again after each end, with growing pauses.
+    """Runs a task until this is cancelled, and restarts it after each end, with growing pauses.
 
-    `name` says in the log what the task does.
+    `name` describes the task in the log.
     """
     ends = 0
     while True:
@@ -35,8 +35,8 @@ async def keep_running(
         try:
             await run()
         except Exception:  # noqa: BLE001 (nobody else would notice)
-            _log.exception(f"{name} failed and begins again")
+            _log.exception(f"{name} failed and is restarted")
         else:
-            _log.error(f"{name} ended and begins again")
+            _log.error(f"{name} ended and is restarted")
         ends = 1 if clock() - started >= _GOOD else ends + 1
         await sleep(retry_after(ends))

@@ -1,6 +1,6 @@
-"""What a content node accepts from a front node.
+"""Validates what a front node sends to a content node.
 
-Whatever a peer sends, what passes here can be retrieved and read: nothing of it is INTERNAL.
+Every request that passes can be retrieved and read, so no request ends in INTERNAL.
 """
 
 import math
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from winnow.bundle import Bundle
-from winnow.content_node.reader.prepare import longest_question
+from winnow.content_node.reader.model import longest_question
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.errors import InvalidRequestError, Violation
@@ -22,14 +22,14 @@ MAX_ANSWER_TOKENS = 256
 _SPECIAL = 2
 """Tokens that the encoder adds to a question."""
 _RAREST = 100.0
-"""Rarer than a word in one of as many passages as there can be: that is 37."""
+"""Limit of rarities: a word in one passage of the largest possible index has 37."""
 _NORM = 0.05
-"""How far from one the norm of a vector may be: what lower precision leaves, and more."""
+"""Most difference of a vector's norm from one: more than lower precision causes."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionLimits:
-    """What questions a bundle's models can take."""
+    """Limits of questions for a bundle's models."""
 
     tokens: int
     """Most tokens, without special ones."""
@@ -37,7 +37,7 @@ class QuestionLimits:
     """One more than the greatest token."""
 
     def check(self, question: EncodedQuestion) -> None:
-        """Refuses a question that the bundle's tokenizer and encoder cannot have made."""
+        """Refuses a question that this bundle's tokenizer and encoder cannot have made."""
         ids = question.token_ids
         if not 1 <= len(ids) <= self.tokens:
             raise _wrong(
@@ -57,20 +57,20 @@ class QuestionLimits:
 
 
 def question_limits(bundle: Bundle) -> QuestionLimits:
-    """The limits of a bundle; raises ArtefactError if its tokenizer cannot be opened."""
+    """Returns the limits of a bundle; raises ArtefactError if its tokenizer cannot be opened."""
     manifest = bundle.manifest
     most = min(manifest.encoder.max_question_tokens - _SPECIAL, longest_question(manifest.reader))
     return QuestionLimits(most, Tokenizer(bundle.tokenizer).vocabulary)
 
 
 def check_passages(count: int, field: str = "passages") -> None:
-    """Refuses a number of passages that no request needs."""
+    """Refuses a number of passages out of range."""
     if not 1 <= count <= MAX_PASSAGES:
         raise _wrong(field, f"{count} is not between 1 and {MAX_PASSAGES}")
 
 
 def check_depth(depth: RetrievalDepth) -> None:
-    """Refuses to look further than any request needs, and a filter that is none."""
+    """Refuses numbers of candidates out of range, and an invalid filter."""
     check_passages(depth.passages)
     if depth.where:
         parse(depth.where, MAX_CANONICAL)
@@ -80,7 +80,7 @@ def check_depth(depth: RetrievalDepth) -> None:
 
 
 def check_hits(hits: Iterable[Hit]) -> None:
-    """Refuses hits that no retrieval can have found: the same row twice, impossible distances."""
+    """Refuses hits that no retrieval can have found: repeated rows, impossible distances."""
     rows = set()
     for place, hit in enumerate(hits):
         if hit.row in rows:
@@ -95,7 +95,7 @@ def check_hits(hits: Iterable[Hit]) -> None:
 
 
 def check_answer_tokens(tokens: int) -> None:
-    """Refuses answers of impossible length."""
+    """Refuses a length of answers out of range."""
     if not 1 <= tokens <= MAX_ANSWER_TOKENS:
         raise _wrong("max_answer_tokens", f"{tokens} is not between 1 and {MAX_ANSWER_TOKENS}")
 

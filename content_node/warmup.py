@@ -1,6 +1,6 @@
-"""Running the reader at every kind of length before the first question pays for it.
+"""Runs the reader at usual lengths before the first question.
 
-First runs at a new shape are slow in ONNX Runtime. Later ones tell how fast this machine reads.
+First runs at a new shape are slow in ONNX Runtime. Later runs measure how fast this machine reads.
 """
 
 import time
@@ -12,13 +12,13 @@ from winnow.domain.passage import Hit, Passage
 from winnow.text.tokenizer import Tokens
 
 _LENGTHS = (16, 64, 128, 192, 256, 300)
-"""Tokens: on average as long as the 100 words that passages usually have, with their title."""
+"""Lengths in tokens: on average those of passages of 100 words with a title."""
 _WORD = 1000
 """A token id that every vocabulary has."""
 
 
 def warm_up(reader: Reader, clock: Clock = time.perf_counter) -> float:
-    """Reads made-up passages of several lengths; seconds per passage of one thread, once warm."""
+    """Reads made-up passages of several lengths; returns seconds per passage of one warm thread."""
     for length in _LENGTHS:
         _read(reader, length)
     started = clock()

@@ -37,7 +37,7 @@ async def search(bundle: Bundle, index: Path, question: str, passages: int) -> l
         view = view_of(open_shard(index / shard_name(0, 1), ef=100))
         reader = open_reader(bundle, tokenizer.special)
         pace = Pace(2.0, time.monotonic)
-        searcher = LocalSearcher(view, reader, bundle, pool, pace, metrics)
+        searcher = LocalSearcher(view, reader, bundle, pool, pace=pace, metrics=metrics)
         read = await searcher.search(
             encoded, RetrievalDepth(passages=passages), 10, Deadline.after(60)
         )

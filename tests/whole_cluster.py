@@ -152,9 +152,11 @@ async def _node(
     reader = _reader(bundle.directory)
     pace = Pace(2.0, time.monotonic)
     view = view_of(open_shard(path, 128, exact))
-    searcher = LocalSearcher(view, reader, bundle, pool, pace, metrics)
+    searcher = LocalSearcher(view, reader, bundle, pool, pace=pace, metrics=metrics)
     servicer = ShardServicer(2.0)
-    servicer.serve(AdmittedSearcher(searcher, 1_000, pace, time.monotonic, metrics))
+    servicer.serve(
+        AdmittedSearcher(searcher, 1_000, pace=pace, clock=time.monotonic, metrics=metrics)
+    )
     server = Server(
         services=[SHARD_SERVICE],
         interceptor=CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer),

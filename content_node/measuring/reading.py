@@ -6,10 +6,10 @@ from statistics import median
 
 from winnow.bundle import Bundle
 from winnow.content_node.reader import open_reader
-from winnow.content_node.reader.lower import Lower, open_lower
+from winnow.content_node.reader.lower_layers import LowerLayers, open_lower_layers
 from winnow.content_node.reader.reader import Reader
 from winnow.content_node.shard.store import StoredPassage
-from winnow.content_node.states.states import packed_size
+from winnow.content_node.states.passage_states import packed_size
 from winnow.domain.passage import Hit, Passage
 from winnow.inference.runtime import InferenceOptions
 from winnow.sizing.timing import milliseconds, spread, together
@@ -63,7 +63,7 @@ def _states(
     """The same reads with precomputed states; None if the reader is not a split reader."""
     if bundle.manifest.reader.apart is None:
         return None
-    lower = open_lower(bundle, special, options)
+    lower = open_lower_layers(bundle, special, options)
     kept = [replace(each, states=lower.states(each)) for each in passages]
     times = [milliseconds(partial(_read, reader, each), repetitions) for each in kept]
     usual = LENGTHS.index(USUAL)
@@ -79,11 +79,11 @@ def _states(
     )
 
 
-def _compute(lower: Lower, stored: StoredPassage) -> None:
+def _compute(lower: LowerLayers, stored: StoredPassage) -> None:
     lower.states(stored)
 
 
-def _ask(lower: Lower) -> None:
+def _ask(lower: LowerLayers) -> None:
     lower.question((_WORD,) * QUESTION)
 
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from winnow.bundle import load_bundle
-from winnow.content_node.reader.lower import Lower, open_lower
+from winnow.content_node.reader.lower_layers import LowerLayers, open_lower_layers
 from winnow.content_node.shard.manifest import read_shard_manifest
-from winnow.content_node.states.known import Either, ReusableStates, known_states
 from winnow.content_node.states.manifest import STATES_FILE
+from winnow.content_node.states.reusable_states import GenerationStates, reusable_states
 from winnow.content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError
 from winnow.text.tokenizer import Tokenizer
@@ -29,14 +29,16 @@ def carry_states(bundle: Path, shard: Path, base: Path, made: Path) -> str:
     if not sources:
         return ""
     loaded = load_bundle(bundle)
-    known = _known(sources, loaded.manifest.lower_fingerprint)
-    if known is None:
+    known = reusable_states(sources, loaded.manifest.lower_fingerprint)
+    if not known:
         raise ArtefactError(f"they are not of the reader of bundle {loaded.manifest.name}")
-    lower = open_lower(loaded, Tokenizer(loaded.tokenizer).special)
+    lower = open_lower_layers(loaded, Tokenizer(loaded.tokenizer).special)
     return write_states(made, lower, known, max(COMPUTED, 2 * _writes(base, made)))
 
 
-def write_states(made: Path, lower: Lower, known: ReusableStates, most: int) -> str:
+def write_states(
+    made: Path, lower: LowerLayers, known: Sequence[GenerationStates], most: int
+) -> str:
     """Puts states beside `made`: the known ones, and those of at most `most` more passages.
 
     Without room, it puts states of no passage there: they tell the next merge that the shard is to
@@ -55,15 +57,6 @@ def write_states(made: Path, lower: Lower, known: ReusableStates, most: int) -> 
 
 def _write(writer: StatesWriter, most: int) -> None:
     writer.write(_THREADS, lambda *_: None, lambda _: None, most)
-
-
-def _known(sources: Sequence[Path], fingerprint: str) -> ReusableStates | None:
-    known: ReusableStates | None = None
-    for each in sources:
-        found = known_states(each, fingerprint)
-        if found is not None:
-            known = Either(known, found) if known else found
-    return known
 
 
 def _writes(base: Path, made: Path) -> int:

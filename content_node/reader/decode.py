@@ -1,4 +1,4 @@
-"""Logits to spans. Pure.
+"""Decodes logits to spans. Pure.
 
 DPR's rule (Karpukhin et al. 2020, section 6.1): the span with the highest sum of start and end
 logit, no longer than a limit, never outside the passage.
@@ -15,7 +15,7 @@ Logits = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class ScoredSpan:
-    """First and last token of a span, both inside it, and start logit plus end logit."""
+    """A span's first and last token, both inclusive, and the sum of its start and end logit."""
 
     first: int
     last: int
@@ -23,9 +23,9 @@ class ScoredSpan:
 
 
 def best_span(start: Logits, end: Logits, max_tokens: int) -> ScoredSpan | None:
-    """The best span of at most `max_tokens` tokens over float32 [tokens] logits.
+    """Returns the best span of at most `max_tokens` tokens over float32 [tokens] logits.
 
-    The earliest, then shortest, of equals. None without tokens, or where no logit is a number.
+    Of equal spans it is the earliest, then the shortest. None without tokens or finite logits.
     """
     tokens = len(start)
     if tokens == 0:

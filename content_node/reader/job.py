@@ -1,4 +1,4 @@
-"""The items of one request, shared by the threads that take turns at it."""
+"""The items of one request, shared among threads that take turns."""
 
 import asyncio
 import threading
@@ -17,26 +17,27 @@ Result = TypeVar("Result")
 
 
 class ReadJob(Generic[Item, Result]):
-    """Work on some items, one at a turn, until a deadline. Made on the event loop."""
+    """Works on items until a deadline, one in each turn. Made on the event loop."""
 
     def __init__(
         self,
         work: Callable[[Item, Stop], Result],
         items: Sequence[Item],
         deadline: Deadline,
+        *,
         threads: int = 1,
         each: Callable[[], object] = lambda: None,
         around: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
-        """`threads`: those that take turns; each calls `turn` until that is false.
+        """`threads` threads take turns; each calls `turn` until it returns False.
 
-        `each` is called on the event loop after every item, `around` is entered for it.
+        `each` is called on the event loop after every item; `around` is entered for every item.
         """
         self._work, self._items, self._threads = work, items, threads
         self._each, self._around = each, around
         self.deadline = deadline
         self.started: float | None = None
-        """When the first thread came, by `time.perf_counter`."""
+        """When the first thread began, by `time.perf_counter`."""
         self._stop, self._lock = Stop(), threading.Lock()
         self._next, self._closed = 0, False
         self._results: dict[int, Result] = {}
@@ -44,7 +45,7 @@ class ReadJob(Generic[Item, Result]):
         self._ended: asyncio.Future[None] = self._loop.create_future()
 
     def turn(self) -> bool:
-        """Works on one item; whether to come again."""
+        """Works on one item; returns whether to call again."""
         place = self._take()
         if place is not None and self._do(place):
             return True
@@ -56,13 +57,13 @@ class ReadJob(Generic[Item, Result]):
         return False
 
     async def wait(self) -> None:
-        """Waits until nothing is left to do, or the deadline; raises the error of an item."""
+        """Waits until all items are done, or for the deadline; raises the error of an item."""
         ended, _ = await asyncio.wait([self._ended], timeout=max(self.deadline.left(), 0))
         for each in ended:
             each.result()
 
     def close(self) -> list[Result]:
-        """Stops the work; the results so far, in the order of their items. None is added later."""
+        """Stops the work; returns the results so far, in the order of their items."""
         self._stop.set()
         with self._lock:
             self._closed = True
@@ -77,11 +78,11 @@ class ReadJob(Generic[Item, Result]):
             return self._next - 1
 
     def _do(self, place: int) -> bool:
-        """Works on an item; whether it could be done."""
+        """Works on an item; returns whether it was done."""
         try:
             with self._around():
                 result = self._work(self._items[place], self._stop)
-        except StoppedError:  # nobody waits for it any more
+        except StoppedError:  # the request is over
             return False
         except BaseException as error:  # noqa: BLE001 (the request fails, not the thread)
             tell(self._loop, self._end, error)
@@ -91,7 +92,7 @@ class ReadJob(Generic[Item, Result]):
         return True
 
     def _keep(self, place: int, result: Result) -> bool:
-        """Counts a result, unless it comes after the end."""
+        """Keeps a result, unless the job was closed."""
         with self._lock:
             if not self._closed:
                 self._results[place] = result
@@ -100,7 +101,7 @@ class ReadJob(Generic[Item, Result]):
     def _end(self, error: BaseException | None) -> None:
         if self._ended.done():
             return
-        if error is None or self._closed:  # nobody would look at the error
+        if error is None or self._closed:  # the error is not needed any more
             self._ended.set_result(None)
         else:
             self._ended.set_exception(error)

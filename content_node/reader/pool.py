@@ -1,8 +1,8 @@
-"""The threads that read, and those that go ahead of them.
+"""The reader threads of a node, and separate threads for brief work.
 
-One sized pool for the whole node; each request takes up to a few of its threads. Clients take
-turns, passage by passage, however many passages each has waiting. What is brief has threads of its
-own, so that it never waits behind what is long. Knows jobs, not what they do.
+One sized pool serves the whole node; each request takes up to a few of its threads. Clients take
+turns passage by passage, for any number of waiting passages. Brief work has its own threads, so it
+never waits for reading. Knows jobs, not what they do.
 """
 
 import time
@@ -26,22 +26,22 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class PoolResult(Generic[Result]):
-    """Results in the order of their items, and what they cost."""
+    """Results in the order of their items, and the time they took."""
 
     results: list[Result]
     queued: float
-    """Seconds before the first thread was free."""
+    """Seconds until the first thread was free."""
     left: int = 0
-    """Items without a result, because time ran out."""
+    """Number of items without a result, because time ran out."""
 
 
 class ReaderPool:
     """A sized pool of threads, shared fairly among clients by taking one item at a time."""
 
     def __init__(self, threads: int, per_request: int, metrics: NodeMetrics, nice: int = 0) -> None:
-        """`nice`: how far the readers give way to the threads that serve and retrieve.
+        """`nice` is how far readers give way to the threads that serve and retrieve.
 
-        Without that a busy node is late with all that is quick: to refuse, to say that it lives.
+        Without it a busy node is late with quick work, such as refusing calls and health checks.
         """
         self._readers = FairThreads(threads, "reader", partial(give_way, nice))
         self._brief = FairThreads(threads, "brief")
@@ -51,7 +51,7 @@ class ReaderPool:
 
     @property
     def idle(self) -> int:
-        """Items of one more request that would be worked on at once."""
+        """How many items of one more request would be worked on at once."""
         return max(min(self._per_request, self._threads - self._taken), 0)
 
     async def map(
@@ -64,9 +64,9 @@ class ReaderPool:
     ) -> PoolResult[Result]:
         """Applies `work` to every item, until the deadline or until it is cancelled.
 
-        Then it returns at once what is done, and the items in hand are told to stop. `each` is
-        called on the event loop after every item that is done. `client` is a key of whoever asks,
-        for sharing the threads fairly.
+        Then it returns the results so far and stops the items in hand. `each` is called on the
+        event loop after every item that is done. `client` is the caller's key, by which threads are
+        shared.
 
         Raises:
             DeadlineExceededError: time ran out before any item was done.
@@ -75,7 +75,7 @@ class ReaderPool:
         if not items:
             return PoolResult([], 0.0)
         threads = min(self._per_request, len(items))
-        job = ReadJob(work, items, deadline, threads, each, self._reading)
+        job = ReadJob(work, items, deadline, threads=threads, each=each, around=self._reading)
         self._taken += threads
         try:
             queued = await _worked(job, self._readers, client, threads)
@@ -92,7 +92,7 @@ class ReaderPool:
     async def call(
         self, work: Callable[[Stop], Result], deadline: Deadline, client: str = ""
     ) -> PoolResult[Result]:
-        """Runs one brief piece of work ahead of whatever is being read.
+        """Runs one brief piece of work ahead of all reading.
 
         Raises:
             DeadlineExceededError: time ran out before it was done.
@@ -125,12 +125,12 @@ class ReaderPool:
 async def _worked(
     job: ReadJob[Any, Any], pool: FairThreads, client: str, threads: int = 1
 ) -> float:
-    """Has threads work on a job until its deadline; the seconds before the first was free."""
+    """Works on a job until its deadline; returns the seconds until the first thread was free."""
     submitted = time.perf_counter()
     for _ in range(threads):
         pool.add(client, job.turn)
     try:
         await job.wait()
     finally:
-        pool.remove(client, job.turn)  # threads that have not begun never do
+        pool.remove(client, job.turn)  # threads that have not begun never will
     return (job.started or submitted) - submitted

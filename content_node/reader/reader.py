@@ -1,18 +1,15 @@
-"""Reading one passage for one question.
-
-Prepare, run and decode are files of their own; here they are put together.
-"""
+"""Reads one passage for one question: windows to logits, logits to spans, spans to an answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import ScoreEntry
+from winnow.content_node.reader.cross_encoder import CrossEncoder, usual_read
 from winnow.content_node.reader.decode import best_span
-from winnow.content_node.reader.halves import HalvesModel
-from winnow.content_node.reader.lower import open_lower
-from winnow.content_node.reader.model import ReadingModel, WindowLogits
-from winnow.content_node.reader.whole import OUTPUTS, WholeModel, usual_read
+from winnow.content_node.reader.lower_layers import open_lower_layers
+from winnow.content_node.reader.model import OUTPUTS, ReadingModel, WindowLogits
+from winnow.content_node.reader.split_reader import SplitReader
 from winnow.content_node.shard.store import StoredPassage
 from winnow.domain.passage import Hit
 from winnow.domain.reading import Reading
@@ -25,7 +22,7 @@ from winnow.text.words import whole_words
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A span of passage tokens, with the figures that decide."""
+    """A span of passage tokens, with the figures that rank it."""
 
     first: int
     last: int
@@ -34,7 +31,7 @@ class _Candidate:
 
 
 class Reader:
-    """A reading model with the bundle's rules around it. Safe to use from several threads."""
+    """A reading model with the bundle's scoring. Safe to use from several threads."""
 
     def __init__(self, model: ReadingModel, score: ScoreEntry) -> None:
         self._model, self._score = model, score
@@ -47,13 +44,13 @@ class Reader:
         max_answer_tokens: int,
         stop: Stop | None = None,
     ) -> Reading:
-        """The best span of a passage that was found as `hit`. `question` are token ids without
-        special tokens.
+        """Returns the best span of a passage that was found as `hit`.
 
-        A passage without a span (no tokens) gets an empty one at 0 and a score of minus infinity.
+        `question` are token ids without special tokens. A passage without tokens gets an empty span
+        at 0 and a score of minus infinity.
 
         Raises:
-            StoppedError: `stop` was set before all of it was read.
+            StoppedError: `stop` was set before all windows were read.
 
         """
         parts = self._model.windows(question, stored, stop)
@@ -91,9 +88,9 @@ def _candidate(window: WindowLogits, max_answer_tokens: int) -> _Candidate:
 
 
 def combine(weights: ScoreEntry, relevance: float, span: float, distance: float) -> float:
-    """The score that answers are ranked by, over all shards.
+    """Returns the score that answers of all shards are ranked by.
 
-    Minus infinity where there is no span, whatever it weighs: zero times infinity is no number.
+    It is minus infinity without a span, for any weight: zero times infinity is not a number.
     """
     if span == float("-inf"):
         return span
@@ -106,21 +103,21 @@ def open_reader(
     options: InferenceOptions = PLAIN,
     max_tokens: int | None = None,
 ) -> Reader:
-    """The bundle's reader; raises ArtefactError if it cannot be opened.
+    """Opens the bundle's reader; raises ArtefactError if that fails.
 
     `max_tokens` cuts passages into shorter windows than the bundle does.
     """
     entry, score = bundle.manifest.reader, bundle.manifest.score
     check_lengths(bundle, options, max_tokens)
     if entry.apart is not None:
-        # nothing is tried: states may have been stored by a machine that only looked at its flags
+        # no comparison of runtimes: states may be of a machine that only looked at its flags
         upper = open_session(bundle.reader, OUTPUTS, entry.precision, options)
-        return Reader(HalvesModel(open_lower(bundle, special, options), upper), score)
+        return Reader(SplitReader(open_lower_layers(bundle, special, options), upper), score)
     shorter = min(max_tokens or entry.max_tokens, entry.max_tokens)
     entry = entry.model_copy(update={"max_tokens": shorter})
     usual = usual_read(special, entry)
     session = open_session(bundle.reader, OUTPUTS, entry.precision, options, usual=usual)
-    return Reader(WholeModel(session, special, entry), score)
+    return Reader(CrossEncoder(session, special, entry), score)
 
 
 def check_lengths(bundle: Bundle, options: InferenceOptions, max_tokens: int | None) -> None:

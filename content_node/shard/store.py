@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.content_node.shard.field_tables import StoredFields, TablesInMemory, contents
-from winnow.content_node.states.states import States
+from winnow.content_node.states.passage_states import PassageStates
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
@@ -54,7 +54,7 @@ class StoredPassage:
     passage: Passage
     title_ids: tuple[int, ...]
     tokens: Tokens
-    states: States | None = None
+    states: PassageStates | None = None
     """Precomputed states, if there are any."""
 
 

@@ -1,4 +1,4 @@
-"""What people are told of states: whose they are, and what to type where they are lacking."""
+"""Advice on precomputed states: which reader they are of, and which command makes missing ones."""
 
 import shlex
 from pathlib import Path
@@ -10,8 +10,9 @@ from winnow.errors import ArtefactError
 
 
 def remedy(directory: Path, bundle: Path | None = None) -> str:
-    """The command that makes the states of an index, or of a shard that `directory` is or is a
-    generation of. Without a bundle it says which one is meant.
+    """Returns the command that makes states for an index, a shard, or a generation's shard.
+
+    Without a bundle it says that `--bundle` may be needed.
     """
     is_generation = directory.parent.name == LIVE and sequence_of(directory.name) is not None
     place = directory.parent.parent if is_generation else directory
@@ -24,7 +25,7 @@ def remedy(directory: Path, bundle: Path | None = None) -> str:
 
 
 def whose(fingerprint: str) -> str:
-    """Names the reader whose lower layers made states."""
+    """Returns a name for the reader with these lower layers."""
     try:
         default = read_manifest(default_bundle()).lower_fingerprint
     except ArtefactError:

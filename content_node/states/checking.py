@@ -1,4 +1,4 @@
-"""Checking the states beside a shard, which others may be making anew meanwhile."""
+"""Checks the states beside a shard, which another process may be replacing meanwhile."""
 
 from pathlib import Path
 
@@ -12,35 +12,30 @@ from winnow.files.watched import stamp
 
 
 def states_fault(directory: Path) -> str:
-    """What is wrong with the states beside a generation; empty if nothing is, or there are none.
+    """Returns what is wrong with the states beside a generation; empty for nothing, or no states.
 
     Raises:
-        ArtefactError: the generation itself is damaged, or gone.
+        ArtefactError: the generation itself is damaged or missing.
 
     """
-    generation, rows = _expected(directory)
+    shard = read_shard_manifest(directory)
     while (found := stamp(directory / STATES_FILE)) is not None:
         try:
-            _check(directory, generation, rows)
+            _check(directory, shard.generation, shard.rows)
         except Exception as error:  # noqa: BLE001 (a checksum can be made for any nonsense)
-            # it is the first to go when states are made anew, and the last to come
+            # a process that replaces states removes this file first and writes it last
             if stamp(directory / STATES_FILE) == found:
-                return f"not all of its states can be used: {error}; {remedy(directory)} mends them"
+                return f"not all states can be used: {error}; {remedy(directory)} replaces them"
         else:
             break
     return ""
 
 
-def _expected(directory: Path) -> tuple[str, int]:
-    manifest = read_shard_manifest(directory)
-    return manifest.generation, manifest.rows
-
-
 def _check(directory: Path, generation: str, rows: int) -> None:
     manifest = read_states_manifest(directory)
     if manifest.generation != generation:
-        raise ArtefactError("they are of another generation")
+        raise ArtefactError("the states are of another generation")
     states = StateFile.beside(directory, manifest)
     if states.rows != rows:
-        raise ArtefactError(f"they are of {states.rows} rows, the shard has {rows}")
+        raise ArtefactError(f"the states have {states.rows} rows, the shard has {rows}")
     OpenFile(directory / DATA).verify(manifest.sha256, manifest.bytes, mend="")

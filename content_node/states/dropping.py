@@ -1,6 +1,6 @@
-"""Removing states that other states have replaced: those of a shard as it was built.
+"""Removes states of a shard's first build, once a newer generation has its own.
 
-They are derived, and several times as large as all else. Who has them open can read on.
+They are derived, and several times as large as all else. A process that has them open can read on.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from winnow.files.lock import locked
 
 
 def are_whole(directory: Path) -> bool:
-    """Whether every passage of a generation has states beside it. Their bytes are not read."""
+    """Whether every passage of a generation has states beside it. Checks sizes, not checksums."""
     try:
         manifest, found = read_shard_manifest(directory), read_states_manifest(directory)
         held = StateFile.beside(directory, found).held
@@ -25,10 +25,10 @@ def are_whole(directory: Path) -> bool:
 
 
 def drop_states(directory: Path) -> None:
-    """Removes the states beside a generation, and what an interrupted `index states` left there;
-    nothing while a process computes some.
+    """Removes the states beside a generation, and the files of an interrupted `index states`.
 
-    Interrupted, it leaves no states that a node would use, and the next call removes the rest.
+    Removes nothing while a process computes states. Interrupted, it leaves no states that a node
+    would use, and the next call removes the rest.
 
     Raises:
         OSError: a file cannot be removed.
@@ -38,7 +38,7 @@ def drop_states(directory: Path) -> None:
         return
     try:
         with locked(directory / LOCK, f"states of {directory} are being written"):
-            # the manifest first: states without it are used by nobody
+            # the manifest first: without it states are not used
             (directory / STATES_FILE).unlink(missing_ok=True)
             sync_directory(directory)
             for path in _files(directory):

@@ -1,4 +1,4 @@
-"""The states of a shard's passages on disk, read one passage at a time."""
+"""The file of a shard's precomputed states, read one passage at a time."""
 
 import threading
 from pathlib import Path
@@ -16,36 +16,36 @@ from winnow.content_node.states.manifest import (
     StatesManifest,
     open_states_manifest,
 )
-from winnow.content_node.states.states import States, unpacked
+from winnow.content_node.states.passage_states import PassageStates, unpacked
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.files.stored_array import integers
 
 _log = structlog.get_logger("content_node")
-_TOLD = 20
-"""Damaged passages that are told: a whole file of them would fill the log."""
+_MOST_LOGGED = 20
+"""Damaged passages that are logged: a whole file of them would fill the log."""
 
 
 class StateFile:
-    """Safe to read from several threads.
+    """The states of each row. Safe to read from several threads.
 
-    Not mapped into memory, as nothing here is: a mapped file that somebody cuts short ends the
-    process. Nor is all of it verified when it is opened, since it is many times as large as the
-    rest of the shard: every passage has a checksum of its own.
+    The file is not mapped into memory: a mapped file that is cut short ends the process. It is many
+    times as large as the rest of the shard, so it is not verified when it is opened. Instead every
+    passage has its own checksum.
     """
 
     def __init__(self, file: OpenFile, starts: NDArray[np.int64], width: int) -> None:
-        """`starts`: where the states of each row begin, and where those of the last one end."""
+        """`starts` says where the states of each row begin, and where the last ones end."""
         self._file, self._starts, self._width = file, starts, width
-        self._told: set[int] = set()
-        self._telling = threading.Lock()
+        self._logged: set[int] = set()
+        self._lock = threading.Lock()
 
     @classmethod
     def beside(cls, directory: Path, manifest: StatesManifest) -> Self:
-        """The states that `manifest` is of.
+        """Opens the states that `manifest` describes.
 
         Raises:
-            ArtefactError: the files are missing, or are others.
+            ArtefactError: the files are missing, or do not match the manifest.
 
         """
         file, starts = OpenFile(directory / DATA), OpenFile(directory / STARTS)
@@ -54,47 +54,47 @@ class StateFile:
         if file.size != manifest.bytes:
             raise ArtefactError(f"{file.path} has {file.size} bytes, not {manifest.bytes}")
         if [*ends[:1], *ends[-1:]] != [0, file.size] or (ends[1:] < ends[:-1]).any():
-            raise ArtefactError(f"{starts.path} does not lead through {file.path}")
+            raise ArtefactError(f"{starts.path} does not match {file.path}")
         return cls(file, ends, manifest.width)
 
     @property
     def rows(self) -> int:
-        """How many rows it is of, also those that hold no passage."""
+        """Number of rows, including empty ones."""
         return max(len(self._starts) - 1, 0)
 
     @property
     def held(self) -> int:
-        """How many rows have states."""
+        """Number of rows with states."""
         return int(np.count_nonzero(np.diff(self._starts)))
 
     def size(self, row: int) -> int:
-        """The bytes of the states of a row; 0 if there are none."""
+        """Returns the size of a row's states in bytes; 0 if there are none."""
         start, end = self._starts[row : row + 2].tolist()
         return int(end - start)
 
-    def read(self, row: int) -> States | None:
-        """The states of a row; None if there are none.
+    def read(self, row: int) -> PassageStates | None:
+        """Returns the states of a row; None if there are none.
 
         Raises:
-            ArtefactError: they are damaged.
+            ArtefactError: the states are damaged.
 
         """
         start, end = self._starts[row : row + 2].tolist()
         return unpacked(self._file.read(end - start, start), self._width) if end > start else None
 
-    def load(self, row: int) -> States | None:
-        """The states of a passage; None if there are none, or they are damaged.
+    def load(self, row: int) -> PassageStates | None:
+        """Returns the states of a row; None if they are missing or damaged.
 
-        What is lacking is computed instead, so that no answer is lost with it.
+        The reader computes missing states, so a damaged file costs time and no answer.
         """
         try:
             return self.read(row)
         except ArtefactError as error:
             if self._is_new(row):
                 _log.warning(
-                    "states are damaged, and are computed for each question instead; "
-                    f"{remedy(self._file.path.parent)} makes them anew; at most {_TOLD} such "
-                    "passages are told",
+                    "states are damaged and computed for each question instead; "
+                    f"{remedy(self._file.path.parent)} replaces them; at most {_MOST_LOGGED} such "
+                    "passages are logged",
                     file=str(self._file.path),
                     row=row,
                     reason=str(error),
@@ -102,16 +102,16 @@ class StateFile:
             return None
 
     def _is_new(self, row: int) -> bool:
-        """Whether damage of this row is to be told: once, and not of too many."""
-        with self._telling:
-            if row in self._told or len(self._told) == _TOLD:
+        """Whether to log the damage of a row: once, and only of the first few rows."""
+        with self._lock:
+            if row in self._logged or len(self._logged) == _MOST_LOGGED:
                 return False
-            self._told.add(row)
+            self._logged.add(row)
             return True
 
 
 def open_states(directory: Path, generation: str, fingerprint: str) -> StateFile | None:
-    """The states beside a shard; None if there are none of this reader and this generation."""
+    """Opens the states beside a shard; None without states of this reader and generation."""
     if not fingerprint or not (directory / STATES_FILE).exists():
         return None
     try:
@@ -120,14 +120,14 @@ def open_states(directory: Path, generation: str, fingerprint: str) -> StateFile
             states = StateFile.beside(directory, manifest)
             if named.named:  # else the files beside it may be of another reader
                 return states
-            raise ArtefactError("they were made anew just now: start the node again")
+            raise ArtefactError("they were replaced just now: start the node again")
         what = "reader" if manifest.fingerprint != fingerprint else "generation"
-        reason = f"they are of another {what}"
+        reason = f"the states are of another {what}"
     except Exception as error:  # noqa: BLE001 (a checksum can be made for any nonsense)
         reason = str(error)
     _log.warning(
-        "the states beside the shard are not used, and computed for each question; "
-        f"{remedy(directory)} makes them anew",
+        "the states beside the shard are not used and computed for each question instead; "
+        f"{remedy(directory)} replaces them",
         directory=str(directory),
         reason=reason,
     )

@@ -1,6 +1,6 @@
-"""What `states.json` says of the states beside a shard.
+"""The manifest of the states beside a shard, `states.json`.
 
-They are derived: a shard is whole without them, and no checksum of the shard covers them.
+States are derived: a shard is complete without them, and its checksums do not cover them.
 """
 
 from pathlib import Path
@@ -13,49 +13,49 @@ from winnow.files.opened import OpenFile
 from winnow.files.vouching import first_fault, is_vouched, open_object, read_object, vouched
 
 FORMAT = 2
-"""Since then it vouches for where the states of each passage begin, too."""
+"""Since then it has a checksum of where the states of each row begin, too."""
 STATES_FILE, DATA, STARTS = "states.json", "states.bin", "states-starts.npy"
 FILES = (STATES_FILE, DATA, STARTS)
 
 
 class StatesManifest(BaseModel):
-    """Of which reader and of which rows the states are."""
+    """Describes the states of one reader for one generation of a shard."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
     format: int = FORMAT
     fingerprint: str
-    """Names the lower layers of the reader that made them."""
+    """Fingerprint of the reader's lower layers."""
     generation: str
-    """Of the shard whose rows they are of."""
+    """Generation of the shard."""
     width: int = Field(gt=0, le=2**16)
     """Values of a state."""
     tokens: int = Field(ge=0)
-    """Of all passages, in all windows."""
+    """Tokens of all windows of all passages."""
     bytes: int = Field(ge=0)
-    """Of the states."""
+    """Size of the file of states."""
     sha256: str
-    """Of the states; each passage has a checksum of its own beside that."""
+    """Checksum of the file of states; each passage also has its own."""
     starts_bytes: int = Field(ge=0)
-    """Of the file that says where the states of each row begin."""
+    """Size of the file that says where the states of each row begin."""
     starts_sha256: str
     checksum: str = ""
 
 
 def read_states_manifest(directory: Path) -> StatesManifest:
-    """Reads `states.json` of a shard; raises ArtefactError if there is no good one."""
+    """Reads `states.json` of a shard; raises ArtefactError if it is missing or bad."""
     return open_states_manifest(directory)[0]
 
 
 def open_states_manifest(directory: Path) -> tuple[StatesManifest, OpenFile]:
-    """The manifest of a shard's states and its file; raises ArtefactError if there is no good
-    one.
+    """Reads `states.json`; returns it and its file. Raises ArtefactError if it is missing or
+    bad.
     """
     path = directory / STATES_FILE
     file = open_object(path, "a shard with states")
     text, content = read_object(file)
     if not is_vouched(text, content):
-        raise ArtefactError(f"{path} is damaged: it is not as it was written")
+        raise ArtefactError(f"{path} is damaged: its checksum does not match")
     if content.get("format") != FORMAT:
         raise ArtefactError(
             f"{path} has format {content.get('format')!r}, this version reads {FORMAT}"
@@ -67,5 +67,5 @@ def open_states_manifest(directory: Path) -> tuple[StatesManifest, OpenFile]:
 
 
 def write_states_manifest(directory: Path, manifest: StatesManifest) -> None:
-    """Puts `states.json` beside a shard: from now on the states are used."""
+    """Writes `states.json` beside a shard, which makes the states valid."""
     write_durably(directory / STATES_FILE, vouched(manifest.model_dump()).encode())

@@ -1,25 +1,24 @@
-"""Computes the states of a shard's passages and puts them beside it.
+"""Computes the states of a shard's passages and writes them beside it.
 
-Interrupted, the same call goes on where it was: what is on disk is whole passages. Only where the
-machine goes down while they are put in place, they are computed again.
+An interrupted call can be repeated, and resumes: complete passages on disk are kept. Only if the
+machine goes down while the files are renamed, all states are computed again.
 """
 
 import contextlib
-import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.reader.lower import Lower
+from winnow.content_node.reader.lower_layers import LowerLayers
 from winnow.content_node.shard.manifest import read_shard_manifest
+from winnow.content_node.shard.rows import RowNumbers
 from winnow.content_node.shard.saving import save_array
 from winnow.content_node.shard.store import PassageStore
 from winnow.content_node.states.file import StateFile
-from winnow.content_node.states.known import Either, Nothing, OfGeneration, ReusableStates
 from winnow.content_node.states.manifest import (
     DATA,
     STARTS,
@@ -28,16 +27,18 @@ from winnow.content_node.states.manifest import (
     read_states_manifest,
     write_states_manifest,
 )
-from winnow.content_node.states.states import packed_size, unpacked
-from winnow.errors import ArtefactError, UnavailableError
+from winnow.content_node.states.passage_states import packed_size, unpacked
+from winnow.content_node.states.reusable_states import GenerationStates
+from winnow.errors import ArtefactError
 from winnow.files.durable import sync_directory, sync_file
+from winnow.files.lock import locked
 from winnow.files.opened import OpenFile, sha256
 
 LOCK = "states.lock"
 _PARTIAL, _PARTIAL_STARTS = "states-*.partial", "states-*.partial.npy"
-"""What becomes states, of the reader and the generation in the name."""
+"""Unfinished states; the names hold the reader and the generation."""
 _CHUNK = 256
-"""Passages between two writes: what an interruption may lose."""
+"""Passages between two writes, which an interruption may lose."""
 _CONNECTIONS = 4
 Started = Callable[[int, int], None]
 Advance = Callable[[int], None]
@@ -46,9 +47,11 @@ Advance = Callable[[int], None]
 class StatesWriter:
     """Writes the states of one shard."""
 
-    def __init__(self, directory: Path, lower: Lower, known: ReusableStates | None = None) -> None:
-        """What is `known` is copied. Raises ArtefactError if `directory` holds no shard."""
-        self.directory, self._lower, self._known = directory, lower, known or Nothing()
+    def __init__(
+        self, directory: Path, lower: LowerLayers, known: Sequence[GenerationStates] = ()
+    ) -> None:
+        """States in `known` are copied. Raises ArtefactError if `directory` holds no shard."""
+        self.directory, self._lower, self._known = directory, lower, known
         self._manifest = read_shard_manifest(directory)
         self._store = PassageStore(OpenFile(directory / self._manifest.store), _CONNECTIONS)
         self._wanted = lower.fingerprint, self._manifest.generation
@@ -57,58 +60,46 @@ class StatesWriter:
         self._made: StateFile | None = None
 
     @property
-    def known(self) -> ReusableStates:
-        """What was computed, also if the directory is gone since."""
-        return OfGeneration(self._store, self._made) if self._made else self._known
+    def known(self) -> Sequence[GenerationStates]:
+        """The states that are known after `write`, even if the directory is gone since."""
+        return [GenerationStates(self._store, self._made)] if self._made else self._known
 
     @property
     def lacking(self) -> int:
-        """How many passages `write` left without states."""
+        """Number of passages that `write` left without states."""
         return self._manifest.passages - self._made.held if self._made else self._manifest.passages
 
     def write(
         self, threads: int, started: Started, advance: Advance, most: int | None = None
     ) -> StatesManifest:
-        """Computes what is lacking. `started` is told how many passages there are, and how many
-        of them are done; `advance` of those that are done since.
+        """Computes missing states. `started` gets the number of all passages and of finished ones;
+        `advance` gets the number of passages finished since.
 
-        With `most`, states of at most so many passages are computed, of the newest ones. The others
-        have none then, unless they are known.
+        `most` limits the passages that are computed, to the newest ones. Other passages get no
+        states unless these are known.
 
         Raises:
-            ArtefactError: a passage cannot be read, or the reader's states are not as its bundle
-                says.
-            UnavailableError: another process is at it.
-            OSError: the disk is full, say; what was written is kept.
+            ArtefactError: a passage cannot be read, or the reader's states differ from its bundle's
+                description.
+            UnavailableError: another process is writing states.
+            OSError: a file cannot be written, for example on a full disk; finished passages are
+                kept.
 
         """
         if (found := self._found()) is None:
-            with self._alone():
-                # whoever held the lock may have made them just now
+            busy = f"another process is computing the states of {self.directory}: wait for it"
+            with locked(self.directory / LOCK, busy):
+                # the process that held the lock may have finished them just now
                 found = self._found()
                 if found is None:
                     return self._written(threads, started, advance, most)
         started(self._manifest.passages, self._manifest.passages)
         return found
 
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Two that write would spoil each other's files, also with two readers; the kernel frees
-        the lock with the process.
-        """
-        with (self.directory / LOCK).open("ab") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise UnavailableError(
-                    f"another process is computing the states of {self.directory}: wait for it"
-                ) from error
-            yield
-
     def _written(
         self, threads: int, started: Started, advance: Advance, most: int | None
     ) -> StatesManifest:
-        self._known = Either(self._known, self._undamaged())
+        self._known = [*self._known, *self._undamaged()]
         rows, sizes = self._rows()
         if most is not None:
             left_out = self._unknown(rows, sizes)
@@ -117,7 +108,7 @@ class StatesWriter:
             rows = np.setdiff1d(rows, left_out)
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         with self._partial.open("ab"):
-            file = OpenFile(self._partial)  # open from here on, also if a merge removes it
+            file = OpenFile(self._partial)  # stays open, even if a merge removes it
         left = rows[self._done(file, rows, starts) :]
         started(len(rows), len(rows) - len(left))
         self._append(left, sizes, threads, advance)
@@ -125,7 +116,7 @@ class StatesWriter:
         return self._publish(starts, sizes)
 
     def _append(
-        self, left: NDArray[np.int64], sizes: NDArray[np.int64], threads: int, advance: Advance
+        self, left: RowNumbers, sizes: NDArray[np.int64], threads: int, advance: Advance
     ) -> None:
         with self._partial.open("ab") as file, ThreadPoolExecutor(threads, "states") as pool:
             for start in range(0, len(left), _CHUNK):
@@ -135,8 +126,8 @@ class StatesWriter:
                 advance(len(chunk))
 
     def _packed(self, row: int, size: int, name: tuple[str, int]) -> bytes:
-        data = self._known.packed(*name)
-        if len(data) != size:  # also of a passage that was prepared otherwise
+        data = next(filter(None, (known.packed(*name) for known in self._known)), b"")
+        if len(data) != size:  # unknown, or prepared in another way
             data = self._lower.states(self._store.load([row])[0]).packed()
         if len(data) != size:
             raise ArtefactError(
@@ -145,8 +136,8 @@ class StatesWriter:
             )
         return data
 
-    def _unknown(self, rows: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The rows whose states have to be computed."""
+    def _unknown(self, rows: RowNumbers, sizes: NDArray[np.int64]) -> RowNumbers:
+        """Returns the rows whose states have to be computed."""
         unknown: list[int] = []
         for start in range(0, len(rows), _CHUNK):
             chunk = rows[start : start + _CHUNK].tolist()
@@ -154,12 +145,12 @@ class StatesWriter:
             unknown += [
                 row
                 for row, name in zip(chunk, names, strict=True)
-                if self._known.size(*name) != sizes[row]
+                if next(filter(None, (known.size(*name) for known in self._known)), 0) != sizes[row]
             ]
         return np.array(unknown, np.int64)
 
     def _found(self) -> StatesManifest | None:
-        """What is there already, if it is of all passages and whole to the last bit."""
+        """Returns the manifest of finished states of all passages, if their checksums match."""
         try:
             found = read_states_manifest(self.directory)
             if (found.fingerprint, found.generation) != self._wanted:
@@ -173,39 +164,39 @@ class StatesWriter:
         self._made = made
         return found
 
-    def _undamaged(self) -> ReusableStates:
-        """What is there already but not whole: the passages in it that are."""
+    def _undamaged(self) -> list[GenerationStates]:
+        """Returns the states beside the shard that are damaged in part: other passages are
+        reused.
+        """
         try:
             found = read_states_manifest(self.directory)
             if (found.fingerprint, found.generation) != self._wanted:
-                return Nothing()
-            return OfGeneration(self._store, StateFile.beside(self.directory, found))
+                return []
+            return [GenerationStates(self._store, StateFile.beside(self.directory, found))]
         except ArtefactError:
-            return Nothing()
+            return []
 
     def _remove_others(self) -> None:
-        """What another reader made, or an interrupted call for it; and what is damaged. Until
-        there is something in their place, they serve.
-        """
+        """Removes the states that are being replaced, and unfinished states of other readers."""
         for path in begun(self.directory):
             if path not in (self._partial, self._starts):
                 path.unlink()
         for name in (STATES_FILE, DATA, STARTS):
             (self.directory / name).unlink(missing_ok=True)
-        # or after a power loss the manifest of one might stand beside the states of another
+        # otherwise a power loss might leave the old manifest beside the new states
         sync_directory(self.directory)
 
-    def _rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The rows that hold a passage, and the bytes of the states of every row."""
+    def _rows(self) -> tuple[RowNumbers, NDArray[np.int64]]:
+        """Returns the rows that hold a passage, and the size of every row's states in bytes."""
         rows, sizes = self._store.numbers(), np.zeros(self._manifest.rows, np.int64)
         for row in rows.tolist():
             tokens = self._lower.tokens(self._store.load([row])[0])
             sizes[row] = packed_size(tokens, self._lower.width)
         return rows, sizes
 
-    def _done(self, file: OpenFile, rows: NDArray[np.int64], starts: NDArray[np.int64]) -> int:
-        """How many passages are on disk as they were written. What follows is cut off: half a
-        passage, or what the machine had not written yet when it went down.
+    def _done(self, file: OpenFile, rows: RowNumbers, starts: NDArray[np.int64]) -> int:
+        """Returns how many passages are complete on disk, and cuts off everything after them: a
+        power loss may leave half a passage, or bytes that were never written.
         """
         done = 0
         for row in rows.tolist():
@@ -237,14 +228,14 @@ class StatesWriter:
         try:
             write_states_manifest(self.directory, manifest)
         except BaseException:
-            with contextlib.suppress(OSError):  # what was computed is gone on with
+            with contextlib.suppress(OSError):  # the next call resumes with the computed states
                 (self.directory / DATA).rename(self._partial)
             raise
         return manifest
 
 
 def begun(directory: Path) -> list[Path]:
-    """What interrupted calls left beside a shard."""
+    """Returns the files that interrupted calls left beside a shard."""
     return [*directory.glob(_PARTIAL), *directory.glob(_PARTIAL_STARTS)]
 
 

@@ -10,12 +10,11 @@ from pathlib import Path
 from models.data import Passage
 from models.progress import followed
 from winnow.bundle import Manifest
-from winnow.content_node.reader.halves import HalvesModel
-from winnow.content_node.reader.lower import OUTPUTS as STATES
-from winnow.content_node.reader.lower import Lower
-from winnow.content_node.reader.model import ReadingModel
+from winnow.content_node.reader.cross_encoder import CrossEncoder
+from winnow.content_node.reader.lower_layers import STATES_OUTPUTS, LowerLayers
+from winnow.content_node.reader.model import OUTPUTS, ReadingModel
 from winnow.content_node.reader.reader import Reader
-from winnow.content_node.reader.whole import OUTPUTS, WholeModel
+from winnow.content_node.reader.split_reader import SplitReader
 from winnow.content_node.shard.store import StoredPassage
 from winnow.domain.passage import Hit
 from winnow.domain.passage import Passage as StoredText
@@ -50,12 +49,13 @@ class OfflineReader:
         options = InferenceOptions(runtime=runtime, runs=cores())
         session = open_session(graph, OUTPUTS, FLOAT, options)
         entry, special = manifest.reader, self._tokenizer.special
-        model: ReadingModel = WholeModel(session, special, entry)
+        model: ReadingModel = CrossEncoder(session, special, entry)
         if entry.apart is not None:
             below = open_session(
-                lower or graph.with_name(entry.apart.lower), STATES, FLOAT, options
+                lower or graph.with_name(entry.apart.lower), STATES_OUTPUTS, FLOAT, options
             )
-            model = HalvesModel(Lower(below, special, entry, entry.apart, ""), session)
+            layers = LowerLayers(below, special, entry, entry.apart, fingerprint="")
+            model = SplitReader(layers, session)
         self._reader = Reader(model, manifest.score)
         self._most = manifest.encoder.max_question_tokens - _SPECIAL
 

@@ -51,7 +51,7 @@ class Node:
         self.pace = Pace(2.0, self.clock)
         metrics = NodeMetrics(self.registry)
         self.searcher = AdmittedSearcher(
-            self.inner, self.most_reads, self.pace, self.clock, metrics
+            self.inner, self.most_reads, pace=self.pace, clock=self.clock, metrics=metrics
         )
         self.running: list[asyncio.Task[object]] = []
 
@@ -156,7 +156,7 @@ async def test_the_pace_is_told_before_anything_was_let_in() -> None:
     clock, registry = ManualClock(), CollectorRegistry()
     pace = Pace(2.0, clock)
     pace.assume(0.02)
-    AdmittedSearcher(FakeSearcher([]), 10, pace, clock, NodeMetrics(registry))
+    AdmittedSearcher(FakeSearcher([]), 10, pace=pace, clock=clock, metrics=NodeMetrics(registry))
     assert registry.get_sample_value("winnow_node_seconds_per_read") == pytest.approx(0.02)
 
 

@@ -16,7 +16,7 @@ from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
-from winnow.content_node.changing import Changing
+from winnow.content_node.file_changes import ServingStatus, watch
 from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.reader import open_reader
 from winnow.content_node.reader.pool import ReaderPool
@@ -25,7 +25,6 @@ from winnow.content_node.servicer import SERVICE, ShardServicer
 from winnow.content_node.shard import StoredSegment, open_shard, view_of
 from winnow.content_node.shard.changes import Change, after, change_of
 from winnow.content_node.shard.store import PassageStore
-from winnow.content_node.watching import watch
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import shard_name
@@ -53,7 +52,7 @@ class Node:
     remote: RemoteSearcher
     health: health_pb2_grpc.HealthStub
     looks: "asyncio.Queue[None]"
-    changing: Changing
+    status: ServingStatus
     question: EncodedQuestion
     registry: CollectorRegistry
 
@@ -88,7 +87,7 @@ async def node(indexes: dict[int, Path], bundle: Bundle, tmp_path: Path) -> Asyn
     reader = open_reader(bundle, Tokenizer(bundle.tokenizer).special)
     servicer = ShardServicer(60.0)
     pace = Pace(2.0, ManualClock())
-    servicer.serve(LocalSearcher(view_of(shard), reader, bundle, pool, pace, metrics))
+    servicer.serve(LocalSearcher(view_of(shard), reader, bundle, pool, pace=pace, metrics=metrics))
     server = Server(
         services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(registry), quiet=True)
     )
@@ -105,8 +104,8 @@ async def node(indexes: dict[int, Path], bundle: Bundle, tmp_path: Path) -> Asyn
         await looks.get()
         looked = True
 
-    changing = Changing(servicer, server, metrics)
-    watching = asyncio.create_task(watch(shard.change, changing.tell, 2.0, sleep))
+    status = ServingStatus(servicer, server, metrics)
+    watching = asyncio.create_task(watch(shard.change, status.files_changed, 2.0, sleep))
     vector = shard.store.vectors(shard.manifest.dimension)[0]
     words = tuple(Tokenizer(bundle.tokenizer).tokenise("who won the tour").ids)
     question = EncodedQuestion(
@@ -114,7 +113,7 @@ async def node(indexes: dict[int, Path], bundle: Bundle, tmp_path: Path) -> Asyn
     )
     async with open_channel(address) as channel:
         remote, health = RemoteSearcher(channel, address), health_pb2_grpc.HealthStub(channel)
-        yield Node(directory, shard, remote, health, looks, changing, question, registry)
+        yield Node(directory, shard, remote, health, looks, status, question, registry)
     watching.cancel()
     await server.drain(0)
     pool.close()
@@ -204,7 +203,7 @@ async def test_a_directory_that_comes_back_is_served_again(node: Node) -> None:
 
 
 async def test_files_that_come_back_do_not_bring_back_a_journal_that_is_lost(node: Node) -> None:
-    await node.changing.tell_for_good(Change("the journal is another one", readable=True))
+    await node.status.stopped_following(Change("the journal is another one", readable=True))
     aside = node.directory.with_name("aside")
     for one, other in ((node.directory, aside), (aside, node.directory)):
         one.rename(other)
@@ -240,7 +239,7 @@ async def test_files_that_cannot_be_looked_at_are_told_as_a_change() -> None:
     await asyncio.wait_for(ended.wait(), 60)
     watching.cancel()
     assert [change.reason for change in told if change] == [
-        "the files of the shard cannot be looked at: OSError('stale file handle')"
+        "the files of the shard cannot be read: OSError('stale file handle')"
     ]
 
 

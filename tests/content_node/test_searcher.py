@@ -76,7 +76,7 @@ def pool() -> Iterator[Recording]:
 def searcher(shard: StoredSegment, bundle: Bundle, pace: Pace, pool: Recording) -> LocalSearcher:
     metrics = NodeMetrics(CollectorRegistry())
     reader = open_reader(bundle, Tokenizer(bundle.tokenizer).special)
-    return LocalSearcher(view_of(shard), reader, bundle, pool, pace, metrics)
+    return LocalSearcher(view_of(shard), reader, bundle, pool, pace=pace, metrics=metrics)
 
 
 @pytest.fixture

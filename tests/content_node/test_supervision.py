@@ -7,9 +7,9 @@ import pytest
 from structlog.testing import capture_logs
 from tenacious import happens
 
+from winnow.content_node.file_changes import watch
 from winnow.content_node.shard.changes import Change
 from winnow.content_node.supervision import keep_running
-from winnow.content_node.watching import watch
 
 
 class Stage:
@@ -44,8 +44,8 @@ async def test_a_task_that_fails_is_told_and_runs_again_after_growing_pauses() -
         await happens(lambda: stage.runs == 4)
     assert stage.pauses == [1, 2, 4]
     assert [each["event"] for each in logs] == [
-        *("merging failed and begins again", "merging failed and begins again"),
-        "merging ended and begins again",
+        *("merging failed and is restarted", "merging failed and is restarted"),
+        "merging ended and is restarted",
     ]
     assert not task.done()
     task.cancel()

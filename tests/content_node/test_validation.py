@@ -56,7 +56,9 @@ class Node:
         opened = view_of(open_shard(shard, ef=16, exact_up_to=0))
         self.generation = opened.manifest.generation
         self.servicer = ShardServicer(60.0)
-        self.servicer.serve(LocalSearcher(opened, reader, bundle, self.pool, pace, metrics))
+        self.servicer.serve(
+            LocalSearcher(opened, reader, bundle, self.pool, pace=pace, metrics=metrics)
+        )
 
     def question(self) -> st.SearchStrategy[shard_pb2.EncodedQuestion]:
         ids = st.one_of(st.just([2040]), st.lists(UINT32), st.just([1] * 512))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from winnow.bundle import Bundle
 from winnow.content_node.reader import Reader
-from winnow.content_node.reader.whole import WholeModel
+from winnow.content_node.reader.cross_encoder import CrossEncoder
 from winnow.content_node.warmup import warm_up
 from winnow.inference.stop import Stop
 from winnow.text.tokenizer import Tokenizer
@@ -36,7 +36,7 @@ def test_the_pace_it_tells_is_that_of_a_warm_reader(bundle: Bundle) -> None:
     clock = ManualClock()
     model = Slow(clock)
     special = Tokenizer(bundle.tokenizer).special
-    whole = WholeModel(model, special, bundle.manifest.reader)
+    whole = CrossEncoder(model, special, bundle.manifest.reader)
     reader = Reader(whole, bundle.manifest.score)
     assert warm_up(reader, clock) == 1.0
     assert len(model.seen) == 6

@@ -14,9 +14,9 @@ from models.network.neurons import Inputs, slim
 from models.network.restoring import restored_split_reader, take_over
 from models.network.split_reader import SplitReader, as_stored, export_split, levels, segments_of
 from models.steps.split_reader import quantise_split_reader
-from winnow.content_node.reader.lower import OUTPUTS as LOWER_OUTPUTS
-from winnow.content_node.reader.whole import OUTPUTS
-from winnow.content_node.states.states import rounded
+from winnow.content_node.reader.lower_layers import STATES_OUTPUTS
+from winnow.content_node.reader.model import OUTPUTS
+from winnow.content_node.states.passage_states import rounded
 from winnow.inference.onnx import OnnxSession
 
 QUESTION, PASSAGE = [2, 10, 11, 12, 3], [20, 3, 21, 22, 23, 24, 25, 3]
@@ -38,7 +38,7 @@ def sequence(question: list[int], passage: list[int], padding: int = 0) -> Input
 
 def served(lower: Path, upper: Path) -> list[np.ndarray]:
     """Reads as a content node does, with rounded states of the passage."""
-    halves = OnnxSession(lower, LOWER_OUTPUTS)
+    halves = OnnxSession(lower, STATES_OUTPUTS)
     asked, told = (
         halves.run({"input_ids": own, "token_type_ids": np.full_like(own, segment)})[0]
         for segment, own in enumerate(np.array([ids]) for ids in (QUESTION, PASSAGE))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PASSAGES
-from fake_halves import lower
+from fake_split_reader import lower
 from fed_index import FedIndex
 from live_writes import logged
 from typer.testing import CliRunner
@@ -190,7 +190,5 @@ def test_damaged_states_are_named(fed: FedIndex) -> None:
     assert verified(fed).faults == ()
     (generation_path(fed.shards[0], 3) / STATES_FILE).write_text("{}")
     [fault] = verified(fed).faults
-    assert fault.startswith(
-        f"{generation_path(fed.shards[0], 3).name}: not all of its states can be used"
-    )
+    assert fault.startswith(f"{generation_path(fed.shards[0], 3).name}: not all states can be used")
     assert f"`winnow index states {fed.shards[0]}` (with --bundle, if nodes have one)" in fault

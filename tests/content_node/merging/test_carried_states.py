@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_halves import LowerSession, lower
+from fake_split_reader import LowerSession, lower
 from live_shards import Fed, built
 
 from winnow.content_node.merging.merge import merge
@@ -17,8 +17,8 @@ from winnow.content_node.merging.states import write_states
 from winnow.content_node.merging.tidying import tidy
 from winnow.content_node.shard import open_shard
 from winnow.content_node.states.dropping import are_whole
-from winnow.content_node.states.known import known_states
 from winnow.content_node.states.manifest import DATA, FILES, STATES_FILE
+from winnow.content_node.states.reusable_states import reusable_states
 from winnow.content_node.states.writing import LOCK, StatesWriter
 from winnow.files.lock import locked
 
@@ -45,8 +45,8 @@ def merged(fed: Fed, base: Path, most: int = 1_000) -> tuple[Merged, int]:
     session = LowerSession()
 
     def carry(before: Path, made: Path) -> str:
-        known = known_states(before, OF)
-        assert known is not None
+        known = reusable_states([before], OF)
+        assert known
         return write_states(made, lower(session), known, most)
 
     done = merge(base, fed.shard, fed.log.last, carry)
@@ -82,8 +82,8 @@ def merged_without_room(fed: Fed) -> Merged:
     session = LowerSession()
 
     def carry(before: Path, made: Path) -> str:
-        known = known_states(before, OF)
-        assert known is not None
+        known = reusable_states([before], OF)
+        assert known
         with no_file_beyond((fed.shard / DATA).stat().st_size // 2):
             return write_states(made, lower(session), known, 1_000)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_halves import lower
+from fake_split_reader import lower
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from live_shards import Fed, built

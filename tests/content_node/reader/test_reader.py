@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import ScoreEntry
 from winnow.content_node.reader import Reader, open_reader
-from winnow.content_node.reader.prepare import longest_question, prepare
+from winnow.content_node.reader.cross_encoder import CrossEncoder, prepare
+from winnow.content_node.reader.model import longest_question
 from winnow.content_node.reader.reader import combine
-from winnow.content_node.reader.whole import WholeModel
 from winnow.content_node.shard.store import StoredPassage
 from winnow.domain.passage import Hit, Passage
 from winnow.errors import ArtefactError
@@ -81,7 +81,7 @@ def test_an_answer_in_the_last_window_is_found_at_its_place(bundle: Bundle) -> N
     text = "word " * 900 + "zebra at the end"
     liked = tokenizer.tokenise("zebra").ids[0]
     model = Scripted(liked)
-    whole = WholeModel(model, tokenizer.special, bundle.manifest.reader)
+    whole = CrossEncoder(model, tokenizer.special, bundle.manifest.reader)
     passage = stored(tokenizer, "T", text)
     reading = Reader(whole, bundle.manifest.score).read((5,), passage, HIT, 10)
     assert model.runs > 1

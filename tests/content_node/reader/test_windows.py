@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.content_node.reader.windows import windows
+from winnow.content_node.reader.model import windows
 
 
 @given(st.integers(0, 2000), st.integers(2, 300), st.data())

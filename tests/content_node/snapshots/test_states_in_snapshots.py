@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Recorder
-from fake_halves import lower
+from fake_split_reader import lower
 from live_shards import Fed, built
 from structlog.testing import capture_logs
 

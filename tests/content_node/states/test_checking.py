@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_halves import lower
+from fake_split_reader import lower
 from live_shards import Fed, built
 
 from winnow.content_node.indexing.written import written
@@ -48,7 +48,7 @@ def test_damaged_states_are_a_fault_that_says_what_to_do(shard: Path, name: str,
     if (name, how) == (STATES_FILE, "missing"):
         assert states_fault(shard) == ""  # there are none
         return
-    assert "` (with --bundle, if nodes have one) mends them" in states_fault(shard)
+    assert "` (with --bundle, if nodes have one) replaces them" in states_fault(shard)
     write(shard)
     assert states_fault(shard) == ""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import Recorder
-from fake_halves import LowerSession, lower
+from fake_split_reader import LowerSession, lower
 from live_shards import Fed, built
 from rich.console import Console
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from winnow.content_node.states.states import joined, packed_size, rounded, unpacked
+from winnow.content_node.states.passage_states import joined, packed_size, rounded, unpacked
 from winnow.errors import ArtefactError
 
 WIDTH = 5

@@ -4,17 +4,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_halves import LowerSession, lower
+from fake_split_reader import LowerSession, lower
 from shards_made import make, passages
 from structlog.testing import capture_logs
 
-from winnow.content_node.reader.lower import Lower
+from winnow.content_node.reader.lower_layers import LowerLayers
 from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.shard.segment import Segment
 from winnow.content_node.states import file, writing
 from winnow.content_node.states.file import open_states
-from winnow.content_node.states.known import known_states
 from winnow.content_node.states.manifest import (
     DATA,
     STARTS,
@@ -24,6 +23,7 @@ from winnow.content_node.states.manifest import (
     read_states_manifest,
     write_states_manifest,
 )
+from winnow.content_node.states.reusable_states import reusable_states
 from winnow.content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.opened import OpenFile, sha256
@@ -50,14 +50,14 @@ def shard(tmp_path: Path) -> Path:
     return tmp_path / "shard"
 
 
-def write(shard: Path, own: Lower) -> list[tuple[int, int]]:
+def write(shard: Path, own: LowerLayers) -> list[tuple[int, int]]:
     """Writes, and tells how much there was to do and how much was done already."""
     told: list[tuple[int, int]] = []
     StatesWriter(shard, own).write(2, lambda *counts: told.append(counts), lambda _: None)
     return told
 
 
-def expect_all(shard: Path, own: Lower) -> None:
+def expect_all(shard: Path, own: LowerLayers) -> None:
     segment = open_shard(shard, ef=64, states_of=own.fingerprint)
     assert segment.states is not None
     for row in set(range(COUNT)) - set(HOLES):
@@ -273,7 +273,7 @@ def test_starts_that_lead_elsewhere_are_not_used_whatever_vouches_for_them(
     write_states_manifest(shard, forged)
     with capture_logs() as logs:
         assert open_shard(shard, ef=64, states_of="f" * 16).states is None
-    assert "does not lead through" in logs[0]["reason"]
+    assert "does not match" in logs[0]["reason"]
 
 
 @pytest.mark.parametrize("name", [STATES_FILE, DATA, STARTS])
@@ -318,7 +318,7 @@ def test_a_file_of_damaged_passages_does_not_fill_the_log(shard: Path) -> None:
 def test_what_another_generation_has_is_copied(shard: Path, tmp_path: Path) -> None:
     write(shard, lower())
     make(tmp_path / "next", passages(COUNT), holes=(0,), sequence=0)
-    known = known_states(shard, "f" * 16)
+    known = reusable_states([shard], "f" * 16)
     session = LowerSession()
     writer = StatesWriter(tmp_path / "next", lower(session), known)
     writer.write(2, lambda *_: None, lambda _: None)

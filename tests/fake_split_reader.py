@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.bundle.manifest import ApartEntry, ReaderEntry
-from winnow.content_node.reader.lower import Lower
+from winnow.content_node.reader.lower_layers import LowerLayers
 from winnow.inference.stop import Stop
 from winnow.text.tokenizer import SpecialTokens
 
@@ -54,5 +54,5 @@ class UpperSession:
         return [start, end, told.sum((1, 2)) + asked]
 
 
-def lower(session: LowerSession | None = None, fingerprint: str = "f" * 16) -> Lower:
-    return Lower(session or LowerSession(), SPECIAL, ENTRY, APART, fingerprint)
+def lower(session: LowerSession | None = None, fingerprint: str = "f" * 16) -> LowerLayers:
+    return LowerLayers(session or LowerSession(), SPECIAL, ENTRY, APART, fingerprint=fingerprint)

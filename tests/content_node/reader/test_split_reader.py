@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_halves import APART, ENTRY, SPECIAL, LowerSession, UpperSession, lower
+from fake_split_reader import APART, ENTRY, SPECIAL, LowerSession, UpperSession, lower
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from winnow.bundle.manifest import ApartEntry
-from winnow.content_node.reader.halves import HalvesModel
-from winnow.content_node.reader.lower import Lower
-from winnow.content_node.reader.model import WindowLogits
-from winnow.content_node.reader.prepare import longest_question
+from winnow.content_node.reader.lower_layers import LowerLayers
+from winnow.content_node.reader.model import WindowLogits, longest_question
+from winnow.content_node.reader.split_reader import SplitReader
 from winnow.content_node.shard.store import StoredPassage
-from winnow.content_node.states.states import rounded
+from winnow.content_node.states.passage_states import rounded
 from winnow.domain.passage import Passage
 from winnow.inference.stop import Stop
 from winnow.text.tokenizer import Tokens
@@ -44,7 +43,7 @@ def same(one: WindowLogits, other: WindowLogits) -> bool:
 @pytest.mark.parametrize("title", [0, 2, 40])
 def test_stored_states_give_the_logits_that_computed_ones_give(tokens: int, title: int) -> None:
     passage, own = stored(tokens, title), lower()
-    model = HalvesModel(own, UpperSession())
+    model = SplitReader(own, UpperSession())
     computed = list(model.windows((7, 8), passage))
     kept = list(model.windows((7, 8), replace(passage, states=own.states(passage))))
     assert len(computed) == len(kept)
@@ -60,14 +59,16 @@ def test_beside_the_longest_title_there_is_room_for_a_passage_or_the_bundle_is_r
         with pytest.raises(ValidationError, match="greater than 34"):
             ApartEntry.model_validate(about)
         return
-    own = Lower(LowerSession(), SPECIAL, ENTRY, ApartEntry.model_validate(about), "")
+    own = LowerLayers(
+        LowerSession(), SPECIAL, ENTRY, ApartEntry.model_validate(about), fingerprint=""
+    )
     assert own.tokens(stored(tokens=3, title=40)) == 3 * tokens
 
 
 @pytest.mark.parametrize("tokens", LENGTHS)
 def test_windows_cover_the_passage_and_fit(tokens: int) -> None:
     session = LowerSession()
-    windows = list(HalvesModel(lower(session), UpperSession()).windows((7,), stored(tokens)))
+    windows = list(SplitReader(lower(session), UpperSession()).windows((7,), stored(tokens)))
     seen = {window.first + n for window in windows for n in range(len(window.start))}
     assert seen == set(range(tokens))
     _question, *halves = session.runs
@@ -80,7 +81,7 @@ def test_with_stored_states_only_the_question_is_computed_and_that_once() -> Non
     own = lower(session)
     passages = [replace(each, states=own.states(each)) for each in map(stored, LENGTHS)]
     session.runs.clear()
-    model = HalvesModel(own, UpperSession())
+    model = SplitReader(own, UpperSession())
     for passage in passages:
         list(model.windows((7, 8), passage))
     assert session.runs == [[101, 7, 8, 102]]
@@ -105,7 +106,7 @@ class MetLowerSession(LowerSession):
 def test_threads_that_begin_on_a_question_together_compute_its_half_once() -> None:
     session = MetLowerSession()
     passage = replace(stored(20), states=lower().states(stored(20)))
-    model = HalvesModel(lower(session), UpperSession())
+    model = SplitReader(lower(session), UpperSession())
     together = threading.Barrier(2)
 
     def read() -> list[WindowLogits]:
@@ -121,7 +122,7 @@ def test_threads_that_begin_on_a_question_together_compute_its_half_once() -> No
 
 def test_states_of_another_number_of_tokens_are_computed_again() -> None:
     passage, own = stored(20), lower()
-    model = HalvesModel(own, UpperSession())
+    model = SplitReader(own, UpperSession())
     other = rounded(np.ones((5, APART.width), np.float32))
     (found,) = model.windows((7,), replace(passage, states=other))
     (computed,) = model.windows((7,), passage)

@@ -1,4 +1,4 @@
-"""The lower layers of a reader: questions and passages to states, each by itself."""
+"""The lower layers of a split reader: questions and passages to states, each by itself."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import ApartEntry, ReaderEntry
-from winnow.content_node.reader.windows import windows
+from winnow.content_node.reader.model import windows
 from winnow.content_node.shard.store import StoredPassage
-from winnow.content_node.states.states import States, joined, rounded
+from winnow.content_node.states.passage_states import PassageStates, joined, rounded
 from winnow.errors import ArtefactError
 from winnow.inference.runtime import PLAIN, InferenceOptions, open_session
 from winnow.inference.session import Session
@@ -18,24 +18,24 @@ from winnow.inference.stop import Stop
 from winnow.passages.encoding import MAX_TITLE_TOKENS
 from winnow.text.tokenizer import SpecialTokens
 
-OUTPUTS = ["states"]
+STATES_OUTPUTS = ["states"]
 
 
 @dataclass(frozen=True, slots=True)
-class Half:
+class PassageWindow:
     """`title [SEP] part of the passage [SEP]`."""
 
     ids: list[int]
     place: int
     """Where in `ids` the passage begins."""
     first: int
-    """The passage token that stands there."""
+    """The passage token at this place."""
     length: int
-    """Passage tokens in this half."""
+    """Number of passage tokens in this window."""
 
 
-class Lower:
-    """The lower layers. Safe to use from several threads."""
+class LowerLayers:
+    """The network of the lower layers. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -43,12 +43,13 @@ class Lower:
         special: SpecialTokens,
         entry: ReaderEntry,
         apart: ApartEntry,
+        *,
         fingerprint: str,
     ) -> None:
+        """`fingerprint` names these layers, and how passages are prepared for them."""
         self._session, self._special = session, special
         self._entry, self._apart = entry, apart
         self.fingerprint = fingerprint
-        """Names these layers, and how passages are prepared for them."""
 
     @property
     def width(self) -> int:
@@ -56,29 +57,31 @@ class Lower:
         return self._apart.width
 
     def question(self, ids: Sequence[int]) -> NDArray[np.float32]:
-        """The states [1, tokens + 2, width] of a question without special tokens."""
+        """Computes the states [1, tokens + 2, width] of a question without special tokens."""
         return self._run([self._special.cls, *ids, self._special.sep], 0, None)
 
-    def passage(self, half: Half, stop: Stop | None = None) -> States:
-        """The states of one window of a passage; raises StoppedError once `stop` is set."""
-        return rounded(self._run(half.ids, 1, stop)[0])
+    def passage(self, window: PassageWindow, stop: Stop | None = None) -> PassageStates:
+        """Computes the states of one window; raises StoppedError once `stop` is set."""
+        return rounded(self._run(window.ids, 1, stop)[0])
 
-    def states(self, stored: StoredPassage, stop: Stop | None = None) -> States:
-        """The states of all windows of a passage, one behind the other."""
-        return joined([self.passage(half, stop) for half in self.halves(stored)])
+    def states(self, stored: StoredPassage, stop: Stop | None = None) -> PassageStates:
+        """Computes the states of all windows of a passage, one behind the other."""
+        return joined([self.passage(window, stop) for window in self.windows(stored)])
 
     def tokens(self, stored: StoredPassage) -> int:
-        """How many tokens a passage has states of."""
-        return sum(len(half.ids) for half in self.halves(stored))
+        """Returns how many states a passage has, one for each token of its windows."""
+        return sum(len(window.ids) for window in self.windows(stored))
 
-    def halves(self, stored: StoredPassage) -> list[Half]:
-        """The windows that cover all of a passage; they do not depend on any question."""
+    def windows(self, stored: StoredPassage) -> list[PassageWindow]:
+        """Returns the windows that cover all of a passage, for any question."""
         text = stored.tokens.ids
         head = [*stored.title_ids[:MAX_TITLE_TOKENS], self._special.sep]
         room = self._apart.passage_tokens - len(head) - 1
         overlap = min(self._entry.window_overlap, room // 2)
         return [
-            Half([*head, *text[first:end], self._special.sep], len(head), first, end - first)
+            PassageWindow(
+                [*head, *text[first:end], self._special.sep], len(head), first, end - first
+            )
             for first, end in windows(len(text), room, overlap)
         ]
 
@@ -90,9 +93,14 @@ class Lower:
         return states
 
 
-def open_lower(bundle: Bundle, special: SpecialTokens, options: InferenceOptions = PLAIN) -> Lower:
-    """The lower layers of a bundle's reader; raises ArtefactError if they cannot be opened, or are
-    not apart.
+def open_lower_layers(
+    bundle: Bundle, special: SpecialTokens, options: InferenceOptions = PLAIN
+) -> LowerLayers:
+    """Opens the lower layers of a bundle's reader.
+
+    Raises:
+        ArtefactError: they cannot be opened, or the reader is not a split reader.
+
     """
     entry = bundle.manifest.reader
     if entry.apart is None:
@@ -101,5 +109,6 @@ def open_lower(bundle: Bundle, special: SpecialTokens, options: InferenceOptions
             "together in every layer"
         )
     path = bundle.directory / entry.apart.lower
-    session = open_session(path, OUTPUTS, entry.precision, options)
-    return Lower(session, special, entry, entry.apart, bundle.manifest.lower_fingerprint)
+    session = open_session(path, STATES_OUTPUTS, entry.precision, options)
+    fingerprint = bundle.manifest.lower_fingerprint
+    return LowerLayers(session, special, entry, entry.apart, fingerprint=fingerprint)

@@ -1,9 +1,9 @@
 """The made-up input that runtimes of a reader are compared at."""
 
 import pytest
-from fake_halves import ENTRY, SPECIAL
+from fake_split_reader import ENTRY, SPECIAL
 
-from winnow.content_node.reader.whole import usual_read
+from winnow.content_node.reader.cross_encoder import usual_read
 
 
 @pytest.mark.parametrize(("most", "tokens"), [(512, 160), (128, 128), (5, 5)])
