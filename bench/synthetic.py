@@ -83,7 +83,15 @@ def build_shard(
     staging.note(written=True)
     words = count_words(staging.words())
     staging.close()
-    identity = ShardSetIdentity(index, 1, dimension, bundle, fingerprint, len(passages), words)
+    identity = ShardSetIdentity(
+        index_id=index,
+        shards=1,
+        dimension=dimension,
+        bundle_name=bundle,
+        encoding_fingerprint=fingerprint,
+        passages=len(passages),
+        words=words,
+    )
     publish_shard(staging.path, directory, 0, identity, GraphPlan(ef_construction=ef_construction))
     staging.path.unlink()
     return directory / shard_name(0, 1)
