@@ -103,7 +103,7 @@ async def test_a_call_counts_for_what_it_reads_while_it_lasts(call: Call, reads:
     assert node.registry.get_sample_value("winnow_node_reads_in_hand") == 0
 
 
-async def test_what_would_be_late_is_refused_and_told_when_to_come_back() -> None:
+async def test_late_calls_are_refused_with_a_time_to_retry() -> None:
     node = Node()
     node.learn(0.1)
     await node.begin(READ, 1.0)
@@ -139,7 +139,7 @@ async def test_retrieving_never_waits_for_reads_and_is_bounded_in_number() -> No
     await node.cancel()
 
 
-async def test_what_is_assumed_of_the_pace_counts_until_there_is_a_real_one() -> None:
+async def test_an_assumed_pace_counts_until_one_is_measured() -> None:
     node = Node()
     node.pace.assume(0.1)
     assert (await node.told())[0] == pytest.approx(0.1)
@@ -160,7 +160,7 @@ async def test_the_pace_is_told_before_anything_was_let_in() -> None:
     assert registry.get_sample_value("winnow_node_seconds_per_read") == pytest.approx(0.02)
 
 
-async def test_an_idle_node_tries_also_what_it_holds_for_hopeless() -> None:
+async def test_an_idle_node_tries_even_calls_that_seem_hopeless() -> None:
     node = Node()
     node.learn(10.0)
     await node.begin(READ, 0.1)
@@ -186,7 +186,7 @@ async def test_a_call_that_comes_too_late_never_reaches_the_shard() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(range(3)), st.sampled_from(["ends", "fails", "hangs"]))))
-def test_every_place_is_given_back_whatever_happens(calls: list[tuple[int, str]]) -> None:
+def test_every_place_is_released_after_any_outcome(calls: list[tuple[int, str]]) -> None:
     async def scenario() -> None:
         node = Node(most_reads=20)
         for which, fate in calls:

@@ -105,12 +105,14 @@ async def told(call: Any) -> Any:
         raise error_of(error.code(), error.details() or "", error.trailing_metadata()) from error
 
 
-async def test_before_it_has_its_shard_it_is_unavailable(node: Stub) -> None:
+async def test_calls_are_unavailable_while_the_shard_is_loading(node: Stub) -> None:
     with pytest.raises(UnavailableError, match="still loading"):
         await write(node, request(put("d")))
 
 
-async def test_without_a_shard_it_says_why(servicer: ShardFeedServicer, node: Stub) -> None:
+async def test_calls_get_the_reason_why_there_is_no_shard(
+    servicer: ShardFeedServicer, node: Stub
+) -> None:
     servicer.fail("the graph is damaged")
     with pytest.raises(NotLoadedError, match="the graph is damaged"):
         await write(node, request(put("d")))
@@ -118,7 +120,7 @@ async def test_without_a_shard_it_says_why(servicer: ShardFeedServicer, node: St
         await told(node.GetWordCounts(shard_feed_pb2.GetWordCountsRequest()))
 
 
-async def test_what_is_written_is_told_and_there(shard: LiveShard, node: Stub) -> None:
+async def test_a_write_is_acknowledged_and_stored(shard: LiveShard, node: Stub) -> None:
     written = await write(node, request(put("d", "one"), delete("a"), delete("nothing")))
     outcomes = [Outcome.STORED, Outcome.STORED, Outcome.UNCHANGED]
     assert written == [Written(o, n) for o, n in zip(outcomes, (1, 2, 2), strict=True)]
@@ -136,7 +138,7 @@ def comparing(*puts: Write, **altered: Any) -> shard_feed_pb2.FindUnchangedReque
     return made
 
 
-async def test_what_is_unchanged_is_told(shard: LiveShard, node: Stub) -> None:
+async def test_unchanged_passages_are_reported(shard: LiveShard, node: Stub) -> None:
     await write(node, request(put("d", "one", 3)))
     asked = comparing(
         put("d", "one", 3), put("d", "two", 4), put("d", "one", 2), put("a", "First.")
@@ -170,7 +172,7 @@ async def test_words_are_counted_as_built_and_as_changed(shard: LiveShard, node:
         ({"encoding_fingerprint": "other"}, "made by encoder other"),
     ],
 )
-async def test_what_is_meant_for_another_shard_or_made_by_another_encoder_is_refused(
+async def test_writes_for_another_shard_or_encoder_are_refused(
     shard: LiveShard, node: Stub, altered: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(IdentityError, match=said):
@@ -198,7 +200,7 @@ async def test_a_message_of_more_than_a_megabyte_is_refused(shard: LiveShard, no
     assert shard.sequence == 0
 
 
-async def test_a_node_that_takes_no_writes_says_so_and_tells_its_counts(
+async def test_a_node_without_feed_refuses_writes_and_returns_word_counts(
     tmp_path: Path, servicer: ShardFeedServicer, node: Stub
 ) -> None:
     live = opened(tmp_path, "start the node with --feed")

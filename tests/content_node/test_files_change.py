@@ -126,7 +126,7 @@ def replace(directory: Path, other: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["replaced", "deleted"])
-async def test_a_directory_that_is_gone_is_told_and_answers_stay_those_of_what_was_verified(
+async def test_a_missing_directory_is_reported_and_answers_stay_the_same(
     how: str, node: Node, indexes: dict[int, Path]
 ) -> None:
     assert await node.serving()
@@ -181,9 +181,7 @@ async def test_a_file_that_changes_in_place_is_an_error_and_never_another_answer
 
 
 @pytest.mark.parametrize("name", ["graph.hnsw", "ends.npy", "frequencies.npy", "manifest.json"])
-async def test_a_file_that_is_in_memory_may_be_cut_short_and_that_is_told(
-    name: str, node: Node
-) -> None:
+async def test_a_file_in_memory_that_is_cut_short_is_reported(name: str, node: Node) -> None:
     before = (await node.ask()).readings
     cut_short(node.directory / name)
     assert (await node.ask()).readings == before
@@ -202,7 +200,7 @@ async def test_a_directory_that_comes_back_is_served_again(node: Node) -> None:
     assert node.metric("winnow_node_shard_changed") == 0
 
 
-async def test_files_that_come_back_do_not_bring_back_a_journal_that_is_lost(node: Node) -> None:
+async def test_restored_files_do_not_restore_a_lost_journal(node: Node) -> None:
     await node.status.stopped_following(Change("the journal is another one", readable=True))
     aside = node.directory.with_name("aside")
     for one, other in ((node.directory, aside), (aside, node.directory)):
@@ -221,7 +219,7 @@ async def test_nothing_is_told_while_nothing_changes(node: Node) -> None:
     assert await node.serving()
 
 
-async def test_files_that_cannot_be_looked_at_are_told_as_a_change() -> None:
+async def test_unreadable_files_are_reported_as_a_change() -> None:
     told: list[Change | None] = []
     ended = asyncio.Event()
 
@@ -250,7 +248,7 @@ class Looked:
     named: bool = True
 
 
-def test_what_was_written_over_is_worse_than_what_was_replaced_and_does_not_come_back() -> None:
+def test_an_overwritten_file_is_worse_than_a_replaced_one_and_permanent() -> None:
     assert change_of([Looked(Path("a")), Looked(Path("b"))]) is None
     gone = change_of([Looked(Path("a"), named=False), Looked(Path("b"))])
     assert gone is not None

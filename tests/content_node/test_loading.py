@@ -22,12 +22,12 @@ def go_on() -> Iterator[threading.Event]:
     made.set()
 
 
-async def test_what_was_loaded_is_returned() -> None:
+async def test_the_result_is_returned() -> None:
     loading = Loading(lambda: 7)
     assert await loading.result() == 7
 
 
-async def test_what_went_wrong_is_raised() -> None:
+async def test_the_error_is_raised() -> None:
     def damaged() -> None:
         raise ArtefactError("graph.hnsw is damaged")
 
@@ -50,7 +50,7 @@ def test_the_event_loop_ends_while_a_shard_loads(go_on: threading.Event) -> None
     assert loading.goes_on
 
 
-def test_what_is_loaded_after_the_end_troubles_nobody(go_on: threading.Event) -> None:
+def test_a_result_after_the_end_is_ignored(go_on: threading.Event) -> None:
     loading = Loading(lambda: go_on.wait(LONG))
 
     async def given_up() -> None:

@@ -174,7 +174,7 @@ def test_a_shard_that_this_encoder_did_not_make_is_refused(
         shard_info(view_of(replace(shard, manifest=changed)), bundle)
 
 
-async def test_a_row_that_is_not_there_is_a_field_violation(
+async def test_a_missing_row_is_a_field_violation(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
     with pytest.raises(InvalidRequestError, match=r"hits\[1\]\.row"):
@@ -189,7 +189,7 @@ async def test_a_row_that_is_not_there_is_a_field_violation(
         )
 
 
-async def test_a_row_of_another_generation_is_not_taken_for_one_of_this(
+async def test_a_row_of_another_generation_is_not_read_in_this_one(
     searcher: LocalSearcher, question: EncodedQuestion
 ) -> None:
     found = await searcher.retrieve(question, RetrievalDepth(passages=1), Deadline.after(10))
@@ -273,7 +273,7 @@ async def test_the_longest_question_with_the_greatest_token_is_read(
     assert (len(read.readings), read.unread) == (12, 0)
 
 
-async def test_what_was_read_by_the_deadline_is_returned_and_the_rest_counted(
+async def test_readings_finished_by_the_deadline_are_returned_and_the_rest_counted(
     searcher: LocalSearcher, question: EncodedQuestion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = ManualClock()
@@ -384,7 +384,7 @@ async def test_a_row_that_a_replica_does_not_have_yet_is_retrieved_again(
         await searcher.read(question, [replace(found.hits[0], row=1_000)], 10, Deadline.after(10))
 
 
-async def test_what_was_found_by_words_is_told_with_its_distance(
+async def test_hits_by_words_come_with_their_distance(
     searcher: LocalSearcher, question: EncodedQuestion, shard: StoredSegment
 ) -> None:
     asked = replace(question, token_ids=shard.store.load([5])[0].tokens.ids[:20])
@@ -405,8 +405,9 @@ async def test_what_was_found_by_words_is_told_with_its_distance(
 
 
 def generation(shard: StoredSegment, name: str) -> ShardView:
-    """The same passages by another name."""
+    """The same passages in another generation."""
     entry = shard.manifest.files[shard.manifest.store]
     other = entry.model_copy(update={"sha256": name + entry.sha256[len(name) :]})
     files = {**shard.manifest.files, shard.manifest.store: other}
-    return view_of(replace(shard, manifest=shard.manifest.model_copy(update={"files": files})))
+    manifest = shard.manifest.model_copy(update={"files": files})
+    return view_of(replace(shard, manifest=manifest, generation=manifest.generation))

@@ -45,13 +45,13 @@ async def node(servicer: ShardServicer) -> AsyncIterator[RemoteSearcher]:
     await server.drain(0)
 
 
-async def test_before_it_has_its_shard_it_is_unavailable(node: RemoteSearcher) -> None:
+async def test_calls_are_unavailable_while_the_shard_is_loading(node: RemoteSearcher) -> None:
     with pytest.raises(UnavailableError, match="still loading") as caught:
         await node.info(Deadline.after(10))
     assert type(caught.value) is UnavailableError
 
 
-async def test_without_a_shard_it_says_why_to_everybody(
+async def test_every_call_gets_the_reason_why_there_is_no_shard(
     servicer: ShardServicer, node: RemoteSearcher
 ) -> None:
     servicer.fail("the graph is damaged")
@@ -85,7 +85,7 @@ async def test_a_refusal_says_when_to_come_back(
     assert caught.value.retry_after == 0.25
 
 
-async def test_when_it_leaves_it_says_so_and_goes_on_with_its_work(
+async def test_a_leaving_node_says_so_and_finishes_its_work(
     servicer: ShardServicer, node: RemoteSearcher
 ) -> None:
     servicer.serve(FakeSearcher([reading("a"), reading("b")]))
@@ -99,7 +99,7 @@ async def test_when_it_leaves_it_says_so_and_goes_on_with_its_work(
     )
 
 
-async def test_a_front_hands_on_whose_question_it_is(
+async def test_a_front_passes_on_the_key_of_the_client(
     servicer: ShardServicer, node: RemoteSearcher
 ) -> None:
     searcher = FakeSearcher([reading("a")])
@@ -112,7 +112,7 @@ async def test_a_front_hands_on_whose_question_it_is(
     assert searcher.clients == [""] * 4 + ["tenant-7"] * 4
 
 
-async def test_a_filter_travels_to_the_shard_and_is_refused_where_it_is_none(
+async def test_a_filter_reaches_the_shard_and_an_invalid_one_is_refused(
     servicer: ShardServicer, node: RemoteSearcher
 ) -> None:
     searcher = FakeSearcher([reading("a")])

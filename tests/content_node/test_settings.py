@@ -6,12 +6,12 @@ from winnow.content_node.settings import NodeSettings
 from winnow.settings.source import SettingsError
 
 
-def test_it_listens_on_the_loopback_unless_told_otherwise() -> None:
+def test_the_default_address_is_the_loopback() -> None:
     assert NodeSettings.load({"shard": "x"}, None, {}).listen == "127.0.0.1:9000"
 
 
 @pytest.mark.parametrize("given", ["127.0.0.1", "127.0.0.1:99999", ":9000"])
-def test_an_address_that_is_none_is_refused_when_settings_are_read(given: str) -> None:
+def test_an_invalid_address_is_refused_when_settings_are_read(given: str) -> None:
     with pytest.raises(SettingsError, match=r"--listen \(or WINNOW_NODE_LISTEN\): .*HOST:PORT"):
         NodeSettings.load({"shard": "x", "listen": given}, None, {})
 

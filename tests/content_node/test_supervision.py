@@ -37,7 +37,7 @@ def fail() -> None:
     raise RuntimeError("a mistake")
 
 
-async def test_a_task_that_fails_is_told_and_runs_again_after_growing_pauses() -> None:
+async def test_a_failed_task_is_logged_and_restarted_after_growing_pauses() -> None:
     stage = Stage(fail, fail, lambda: None)
     with capture_logs() as logs:
         task = stage.keep()
@@ -67,7 +67,7 @@ async def test_after_a_long_good_run_the_pause_is_short_again() -> None:
     task.cancel()
 
 
-async def test_a_change_that_could_not_be_told_is_told_after_the_next_look() -> None:
+async def test_a_change_that_could_not_be_reported_is_reported_after_the_next_look() -> None:
     told: list[Change | None] = []
     changes = iter([Change("a file is gone", readable=True)] * 2 + [None] * 2)
     turns = asyncio.Semaphore(4)

@@ -185,7 +185,7 @@ def test_a_request_without_anything_is_refused(node: Node) -> None:
         *("less than no words", "words without a number", "too many"),
     ],
 )
-def test_hits_that_no_retrieval_found_are_refused(node: Node, hits: list[shard_pb2.Hit]) -> None:
+def test_impossible_hits_are_refused(node: Node, hits: list[shard_pb2.Hit]) -> None:
     question = shard_pb2.EncodedQuestion(
         token_ids=[2040], vector=UNIT, bundle_fingerprint=node.fingerprint
     )
@@ -204,7 +204,7 @@ MARKED = st.one_of(st.just(""), st.just(MARK * 100_000))
 
 @settings(max_examples=60)
 @given(st.data())
-def test_no_error_quotes_much_of_what_a_peer_sent(node: Node, data: st.DataObject) -> None:
+def test_errors_quote_little_of_a_peers_message(node: Node, data: st.DataObject) -> None:
     question = shard_pb2.EncodedQuestion(
         text=data.draw(MARKED),
         token_ids=data.draw(st.sampled_from([[2040], [], [2**32 - 1] * 100_000])),

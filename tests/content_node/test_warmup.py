@@ -32,7 +32,7 @@ class Slow:
         return [logits, logits, np.zeros(1, np.float32)]
 
 
-def test_the_pace_it_tells_is_that_of_a_warm_reader(bundle: Bundle) -> None:
+def test_the_measured_pace_is_that_of_a_warm_reader(bundle: Bundle) -> None:
     clock = ManualClock()
     model = Slow(clock)
     special = Tokenizer(bundle.tokenizer).special

@@ -7,15 +7,13 @@ from winnow.content_node.reader.cross_encoder import usual_read
 
 
 @pytest.mark.parametrize(("most", "tokens"), [(512, 160), (128, 128), (5, 5)])
-def test_it_is_as_long_as_a_usual_read_and_no_longer_than_the_reader_takes(
-    most: int, tokens: int
-) -> None:
+def test_a_usual_read_is_no_longer_than_the_reader_takes(most: int, tokens: int) -> None:
     inputs = usual_read(SPECIAL, ENTRY.model_copy(update={"max_tokens": most}))
     assert {values.shape for values in inputs.values()} == {(1, tokens)}
     assert set(inputs["input_ids"][0]) == {SPECIAL.cls}, "an id that every vocabulary has"
 
 
-def test_its_segments_are_those_of_the_bundle() -> None:
+def test_segments_come_from_the_bundle() -> None:
     inputs = usual_read(SPECIAL, ENTRY.model_copy(update={"token_types": (0, 0)}))
     assert not inputs["token_type_ids"].any()
     inputs = usual_read(SPECIAL, ENTRY)

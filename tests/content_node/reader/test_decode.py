@@ -15,9 +15,7 @@ logits = st.integers(1, 40).flatmap(
 
 
 @given(logits, st.integers(1, 12))
-def test_no_span_that_is_allowed_scores_better(
-    pair: tuple[np.ndarray, np.ndarray], most: int
-) -> None:
+def test_the_best_allowed_span_is_found(pair: tuple[np.ndarray, np.ndarray], most: int) -> None:
     start, end = pair
     found = best_span(start, end, most)
     assert found is not None

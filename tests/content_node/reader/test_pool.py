@@ -52,7 +52,7 @@ async def test_a_request_uses_no_more_threads_than_it_may(pool: ReaderPool) -> N
 
 @pytest.mark.skipif(sys.platform != "linux", reason=needs.LINUX)
 @pytest.mark.parametrize(("nice", "further"), [(0, 0), (3, 3), (19, 19)])
-async def test_reading_gives_way_to_what_is_brief(nice: int, further: int) -> None:
+async def test_reading_gives_way_to_brief_work(nice: int, further: int) -> None:
     def priority(*_: object) -> int:
         return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
@@ -66,7 +66,7 @@ async def test_reading_gives_way_to_what_is_brief(nice: int, further: int) -> No
     assert reading == min(brief + further, 19)
 
 
-async def test_each_item_that_is_done_is_told_on_the_event_loop(pool: ReaderPool) -> None:
+async def test_each_finished_item_is_reported_on_the_event_loop(pool: ReaderPool) -> None:
     told: list[str] = []
 
     def each() -> None:
@@ -146,7 +146,9 @@ async def test_at_the_deadline_the_caller_is_told_and_the_items_in_hand_end(
     await all_free(pool)
 
 
-async def test_what_cannot_be_ended_makes_nobody_wait_past_the_deadline(pool: ReaderPool) -> None:
+async def test_work_that_cannot_be_stopped_delays_no_caller_past_the_deadline(
+    pool: ReaderPool,
+) -> None:
     go_on = threading.Event()
     with pytest.raises(DeadlineExceededError):
         await pool.call(lambda _: go_on.wait(), Deadline.after(0.01))
@@ -154,7 +156,7 @@ async def test_what_cannot_be_ended_makes_nobody_wait_past_the_deadline(pool: Re
     await all_free(pool)
 
 
-async def test_clients_take_turns_passage_by_passage_however_many_one_has_waiting() -> None:
+async def test_clients_take_turns_passage_by_passage_for_any_number_of_waiting_passages() -> None:
     pool = ReaderPool(1, 1, NodeMetrics(CollectorRegistry()))
     go_on, begun, order = threading.Event(), threading.Event(), list[str]()
 
@@ -183,7 +185,7 @@ async def test_clients_take_turns_passage_by_passage_however_many_one_has_waitin
     assert len(order) == 103
 
 
-async def test_what_is_brief_goes_ahead_of_what_is_read(pool: ReaderPool) -> None:
+async def test_brief_work_goes_ahead_of_reading(pool: ReaderPool) -> None:
     work = Endless(4)
     reads = [asyncio.create_task(pool.map(work, [1, 2, 3], Deadline.after(60))) for _ in range(3)]
     await asyncio.to_thread(work.wait)
@@ -193,7 +195,7 @@ async def test_what_is_brief_goes_ahead_of_what_is_read(pool: ReaderPool) -> Non
     await asyncio.gather(*reads, return_exceptions=True)
 
 
-async def test_what_is_brief_and_late_never_runs(pool: ReaderPool) -> None:
+async def test_late_brief_work_never_runs(pool: ReaderPool) -> None:
     ran = threading.Event()
     with pytest.raises(DeadlineExceededError):
         await pool.call(lambda _: ran.set(), Deadline.after(-1))
@@ -229,7 +231,7 @@ def once(happened: Callable[[], None]) -> Deadline:
     return Deadline(0.01, clock)
 
 
-async def test_what_was_read_by_the_deadline_is_returned_in_order(
+async def test_readings_finished_by_the_deadline_are_returned_in_order(
     pool: ReaderPool, registry: CollectorRegistry
 ) -> None:
     endless = Endless(2)
@@ -248,7 +250,7 @@ async def test_what_was_read_by_the_deadline_is_returned_in_order(
     assert registry.get_sample_value("winnow_node_runs_ended_total") == 2
 
 
-async def test_what_is_done_after_the_end_counts_for_nothing(
+async def test_results_after_the_end_are_ignored(
     pool: ReaderPool, registry: CollectorRegistry
 ) -> None:
     go_on, begun = threading.Event(), threading.Barrier(3, timeout=60)
@@ -271,7 +273,7 @@ async def test_what_is_done_after_the_end_counts_for_nothing(
     assert registry.get_sample_value("winnow_node_reads_stopped_total") == 2
 
 
-async def test_work_that_fails_fails_the_request_and_nothing_else(pool: ReaderPool) -> None:
+async def test_an_error_of_an_item_fails_only_its_request(pool: ReaderPool) -> None:
     with pytest.raises(ZeroDivisionError):
         await pool.map(lambda n, _: 1 // n, [1, 0, 1], Deadline.after(10))
     assert (await pool.call(lambda _: 7, Deadline.after(10))).results == [7]

@@ -90,7 +90,7 @@ def test_an_answer_in_the_last_window_is_found_at_its_place(bundle: Bundle) -> N
     assert reading.score == combine(bundle.manifest.score, 1.0, 2.0, 0.5)
 
 
-def test_a_passage_without_tokens_has_no_answer_and_harms_nobody(bundle: Bundle) -> None:
+def test_a_passage_without_tokens_has_no_answer(bundle: Bundle) -> None:
     tokenizer = Tokenizer(bundle.tokenizer)
     reading = open_reader(bundle, tokenizer.special).read(
         (2040,), stored(tokenizer, "", "\u200d"), HIT, 10
@@ -100,7 +100,7 @@ def test_a_passage_without_tokens_has_no_answer_and_harms_nobody(bundle: Bundle)
 
 
 @pytest.mark.parametrize("weight", [1.0, 0.0, -1.0])
-def test_no_span_is_the_least_score_whatever_spans_weigh(weight: float) -> None:
+def test_no_span_is_the_least_score_for_any_weight(weight: float) -> None:
     """DPR's rule gives spans no weight, and 0 times infinity is no number."""
     weights = ScoreEntry(relevance=1, span=weight, distance=0, no_answer_below=0)
     assert combine(weights, 3.0, float("-inf"), 0.5) == float("-inf")
@@ -115,7 +115,7 @@ def test_shorter_windows_read_the_same_passage_in_more_runs(whole: Bundle) -> No
     assert usual.text == short.text == "Donaueschingen"
 
 
-def test_a_reader_in_halves_takes_no_shorter_windows_and_says_which_options_to_leave_out(
+def test_a_split_reader_refuses_shorter_windows_and_names_the_options_to_leave_out(
     bundle: Bundle,
 ) -> None:
     special = Tokenizer(bundle.tokenizer).special

@@ -76,7 +76,7 @@ def test_windows_cover_the_passage_and_fit(tokens: int) -> None:
     assert all(half[-1] == 102 and half[2] == 102 for half in halves)
 
 
-def test_with_stored_states_only_the_question_is_computed_and_that_once() -> None:
+def test_with_stored_states_only_the_question_is_computed_and_only_once() -> None:
     session = LowerSession()
     own = lower(session)
     passages = [replace(each, states=own.states(each)) for each in map(stored, LENGTHS)]
@@ -103,7 +103,7 @@ class MetLowerSession(LowerSession):
         return super().run(inputs, stop)
 
 
-def test_threads_that_begin_on_a_question_together_compute_its_half_once() -> None:
+def test_threads_that_begin_on_a_question_together_compute_its_states_once() -> None:
     session = MetLowerSession()
     passage = replace(stored(20), states=lower().states(stored(20)))
     model = SplitReader(lower(session), UpperSession())

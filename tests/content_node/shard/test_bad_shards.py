@@ -151,7 +151,7 @@ many = settings(max_examples=300, suppress_health_check=list(HealthCheck))
 
 @many
 @given(st.data(), st.sampled_from([1, 2, 3]), st.booleans(), st.sampled_from([0, 3]))
-def test_whatever_a_manifest_says_it_is_a_shard_that_answers_or_none(
+def test_any_manifest_gives_a_shard_that_answers_or_a_refusal(
     directory: Path, data: st.DataObject, number: int, vouches: bool, exact_up_to: int
 ) -> None:
     place = directory / f"{number}"
@@ -163,7 +163,7 @@ def test_whatever_a_manifest_says_it_is_a_shard_that_answers_or_none(
 
 @many
 @given(st.data(), st.sampled_from(sorted(set(MANIFESTS[FORMAT]["files"]) - {"graph.hnsw"})))
-def test_whatever_a_file_holds_nothing_but_a_refusal_comes_out_of_opening_it(
+def test_any_content_of_a_file_gives_a_refusal_and_no_other_error(
     directory: Path, data: st.DataObject, name: str
 ) -> None:
     """With a checksum that fits: of another version, or of a mistake in a builder."""
@@ -186,7 +186,7 @@ def test_whatever_a_file_holds_nothing_but_a_refusal_comes_out_of_opening_it(
 
 @many
 @given(mutations(INDEX), st.booleans())
-def test_whatever_an_index_says_it_is_one_or_none(
+def test_any_index_manifest_is_read_or_refused(
     directory: Path, content: dict[str, Any], vouches: bool
 ) -> None:
     write(directory / INDEX_FILE, content, vouches)
@@ -198,7 +198,7 @@ def test_whatever_an_index_says_it_is_one_or_none(
 @given(mutations(BUNDLE), st.booleans())
 @example({**BUNDLE, "score": {**BUNDLE["score"], "span": float("nan")}}, True)
 @example({**BUNDLE, "files": {**BUNDLE["files"], "\0": {"sha256": "", "bytes": 1}}}, True)
-def test_whatever_a_bundle_says_it_is_one_or_none(
+def test_any_bundle_manifest_is_read_or_refused(
     directory: Path, content: dict[str, Any], vouches: bool
 ) -> None:
     """Its models are not there: what is read of them is refused, too."""

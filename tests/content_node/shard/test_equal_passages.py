@@ -125,7 +125,7 @@ def live(base: StoredSegment, alive: np.ndarray, many: int) -> ShardView:
 
 @settings(max_examples=60)
 @given(asked, st.sampled_from(DEPTHS), st.sets(st.integers(0, 99), max_size=90))
-def test_equal_passages_that_are_dead_take_no_place(
+def test_dead_equal_passages_take_no_place(
     halves: tuple[StoredSegment, StoredSegment],
     asked: EncodedQuestion,
     depth: RetrievalDepth,
@@ -196,7 +196,7 @@ def test_rows_with_the_vector_of_many_equal_passages_and_other_tokens_are_found(
 
 
 @pytest.mark.parametrize("walked", [0.0, 1e9])
-def test_a_row_of_a_group_leads_to_all_of_it_by_graph_and_by_comparing(walked: float) -> None:
+def test_a_row_leads_to_its_whole_group_by_graph_and_by_comparing(walked: float) -> None:
     vectors = np.random.default_rng(3).standard_normal((60, 6)).astype(np.float32)
     vectors[10:50] = vectors[10]
     equal = EqualPassages([np.arange(49, 9, -1)], rows=60)
@@ -213,7 +213,7 @@ def test_rows_with_equal_vectors_are_found_by_their_bits() -> None:
     assert [group.tolist() for group in groups_of(hashed(vectors))] == [list(range(0, 100, 2))]
 
 
-def test_what_is_allowed_is_not_changed_by_thinning_it() -> None:
+def test_thinning_does_not_change_the_mask_that_it_is_given() -> None:
     equal = EqualPassages([np.array([5, 1, 3, 0])], rows=6)
     allowed = np.array([True, False, True, True, True, True])
     thinned = equal.thinned(allowed, 2)

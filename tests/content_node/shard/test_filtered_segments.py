@@ -68,14 +68,14 @@ def in_memory(metadata: list[dict[str, Any]]) -> MemorySegment:
 
 
 @pytest.mark.parametrize("where", FILTERS)
-def test_on_disk_and_in_memory_the_same_is_let_through(index: Path, where: str) -> None:
+def test_on_disk_and_in_memory_filters_accept_the_same_passages(index: Path, where: str) -> None:
     meant = [parse(where).matches(one) for one in METADATA]
     assert open_shard(index / shard_name(0, 1), 64).where(where).tolist() == meant
     assert in_memory(METADATA).where(where).tolist() == meant
     assert in_memory(METADATA[:2]).joined(in_memory(METADATA[2:])).where(where).tolist() == meant
 
 
-def test_a_view_has_the_fields_of_all_its_segments_and_lets_no_dead_row_through(
+def test_a_view_has_the_fields_of_all_its_segments_and_accepts_no_dead_row(
     index: Path,
 ) -> None:
     base = open_shard(index / shard_name(0, 1), 64)
@@ -92,7 +92,7 @@ def test_a_view_has_the_fields_of_all_its_segments_and_lets_no_dead_row_through(
 
 
 @pytest.mark.parametrize("where", FILTERS)
-def test_a_database_of_before_there_were_filters_has_its_metadata_looked_through(
+def test_a_database_without_tables_gets_them_from_its_metadata(
     index: Path, tmp_path: Path, where: str
 ) -> None:
     old = tmp_path / STORE
@@ -108,9 +108,7 @@ def test_a_database_of_before_there_were_filters_has_its_metadata_looked_through
         assert store.fields_are_right()
 
 
-def test_fields_that_are_not_those_of_the_metadata_are_found_by_verifying(
-    index: Path, tmp_path: Path
-) -> None:
+def test_verifying_finds_tables_that_differ_from_the_metadata(index: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(index, tmp_path / "index"))
     assert verify_index(copy, 3, 0.5)[0].faults == ()
     shard = copy / shard_name(0, 1)

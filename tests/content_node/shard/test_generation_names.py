@@ -93,7 +93,7 @@ def test_names_of_files_and_how_it_was_built_are_the_same_generation() -> None:
         lambda content: content.update(passages=3.0),
     ],
 )
-def test_a_field_that_nobody_knows_and_a_figure_that_is_none_are_refused(
+def test_unknown_fields_and_impossible_numbers_are_refused(
     add: Callable[[dict[str, Any]], None], tmp_path: Path
 ) -> None:
     content = json.loads((GOLDEN / "manifest.json").read_text())
@@ -149,7 +149,7 @@ def test_everything_in_a_bundle_that_changes_an_answer_is_in_its_fingerprint(
     assert len(fingerprints) == len(others) + 1
 
 
-def test_how_questions_are_encoded_leaves_an_index_as_it_is(bundle: Bundle) -> None:
+def test_the_encoding_of_questions_does_not_change_an_index(bundle: Bundle) -> None:
     manifest = bundle.manifest
     for name, value in (("max_question_tokens", 9), ("question_precision", "bf16")):
         assert name in BundleEncoder.model_fields

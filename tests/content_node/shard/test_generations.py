@@ -39,7 +39,9 @@ def after(clock: ManualClock, seconds: float) -> Deadline:
     return Deadline.after(seconds, clock)
 
 
-def test_the_newest_is_retrieved_from_and_the_one_of_the_hits_read(clock: ManualClock) -> None:
+def test_retrieval_uses_the_newest_generation_and_reading_the_generation_of_the_hits(
+    clock: ManualClock,
+) -> None:
     first, second = shard("a"), shard("b")
     generations = RecentGenerations(first, clock)
     assert generations.lease(after(clock, 1)) is first
@@ -51,7 +53,7 @@ def test_the_newest_is_retrieved_from_and_the_one_of_the_hits_read(clock: Manual
     assert generations.named("", after(clock, 1)) is second
 
 
-def test_one_is_kept_as_long_as_the_longest_question_that_retrieved_from_it(
+def test_a_generation_is_kept_for_the_longest_question_that_retrieved_from_it(
     clock: ManualClock,
 ) -> None:
     first = shard("a")
@@ -66,7 +68,7 @@ def test_one_is_kept_as_long_as_the_longest_question_that_retrieved_from_it(
         generations.named(name_of(first), after(clock, 1))
 
 
-def test_who_reads_from_it_keeps_it(clock: ManualClock) -> None:
+def test_reading_keeps_a_generation(clock: ManualClock) -> None:
     first = shard("a")
     generations = RecentGenerations(first, clock)
     generations.lease(after(clock, 1))
@@ -76,7 +78,7 @@ def test_who_reads_from_it_keeps_it(clock: ManualClock) -> None:
         assert generations.named(name_of(first), after(clock, 3.1)) is first
 
 
-def test_no_deadline_keeps_one_for_ever(clock: ManualClock) -> None:
+def test_no_deadline_keeps_a_generation_for_ever(clock: ManualClock) -> None:
     generations = RecentGenerations(shard("a"), clock)
     generations.lease(after(clock, 1e9))
     generations.serve(shard("b"))
@@ -85,7 +87,7 @@ def test_no_deadline_keeps_one_for_ever(clock: ManualClock) -> None:
         generations.named(name_of(shard("a")), after(clock, 1))
 
 
-def test_one_that_nobody_asked_is_gone_at_once(clock: ManualClock) -> None:
+def test_an_unused_generation_is_dropped_at_once(clock: ManualClock) -> None:
     generations = RecentGenerations(shard("a"), clock)
     generations.serve(shard("b"))
     with pytest.raises(GenerationGoneError):
@@ -114,14 +116,14 @@ def test_a_newer_view_of_the_same_generation_stands_for_all_of_them(clock: Manua
         generations.named(name_of(first), after(clock, 1))
 
 
-def test_where_a_log_is_followed_the_newest_stands_for_a_generation_that_is_not_there(
+def test_with_a_log_the_newest_view_stands_for_a_missing_generation(
     clock: ManualClock,
 ) -> None:
     live = replace(shard("a"), log_id="log")
     assert RecentGenerations(live, clock).named("elsewhere", after(clock, 1)) is live
 
 
-def test_what_nobody_can_come_back_for_is_closed(clock: ManualClock) -> None:
+def test_a_generation_without_readers_is_closed(clock: ManualClock) -> None:
     first = shard("a")
     generations = RecentGenerations(first, clock)
     [placed] = first.placed
@@ -143,7 +145,7 @@ def test_what_nobody_can_come_back_for_is_closed(clock: ManualClock) -> None:
             connection.execute("SELECT 1")
 
 
-def test_a_thread_that_still_reads_keeps_what_it_reads(clock: ManualClock) -> None:
+def test_a_reading_thread_keeps_its_generation(clock: ManualClock) -> None:
     generations = RecentGenerations(shard("a"), clock)
     begun, go_on = threading.Event(), threading.Event()
     found: list[str] = []
@@ -164,7 +166,7 @@ def test_a_thread_that_still_reads_keeps_what_it_reads(clock: ManualClock) -> No
     assert found == ["a", "b", "c"]
 
 
-def test_it_is_told_once_that_generations_were_let_go(clock: ManualClock) -> None:
+def test_dropped_generations_are_reported_once(clock: ManualClock) -> None:
     """What they held in memory can be given back then."""
     told: list[float] = []
     generations = RecentGenerations(shard("a"), clock, lambda: told.append(clock()))

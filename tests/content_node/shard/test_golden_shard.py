@@ -108,7 +108,7 @@ def test_a_manifest_does_not_pass_for_one_of_an_older_format(copy: Path) -> None
         ({"store": "graph.hnsw"}, r"graph\.hnsw cannot be read"),
     ],
 )
-def test_an_altered_figure_that_no_checksum_tells_is_refused(
+def test_a_changed_value_without_a_checksum_is_refused(
     tmp_path: Path, exact_up_to: int, altered: dict[str, object], said: str
 ) -> None:
     shard = Path(shutil.copytree(GOLDEN / "shard-format-1", tmp_path / "shard"))

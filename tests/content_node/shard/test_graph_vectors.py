@@ -21,7 +21,7 @@ def graph(tmp_path: Path) -> Path:
     return tmp_path / "g"
 
 
-def test_they_are_bit_for_bit_those_that_the_graph_was_built_of(graph: Path) -> None:
+def test_vectors_are_bit_for_bit_those_that_the_graph_was_built_from(graph: Path) -> None:
     vectors = GraphVectors(OpenFile(graph), 6, 50)
     rows = np.array([49, 0, 7, 7])
     assert vectors.read(rows).tolist() == VECTORS[rows].tolist()
@@ -30,7 +30,7 @@ def test_they_are_bit_for_bit_those_that_the_graph_was_built_of(graph: Path) -> 
     assert (own.tolist(), found.tolist()) == (list(range(50)), VECTORS.tolist())
 
 
-def test_rows_are_found_in_whatever_order_they_were_added(tmp_path: Path) -> None:
+def test_rows_are_found_in_any_order_of_adding(tmp_path: Path) -> None:
     index = hnswlib.Index(space="l2", dim=6)
     index.init_index(max_elements=60, M=4)
     order = np.random.default_rng(1).permutation(50)
@@ -49,7 +49,7 @@ def test_another_graph_is_refused(graph: Path, dimension: int, rows: int, said: 
         GraphVectors(OpenFile(graph), dimension, rows)
 
 
-def test_labels_that_are_no_rows_are_refused(tmp_path: Path) -> None:
+def test_labels_beyond_the_rows_are_refused(tmp_path: Path) -> None:
     index = hnswlib.Index(space="l2", dim=6)
     index.init_index(max_elements=2, M=4)
     index.add_items(VECTORS[:2], [0, 2])

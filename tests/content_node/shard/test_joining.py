@@ -31,7 +31,7 @@ def test_many_writes_are_a_dozen_segments(batch: Callable[[random.Random], int],
     assert moved <= written * math.log(LARGEST, 3)
 
 
-def test_alone_or_where_it_would_be_too_large_nothing_is_joined() -> None:
+def test_a_single_segment_or_one_that_would_be_too_large_is_not_joined() -> None:
     assert tail_to_join([]) == tail_to_join([1]) == 0
     assert tail_to_join([LARGEST, 1]) == 0
     assert tail_to_join([1, 1, 1]) == 3

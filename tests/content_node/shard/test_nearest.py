@@ -76,7 +76,7 @@ def test_a_graph_without_rows_finds_none() -> None:
     assert graph.search(DIFFERENT[0], 10) == []
 
 
-def test_comparing_ends_when_nobody_waits() -> None:
+def test_comparing_ends_when_it_is_stopped() -> None:
     stop = Stop()
     stop.set()
     with pytest.raises(StoppedError):
@@ -100,7 +100,7 @@ GRAPH = build_graph(BIG, m=16, ef_construction=100, threads=1)
 
 @pytest.mark.parametrize("share", [0.999, 0.5, 0.2, 0.05, 0.01, 0.001, 0.0])
 @pytest.mark.parametrize("walked", [0.01, 1.0, 100.0])
-def test_recall_is_high_whatever_share_of_the_rows_is_allowed(share: float, walked: float) -> None:
+def test_recall_is_high_for_any_share_of_allowed_rows(share: float, walked: float) -> None:
     """Whether the graph is walked, or all allowed rows are compared."""
     graph = GraphIndex(GRAPH, 64, MemoryVectors(BIG), walked=walked)
     exact = ExactIndex(BIG)
@@ -118,7 +118,7 @@ def test_recall_is_high_whatever_share_of_the_rows_is_allowed(share: float, walk
 
 
 @pytest.mark.parametrize("walked", [0.01, 1.0])
-def test_recall_is_high_where_all_that_is_allowed_lies_far_away(walked: float) -> None:
+def test_recall_is_high_where_all_allowed_rows_lie_far_away(walked: float) -> None:
     graph, exact = GraphIndex(GRAPH, 64, MemoryVectors(BIG), walked=walked), ExactIndex(BIG)
     found = 0
     for asked in DIFFERENT[:20]:

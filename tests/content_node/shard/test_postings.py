@@ -46,7 +46,7 @@ def by_hand(
     st.integers(1, 9),
     st.data(),
 )
-def test_the_best_are_those_of_scoring_every_passage_bit_for_bit(
+def test_the_best_rows_are_bit_for_bit_those_of_scoring_every_passage(
     passages: list[list[int]],
     asked: list[int],
     rare: list[float],
@@ -83,7 +83,7 @@ def test_frequent_words_count_also_where_rare_ones_decide_who_is_found() -> None
     assert found[0][1] > Postings.of(*arrays(passages)).best(only_rare, 5)[0][1]
 
 
-def test_each_of_several_frequent_words_can_overtake_what_rare_ones_put_first() -> None:
+def test_each_of_several_frequent_words_can_overtake_the_rare_words_leaders() -> None:
     # the rare word alone prefers the short passages: those without the frequent ones
     rare, others = 3, [1, 2, 4]
     passages = [[rare], [rare, 1], [rare, 1, 2], [rare, *others], *([others] * 200)]
@@ -94,7 +94,7 @@ def test_each_of_several_frequent_words_can_overtake_what_rare_ones_put_first() 
         assert found == by_hand(passages, terms, k, np.ones(len(passages), np.bool_))
 
 
-def test_searching_ends_when_nobody_waits() -> None:
+def test_searching_ends_when_it_is_stopped() -> None:
     stop = Stop()
     stop.set()
     terms = Terms(np.array([1]), np.array([1.0]), 2.0)
@@ -114,9 +114,7 @@ def test_searching_ends_when_nobody_waits() -> None:
         ("starts.npy", lambda starts: starts[:0].copy(), "not in order"),
     ],
 )
-def test_postings_that_cannot_be_are_refused(
-    tmp_path: Path, name: str, values: Any, said: str
-) -> None:
+def test_impossible_postings_are_refused(tmp_path: Path, name: str, values: Any, said: str) -> None:
     directory = tmp_path / "shard"
     shards_made.make(directory, shards_made.passages(9))
     np.save(directory / name, values(np.load(directory / name)))

@@ -232,7 +232,7 @@ def test_an_expression_that_is_not_a_filter_is_refused(fields: FieldIndex) -> No
         RowFilter(fields, len(METADATA), MASKS).where("year >")
 
 
-def test_tables_of_more_rows_than_there_are_are_refused() -> None:
+def test_tables_with_rows_beyond_the_shard_are_refused() -> None:
     made = TablesInMemory((row, json.dumps(one)) for row, one in enumerate(METADATA))
     with pytest.raises(ArtefactError, match="a field is of row 4, and there are 4"):
         RowFilter(StoredFields(made.select, 4), 4, MASKS).where("year > 0")

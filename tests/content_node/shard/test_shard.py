@@ -72,7 +72,7 @@ def test_a_file_of_nonsense_whose_checksum_fits_is_a_fault_of_its_shard(
     assert second.faults
 
 
-def test_a_shard_that_was_swapped_is_named(index: Path, tmp_path: Path) -> None:
+def test_a_swapped_shard_is_named(index: Path, tmp_path: Path) -> None:
     manifest = index / shard_name(1, 2) / SHARD_FILE
     content = json.loads(manifest.read_text())
     manifest.write_text(vouched({**content, "ef_construction": 100}))
@@ -93,7 +93,7 @@ def test_a_flipped_byte_of_the_index_manifest_is_refused_by_name(index: Path) ->
     assert read_index_manifest(index).shards == 2
 
 
-def test_an_index_in_the_place_of_a_shard_is_told_from_it_and_the_other_way_round(
+def test_an_index_instead_of_a_shard_is_named_and_the_reverse(
     index: Path,
 ) -> None:
     with pytest.raises(
@@ -152,14 +152,14 @@ def test_a_file_that_a_shard_cannot_have_is_refused(
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "\xff", "[" * 100_000, "1" * 5_000])
-def test_something_that_is_no_manifest_is_refused_by_name(index: Path, text: str) -> None:
+def test_a_file_that_is_not_a_manifest_is_refused_by_name(index: Path, text: str) -> None:
     path = index / shard_name(0, 2) / SHARD_FILE
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(ArtefactError, match=r"manifest\.json is damaged"):
         open_shard(path.parent, ef=64)
 
 
-def test_something_that_is_no_index_says_so(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_an_index_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ArtefactError, match="an index"):
         verify_index(tmp_path, 10, 0.9)
     with pytest.raises(ArtefactError, match="a shard of an index"):

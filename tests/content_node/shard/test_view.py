@@ -167,9 +167,7 @@ def test_what_is_chosen_does_not_depend_on_how_the_index_is_cut(
         RetrievalDepth(passages=3, by_words=3),
     ],
 )
-def test_the_same_text_under_many_names_is_chosen_by_name_wherever_it_lies(
-    tmp_path: Path, depth: RetrievalDepth
-) -> None:
+def test_equal_texts_are_chosen_by_id_in_any_segment(tmp_path: Path, depth: RetrievalDepth) -> None:
     same = [replace(ALL[0], passage=each.passage) for each in ALL[:30]]
     for count in (1, 3):
         views = [
@@ -228,7 +226,7 @@ def test_segments_in_memory_can_be_made_one() -> None:
     assert joined.named(range(21)) == whole.named(range(21))
 
 
-def test_a_question_that_was_given_up_is_not_filtered_any_more(base: StoredSegment) -> None:
+def test_a_stopped_question_is_not_filtered(base: StoredSegment) -> None:
     stop = Stop()
     stop.set()
     with pytest.raises(StoppedError):

@@ -54,7 +54,7 @@ def by_hand(question: list[int], passage: list[int], passages: list[list[int]]) 
 
 
 @given(texts, st.lists(st.integers(0, 20), max_size=6))
-def test_it_is_bm25(passages: list[list[int]], question: list[int]) -> None:
+def test_the_score_is_bm25(passages: list[list[int]], question: list[int]) -> None:
     rows = list(reversed(range(len(passages))))
     found = match(passages, question, rows)
     assert found == pytest.approx([by_hand(question, passages[row], passages) for row in rows])
@@ -95,7 +95,7 @@ def test_a_shard_has_more_tokens_than_were_counted_only_where_it_has_grown(tmp_p
     assert unknown[2] > words.match(built.weighed([2]), [2])[0] > unknown[0] == unknown[1] == 0
 
 
-def test_rarities_that_come_with_a_question_take_the_place_of_those_counted() -> None:
+def test_rarities_of_a_question_replace_the_counted_ones() -> None:
     built = BuiltRarities(np.array([1, 2, 3]), 4, 10.0)
     terms = built.weighed([2, 1, 2], [0.5, 0.25, 0.5], 7.0)
     assert terms.ids.tolist() == [1, 2]

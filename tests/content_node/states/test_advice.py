@@ -13,7 +13,7 @@ def test_a_generation_is_named_by_its_shard() -> None:
     assert remedy(shard).startswith(f"`winnow index states {shard}`")
 
 
-def test_a_directory_that_somebody_called_live_is_no_shard_of_ours() -> None:
+def test_a_directory_named_live_is_not_taken_for_a_log() -> None:
     for place in (Path("live/wiki"), Path("live/shard-00000-of-00001")):
         assert remedy(place, default_bundle()) == f"`winnow index states {place}`"
 

@@ -37,7 +37,7 @@ def test_a_shard_with_its_states_is_good(shard: Path) -> None:
 
 @pytest.mark.parametrize("name", [STATES_FILE, DATA, STARTS])
 @pytest.mark.parametrize("how", ["flipped", "cut", "missing"])
-def test_damaged_states_are_a_fault_that_says_what_to_do(shard: Path, name: str, how: str) -> None:
+def test_damaged_states_are_a_fault_with_a_remedy(shard: Path, name: str, how: str) -> None:
     write(shard)
     data = bytearray((shard / name).read_bytes())
     data[len(data) // 2] ^= 1
@@ -64,7 +64,7 @@ def test_states_of_another_generation_are_a_fault(shard: Path) -> None:
     assert "another generation" in states_fault(base)
 
 
-def test_states_that_are_made_anew_meanwhile_are_no_fault(
+def test_states_that_are_replaced_meanwhile_are_not_a_fault(
     shard: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(shard)

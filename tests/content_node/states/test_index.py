@@ -63,20 +63,20 @@ class Merging(LowerSession):
 
 
 @pytest.mark.parametrize("tidies", [True, False])
-def test_what_a_node_merges_meanwhile_gets_them_too(fed: Fed, tidies: bool) -> None:
+def test_a_generation_merged_meanwhile_gets_states_too(fed: Fed, tidies: bool) -> None:
     session = Merging(fed, tidies)
     states_computed(fed, session)
     expect_states(fed)
     assert len(session.runs) == len(fed.passages)  # each once
 
 
-def test_a_disk_that_refuses_is_told_with_what_to_do(fed: Fed) -> None:
+def test_an_error_of_the_disk_comes_with_advice(fed: Fed) -> None:
     (written(fed.shard).base / STATES_FILE).mkdir()
     with pytest.raises(ArtefactError, match="what was computed is kept"):
         states_computed(fed, LowerSession())
 
 
-def test_a_build_that_is_interrupted_while_it_computes_states_says_how_to_go_on(
+def test_a_build_interrupted_while_computing_states_says_how_to_resume(
     monkeypatch: pytest.MonkeyPatch, bundle: Bundle
 ) -> None:
     """The index is there by then: the same command would refuse to build it."""
@@ -94,7 +94,7 @@ def test_a_build_that_is_interrupted_while_it_computes_states_says_how_to_go_on(
     assert "resume with `winnow index states out`" in said.getvalue()
 
 
-def test_states_of_a_shard_that_another_encoder_made_are_refused_before_they_are_computed(
+def test_states_for_a_shard_of_another_encoder_are_refused_before_computing(
     fed: Fed, bundle: Bundle
 ) -> None:
     """No node would serve the shard with this bundle."""

@@ -18,7 +18,7 @@ values = arrays.arrays(
 
 
 @given(values)
-def test_what_is_packed_is_unpacked_bit_for_bit(states: np.ndarray) -> None:
+def test_packed_states_are_unpacked_bit_for_bit(states: np.ndarray) -> None:
     made = rounded(states)
     data = made.packed()
     found = unpacked(data, WIDTH)

@@ -79,7 +79,7 @@ def test_without_states_a_passage_is_read_as_before(shard: Path) -> None:
     assert segment.load(0).states is None
 
 
-def test_what_is_there_is_not_computed_again(shard: Path) -> None:
+def test_finished_states_are_not_computed_again(shard: Path) -> None:
     write(shard, lower())
     session = LowerSession()
     assert write(shard, lower(session)) == [(COUNT - len(HOLES),) * 2]
@@ -132,7 +132,7 @@ def test_two_at_once_are_refused_also_with_two_readers(shard: Path) -> None:
     expect_all(shard, lower())
 
 
-def test_what_the_machine_lost_when_it_went_down_is_computed_again(shard: Path) -> None:
+def test_states_lost_in_a_power_loss_are_computed_again(shard: Path) -> None:
     """The file has its length, and zeros where nothing was written yet."""
     with pytest.raises(CutOffError):
         write(shard, lower(Interrupted()))
@@ -179,7 +179,7 @@ def test_states_of_another_reader_are_not_used_and_replaced(shard: Path) -> None
     expect_all(shard, lower())
 
 
-def test_states_of_another_reader_serve_until_there_are_others_in_their_place(
+def test_states_of_another_reader_stay_until_they_are_replaced(
     shard: Path,
 ) -> None:
     other = lower(fingerprint="0" * 16)
@@ -213,7 +213,7 @@ def test_states_of_another_reader_serve_on_where_the_new_ones_cannot_be_put_in_t
     assert not list(shard.glob("*.partial*"))
 
 
-def test_states_of_another_reader_that_replace_them_just_now_are_not_used(
+def test_states_replaced_by_another_reader_while_opening_are_not_used(
     shard: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All sizes are the same."""
@@ -236,7 +236,7 @@ def test_states_of_another_generation_are_not_used(shard: Path) -> None:
     assert "another generation" in logs[0]["reason"]
 
 
-def test_states_of_another_version_are_not_used_and_made_anew(shard: Path) -> None:
+def test_states_of_another_version_are_not_used_and_are_replaced(shard: Path) -> None:
     write(shard, lower())
     other = read_states_manifest(shard).model_copy(update={"format": 1})
     write_states_manifest(shard, other)
@@ -261,9 +261,7 @@ def test_altered_starts_are_noticed(shard: Path) -> None:
 
 
 @pytest.mark.parametrize("start", [1, 2**63, 2**64 - 1])
-def test_starts_that_lead_elsewhere_are_not_used_whatever_vouches_for_them(
-    shard: Path, start: int
-) -> None:
+def test_wrong_starts_are_not_used_even_with_a_matching_checksum(shard: Path, start: int) -> None:
     write(shard, lower())
     starts = np.load(shard / STARTS)
     starts[0 if start == 1 else 7] = start
@@ -315,7 +313,7 @@ def test_a_file_of_damaged_passages_does_not_fill_the_log(shard: Path) -> None:
     assert len(logs) == 20
 
 
-def test_what_another_generation_has_is_copied(shard: Path, tmp_path: Path) -> None:
+def test_states_of_another_generation_are_copied(shard: Path, tmp_path: Path) -> None:
     write(shard, lower())
     make(tmp_path / "next", passages(COUNT), holes=(0,), sequence=0)
     known = reusable_states([shard], "f" * 16)

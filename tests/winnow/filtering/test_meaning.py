@@ -77,12 +77,12 @@ FALSE = [
 
 
 @pytest.mark.parametrize("text", TRUE)
-def test_what_lets_the_film_through(text: str) -> None:
+def test_filters_that_accept_the_film(text: str) -> None:
     assert parse(text).matches(FILM)
 
 
 @pytest.mark.parametrize("text", FALSE)
-def test_what_does_not(text: str) -> None:
+def test_filters_that_refuse_the_film(text: str) -> None:
     assert not parse(text).matches(FILM)
 
 
@@ -100,13 +100,13 @@ def test_objects_are_paths_and_lists_are_several_values() -> None:
     }
 
 
-def test_numbers_are_double_precision_and_what_is_none_is_no_value() -> None:
+def test_numbers_are_double_precision_and_nan_is_no_value() -> None:
     assert fields_of({"n": 2**53 + 1}) == fields_of({"n": 2**53}) == {"n": [2.0**53]}
     assert fields_of({"n": float("nan")}) == {}
     assert fields_of({"n": -(10**400)}) == {"n": [float("-inf")]}
 
 
-def test_a_name_beyond_all_filters_is_no_field_however_deep_it_lies() -> None:
+def test_a_name_longer_than_any_filter_is_no_field_at_any_depth() -> None:
     deep: dict[str, Any] = {"x": 1}
     for _ in range(500):
         deep = {"deeper": deep}

@@ -88,13 +88,15 @@ def read(text: str) -> Filter | str:
 
 
 @pytest.mark.parametrize(("text", "canonical"), CANONICAL)
-def test_a_filter_has_one_text_of_its_own(text: str, canonical: str) -> None:
+def test_a_filter_has_one_canonical_text(text: str, canonical: str) -> None:
     assert str(parse(text)) == canonical
     assert str(parse(canonical)) == canonical
 
 
 @pytest.mark.parametrize(("text", "reason"), REFUSED)
-def test_what_is_no_filter_is_told_where_and_what_was_expected(text: str, reason: str) -> None:
+def test_an_invalid_filter_is_refused_with_the_place_and_what_was_expected(
+    text: str, reason: str
+) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         parse(text)
     (violation,) = caught.value.violations
