@@ -1,4 +1,4 @@
-"""Filters: which passages may answer, by their metadata. `docs/filters.md` has the language."""
+"""Filters of passages by their metadata. `docs/filters.md` describes the language."""
 
 from winnow.filtering.expression import (
     And,

@@ -1,6 +1,6 @@
-"""Filters as values, and what they mean. Pure.
+"""Filters as values, and their meaning. Pure.
 
-`str` of a filter is its canonical text: `parse` reads it back as the same filter.
+`str` of a filter is its canonical text, which `parse` reads as an equal filter.
 """
 
 import operator
@@ -15,7 +15,7 @@ from winnow.filtering.writing import literal, name
 
 
 class Operator(Enum):
-    """How a value is compared."""
+    """Operators of comparisons."""
 
     EQUAL = "="
     UNEQUAL = "!="
@@ -36,27 +36,34 @@ _TESTS: Mapping[Operator, Callable[[Any, Any], bool]] = {
 
 
 class Filter(ABC):
-    """Lets some passages through, by their metadata."""
+    """A condition on the metadata of a passage."""
 
     __slots__ = ()
 
     def matches(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether a passage with this JSON object is let through: what a filter means."""
+        """Whether a passage with this JSON object is accepted: the definition of a filter."""
         return self.holds(fields_of(metadata))
 
     @abstractmethod
     def holds(self, fields: Fields) -> bool:
-        """The same for metadata whose fields are known."""
+        """Whether a passage with these fields is accepted."""
 
     @property
-    @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """The fields that it names, in its order; some maybe twice."""
+        """The fields that it names, in its order; a name may be repeated."""
+        match self:
+            case Compare(field) | AnyOf(field) | Exists(field):
+                return (field,)
+            case Not(part):
+                return part.names
+            case And(parts) | Or(parts):
+                return tuple(name for part in parts for name in part.names)
+        raise TypeError(f"{self!r} is of an unknown type of filter")
 
 
 @dataclass(frozen=True, slots=True)
 class Compare(Filter):
-    """Some value of the field compares so."""
+    """Accepts passages with a value of the field for which the comparison holds."""
 
     field: str
     operator: Operator
@@ -70,17 +77,13 @@ class Compare(Filter):
             return self.operator is Operator.UNEQUAL
         return _TESTS[self.operator](value, self.value)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.field,)
-
     def __str__(self) -> str:
         return f"{name(self.field)} {self.operator.value} {literal(self.value)}"
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf(Filter):
-    """Some value of the field is one of these."""
+    """Accepts passages with a value of the field that is one of these."""
 
     field: str
     values: tuple[Value, ...]
@@ -89,26 +92,18 @@ class AnyOf(Filter):
         wanted = {(kind_of(value), value) for value in self.values}
         return any((kind_of(value), value) in wanted for value in fields.get(self.field, ()))
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.field,)
-
     def __str__(self) -> str:
         return f"{name(self.field)} in ({', '.join(map(literal, self.values))})"
 
 
 @dataclass(frozen=True, slots=True)
 class Exists(Filter):
-    """The field has a value."""
+    """Accepts passages that have a value of the field."""
 
     field: str
 
     def holds(self, fields: Fields) -> bool:
         return bool(fields.get(self.field))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.field,)
 
     def __str__(self) -> str:
         return f"exists {name(self.field)}"
@@ -116,16 +111,12 @@ class Exists(Filter):
 
 @dataclass(frozen=True, slots=True)
 class Not(Filter):
-    """The other passages."""
+    """Accepts passages that the part does not accept."""
 
     part: Filter
 
     def holds(self, fields: Fields) -> bool:
         return not self.part.holds(fields)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.part.names
 
     def __str__(self) -> str:
         return f"not {_within(self.part, And | Or)}"
@@ -133,16 +124,12 @@ class Not(Filter):
 
 @dataclass(frozen=True, slots=True)
 class And(Filter):
-    """All parts hold; there are two or more."""
+    """Accepts passages that all parts accept; there are two parts or more."""
 
     parts: tuple[Filter, ...]
 
     def holds(self, fields: Fields) -> bool:
         return all(part.holds(fields) for part in self.parts)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(each for part in self.parts for each in part.names)
 
     def __str__(self) -> str:
         return " and ".join(_within(part, And | Or) for part in self.parts)
@@ -150,21 +137,17 @@ class And(Filter):
 
 @dataclass(frozen=True, slots=True)
 class Or(Filter):
-    """At least one part holds; there are two or more."""
+    """Accepts passages that at least one part accepts; there are two parts or more."""
 
     parts: tuple[Filter, ...]
 
     def holds(self, fields: Fields) -> bool:
         return any(part.holds(fields) for part in self.parts)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(each for part in self.parts for each in part.names)
-
     def __str__(self) -> str:
         return " or ".join(_within(part, Or) for part in self.parts)
 
 
 def _within(part: Filter, looser: Any) -> str:
-    """A part as it stands in another; in parentheses if it binds more loosely."""
+    """Writes a part of another filter; in parentheses if it binds more loosely."""
     return f"({part})" if isinstance(part, looser) else str(part)

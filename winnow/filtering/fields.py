@@ -1,8 +1,8 @@
-"""What filters see of a passage's metadata: named fields, each with any number of values. Pure.
+"""A passage's metadata as filters see it: named fields, each with any number of values. Pure.
 
-An object in an object is seen by its path: `{"author": {"name": "x"}}` has the field `author.name`.
-A list gives its field several values. `null` is none. All numbers are double-precision, as they
-travel; what is not a number (NaN) is no value.
+An object in an object is named by its path: `{"author": {"name": "x"}}` has the field
+`author.name`. A list gives its field several values. `null` gives none. All numbers are in double
+precision, as on the wire; NaN is not a value.
 """
 
 import math
@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Any
 
 LONGEST_NAME = 200
-"""Characters of a field's name; what has a longer one is no field."""
+"""Most characters of a field's name; longer names are ignored."""
 Value = str | float | bool
 Fields = Mapping[str, Sequence[Value]]
 """The values of each field, at least one."""
@@ -26,14 +26,14 @@ class ValueKind(IntEnum):
 
 
 def kind_of(value: Value) -> ValueKind:
-    """The kind of a value; `True` is no number."""
+    """Returns the kind of a value; `True` is not a number."""
     if isinstance(value, bool):
         return ValueKind.BOOLEAN
     return ValueKind.STRING if isinstance(value, str) else ValueKind.NUMBER
 
 
 def fields_of(metadata: Mapping[str, Any]) -> dict[str, list[Value]]:
-    """The fields of a JSON object."""
+    """Returns the fields of a JSON object."""
     found: dict[str, list[Value]] = {}
     waiting: list[tuple[str, Any]] = list(metadata.items())
     while waiting:
@@ -54,6 +54,6 @@ def _plain(value: str | float) -> Value | None:
         return value
     try:
         number = float(value)
-    except OverflowError:  # an integer beyond all doubles
+    except OverflowError:  # an integer beyond the range of doubles
         return math.inf if value > 0 else -math.inf
     return None if math.isnan(number) else number

@@ -1,4 +1,4 @@
-"""The text of a filter as tokens. Pure."""
+"""Splits the text of a filter into tokens. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from winnow.filtering.writing import WORD
 from winnow.quoting import quoted
 
 FIELD = "filter"
-"""The field of a request that holds filters, as violations name it."""
+"""Name of the request's field that holds filters, for violations."""
 _TOKEN = re.compile(
     r"""\s*(?:(?P<string>"(?:[^"\\]|\\["'\\])*"|'(?:[^'\\]|\\["'\\])*')"""
     rf"|(?P<sign>[=<>!]+|[(),])|(?P<word>{WORD.pattern})|(?P<end>\Z))"
@@ -19,7 +19,7 @@ _ESCAPED = re.compile(r"""\\(["'\\])""")
 
 
 class TokenKind(Enum):
-    """What a token is."""
+    """Kinds of tokens."""
 
     STRING = "string"
     """In quotes."""
@@ -35,21 +35,21 @@ class Token(NamedTuple):
 
     shape: TokenKind
     text: str
-    """Of a string without quotes and backslashes."""
+    """Its text; of a string without quotes and backslashes."""
     at: int
-    """Its first character, counted from 1."""
+    """Place of its first character, counted from 1."""
     sign: str
-    """Of a keyword or a sign, in small letters; of a string nothing, whatever it says."""
+    """The keyword or sign in lower case; empty for a string."""
 
     def __str__(self) -> str:
         return "the end" if self.shape is TokenKind.END else quoted(self.text)
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """The tokens of a filter; the last one is the end.
+    """Yields the tokens of a filter; the last one is the end.
 
     Raises:
-        InvalidRequestError: there is something that is no token, such as half of a string.
+        InvalidRequestError: a part of the text is not a token, such as an unfinished string.
 
     """
     place, shape = 0, None
@@ -66,12 +66,12 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def wrong(description: str) -> InvalidRequestError:
-    """The error for a filter that breaks a rule."""
+    """Returns the error for a filter that breaks a rule."""
     return InvalidRequestError(Violation(FIELD, description))
 
 
 def _why(text: str, place: int) -> str:
-    """Why nothing can be read at a place, or behind the white space there."""
+    """Says why there is no token at a place, or after white space there."""
     rest = text[place:].lstrip()
     at, first = len(text) - len(rest) + 1, rest[0]
     if first == "\\":

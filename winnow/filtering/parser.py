@@ -1,4 +1,4 @@
-"""From the text of a filter to the filter, by recursive descent. Pure.
+"""Parses the text of a filter by recursive descent. Pure.
 
 filter     = both ("or" both)*
 both       = part ("and" part)*
@@ -19,12 +19,12 @@ from winnow.filtering.writing import KEYWORDS, NUMBER
 
 MAX_CHARACTERS = 1_000
 MAX_CANONICAL = 8 * MAX_CHARACTERS
-"""Characters of a canonical text: `in(9e9,9e9)` becomes four times as long, nothing more."""
+"""Most characters of a canonical text. The worst growth is that of `in(9e9,9e9)`, by four."""
 MAX_DEPTH = 32
-"""Parentheses in parentheses, and `not` before them."""
+"""Most levels of parentheses and `not`."""
 MAX_COMPARISONS = 100
 MAX_VALUES = 500
-"""Values that a filter compares with: a list counts each of its own."""
+"""Most values in a filter, including those in lists."""
 _OPERATORS = {each.value: each for each in Operator}
 _CURLY = ("“", "”", "„", "«", "»")
 _NOTHING = frozenset({"null", "none", "nil"})
@@ -32,11 +32,11 @@ _ORDERED = frozenset(Operator) - {Operator.EQUAL, Operator.UNEQUAL}
 
 
 def parse(text: str, most: int = MAX_CHARACTERS) -> Filter:
-    """The filter that a text of at most `most` characters says.
+    """Parses a filter of at most `most` characters.
 
     Raises:
-        InvalidRequestError: it says none; the violation is of the field `filter`, and says where
-            something else was expected, and what.
+        InvalidRequestError: the text is not a filter. The violation is of the field `filter`, and
+            says where something else was expected, and what.
 
     """
     if len(text) > most:
@@ -45,14 +45,14 @@ def parse(text: str, most: int = MAX_CHARACTERS) -> Filter:
 
 
 class _Parser:
-    """Goes through tokens once."""
+    """Reads tokens from first to last."""
 
     def __init__(self, found: Sequence[Token]) -> None:
         self._tokens, self._place = found, 0
         self._depth = self._comparisons = self._compared_with = 0
 
     def filter(self) -> Filter:
-        """All of it."""
+        """Parses all tokens."""
         found = self._either()
         if self._next.shape is not TokenKind.END:
             raise self._expected("and, or, or the end")
@@ -90,7 +90,7 @@ class _Parser:
         field = self._field("the name of a field, not, exists or (")
         if self._took("not"):
             self._expect("in", "in")
-            with self._deeper():  # as it is written out: not … in …
+            with self._deeper():  # its canonical text is `not … in …`
                 return Not(AnyOf(field, self._values()))
         if self._took("in"):
             return AnyOf(field, self._values())
@@ -142,7 +142,7 @@ class _Parser:
         return self._tokens[self._place]
 
     def _took(self, text: str) -> bool:
-        """Whether a keyword or a sign comes next, which is then behind us."""
+        """Skips a keyword or a sign, if it comes next; returns whether it did."""
         found = self._next.sign == text
         self._place += found
         return found
@@ -166,7 +166,7 @@ class _Parser:
 
 
 def _advice(text: str) -> str:
-    """How to write what is no value."""
+    """Returns advice on how to write a value."""
     if text.startswith(_CURLY):
         return "write straight quotes, \" or '"
     if text.lower() in _NOTHING:
@@ -180,7 +180,7 @@ def _is_name(token: Token) -> bool:
 
 
 def _value_of(token: Token) -> Value | None:
-    """The value that a token is, if it is one."""
+    """Returns the value of a token, or None."""
     if token.shape is TokenKind.STRING:
         return token.text
     if token.sign in {"true", "false"}:

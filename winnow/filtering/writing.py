@@ -1,20 +1,20 @@
-"""How names and values are written in a filter. Pure."""
+"""Writes names and values of a filter. Pure."""
 
 import re
 
 from winnow.filtering.fields import Value
 
 KEYWORDS = frozenset({"and", "or", "not", "in", "exists", "true", "false"})
-"""In any case of letters; a field of such a name is written in quotes."""
+"""Keywords in any case; a field with such a name is written in quotes."""
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 WORD = re.compile(r"[^\s()=<>!,\"'\\]+")
-"""A name, a keyword or a number: characters that have no meaning of their own."""
+"""A name, a keyword or a number: characters without a special meaning."""
 _ALL_DIGITS = 1e15
-"""Whole numbers below are written without an exponent."""
+"""Whole numbers below this are written without an exponent."""
 
 
 def literal(value: Value) -> str:
-    """A value, so that the parser reads the same."""
+    """Writes a value; the parser reads the same value."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -23,7 +23,7 @@ def literal(value: Value) -> str:
 
 
 def name(field: str) -> str:
-    """The name of a field, in quotes where it could be taken for something else."""
+    """Writes the name of a field, in quotes if it could be read as something else."""
     plain = WORD.fullmatch(field) and not NUMBER.fullmatch(field)
     return field if plain and field.lower() not in KEYWORDS else _in_quotes(field)
 
