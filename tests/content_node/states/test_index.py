@@ -72,7 +72,7 @@ def test_a_generation_merged_meanwhile_gets_states_too(fed: Fed, tidies: bool) -
 
 def test_an_error_of_the_disk_comes_with_advice(fed: Fed) -> None:
     (written(fed.shard).base / STATES_FILE).mkdir()
-    with pytest.raises(ArtefactError, match="what was computed is kept"):
+    with pytest.raises(ArtefactError, match="computed states are kept"):
         states_computed(fed, LowerSession())
 
 
