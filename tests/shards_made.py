@@ -3,7 +3,6 @@
 import contextlib
 import sqlite3
 from collections.abc import Collection, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 

@@ -60,7 +60,7 @@ def in_memory(metadata: list[dict[str, Any]]) -> MemorySegment:
             Passage(str(n), "", f"Passage {n}.", json.dumps(one) if one else ""),
             (),
             Tokens((1,), ((0, 7),)),
-            np.array([1, 0], np.float32),
+            np.eye(1, shards_made.DIMENSION, dtype=np.float32)[0],
         )
         for n, one in enumerate(metadata)
     ]

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_filters import filters, metadata
 from shards_made import VOCABULARY, in_memory, passages, question, stored
+from unpacked import tokens
 
 from winnow.content_node.shard import StoredSegment
 from winnow.content_node.shard.bm25 import BuiltRarities
@@ -415,4 +416,4 @@ def test_passages_are_named_found_and_loaded_by_row(segment: Segment) -> None:
     assert segment.find(name, sequence) == 4
     assert segment.find(name, sequence + 1) is None
     assert segment.load(4).passage == ALL[4].passage
-    assert segment.load(4).tokens == ALL[4].tokens
+    assert segment.load(4).tokens.ids == tokens(ALL[4]).ids
