@@ -23,7 +23,7 @@ TRANSPORT_FOLDERS = {"rpc", "convert", "client", "cli", "http", "composing", "se
 TRANSPORT_FILES = {
     "__main__", "servicer", "remote", "server", "messages",  # one end of a call
     "otlp",  # sends spans
-    "early_rejection", "changing",  # what a server is told to do
+    "early_rejection", "file_changes",  # what a server is told to do
 }  # fmt: skip
 """Where gRPC and its messages belong; files may have a longer name, such as `feed_servicer`."""
 CALCULATING = {
