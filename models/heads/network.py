@@ -110,7 +110,7 @@ FLOAT = ("/attention/",)
 """Parts of the names of nodes that stay in float: tiny ones that decide a whole text."""
 
 
-class _Served(nn.Module):
+class _ServedNetwork(nn.Module):
     """The network as a server runs it."""
 
     def __init__(self, network: Network) -> None:
@@ -123,7 +123,7 @@ class _Served(nn.Module):
 
 def export_head(network: Network, width: int, target: Path) -> None:
     """Writes the graph in float32: states [tokens + 2, width] to logits."""
-    served = _Served(network)
+    served = _ServedNetwork(network)
     axes = {INPUT: {0: "tokens"}}
     if not isinstance(network, SequenceNetwork):
         axes[OUTPUT] = {0: "tokens"}

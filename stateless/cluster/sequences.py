@@ -18,7 +18,7 @@ catch up: then questions are answered without it, and say so.
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _LastWrite:
     log_id: str
     """Another log counts its own writes; empty if it was not named."""
     sequence: int
@@ -30,8 +30,8 @@ class Sequences:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._acknowledged: dict[int, _Known] = {}
-        self._answered: dict[int, _Known] = {}
+        self._acknowledged: dict[int, _LastWrite] = {}
+        self._answered: dict[int, _LastWrite] = {}
         self._changes = 0
         self._settles = float("-inf")
         """When the logs are known that were begun by what was learnt."""
@@ -68,14 +68,16 @@ class Sequences:
         waited = self._clock() - self._acknowledged[info.shard].at
         return sequence if waited < PATIENCE else info.sequence
 
-    def _learn(self, known: dict[int, _Known], info: ShardInfo, sequence: int, log_id: str) -> None:
+    def _learn(
+        self, known: dict[int, _LastWrite], info: ShardInfo, sequence: int, log_id: str
+    ) -> None:
         if same_log(log_id, info.log_id) and sequence > self._of(known, info):
             now = self._clock()
-            known[info.shard] = _Known(log_id or info.log_id, sequence, now)
+            known[info.shard] = _LastWrite(log_id or info.log_id, sequence, now)
             self._changes += 1
             self._settles = now + PATIENCE if log_id != info.log_id else self._settles
 
-    def _of(self, known: dict[int, _Known], info: ShardInfo) -> int:
+    def _of(self, known: dict[int, _LastWrite], info: ShardInfo) -> int:
         learnt = known.get(info.shard)
         if learnt is None:
             return 0
