@@ -91,13 +91,16 @@ class HeadCalls:
     def __init__(
         self,
         pool: ReplicaPool[HeadServer],
-        placement: Placement,
+        placement: Callable[[], Placement],
         send: Callable[[HeadServer, Sequence[str]], Coroutine[Any, Any, list[Applied]]],
         *,
         deadline: Deadline,
         clock: Clock,
     ) -> None:
-        """`send` asks a server for heads; `clock` is the pool's."""
+        """`placement` returns that of the pool's servers, which may change meanwhile.
+
+        `send` asks a server for heads; `clock` is the pool's.
+        """
         self._pool, self._placement, self._send = pool, placement, send
         self._deadline, self._clock = deadline, clock
         self._in_hand: set[HeadCall] = set()
@@ -132,8 +135,9 @@ class HeadCalls:
         server: it must not wait for another one that may hang.
         """
         chosen: dict[str, list[str]] = {}
+        placement = self._placement()
         for head in heads:
-            order = [each for each in self._placement.order(head) if each != tried.get(head)]
+            order = [each for each in placement.order(head) if each != tried.get(head)]
             if order:
                 server = self._pool.replicas.first_open(order, probes=not tried)
                 chosen.setdefault(server, []).append(head)

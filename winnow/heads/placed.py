@@ -26,11 +26,10 @@ class PlacedHeads:
         settings = ReplicaSettings(outliers=HEAD_OUTLIERS)
         self._servers = ServerPool("head server", open_server, settings, clock)
         self._placement, self._clock = Placement(()), clock
-        self.close = self._servers.close
 
     def update(self, addresses: Collection[str]) -> None:
         """From now on heads are asked for at these servers. Calls to others end by themselves."""
-        if self._servers.servers.keys() != set(addresses):
+        if self._servers.pool.replicas.known.keys() != set(addresses):
             self._placement = Placement(addresses)
         self._servers.update(addresses)
 
@@ -40,7 +39,7 @@ class PlacedHeads:
         """Applies each head at its server, or at its next one."""
         calls = HeadCalls(
             self._servers.pool,
-            self._placement,
+            lambda: self._placement,
             lambda server, heads: server.call(states, heads, deadline, client),
             deadline=deadline,
             clock=self._clock,
@@ -49,3 +48,8 @@ class PlacedHeads:
             return await calls.run(head_ids)
         finally:
             calls.end()
+
+    async def close(self) -> None:
+        """Gives up every call in hand, and closes all servers."""
+        self.update(())
+        await self._servers.close()

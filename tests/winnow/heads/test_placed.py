@@ -352,6 +352,40 @@ async def test_a_server_that_leaves_ends_its_calls_and_is_then_closed(
     await scene.change.when(lambda: leaving.closed)
 
 
+async def test_a_second_attempt_knows_which_servers_have_left(scene: Scene) -> None:
+    mine = [head for head in HEADS if Placement(SERVERS).order(head)[:2] == ["a:1", "c:1"]]
+    first = scene.servers["a:1"]
+    first.fails = UnavailableError("x")
+    first.go_on.clear()
+    applying = asyncio.create_task(scene.apply(mine))
+    await scene.change.when(lambda: first.hanging == 1)
+    scene.heads.update(("a:1", "b:1"))
+    first.go_on.set()
+    assert set((await applying).values()) == {"b:1"}
+
+
+async def test_a_server_that_returns_with_calls_in_hand_gets_its_heads_again(scene: Scene) -> None:
+    leaving = scene.servers["a:1"]
+    leaving.go_on.clear()
+    applying = asyncio.create_task(scene.apply())
+    await scene.change.when(lambda: leaving.hanging == 1)
+    scene.heads.update(("b:1", "c:1"))
+    scene.heads.update(SERVERS)
+    leaving.go_on.set()
+    assert await applying == choice(0)
+    assert await scene.apply() == choice(0)
+
+
+async def test_calls_in_hand_fail_when_all_is_closed_and_so_do_later_ones(scene: Scene) -> None:
+    for server in scene.servers.values():
+        server.go_on.clear()
+    applying = asyncio.create_task(scene.apply())
+    await scene.change.when(lambda: all(server.hanging for server in scene.servers.values()))
+    await scene.heads.close()
+    assert set((await applying).values()) == {"UnavailableError"}
+    assert set((await scene.apply()).values()) == {"UnavailableError"}
+
+
 async def test_closing_cancels_calls_in_hand(scene: Scene) -> None:
     for server in scene.servers.values():
         server.go_on.clear()
