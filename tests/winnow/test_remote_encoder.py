@@ -243,6 +243,16 @@ async def test_before_any_node_is_known_texts_are_refused_and_warming_up_waits()
         await asyncio.wait_for(warming, LONG)
 
 
+async def test_warming_up_goes_on_when_the_only_node_is_replaced() -> None:
+    async with serving(Fake()) as server, remote("127.0.0.1:1") as encoder:
+        warming = asyncio.create_task(encoder.warm_up(8))
+        await asyncio.sleep(0.1)
+        encoder.update(["127.0.0.1:2"])
+        await asyncio.sleep(0.1)
+        encoder.update([server.address])
+        await asyncio.wait_for(warming, LONG)
+
+
 async def _many(encoder: RoutedTextEncoder, texts: int) -> None:
     for _ in range(texts):
         await encoder.encode([5])

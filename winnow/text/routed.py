@@ -175,9 +175,10 @@ class RoutedTextEncoder:
                     running, timeout=left, return_when=asyncio.FIRST_COMPLETED
                 )
                 for task, address in asked.items():
-                    if task in done:
+                    # the call to a node that has left is cancelled with its channel
+                    if task in done and not task.cancelled():
                         return address, task.result()
-                if changed not in done:
+                if not done:
                     raise UnavailableError(f"no encoder is known after {self._patience:g} s")
             finally:
                 for each in running:
