@@ -289,7 +289,7 @@ async def test_the_port_of_questions_is_refused_at_once(tmp_path: Path) -> None:
     async with scripted_front() as other:
         code, _, err = await feed(file, "--address", other.address)
     assert code == 1
-    assert "--feed-listen (a port of its own) to be fed" in err
+    assert "--feed-listen (a separate port) to be fed" in err
     assert "trying again" not in err
 
 
