@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from doubling_model import doubling_model
 
@@ -108,6 +109,24 @@ def test_what_is_longer_than_the_padding_stays() -> None:
     echo = Echo()
     PaddedSession(echo, 2).run(model_inputs([5, 6, 7], [0, 0, 1]))
     assert echo.seen == [3]
+
+
+def test_products_of_bytes_are_exact_on_every_processor(tmp_path: Path) -> None:
+    """Without VNNI two products of the largest bytes would saturate a sum of 16 bits."""
+    helper, kinds = onnx.helper, onnx.TensorProto
+    weights = helper.make_tensor("weights", kinds.INT8, [32, 16], np.full(32 * 16, 127))
+    graph = helper.make_graph(
+        [helper.make_node("MatMulInteger", ["bytes", "weights"], ["product"])],
+        "product",
+        [helper.make_tensor_value_info("bytes", kinds.UINT8, [1, 32])],
+        [helper.make_tensor_value_info("product", kinds.INT32, [1, 16])],
+        [weights],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (tmp_path / "product.onnx").write_bytes(model.SerializeToString())
+    session = OnnxSession(tmp_path / "product.onnx", ["product"])
+    (product,) = session.run({"bytes": np.full((1, 32), 255, np.uint8)})
+    assert product.tolist() == [[32 * 255 * 127] * 16]
 
 
 FIRST_RUNS = """
