@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Any, TypeVar
 
+from winnow.errors import LeavingError
+
 Message = TypeVar("Message")
 Done = TypeVar("Done")
 Turn = Callable[[], Awaitable[None]]
@@ -24,13 +26,20 @@ async def ordered_pipeline(
     """Works on messages until the stream ends. No message is read while `most` are in hand.
 
     `work` is begun for each message at once, and `done` gets the results in order. An error of a
-    message or of reading is raised at once, and work on the other messages is cancelled.
+    message or of reading is raised at once, and work on the other messages is cancelled. Work that
+    others cancel, such as threads that close, raises LeavingError: its message was not done.
     """
     room = asyncio.Semaphore(most)
     before: asyncio.Task[None] | None = None
 
     async def one(message: Message, turn: Turn) -> None:
-        result = await work(message, turn)
+        try:
+            result = await work(message, turn)
+        except asyncio.CancelledError as error:
+            if _is_cancelled():
+                raise
+            # a group takes a cancelled task for one that has succeeded
+            raise LeavingError("the node is leaving") from error
         await turn()
         done(result)
         room.release()
@@ -43,6 +52,12 @@ async def ordered_pipeline(
                 await room.acquire()
     except BaseExceptionGroup as failed:
         raise failed.exceptions[0] from None
+
+
+def _is_cancelled() -> bool:
+    """Whether the present task is cancelled, and not only something that it waits for."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 async def _after(before: "asyncio.Task[Any] | None") -> None:

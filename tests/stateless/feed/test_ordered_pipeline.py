@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from awaited import AwaitedList
 
+from winnow.errors import LeavingError
 from winnow.stateless.feed.ordered_pipeline import Turn, ordered_pipeline
 
 
@@ -107,6 +108,26 @@ async def test_a_stream_that_cannot_be_read_ends_all() -> None:
     with pytest.raises(OSError, match="gone"):
         await asyncio.wait_for(run(work, Messages(2, fails=True)), 10)
     assert sorted(work.cancelled) == [0, 1]
+
+
+@pytest.mark.parametrize("count", [2, 6])
+async def test_work_that_others_cancel_fails_the_stream(count: int) -> None:
+    """A stream that ended normally would count its messages as stored."""
+    threads: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    told: list[int] = []
+
+    async def work(number: int, turn: Turn) -> int:
+        if number:
+            await threads
+        await turn()
+        return number
+
+    running = asyncio.create_task(ordered_pipeline(Messages(count), work, told.append, 3))
+    await asyncio.sleep(0.01)
+    threads.cancel()
+    with pytest.raises(LeavingError):
+        await asyncio.wait_for(running, 10)
+    assert told == [0]
 
 
 async def test_cancelling_ends_all_and_leaves_nothing_behind() -> None:
