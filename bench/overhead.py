@@ -176,7 +176,7 @@ def report(taken: Mapping[str, Sequence[float]]) -> list[Figure]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags of `python -m bench overhead`."""
     add_index_and_questions(parser)
-    parser.add_argument("--limit", type=int, default=300, help="most questions")
+    parser.add_argument("--limit", type=int, default=300, help="maximum number of questions")
     parser.add_argument("--passages", type=int, default=10, help="passages that a question reads")
     parser.add_argument("--reader-threads", type=int, default=cores(), help="of each content node")
 

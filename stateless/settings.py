@@ -345,7 +345,9 @@ class FrontSettings(PeerSettings, ServiceSettings):
         if self.http_feed and not (self.http_listen and self.feed_listen):
             raise ValueError("--http-feed: it needs --http-listen and --feed-listen")
         if self.rings and not self.serves_heads:
-            raise ValueError("--rings: these are further groups; give the first one by --heads")
+            raise ValueError(
+                "--rings adds encoder groups to the first one: set the first with --heads"
+            )
         if not self.head_servers:
             for group in self.further_groups:
                 if not group.store:

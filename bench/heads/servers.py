@@ -84,7 +84,7 @@ async def lost(bundle: Bundle, row: str, number: signal.Signals, seconds: float)
 
 
 async def _ready(heads: Heads, ids: Sequence[str], width: int) -> None:
-    """Waits until every server has its heads in memory, and applies them."""
+    """Applies the heads until every one succeeds, so that all servers have them in memory."""
     ready = Deadline.after(_READY)
     states = np.zeros((_TOKENS + 2, width), np.float16)
     for start in range(0, len(ids), 32):

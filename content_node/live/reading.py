@@ -66,7 +66,7 @@ def entries(log: Path, after: int, up_to: int | None = None) -> Iterator[Logged]
         while sequence < last:
             found = select(connection, sequence, last, _CHUNK, link)
             if not found:
-                raise ArtefactError(f"write {sequence + 1} is missing")
+                raise ArtefactError(f"write {sequence + 1} is missing from the log")
             for write, link in found:  # noqa: B007 (the next ones begin at the last link)
                 yield write
             sequence = found[-1][0].sequence

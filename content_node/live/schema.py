@@ -143,7 +143,7 @@ def select(
     for expected, row in enumerate(rows, after + 1):
         sequence, identifier, version, removed, *values, its_link = row
         if sequence != expected:
-            raise ArtefactError(f"write {expected} is missing")
+            raise ArtefactError(f"write {expected} is missing from the log")
         write = Logged(
             sequence=sequence,
             id=identifier,

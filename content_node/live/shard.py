@@ -66,7 +66,7 @@ class LiveShard:
         self._count()
 
     def served_by(self, serve: Callable[[ShardView], None]) -> None:
-        """Has `serve` called on the event loop with every new view from now on."""
+        """Registers `serve`, which the event loop calls with every new view."""
         self._serve = serve
 
     @property
@@ -256,8 +256,9 @@ class LiveShard:
             raise NotWritableError(self._broken)
         started = time.perf_counter()
         try:
-            # replicas of all versions must decide alike of an entry of their journal, so there
-            # only equal letters are the same; fronts leave out what is unchanged
+            # Replicas of every software version must decide a journal entry alike. So a journal
+            # entry counts as unchanged only if it is identical. Fronts have already dropped
+            # unchanged passages.
             same = same_content if place is None else eq
             conflict = self._state.conflict((each.id for call in calls for each in call), same)
             written = [[conflict.decide(write) for write in writes] for writes in calls]

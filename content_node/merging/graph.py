@@ -51,10 +51,11 @@ def new_graph(
 
 
 def graph_of_store(store: PassageStore, manifest: ShardManifest) -> hnswlib.Index:
-    """The graph of a generation, built of its database alone.
+    """Builds the graph of a generation from its database alone.
 
-    A row that holds nothing has no vector there. It is a deleted twin of some row that does: every
-    row has to be in the graph, and one like others changes the ways through it least.
+    Every row must be in the graph, but a row without a passage has no vector in the database. Such
+    a row gets a copy of a live row's vector and is marked deleted. A copy disturbs the paths
+    through the graph least.
     """
     vectors, held = store.vectors(manifest.dimension), store.numbers()
     holes = np.setdiff1d(np.arange(manifest.rows), held)

@@ -1,4 +1,7 @@
-"""What a reader runs: the windows of a passage to logits, for any kind of network. Pure."""
+"""The reader's model interface: turns the windows of a passage into logits.
+
+It serves any kind of network, and does no I/O.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -60,7 +60,7 @@ class EqualPassages:
         return mask
 
     def reachable(self, allowed: RowMask) -> int:
-        """Counts rows that lead to an allowed one, if a row leads to all rows with its vector."""
+        """Counts the rows that are allowed or share their vector with an allowed row."""
         if not self._same_vectors:
             return int(np.count_nonzero(allowed))
         leading = allowed.copy()

@@ -137,7 +137,7 @@ def train_head(
         int, typer.Option(min=1, help="Passes without improvement that end the training.")
     ] = _PLAN.patience,
     batch: Annotated[int, typer.Option(min=1, help="Texts in a training step.")] = _PLAN.batch,
-    rate: Annotated[float, typer.Option(min=1e-9, help="Highest learning rate.")] = _PLAN.rate,
+    rate: Annotated[float, typer.Option(min=1e-9, help="Peak learning rate.")] = _PLAN.rate,
     dropout: Annotated[
         float, typer.Option(min=0, max=0.95, help="Share of values that training leaves out.")
     ] = _PLAN.dropout,

@@ -62,7 +62,7 @@ AbsoluteOption = Annotated[
     float, typer.Option(min=0, help="Weight of relevance as an absolute yes or no.")
 ]
 QuestionsOption = Annotated[int, typer.Option(min=1, help="Questions in a training step.")]
-RateOption = Annotated[float, typer.Option(min=0, help="Highest learning rate.")]
+RateOption = Annotated[float, typer.Option(min=0, help="Peak learning rate.")]
 SeedOption = Annotated[int, typer.Option(help="Seed of the random numbers.")]
 LayersOption = Annotated[
     int | None,

@@ -34,9 +34,7 @@ def train_encoder(
     passages: Annotated[int, typer.Option(min=2, help="Passages in a training step.")] = 32,
     rate: Annotated[
         float | None,
-        typer.Option(
-            min=0, help="Highest learning rate.", show_default="1e-4, or 5e-4 with --layers"
-        ),
+        typer.Option(min=0, help="Peak learning rate.", show_default="1e-4, or 5e-4 with --layers"),
     ] = None,
     quantised: options.QuantisedOption = options.QUANTISED,
     scale: options.ScaleOption = 1.0,

@@ -49,7 +49,10 @@ class CheckpointEncoder(nn.Module):
         return vectors
 
     def raw(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-        """Returns the vector before the comparison is applied, float32 [batch, width]."""
+        """Returns the pooled vector, before the similarity transform (`comparison`).
+
+        Its type is float32, its shape [batch, width].
+        """
         output = run(self.network, input_ids, attention_mask, token_type_ids)
         if isinstance(self.network, DPRQuestionEncoder | DPRContextEncoder):
             pooled: Tensor = output.pooler_output

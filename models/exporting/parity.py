@@ -121,7 +121,7 @@ def require_weights(network: nn.Module, graph: Path, what: str) -> None:
         # the exporter turns a layer's matrix the other way round
         if not {_digest(values), _digest(values.T)} & held:
             raise ParityError(
-                f"the ONNX graph of {what} does not hold the weight {name} as it is: {UNFAITHFUL}"
+                f"the ONNX graph of {what} has no weight equal to {name}: {UNFAITHFUL}"
             )
 
 

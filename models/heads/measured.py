@@ -41,7 +41,10 @@ def comparable(before: HeadManifest, after: HeadManifest) -> tuple[str, float, f
         for name in MAIN[before.kind]:
             if (full := prefix + name) in before.accuracy and full in after.accuracy:
                 return full, before.accuracy[full], after.accuracy[full]
-    raise DataError(f"head {before.id} does not say how right it is: train it by hand")
+    raise DataError(
+        f"the manifest of head {before.id} has no accuracy to compare: "
+        "retrain it with explicit options"
+    )
 
 
 def measure(head: Head, problem: Problem, part: Part) -> dict[str, float]:

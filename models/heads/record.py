@@ -86,7 +86,10 @@ def recorded_job(manifest: HeadManifest, directories: Sequence[Path]) -> HeadJob
     """
     trained = manifest.trained_on
     if trained is None:
-        raise DataError(f"head {manifest.id} does not say what it was trained on: train it by hand")
+        raise DataError(
+            f"the manifest of head {manifest.id} lacks `trained_on`: "
+            "retrain it with explicit options"
+        )
     data = _found(trained.data, directories)
     if (digest := sha256(data)) != trained.sha256:
         raise DataError(
@@ -108,8 +111,8 @@ def recorded_job(manifest: HeadManifest, directories: Sequence[Path]) -> HeadJob
         )
     except KeyError as error:
         raise DataError(
-            f"head {manifest.id} does not say its {error.args[0]}: it was not made by "
-            "`winnow models train-head`; train it by hand"
+            f"the manifest of head {manifest.id} lacks {error.args[0]}: the head was not made by "
+            "`winnow models train-head`, so retrain it with explicit options"
         ) from error
 
 

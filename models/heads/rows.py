@@ -1,7 +1,6 @@
-"""Labelled texts, from the files that people have them in.
+"""Reads labelled texts from CSV with a header and from JSON lines, compressed or not.
 
-Knows CSV with a header and JSON lines, packed or not; says which row is wrong, and why. Knows
-nothing of encoders.
+Reports the faulty row and the reason. Does not depend on encoders.
 """
 
 import csv

@@ -36,7 +36,7 @@ def restored(path: Path) -> dict[str, Tensor]:
     """
     state = _weights(path)
     if f"{_TABLE}.weight" not in state:
-        raise DataError(f"{path} is no int8 reader that `winnow models` made")
+        raise DataError(f"{path} is not an int8 reader made by `winnow models`")
     return state
 
 

@@ -1,9 +1,9 @@
-"""Learning to retrieve: a question near its passage, far from the others.
+"""The retrieval task: a question's vector moves towards its passage and away from other passages.
 
-Every passage of a step is a negative for the questions of the others (in-batch negatives, Karpukhin
-et al. 2020, section 3.2). Passages of one article stand together, because telling those apart is
-what the pretrained encoder does worst. Passages that happen to contain the answer are left out of
-the comparison.
+Each passage of a batch is a negative for the batch's other questions (in-batch negatives, Karpukhin
+et al. 2020, section 3.2). Passages of one article go into the same batch, because the pretrained
+encoder confuses them most. Passages that happen to contain the answer are left out of the
+comparison.
 """
 
 import random

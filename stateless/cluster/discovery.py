@@ -92,7 +92,7 @@ class Discovery:
     def searcher(self, address: str) -> Searcher:
         """The searcher of a node; raises UnavailableError if the node is gone."""
         if address not in self.nodes:
-            raise UnavailableError(f"{address}: the node is gone")
+            raise UnavailableError(f"{address}: the node is no longer in the cluster")
         return self.nodes[address].searcher
 
     async def run(self) -> None:

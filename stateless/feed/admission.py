@@ -54,7 +54,7 @@ class FeedAdmission:
 
     @property
     def inside(self) -> int:
-        """Passages in hand."""
+        """Number of passages in flight."""
         return self._places.total
 
     def refusal(self, client: str) -> OverloadedError | None:

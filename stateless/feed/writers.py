@@ -1,6 +1,6 @@
 """The writers of the index: found by shard, and opened when they are needed.
 
-Uses the view of the index that questions use, too; does not know how a node is written to.
+Uses the same cluster view as questions. Does not know the protocol for writing to a node.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -36,7 +36,10 @@ class QuestionHeads:
     def begin(
         self, question: Question, tokens: TokenisedQuestion, deadline: Deadline, client: str
     ) -> "Predicting":
-        """The heads that a question names, at work until the context ends."""
+        """Starts applying the heads that a question names.
+
+        Leaving the context cancels what still runs.
+        """
         if not question.heads:
             return Predicting()
         return Predicting(self._predict(tokens, question.heads, deadline, client))

@@ -79,7 +79,8 @@ class HttpServer:
         self._readiness.say(ready)
 
     async def drain(self, grace: float) -> None:
-        """Not ready at once, no new connections, then up to `grace` seconds for requests in hand.
+        """Reports not ready, closes the listener, and waits up to `grace` seconds for running
+        requests.
 
         Callers without a reply by then are cut off, and their work is cancelled.
         """

@@ -156,5 +156,5 @@ def test_a_reader_is_restored_from_its_int8_graph(tiny_weights: Path, tmp_path: 
 
 def test_another_graph_is_refused(tiny_weights: Path, tmp_path: Path) -> None:
     export(Reader(load_body(tiny_weights)).eval(), tmp_path / "float.onnx")
-    with pytest.raises(DataError, match="no int8 reader"):
+    with pytest.raises(DataError, match="is not an int8 reader"):
         restored(tmp_path / "float.onnx")

@@ -94,7 +94,10 @@ def f32(*values: float) -> bytes:
         ({"text_offsets": u32(0, 4, 5, 11)}, "lead out of the text"),
         ({"text_offsets": u32(5, 10, 0, 4)}, "do not ascend"),
         ({"text_offsets": u32(4, 0, 5, 10)}, "do not ascend"),
-        ({"vector": b"123"}, r"put\.vector: 3 bytes are no float32 values"),
+        (
+            {"vector": b"123"},
+            r"put\.vector: 3 bytes is not a multiple of 4: expected float32 values",
+        ),
         ({"vector": b""}, "its norm is 0"),
         ({"vector": f32(1, 1)}, "its norm is 1.41"),
         ({"vector": f32(float("nan"), 1)}, "its norm is nan"),

@@ -134,7 +134,10 @@ def encoding_of_message(message: encoder_pb2.EncodeResponse) -> TextEncoding:
     """
     if len(message.vector) % 4:
         raise InvalidRequestError(
-            Violation("vector", f"{len(message.vector)} bytes are no float32 values")
+            Violation(
+                "vector",
+                f"{len(message.vector)} bytes is not a multiple of 4: expected float32 values",
+            )
         )
     vector = np.frombuffer(message.vector, "<f4").astype(np.float32, copy=False)
     states = states_of_message(message.states) if message.HasField("states") else None

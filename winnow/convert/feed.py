@@ -55,7 +55,11 @@ def results_to_messages(results: Iterable[WriteResult]) -> list[feed_pb2.WriteRe
 
 
 def results_of_messages(messages: Iterable[feed_pb2.WriteResult]) -> tuple[WriteResult, ...]:
-    """The results of writes. An outcome that this version does not know is durable, as all are."""
+    """Converts the results of writes.
+
+    An outcome unknown to this version becomes UNCHANGED: every outcome means that the write is
+    durable.
+    """
     return tuple(
         WriteResult(
             each.id,

@@ -48,7 +48,10 @@ def question_of_message(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
     """
     if len(message.vector) % 4:
         raise InvalidRequestError(
-            Violation("question.vector", f"{len(message.vector)} bytes are no float32 values")
+            Violation(
+                "question.vector",
+                f"{len(message.vector)} bytes is not a multiple of 4: expected float32 values",
+            )
         )
     vector = np.frombuffer(message.vector, dtype="<f4").astype(np.float32, copy=False)
     if not np.isfinite(vector).all():

@@ -248,7 +248,7 @@ def _check_offsets(message: shard_feed_pb2.EncodedPassage, tokens: int, field: s
 def _check_vector(data: bytes, field: str) -> None:
     """Refuses a vector whose norm is not one."""
     if len(data) % _BYTES:
-        raise _wrong(field, f"{len(data)} bytes are no float32 values")
+        raise _wrong(field, f"{len(data)} bytes is not a multiple of 4: expected float32 values")
     norm = float(np.sqrt(np.square(np.frombuffer(data, "<f4"), dtype=np.float64).sum()))
     if not abs(norm - 1) <= _NORM:  # also refuses values that are no numbers
         raise _wrong(field, f"its norm is {norm:.4g}, it must be 1")

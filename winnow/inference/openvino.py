@@ -83,10 +83,10 @@ class OpenVinoSession:
         self._local = threading.local()
 
     def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
-        """All outputs, in the order asked for at construction.
+        """Runs the model and returns its outputs, in the order given at construction.
 
-        A run that has begun goes on to its end: cancelling left a dynamically shaped graph with
-        shapes of the run before, on which the next one failed (seen in OpenVINO 2026.4).
+        A started run is never cancelled. After a cancelled run, a dynamically shaped graph keeps
+        its old shapes and the next run fails (OpenVINO 2026.4).
 
         Raises:
             StoppedError: `stop` was set before it began.

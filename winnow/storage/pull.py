@@ -1,4 +1,7 @@
-"""Verified pulls: copies files of a place, each with its checksum, into a local directory."""
+"""Verified downloads.
+
+Copies files from a storage location into a local directory and checks each checksum.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -25,9 +25,10 @@ SHARES = (0.25, 0.5, 0.75, 0.9, 0.99, 0.999999)
 
 
 def counted(counter: Counter, *labels: str, last: Iterable[str]) -> None:
-    """Has a counter show 0 for each value of its last label, the others being `labels`.
+    """Creates a counter's series at 0 for each value in `last` of its last label.
 
-    A series that begins with 1 has not grown for Prometheus: its first count would alert nobody.
+    `labels` are its other labels. Prometheus sees no increase in a series that starts at 1, so its
+    first event would not alert.
     """
     for value in last:
         counter.labels(*labels, value)

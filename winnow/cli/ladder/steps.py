@@ -53,7 +53,7 @@ class LadderStep:
 
     @property
     def predictions(self) -> int:
-        """Predictions for one text."""
+        """Number of predictions for one text."""
         return self.heads or 1
 
 

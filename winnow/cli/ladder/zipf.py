@@ -44,7 +44,7 @@ def drawn(number: int, each: NDArray[np.float64], chance: Random) -> list[int]:
 
 
 def cached_texts(entries: int, each: NDArray[np.float64], chance: Random) -> Sequence[int]:
-    """The texts in an LRU cache in its steady state, the next to be evicted first."""
+    """The texts in an LRU cache in its steady state, in order of eviction."""
     cached = OrderedDict[int, None]()
     for place in drawn(entries * _DRAWS_PER_ENTRY, each, chance):
         cached[place] = None

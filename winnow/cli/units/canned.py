@@ -50,7 +50,10 @@ class CannedShard(shard_pb2_grpc.ShardServiceServicer):
     async def Retrieve(  # noqa: N802
         self, request: shard_pb2.RetrieveRequest, context: Any
     ) -> shard_pb2.RetrieveResponse:
-        """The same passages, with distances that vary as on different shards."""
+        """Returns the recorded hits.
+
+        One random shift of all distances makes shards differ.
+        """
         found = shard_pb2.RetrieveResponse.FromString(self._replies.retrieved)
         moved = self._chance.uniform(-0.1, 0.1)
         for hit in found.hits:

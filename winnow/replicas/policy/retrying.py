@@ -56,8 +56,10 @@ def may_repeat(settings: RetrySettings, error: WinnowError) -> bool:
 
 
 def pause(attempt: int, left: float, wanted: float = 0.0) -> float | None:
-    """Seconds to wait before a further attempt; None if there is no time for one, or a shard wants
-    so long that its caller should know why.
+    """Seconds to wait before the next attempt.
+
+    None if the deadline leaves no time for one, or if the shard asks for so long a wait that the
+    caller should get its error.
 
     Args:
         attempt: how many have failed, from 1.
