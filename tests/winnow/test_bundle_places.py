@@ -142,7 +142,9 @@ def test_a_published_bundle_never_changes(
 ) -> None:
     push_bundle(made, place)
     push_bundle(made, place)  # again, as after an interruption
-    with pytest.raises(ArtefactError, match=r"another bundle is at .*mini: give this one another place"):
+    with pytest.raises(
+        ArtefactError, match=r"another bundle is at .*mini: give this one another place"
+    ):
         push_bundle(small_bundle(tmp_path / "other", bundle, "2"), place)
 
 
