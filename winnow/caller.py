@@ -39,7 +39,7 @@ def _nobody(_why: WinnowError) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller of a call."""
+    """The authenticated caller of the current call, and its scopes."""
 
     name: str
     held: Callable[[], AbstractContextManager[Lease]]
@@ -75,7 +75,10 @@ def held() -> AbstractContextManager[Lease]:
 
 
 def expect(scope: str) -> None:
-    """Raises PermissionDeniedError if the caller is known by a key without a scope."""
+    """Raises PermissionDeniedError if the caller's key lacks `scope`.
+
+    Does nothing if callers need no key.
+    """
     caller = current()
     if caller is not None:
         caller.expect(scope)

@@ -130,7 +130,7 @@ async def _pressed(
 
 
 def _words(bundle: Bundle, texts: list[Ids]) -> list[str]:
-    """Returns texts with as many tokens as these: each word is a token of the vocabulary."""
+    """Returns random texts of the same token counts as `texts`. Each word is one token."""
     pieces = json.loads(bundle.tokenizer.read_text(encoding="utf-8"))["model"]["vocab"]
     vocabulary = sorted(piece for piece in pieces if piece.isascii() and piece.isalpha())
     chance = Random(1)

@@ -1,6 +1,6 @@
-"""Finds metric labels that may be made of what a client sent. Pure.
+"""Finds metric labels whose values may come from client input. Pure.
 
-The values of each label are listed here, so that a new label has to be thought about.
+The values of each label are listed here, so that a new label must be reviewed.
 """
 
 import re

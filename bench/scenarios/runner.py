@@ -136,6 +136,9 @@ def _plain(seen: Observed, findings: Sequence[Finding]) -> dict[str, object]:
 
 
 def _interval(rows: Sequence[Row]) -> list[float | None]:
-    """Both ends; null where there were too few answers to bound it."""
+    """Returns the confidence interval of the 99th percentile latency, in ms.
+
+    The upper end is None with too few answers.
+    """
     seen = quantile(seconds(rows), 0.99)
     return [seen.low * 1e3, None if math.isinf(seen.high) else seen.high * 1e3]

@@ -56,8 +56,9 @@ class ValueIndex:
     def __init__(
         self, values: Sequence[Any], starts: Sequence[int], rows: ValueRows, having: ValueRows
     ) -> None:
-        """`rows` of each value begin at `starts` [values + 1] and ascend; `having` has each
-        once.
+        """The rows of value i are `rows[starts[i]:starts[i + 1]]`, ascending.
+
+        `having` lists every row that has a value, once.
         """
         self.values, self.starts, self.rows, self._having = values, starts, rows, having
 

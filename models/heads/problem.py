@@ -48,9 +48,9 @@ def labels_of(rows: Sequence[Row], kind: Kind, out_of_scope: str) -> tuple[str, 
 def foreign_labels(
     rows: Sequence[Row], labels: Sequence[str], out_of_scope: str, source: object
 ) -> str:
-    """Returns a warning about rows whose labels training lacks; empty if there are none.
+    """Returns a warning about rows with labels that the training data lacks, or an empty string.
 
-    No head can say such a label, so that these rows count as wrong.
+    No head can predict such a label, so these rows count as wrong.
     """
     known = {*labels, out_of_scope}
     wrong = [row for row in rows if not known.issuperset(row.labels)]

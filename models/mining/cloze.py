@@ -75,7 +75,10 @@ class Cloze:
 
 
 def cloze(passage: Passage, generator: random.Random) -> Cloze | None:
-    """Something that a sentence of the passage answers; None where no sentence is fit for it."""
+    """Returns a cloze question from a random sentence of the passage.
+
+    Returns None if no sentence is suitable.
+    """
     sentences = _sentences(passage.text)
     generator.shuffle(sentences)
     for sentence in sentences:

@@ -1,6 +1,6 @@
 """Restores the weights of a reader from its int8 graph, to train it further.
 
-What rounding took is gone: the logits of the restored reader differ from those of the graph by some
+Precision lost to rounding is not restored. The logits differ from those of the graph by a few
 hundredths.
 """
 

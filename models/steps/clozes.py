@@ -65,7 +65,10 @@ def mine_clozes(
 
 
 def with_clozes(passes: Mapping[str, float], clozes: float) -> dict[str, float]:
-    """Returns the passes over each source, with cloze questions added; 0 leaves these out."""
+    """Returns `passes` with `clozes` passes over the cloze questions added.
+
+    If `clozes` is 0, nothing is added.
+    """
     return {**passes, CLOZES: clozes} if clozes else dict(passes)
 
 

@@ -30,8 +30,9 @@ class IndexVersion:
     """The state of the index that answers depend on."""
 
     name: Hashable | None
-    """Equal for equal rows, writes, models, counts of passages and of words; None while they are
-    not known.
+    """Names are equal if rows, writes, models and counts of passages and words are equal.
+
+    None while any of these is unknown.
     """
     sure: bool = False
     """Whether every shard confirmed lately that it serves this."""

@@ -24,7 +24,10 @@ _CODES = {code.value[0]: code for code in grpc.StatusCode}
 def request_to_message(
     states: States, head_ids: Sequence[str], fingerprint: str
 ) -> head_node_pb2.ApplyRequest:
-    """What a head server is asked. States travel as they are, or heads would say something else."""
+    """Returns the request to a head server.
+
+    States are sent as float16, which local heads use, too, so that results are equal.
+    """
     return head_node_pb2.ApplyRequest(
         encoder_fingerprint=fingerprint,
         states=states_to_message(states, StatesFormat.FLOAT16),

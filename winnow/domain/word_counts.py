@@ -15,7 +15,7 @@ class WordCounts:
     tokens: int
     """Tokens of all passages together."""
     total: int = 0
-    """Passages."""
+    """Number of passages in the index."""
 
     @property
     def vocabulary(self) -> int:
@@ -32,7 +32,7 @@ class WordChanges:
     ids: NDArray[np.uint32]
     """Tokens whose counts changed, ascending."""
     by: NDArray[np.int32]
-    """The change of each, in passages, [len(ids)]."""
+    """Change of the number of passages that contain each token of `ids`, [len(ids)]."""
     passages: int
     """The change of the number of passages; negative for fewer."""
     tokens: int

@@ -111,11 +111,12 @@ class Choosing:
         self._told(Choice(model, runtime, by))
 
     def open(self, model: str, runtimes: Mapping[str, Open], inputs: Inputs) -> Session:
-        """A session in one of at least two runtimes, the preferred one first.
+        """Opens the model in each of `runtimes`, keeps one session and closes the others.
 
-        The others are closed. A runtime that cannot open the model, or cannot run the made-up
-        `inputs`, is left out; if none runs them, the first that opened the model is taken. If a
-        runtime hangs, the process ends after two minutes, so that its supervisor restarts it.
+        `runtimes` has at least two, the preferred one first. A runtime that cannot open the model,
+        or cannot run the made-up `inputs`, is left out. If none runs them, the first that opened
+        the model is taken. If a runtime hangs, the process ends after two minutes, so that its
+        supervisor restarts it.
 
         Raises:
             ArtefactError: no runtime can open it.

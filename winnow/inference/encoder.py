@@ -42,7 +42,8 @@ class Encoder:
         """
         sequences = [[self._special.cls, *ids, self._special.sep] for ids in texts]
         outputs = self._session.run(padded_inputs(sequences))
-        # half precision, as they travel: half the memory, and the same wherever heads run
+        # float16, the format on the wire: half the memory, and heads give equal results in every
+        # process
         states = outputs[1].astype(np.float16) if len(outputs) > 1 else None
         return [
             (vector, None if states is None else states[row, : len(sequences[row])])

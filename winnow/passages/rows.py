@@ -64,7 +64,7 @@ def rows_of(
     documents: bool = False,
     violations: Violations = passage_violations,
 ) -> Iterator[Row | BadRow]:
-    """The rows of lines that come from anywhere; `violations` says which rows are valid."""
+    """Parses lines of any source into rows. `violations` validates each row."""
     for number, line in enumerate(lines, start=1):
         # some editors and spreadsheets begin a file with a byte order mark
         text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line

@@ -125,8 +125,8 @@ def _unavailable(reasons: Container[str]) -> type[UnavailableError]:
 def error_of_node(error: grpc.aio.AioRpcError, node: str) -> WinnowError:
     """The domain error of a call to another node.
 
-    Its message names the node and has the node's own message; its public message is the kind of
-    error.
+    The message names the node and quotes its error. Callers without the scope `admin` see only the
+    kind of error.
     """
     found = error_of(error.code(), f"{node}: {error.details()}", error.trailing_metadata())
     return found.with_public(public_of_node(found))

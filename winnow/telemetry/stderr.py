@@ -52,7 +52,7 @@ class _Descriptor:
         self._descriptor, self._torn = descriptor, False
 
     def write(self, data: bytes) -> None:
-        """Writes all of it; behind a line that could not be ended it begins a new one."""
+        """Writes all of `data`. If the last write ended within a line, a line feed comes first."""
         data = b"\n" + data if self._torn else data
         while data:
             try:

@@ -20,7 +20,7 @@ class Source:
     beginning: str
     """The checksum of its first bytes; empty for standard input."""
     bytes: int
-    """The number of these bytes."""
+    """Number of bytes that `beginning` is the checksum of."""
     cut: bool
     delete: bool
 

@@ -44,7 +44,7 @@ class JudgedReply:
     error: str = ""
     """Why the call failed: status, colon, words."""
     asked: str = ""
-    """See `digest`."""
+    """Digest of the question, its answers and the setup, from `digest()`."""
     needed: int | None = None
     """Passages that the answers rest on; None if the server does not say."""
 
