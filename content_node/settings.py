@@ -49,7 +49,7 @@ class NodeSettings(ServiceSettings):
         ge=0,
         le=512,
         description="Longest input of the reader, in tokens; 0 for the bundle's. Not for a "
-        "reader in halves, as the default bundle's.",
+        "split reader, as the default bundle's.",
     )
     ef: int = Field(
         256,

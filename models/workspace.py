@@ -104,5 +104,5 @@ class ReaderKind:
 
     def __str__(self) -> str:
         if self.apart:
-            return f"the one with {self.apart} layers apart"
-        return "the whole one" if self.layers is None else f"the one of {self.layers} layers"
+            return f"reader with {self.apart} split layers"
+        return "full reader" if self.layers is None else f"reader of {self.layers} layers"

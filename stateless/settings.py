@@ -300,10 +300,10 @@ class FrontSettings(PeerSettings, ServiceSettings):
     )
     peer_calls: Count = Field(
         1_000,
-        description="Most calls at the same time of one caller, on each port, streams included; "
-        "more are refused with RESOURCE_EXHAUSTED. A caller is a key; without --keys, a client "
-        "address, and behind a proxy all clients have one. Health watches and reflection may have "
-        "a tenth of it for each address.",
+        description="Maximum concurrent calls of a caller on each port, streams included. It is "
+        "at least twice --max-in-flight. Further calls get RESOURCE_EXHAUSTED. A caller is a key "
+        "or, without --keys, a client address. Behind a proxy all clients share one address. For "
+        "health watches and reflection the limit is a tenth of it per address.",
     )
 
     @field_validator("shards", "head_servers")

@@ -35,7 +35,7 @@ async def supervised(
         await asyncio.wait((served, looked), return_when=asyncio.FIRST_COMPLETED)
         ended_first = looked.done() and not served.done()
         if ended_first:
-            _log.error(f"looking after {others} ended", exc_info=_error(looked))
+            _log.error(f"supervision of {others} ended", exc_info=_error(looked))
     finally:
         for task in (served, looked):  # the last questions need the nodes
             task.cancel()

@@ -123,7 +123,9 @@ def figures(totals: Totals) -> list[Figure]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags of `python -m bench crashes`."""
     parser.add_argument("--kills", type=int, default=300, help="processes to kill")
-    parser.add_argument("--seconds", type=float, default=1_800.0, help="longest time")
+    parser.add_argument(
+        "--seconds", type=float, default=1_800.0, help="stop after this many seconds"
+    )
     parser.add_argument("--seed", type=int, default=1, help="seed of the random histories")
 
 

@@ -69,7 +69,7 @@ class FedShard:
             self._task = asyncio.create_task(self._follow(self._writer, tell))
             return self._writer
         if self._shard.follows_journal:
-            _log.warning("no writes are taken", reason=no_direct_writes(self._shard.log_id))
+            _log.warning("writes are refused", reason=no_direct_writes(self._shard.log_id))
         return self._shard
 
     async def close(self) -> None:
@@ -86,7 +86,7 @@ class FedShard:
             await self._follower.run()
         except Exception as error:  # noqa: BLE001 (nobody else would notice)
             reason = str(error) or repr(error)
-            _log.exception("the journal is not followed any more", reason=reason)
+            _log.exception("following the journal stopped", reason=reason)
             writer.end(reason)
             await tell(Change(reason, readable=True))
 

@@ -122,8 +122,8 @@ class Follower:
             )
         if known and not self._replica.place:
             raise IdentityError(
-                "the shard was written to before it followed a journal, and its replicas were not: "
-                "begin from the index as it was built, and feed it again"
+                "the shard took writes before it followed a journal, so its replicas lack them: "
+                "start from the index as it was built, and feed the writes again"
             )
         if not self._replica.place:
             await self._replica.follow([], _NONE, found)
@@ -178,7 +178,7 @@ class Follower:
     async def _pass_over(self, entry: JournalEntry, error: InvalidRequestError) -> None:
         """Skips an entry that no shard can store, as all replicas do."""
         _log.error(
-            "an entry of the journal is not for this shard, and is passed over",
+            "invalid journal entry skipped",
             journal=self._journal.name,
             place=entry.place,
             reason=str(error),

@@ -63,8 +63,8 @@ def expect_base(base: ShardManifest, shard: Path, log_id: str, trimmed: int, las
         )
     if not trimmed <= base.sequence <= last:
         raise ArtefactError(
-            f"{path} holds writes {trimmed + 1} to {last}, and the shard's base those up "
-            f"to {base.sequence}: {AGAIN}"
+            f"{path} holds writes {trimmed + 1} to {last}, but the shard's base ends "
+            f"at write {base.sequence}: {AGAIN}"
         )
 
 
@@ -93,7 +93,7 @@ def _checked(path: Path, begin: Begin) -> tuple[State, Trimmed] | None:
         )
     if told is None and state.last:
         _log.warning(
-            "log read as it is: the file of its last acknowledged write is missing",
+            "log accepted without its acknowledgement file, which is missing",
             missing=str(path.with_name(ACKNOWLEDGED)),
             last=state.last,
         )

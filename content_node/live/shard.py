@@ -214,8 +214,9 @@ class LiveShard:
         await self._group.alone(partial(self._turn_to, state))
 
     async def trim(self, upto: int) -> None:
-        """Removes the writes up to this one from the log; the base holds them. Raises as
-        `WriteLog.trim`.
+        """Removes writes up to `upto` from the log, but none that the base lacks.
+
+        Raises as `WriteLog.trim`.
         """
         if not self._limits.refusal:
             await asyncio.to_thread(self._log.trim, min(upto, self.merged))
@@ -293,8 +294,8 @@ class LiveShard:
             self._state.apply(writes)
             self._words.count(writes)
         except BaseException as error:
-            self._broken = f"a durable write could not be served ({error!r}): start the node again"
-            _log.exception("a durable write could not be served")
+            self._broken = f"loading a durable write failed ({error!r}): start the node again"
+            _log.exception("durable write not visible: loading it failed")
             raise NotWritableError(self._broken) from error
         self._changes = self._words.changes(self._state.sequence)
         self._last_write = self._clock() if writes else self._last_write

@@ -112,9 +112,9 @@ class Merger(Generic[Base]):
             with self._metrics.running.track_inprogress():
                 await self.merge(reason)
         except WinnowError as error:
-            _log.error("the shard could not be merged", reason=str(error))
+            _log.error("merge failed", reason=str(error))
         except Exception:  # noqa: BLE001 (nobody else would notice)
-            _log.exception("the shard could not be merged")
+            _log.exception("merge failed")
         else:
             return True
         self._metrics.merges.labels("failed").inc()
@@ -126,7 +126,7 @@ class Merger(Generic[Base]):
         Raises WinnowError if that fails; then the shard serves the same base as before.
         """
         started, upto = self._clock(), self._shard.sequence
-        _log.info("merging", upto=upto, reason=reason.value)
+        _log.info("merge started", upto=upto, reason=reason.value)
         merged = await self._merged(upto)
         base = await Loading(partial(self._open, Path(merged.directory))).result()
         reach("swap.opened")
@@ -136,7 +136,7 @@ class Merger(Generic[Base]):
         self._metrics.merges.labels("done").inc()
         self._metrics.seconds.observe(spent)
         _log.info(
-            "merged",
+            "merge finished",
             upto=merged.sequence,
             passages=merged.passages,
             rows=merged.rows,
@@ -145,7 +145,7 @@ class Merger(Generic[Base]):
         if merged.without_states:
             _log.warning(
                 "passages were left without states by the merge; "
-                f"{remedy(Path(merged.directory))} makes them for a reader in halves",
+                f"{remedy(Path(merged.directory))} makes them for a split reader",
                 reason=merged.without_states,
             )
         await self._cleanup.run(self._shard.merged)

@@ -49,7 +49,7 @@ def open_newest(
                     f"{error}; restore the shard from a snapshot, or copy it from a replica"
                 ) from error
             # the log has all that it held
-            _log.error("a generation is damaged and put aside", reason=str(error), before=before)
+            _log.error("damaged generation moved aside", reason=str(error), before=before)
             _put_aside(directory)
         else:
             if feeding:
@@ -76,7 +76,7 @@ def _opened(directory: Path, shard: Path, open_base: Callable[[Path], Base], fee
         if not repaired:
             raise
         _log.warning(
-            "damaged files of a generation were made again from its database",
+            "damaged files of a generation rebuilt from its database",
             directory=str(directory),
             files=repaired,
             reason=str(error),

@@ -61,7 +61,7 @@ def tidy(shard: Path, served: int) -> None:
         try:
             drop_states(shard)
         except OSError as error:  # the built shard may belong to another user
-            _log.warning("states that nobody needs cannot be removed", reason=str(error))
+            _log.warning("removal of unused precomputed states failed", reason=str(error))
     reach("clean.done")
 
 
@@ -82,7 +82,7 @@ def remove_unfinished(shard: Path) -> None:
     except UnavailableError:
         return
     except OSError as error:
-        _log.warning("what an interrupted merge left cannot be removed", reason=str(error))
+        _log.warning("removal of an interrupted merge's files failed", reason=str(error))
 
 
 def _remove(shard: Path, names: list[str]) -> None:
@@ -124,7 +124,7 @@ class Cleanup:
         try:
             await step(served)
         except Exception as error:  # noqa: BLE001 (a full disk, a file that cannot be removed)
-            _log.warning("what was merged could not be cleaned up", reason=str(error))
+            _log.warning("cleanup after a merge failed", reason=str(error))
             return False
         return True
 

@@ -105,7 +105,7 @@ class ShardManifest(_Part):
     sequence: _Sequence = 0
     """The last write that the shard holds; 0 after the build."""
     log_id: str = ""
-    """Id of the log of these writes; empty after the build."""
+    """Id of the log whose writes the shard includes; empty after the build."""
     index_passages: _Passages = 0
     """Passages of all shards when the index was built; 0 in formats without this field."""
     dimension: _Dimension
@@ -171,10 +171,10 @@ class ShardManifest(_Part):
                 raise ValueError(f"it names {name}, and gives no checksum for it under files")
         if self.passages > self.index_passages > 0 and not self.sequence:
             raise ValueError(
-                f"{self.passages} passages of {self.index_passages} in all shards cannot be"
+                f"passages is {self.passages}, more than index_passages, {self.index_passages}"
             )
         if self.rows < self.passages:
-            raise ValueError(f"{self.passages} passages in {self.rows} rows cannot be")
+            raise ValueError(f"passages is {self.passages}, more than rows, {self.rows}")
         inverted = bool(self.words and self.words.inverted)
         if self.format >= _POSTINGS_SINCE:
             if not inverted:

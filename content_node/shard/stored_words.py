@@ -89,8 +89,8 @@ def _load_postings(files: Files, entry: WordsEntry, lengths: RowNumbers) -> Post
         raise ArtefactError(f"{path} is not in order: build it again")
     if not starts[-1] == len(rows) == len(counts):
         raise ArtefactError(
-            f"{path} ends at {starts[-1]}, there are {len(rows)} rows and {len(counts)} counts of "
-            "words: build it again"
+            f"{path} ends at {starts[-1]}, but the postings have {len(rows)} rows and "
+            f"{len(counts)} counts: build the index again"
         )
     _check_order(files[entry.postings], rows, starts, len(lengths))
     return Postings(starts=starts, rows=rows, counts=counts, lengths=lengths)

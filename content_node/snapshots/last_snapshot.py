@@ -41,7 +41,7 @@ def write_last_snapshot(shard: Path, snapshot: Snapshot, sequence: int) -> None:
     try:
         write_durably(_path(shard), last.model_dump_json().encode())
     except OSError as error:
-        _log.warning("the shard cannot note its snapshot", shard=str(shard), reason=str(error))
+        _log.warning("recording the snapshot time failed", shard=str(shard), reason=str(error))
 
 
 def last_snapshot(shard: Path) -> LastSnapshot | None:

@@ -63,7 +63,10 @@ KindOption = Annotated[
 ]
 MaxLossOption = Annotated[
     float,
-    typer.Option(min=0, help="Points that int8 may lose; beyond, the head stays in float32."),
+    typer.Option(
+        min=0,
+        help="Maximum loss of accuracy by int8, in points. Above it the head stays in float32.",
+    ),
 ]
 KeptOption = Annotated[
     Path | None,

@@ -84,8 +84,8 @@ def expect_same(work: Workspace, target: Path, kind: ReaderKind) -> None:
         sha256(graph) != manifest.files[name].sha256 for name, graph in graphs.items()
     ):
         raise DataError(
-            f"the reader of {target} is not {kind} in {work.root}: name the bundle that was "
-            "assembled of it by --bundle, or assemble it again"
+            f"the reader in bundle {target} is not the {kind} of {work.root}: pass the bundle "
+            "assembled from it with --bundle, or assemble it again"
         )
 
 

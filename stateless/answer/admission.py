@@ -17,7 +17,6 @@ from winnow.policy.attempts import Asker
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import LoadSettings, ReadLoad, Ticket
 from winnow.policy.refusals import Refusals
-from winnow.quoting import are
 from winnow.stateless.metrics import AdmissionMetrics
 from winnow.telemetry.tracing.span import span
 
@@ -184,8 +183,8 @@ class Admission:
         if self._full(client):
             self._places.refuse(client, 1)
             raise OverloadedError(
-                f"{are(self.inside, 'question')} being answered already, of at most {self._most}, "
-                "and no client gets more than its share; try again"
+                f"{self.inside} of at most {self._most} questions are in progress, and this client "
+                "has its share: try again later"
             )
 
 

@@ -125,7 +125,7 @@ class ClusterBuilder:
         self._metrics.refused.set(len(self.view.refused))
         for shard, addresses in self.view.replicas.items():
             if addresses != before.replicas.get(shard, ()):
-                _log.info("replicas", shard=shard, addresses=list(addresses))
+                _log.info("replicas changed", shard=shard, addresses=list(addresses))
         not_loaded = {node.address for node in nodes if isinstance(node.error, NotLoadedError)}
         new = not_loaded - self._not_loaded
         for node in nodes:

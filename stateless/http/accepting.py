@@ -54,7 +54,7 @@ class Acceptor:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return  # there is none, or its caller has gone
             except OSError as error:
-                _log.error("no connection can be taken for a while", error=str(error))
+                _log.error("accepting connections paused", error=str(error))
                 self._loop.remove_reader(self._listening)
                 self._later = self._loop.call_later(_PAUSE, self._open)
                 return

@@ -44,8 +44,8 @@ class IndexCounts:
         tokens = built.tokens + sum(each.tokens for each in every)
         if containing.min(initial=0) < 0 or containing.max(initial=0) > passages or tokens < 0:
             raise WinnowError(
-                f"a token is in {containing.min(initial=0)} or {containing.max(initial=0)} of "
-                f"{passages} passages with {tokens} tokens, which cannot be"
+                f"inconsistent document frequencies: {containing.min(initial=0)} to "
+                f"{containing.max(initial=0)} for {passages} passages and {tokens} tokens"
             )
         return cls(containing, passages, tokens)
 
@@ -63,10 +63,10 @@ def _greatest(changes: WordChanges) -> int:
     """The greatest token, -1 if there is none; raises WinnowError if tokens are not in order."""
     ids = changes.ids.astype(np.int64)
     if (np.diff(ids) <= 0).any():
-        raise WinnowError("tokens whose counts changed are in no order, which cannot be")
+        raise WinnowError("inconsistent document frequencies: the changed tokens are not in order")
     greatest = int(ids[-1]) if len(ids) else -1
     if greatest > _MOST_TOKEN:
-        raise WinnowError(f"a count changed of token {greatest}, which cannot be")
+        raise WinnowError(f"inconsistent document frequencies: there is no token {greatest}")
     return greatest
 
 

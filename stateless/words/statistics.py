@@ -120,7 +120,7 @@ class WordStatistics:
         """Logs why the words of a shard cannot be counted, when that changes."""
         if self._said.get(shard) != reason:
             which = {} if shard == _ALL else {"shard": shard}
-            _log.warning("words cannot be counted", **which, reason=reason)
+            _log.warning("word counts not updated", **which, reason=reason)
             self._said[shard] = reason
 
 

@@ -1,4 +1,4 @@
-"""A front whose looking after nodes ends."""
+"""A front whose supervision of nodes ends."""
 
 import asyncio
 
@@ -75,7 +75,7 @@ async def test_serving_ends_with_an_error_when_the_looking_does(fails: Exception
         await asyncio.wait_for(parts.run(), LONG)
     assert parts.ended == ["looking", "serving"]
     assert [(entry["event"], entry["exc_info"]) for entry in logs] == [
-        ("looking after content nodes ended", fails)
+        ("supervision of content nodes ended", fails)
     ]
 
 

@@ -140,7 +140,7 @@ class JetStreamJournal:
 
     async def _log_error(self, error: Exception) -> None:
         """Logs an error of the client, which goes on by itself; callers get their own errors."""
-        _log.debug("the client of the journal says", error=repr(error), journal=self._name)
+        _log.debug("NATS client error", error=repr(error), journal=self._name)
 
     async def _made(self, streams: JetStreamContext) -> StreamInfo:
         """The stream, which is created if there is none."""
@@ -183,8 +183,8 @@ class JetStreamJournal:
         found = (message.headers or {}).get(Header.MSG_ID.value, "")
         if found != key:
             raise IdentityError(
-                f"{self._name} has lost entries that it had acknowledged, and {place} is another "
-                "one now than the shard has stored: restore the stream, or all replicas from one "
+                f"{self._name} lost entries that it had acknowledged: its entry {place} is not the "
+                "one that the shard stored. Restore the stream, or restore all replicas from one "
                 "snapshot"
             )
 

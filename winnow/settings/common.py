@@ -49,7 +49,7 @@ class ModelSettings(Settings):
         ge=0,
         le=512,
         description="Pad every input to this number of tokens; 0 never pads. "
-        "Content nodes refuse it for a reader in halves, as the default bundle's.",
+        "Content nodes refuse it for a split reader, as the default bundle's.",
     )
 
     @property

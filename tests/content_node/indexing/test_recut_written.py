@@ -187,7 +187,7 @@ def test_a_log_that_is_damaged_or_gone_is_refused(
     shutil.rmtree(path.parent)
     path.parent.mkdir()
     path.write_bytes(whole)
-    with pytest.raises(ArtefactError, match="and the shard's base those up to 0"):
+    with pytest.raises(ArtefactError, match="but the shard's base ends at write 0"):
         build_index(plan, bundle, recorder)
     assert not plan.target.exists()
 

@@ -90,7 +90,7 @@ def test_a_generation_that_is_missing_is_a_fault(fed: FedIndex) -> None:
     fed.close()
     shutil.rmtree(generation_path(fed.shards[0], 3))
     [fault] = verified(fed).faults
-    assert "holds writes 4 to 5, and the shard's base those up to 0" in fault
+    assert "holds writes 4 to 5, but the shard's base ends at write 0" in fault
 
 
 def test_a_log_that_does_not_go_on_from_the_base_is_a_fault(fed: FedIndex) -> None:

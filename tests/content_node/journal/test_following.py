@@ -336,7 +336,7 @@ async def test_a_journal_that_lost_acknowledged_entries_is_not_followed() -> Non
 
 async def test_a_shard_that_was_written_to_before_is_not_one_of_several_replicas() -> None:
     journal, replica = FakeJournal(), FakeReplica(log_id="own")
-    with pytest.raises(IdentityError, match="was written to before it followed a journal"):
+    with pytest.raises(IdentityError, match="took writes before it followed a journal"):
         await JournaledNode(journal, replica).follower.run()
     assert replica.place == ""
 

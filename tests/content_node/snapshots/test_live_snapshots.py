@@ -249,7 +249,9 @@ def test_a_log_of_another_shard_is_not_copied(shard: Path) -> None:
     merge(shard, log, 5)
     log.close()
     shutil.rmtree(generation_path(shard, 5))
-    with pytest.raises(ArtefactError, match="holds writes 6 to 5, and the shard's base those up"):
+    with pytest.raises(
+        ArtefactError, match="holds writes 6 to 5, but the shard's base ends at write"
+    ):
         taken(shard)
 
 

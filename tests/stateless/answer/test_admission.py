@@ -144,7 +144,7 @@ def test_questions_are_bounded_whatever_they_ask_for() -> None:
     house = House(pace=None, most=1)
     with (
         house.admission.enter(asked(1), 1, 1.0, ""),
-        pytest.raises(OverloadedError, match="1 question is"),
+        pytest.raises(OverloadedError, match="1 of at most 1 questions"),
         house.admission.enter(asked(1), 1, 1.0, ""),
     ):
         pass

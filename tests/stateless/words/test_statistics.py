@@ -86,7 +86,7 @@ async def test_what_a_shard_told_last_stays_while_it_cannot_tell(house: House) -
     with capture_logs() as logs:
         assert await house.weights() == before
         assert await house.weights() == before
-    said = [each for each in logs if each["event"] == "words cannot be counted"]
+    said = [each for each in logs if each["event"] == "word counts not updated"]
     assert [(each["shard"], each["reason"]) for each in said] == [(1, "z: gone")]
     house.z.fails = None
     assert await house.weights() != before
@@ -136,7 +136,7 @@ async def test_changes_that_cannot_be_are_refused_and_said_once(house: House) ->
     with capture_logs() as logs:
         assert await house.weights() == before
         assert await house.weights() == before
-    assert len([each for each in logs if "cannot be" in each.get("reason", "")]) == 1
+    assert len([each for each in logs if "inconsistent" in each.get("reason", "")]) == 1
 
 
 async def test_equal_counts_have_equal_names_and_others_others(house: House) -> None:

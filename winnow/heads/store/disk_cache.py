@@ -44,9 +44,9 @@ class HeadDiskCache:
         except OSError as error:
             full = UnavailableError(
                 f"cannot write {self._root}, which keeps fetched heads: {error.strerror or error}; "
-                "say by XDG_CACHE_HOME where else they may be kept"
+                "set XDG_CACHE_HOME to another directory"
             )
-            raise full.with_public("heads that were fetched cannot be kept") from error
+            raise full.with_public("fetched heads cannot be cached on disk") from error
         return target
 
     def _keep(self, target: Path, manifest: bytes, model: bytes) -> None:

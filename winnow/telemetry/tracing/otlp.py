@@ -72,7 +72,7 @@ class OtlpExporter:
             return False
         if self._failing:
             self._failing = False
-            _log.info("traces are taken again", to=self._url)
+            _log.info("collector accepts traces again", to=self._url)
         return True
 
     def close(self) -> None:
@@ -87,7 +87,7 @@ class OtlpExporter:
         self._failing = True
         # what a collector answers may quote the headers that it was sent
         code = error.code().name if isinstance(error, grpc.Call) else type(error).__name__
-        _log.warning("traces are not taken", to=self._url, status=code)
+        _log.warning("collector does not accept traces", to=self._url, status=code)
 
 
 def message(span: RecordedSpan) -> trace_pb2.Span:

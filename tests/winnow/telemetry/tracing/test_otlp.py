@@ -179,7 +179,10 @@ def test_a_collector_that_comes_back_is_told_of_in_the_log() -> None:
             pass
         until(lambda: figure(registry, "sent") == 1, LONG)
     said = [(line["event"], line.get("status")) for line in logged if line["event"] != "tracing"]
-    assert said == [("traces are not taken", "UNAVAILABLE"), ("traces are taken again", None)]
+    assert said == [
+        ("collector does not accept traces", "UNAVAILABLE"),
+        ("collector accepts traces again", None),
+    ]
 
 
 def test_it_is_said_where_traces_go() -> None:
