@@ -22,11 +22,14 @@ class Server:
     """Replies when it is told to."""
 
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
+    last: bytes = b""
+    """The request that came last."""
     asked: int = 0
     given_up: int = 0
 
     async def reply(self, request: bytes, context: Any) -> bytes:
         self.asked += 1
+        self.last = request
         try:
             await self.go_on.wait()
         except asyncio.CancelledError:
@@ -92,7 +95,7 @@ async def test_a_call_that_is_given_up_ends_on_the_server(
     await happens(lambda: server.given_up == 1)
 
 
-async def test_a_call_that_is_given_up_before_it_was_sent_is_not_sent(
+async def test_a_call_that_is_given_up_at_once_is_not_sent_or_ends_on_the_server(
     server: Server, ask: Callable[[bytes], Any]
 ) -> None:
     waiting = asyncio.create_task(ask(b"hello"))
@@ -100,9 +103,12 @@ async def test_a_call_that_is_given_up_before_it_was_sent_is_not_sent(
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
+    again = asyncio.create_task(ask(b"again"))
+    # nothing that was sent before it comes after it
+    await happens(lambda: server.last == b"again")
+    await happens(lambda: server.asked == 1 + server.given_up)
     server.go_on.set()
-    assert await ask(b"again") == b"again"
-    assert server.asked <= 1 + server.given_up
+    assert await again == b"again"
 
 
 @counted
