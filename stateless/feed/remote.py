@@ -25,7 +25,7 @@ LARGEST = 240 * KIB
 largest valid write is smaller.
 """
 _AT_ONCE = 50
-"""Writes that are converted on the event loop without a pause: some tenths of a millisecond."""
+"""Short writes that are converted on the event loop without a pause: tenths of a millisecond."""
 _AROUND = 8
 """Bytes of the tag and the length of a write in its message."""
 Reply = TypeVar("Reply")
@@ -130,14 +130,16 @@ async def _batches(writes: Sequence[Write]) -> AsyncIterator[list[shard_feed_pb2
     """The writes as they travel, in messages of bounded size."""
     batch: list[shard_feed_pb2.EncodedWrite] = []
     size = 0
-    for start in range(0, len(writes), _AT_ONCE):
-        for message in convert.writes_to_messages(writes[start : start + _AT_ONCE]):
-            more = message.ByteSize() + _AROUND
-            if batch and size + more > LARGEST:
-                yield batch
-                batch, size = [], 0
-            batch.append(message)
-            size += more
-        await asyncio.sleep(0)
+    for place, write in enumerate(writes, start=1):
+        # one at a time: a few long passages fill a message, and others run while it is sent
+        (message,) = convert.writes_to_messages([write])
+        more = message.ByteSize() + _AROUND
+        if batch and size + more > LARGEST:
+            yield batch
+            batch, size = [], 0
+        batch.append(message)
+        size += more
+        if place % _AT_ONCE == 0:
+            await asyncio.sleep(0)
     if batch:
         yield batch

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -159,6 +159,36 @@ async def test_writes_beyond_one_message_are_sent_in_several_in_order() -> None:
         assert len(servicer.requests) > 3
         assert all(request.ByteSize() < NODE for request in servicer.requests)
         assert [name for batch in servicer.shard.batches for name in batch] == names
+
+
+async def test_no_more_is_converted_at_once_than_a_message_holds() -> None:
+    """Fifty long passages would take the event loop some milliseconds."""
+    sent, read = [putting(str(n), text="words " * 1_600, tokens=1_600) for n in range(40)], 0
+
+    class CountedWrites(list[Write]):
+        def __iter__(self) -> Iterator[Write]:
+            nonlocal read
+            for write in sent:
+                read += 1
+                yield write
+
+        def __getitem__(self, place: Any) -> Any:
+            nonlocal read
+            read += len(sent[place])
+            return sent[place]
+
+    async with reached() as (servicer, writer):
+        read_before: list[int] = []
+        answer = servicer.answer
+
+        async def counting(request: Any, context: Any) -> Any:
+            read_before.append(read)
+            return await answer(request, context)
+
+        servicer.answer = counting
+        await writer.write(CountedWrites(sent), soon())
+        assert read_before[0] < len(sent) / 2
+        assert read == len(sent)
 
 
 async def test_the_largest_passage_that_is_valid_fits_in_a_message() -> None:
