@@ -51,7 +51,7 @@ class ServingStatus:
             self._servicer.fail(change.reason)
         self._metrics.changed.set(change is not None)
         self._metrics.ready.set(change is None)
-        await self._server.serving(change is None)
+        await self._server.set_serving(change is None)
 
 
 async def watch(

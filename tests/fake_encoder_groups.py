@@ -72,7 +72,7 @@ class FakePredictions:
         servicer = HeadServicer(self.core, 2.0)
         head_pb2_grpc.add_HeadServiceServicer_to_server(servicer, server.grpc)
         port = await server.start("127.0.0.1:0")
-        await server.serving(True)
+        await server.set_serving(True)
         try:
             yield f"127.0.0.1:{port}"
         finally:

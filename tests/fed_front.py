@@ -125,7 +125,7 @@ class FedFront:
         servicer = FeedServicer(self.core, self._deadline)
         add(servicer, server)
         port = await server.start(f"127.0.0.1:{port}")
-        await server.serving(True)
+        await server.set_serving(True)
         try:
             yield f"127.0.0.1:{port}"
         finally:

@@ -44,7 +44,7 @@ class ServedHeads:
         self.address = f"127.0.0.1:{await self.server.start('127.0.0.1:0')}"
         if serving:
             self.servicer.serve(EncoderHeads(self.encoder, self.heads))
-            await self.server.serving(True)
+            await self.server.set_serving(True)
         return self.address
 
     def in_hand(self) -> float | None:

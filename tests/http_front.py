@@ -186,7 +186,7 @@ class HttpFront:
             self.server = listener.server
             port = await self.server.start(listener.listen)
             self.address = f"127.0.0.1:{port}"
-            await self.server.serving(self.ready)
+            await self.server.set_serving(self.ready)
             try:
                 async with httpx.AsyncClient(
                     base_url=f"http://{self.address}", timeout=LONG

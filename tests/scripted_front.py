@@ -50,7 +50,7 @@ async def scripted_front(**server: Any) -> AsyncIterator[ScriptedFront]:
     """One that serves; `server`: arguments of its server."""
     front = ScriptedFront(**server)
     front.address = f"127.0.0.1:{await front.server.start('127.0.0.1:0')}"
-    await front.server.serving(True)
+    await front.server.set_serving(True)
     yield front
     await front.server.drain(0)
 

@@ -47,7 +47,7 @@ class TextServer:
         self.address = f"127.0.0.1:{await self.server.start('127.0.0.1:0')}"
         if serving:
             self.servicer.serve(self.admitted)
-            await self.server.serving(True)
+            await self.server.set_serving(True)
         return self.address
 
 

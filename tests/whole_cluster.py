@@ -163,7 +163,7 @@ async def _node(
     )
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     port = await server.start("127.0.0.1:0")
-    await server.serving(True)
+    await server.set_serving(True)
     stack.push_async_callback(server.drain, 0)
     return Node(server, searcher, registry, f"127.0.0.1:{port}")
 
@@ -263,7 +263,7 @@ async def _front(
     predicting = PredictCore(EncoderGroups(groups), predictor, admitted, head_metrics)
     head_pb2_grpc.add_HeadServiceServicer_to_server(HeadServicer(predicting, 2.0), server.grpc)
     port = await server.start("127.0.0.1:0")
-    await server.serving(True)
+    await server.set_serving(True)
     stack.push_async_callback(server.drain, 0)
     return f"127.0.0.1:{port}"
 

@@ -18,12 +18,12 @@ Result = TypeVar("Result")
 Work = Callable[[], Coroutine[Any, Any, Result]]
 Judge = Callable[[Result], tuple[Lack, Any]]
 """Tells what a result lacks, and its worth: more is better."""
-Blame = Callable[[BaseException], Lack]
+LackOfError = Callable[[BaseException], Lack]
 """Tells what a failed attempt lacked."""
 
 
 @dataclass(frozen=True, slots=True)
-class Landed(Generic[Result]):
+class SharedResult(Generic[Result]):
     """A result, as an asker gets it."""
 
     result: Result
@@ -37,11 +37,11 @@ class SingleFlight(Generic[Key, Result]):
     def __init__(
         self,
         judge: Judge[Result] = lambda _: (Lack.NOTHING, 0),
-        blame: Blame = lambda _: Lack.NOTHING,
+        lack_of_error: LackOfError = lambda _: Lack.NOTHING,
         joining: Callable[[], AbstractContextManager[Any]] = nullcontext,
     ) -> None:
         """`joining` is the context in which an asker waits that has begun no attempt."""
-        self._judge, self._blame, self._joining = judge, blame, joining
+        self._judge, self._lack_of_error, self._joining = judge, lack_of_error, joining
         self._flights: dict[Key, _Flight[Result]] = {}
         self.waiting = 0
         """Number of askers."""
@@ -56,7 +56,7 @@ class SingleFlight(Generic[Key, Result]):
         work: Work[Result],
         asker: Asker | None = None,
         usable: Callable[[Result], bool] = lambda _: True,
-    ) -> Landed[Result]:
+    ) -> SharedResult[Result]:
         """The result of an attempt of another asker, or of an own one.
 
         An asker that is cancelled takes nothing from the others; the last one ends all attempts.
@@ -71,12 +71,12 @@ class SingleFlight(Generic[Key, Result]):
             What an attempt raised, if there is no result: the asker's own, if it made one.
 
         """
-        flight = self._flights.setdefault(key, _Flight(self._judge, self._blame))
+        flight = self._flights.setdefault(key, _Flight(self._judge, self._lack_of_error))
         waiting = Waiting[Result](asker or Asker(), usable)
-        told = flight.come(waiting)
+        told = flight.join(waiting)
         self.waiting += 1
         try:
-            while (step := waiting.step(flight.flying)) is not NextStep.SETTLE:
+            while (step := waiting.step(flight.running)) is not NextStep.SETTLE:
                 told.clear()
                 if step is NextStep.TRY:
                     waiting.own = flight.begin(waiting.asker, work)
@@ -86,7 +86,7 @@ class SingleFlight(Generic[Key, Result]):
             self.waiting -= 1
             if flight.leave(waiting) and self._flights.get(key) is flight:
                 del self._flights[key]
-        return _landed(waiting)
+        return _shared_result(waiting)
 
     def cancel(self) -> None:
         """Cancels all attempts, and so the waiting askers."""
@@ -97,12 +97,12 @@ class SingleFlight(Generic[Key, Result]):
 class _Flight(Generic[Result]):
     """The attempts at one result, and the askers that wait for it."""
 
-    def __init__(self, judge: Judge[Result], blame: Blame) -> None:
-        self._judge, self._blame = judge, blame
-        self.flying: dict[FlightAttempt, asyncio.Task[Result]] = {}
+    def __init__(self, judge: Judge[Result], lack_of_error: LackOfError) -> None:
+        self._judge, self._lack_of_error = judge, lack_of_error
+        self.running: dict[FlightAttempt, asyncio.Task[Result]] = {}
         self._askers: dict[Waiting[Result], asyncio.Event] = {}
 
-    def come(self, waiting: Waiting[Result]) -> asyncio.Event:
+    def join(self, waiting: Waiting[Result]) -> asyncio.Event:
         """Adds an asker; it is told of each attempt that ends from now on, and the event is set."""
         self._askers[waiting] = asyncio.Event()
         return self._askers[waiting]
@@ -117,17 +117,17 @@ class _Flight(Generic[Result]):
     def begin(self, asker: Asker, work: Work[Result]) -> FlightAttempt:
         """Begins an attempt."""
         attempt = FlightAttempt(asker)
-        self.flying[attempt] = asyncio.create_task(_make(attempt, work))
-        self.flying[attempt].add_done_callback(partial(self._done, attempt))
+        self.running[attempt] = asyncio.create_task(_make(attempt, work))
+        self.running[attempt].add_done_callback(partial(self._done, attempt))
         return attempt
 
     def cancel(self) -> None:
         """Cancels all attempts."""
-        for task in self.flying.values():
+        for task in self.running.values():
             task.cancel()
 
     def _done(self, attempt: FlightAttempt, task: "asyncio.Task[Result]") -> None:
-        del self.flying[attempt]
+        del self.running[attempt]
         ended = self._ended(attempt, task)
         for waiting, told in self._askers.items():
             waiting.tell(ended)
@@ -138,7 +138,9 @@ class _Flight(Generic[Result]):
             return AttemptEnded(attempt, Lack.NOTHING, error=asyncio.CancelledError())
         if (error := task.exception()) is not None:
             traceback = error.__traceback__
-            return AttemptEnded(attempt, self._blame(error), error=error, traceback=traceback)
+            return AttemptEnded(
+                attempt, self._lack_of_error(error), error=error, traceback=traceback
+            )
         lack, worth = self._judge(task.result())
         return AttemptEnded(attempt, lack, result=task.result(), worth=worth)
 
@@ -148,10 +150,10 @@ async def _make(attempt: FlightAttempt, work: Work[Result]) -> Result:
     return await work()
 
 
-def _landed(waiting: Waiting[Result]) -> Landed[Result]:
+def _shared_result(waiting: Waiting[Result]) -> SharedResult[Result]:
     outcome = waiting.outcome()
     if outcome.error is not None:
         # without this it would collect the frames of every asker, and a log would have them all
         raise outcome.error.with_traceback(outcome.traceback)
     assert outcome.result is not None
-    return Landed(outcome.result, outcome.attempt is waiting.own)
+    return SharedResult(outcome.result, outcome.attempt is waiting.own)

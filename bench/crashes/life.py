@@ -17,7 +17,7 @@ _BETWEEN = "between two points"
 
 
 @dataclass(slots=True, kw_only=True)
-class Life:
+class ExpectedShard:
     """What is known of a shard when its process has ended."""
 
     model: Model
@@ -32,14 +32,16 @@ class Life:
     checks: int = 0
 
 
-async def live(shard: Path, before: Life, rng: random.Random, kill_at: str, calls: int) -> Life:
+async def live(
+    shard: Path, before: ExpectedShard, rng: random.Random, kill_at: str, calls: int
+) -> ExpectedShard:
     """Runs one more life; `kill_at` is a point as in `winnow.faultpoints`, or empty.
 
     Raises:
         WrongError: the shard differs from the dictionary, or its process ended by itself.
 
     """
-    life = Life(model=before.model, unknown=before.unknown)
+    life = ExpectedShard(model=before.model, unknown=before.unknown)
     async with VictimProcess(shard, kill_at) as victim:
         try:
             await victim.ready()
@@ -55,7 +57,7 @@ async def live(shard: Path, before: Life, rng: random.Random, kill_at: str, call
     return life
 
 
-async def _check(victim: VictimProcess, life: Life, rng: random.Random) -> None:
+async def _check(victim: VictimProcess, life: ExpectedShard, rng: random.Random) -> None:
     dump = await victim.send("dump")
     life.model, life.unknown = survivor(life.model, life.unknown, dump), []
     for _ in range(2):
@@ -64,7 +66,9 @@ async def _check(victim: VictimProcess, life: Life, rng: random.Random) -> None:
     life.checks += 1
 
 
-async def _write(victim: VictimProcess, life: Life, rng: random.Random, calls: int) -> None:
+async def _write(
+    victim: VictimProcess, life: ExpectedShard, rng: random.Random, calls: int
+) -> None:
     """Writes and merges for a while; awaits all replies but those to the last calls."""
     merge_before = rng.sample(range(1, calls), min(3, calls - 1))
     merging: asyncio.Future[Any] | None = None
@@ -95,7 +99,7 @@ async def _write(victim: VictimProcess, life: Life, rng: random.Random, calls: i
 
 
 async def _acknowledged(
-    waiting: list[tuple[list[Draft], "asyncio.Future[Any]"]], life: Life
+    waiting: list[tuple[list[Draft], "asyncio.Future[Any]"]], life: ExpectedShard
 ) -> None:
     drafts, future = waiting[0]
     reply = await future
@@ -108,7 +112,7 @@ async def _acknowledged(
     life.acknowledged += len(drafts)
 
 
-def _count_merge(merging: "asyncio.Future[Any] | None", life: Life) -> None:
+def _count_merge(merging: "asyncio.Future[Any] | None", life: ExpectedShard) -> None:
     """Counts a merge that has ended, or was killed."""
     if merging is None or not merging.done() or merging.exception() is not None:
         return

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.crashes.expected import ENCODER, Model, WrongError
-from bench.crashes.life import Life, first_texts, live, points_in_random_order
+from bench.crashes.life import ExpectedShard, first_texts, live, points_in_random_order
 from bench.figures import Figure, show
 from bench.synthetic import build_shard
 from winnow.content_node.merging.names import LIVE, newest_first
@@ -46,7 +46,7 @@ class Totals:
     checks: int = 0
     """Comparisons of a shard with the dictionary."""
 
-    def add(self, life: Life) -> None:
+    def add(self, life: ExpectedShard) -> None:
         """Counts a life."""
         self.kills.update(life.kills)
         self.lives += 1
@@ -77,7 +77,7 @@ async def crash_often(
             shard = build_shard(
                 Path(directory), passages, index="crashes", dimension=ENCODER.dimension
             )
-            life = Life(model=Model({name: (text, None) for name, text in texts.items()}))
+            life = ExpectedShard(model=Model({name: (text, None) for name, text in texts.items()}))
             for last in [*[False] * _LIVES, True]:
                 if enough() and not last:
                     continue

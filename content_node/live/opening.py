@@ -51,7 +51,9 @@ def open_log(
         raise
 
 
-def expect_base(base: ShardManifest, shard: Path, log_id: str, trimmed: int, last: int) -> None:
+def expect_base(
+    base: ShardManifest, shard: Path, log_id: str, trimmed_up_to: int, last: int
+) -> None:
     """Raises ArtefactError if this log does not continue a base. A missing log has no name and no
     writes.
     """
@@ -61,9 +63,9 @@ def expect_base(base: ShardManifest, shard: Path, log_id: str, trimmed: int, las
             f"{path} is log {log_id or '(none)'}, and the shard's base follows log "
             f"{base.log_id}: {AGAIN}"
         )
-    if not trimmed <= base.sequence <= last:
+    if not trimmed_up_to <= base.sequence <= last:
         raise ArtefactError(
-            f"{path} holds writes {trimmed + 1} to {last}, but the shard's base ends "
+            f"{path} holds writes {trimmed_up_to + 1} to {last}, but the shard's base ends "
             f"at write {base.sequence}: {AGAIN}"
         )
 

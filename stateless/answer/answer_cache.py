@@ -23,7 +23,7 @@ from winnow.stateless.answer.failures import failed_shards
 from winnow.stateless.cluster.index_version import IndexVersion
 from winnow.telemetry.tracing.span import span
 
-Find = Callable[[], Coroutine[Any, Any, Answered]]
+Compute = Callable[[], Coroutine[Any, Any, Answered]]
 """Finds an answer by asking the shards."""
 _MOST_WAITING = 1_000
 """Most questions that wait for equal ones. Further ones are let in, or refused, by themselves."""
@@ -74,12 +74,12 @@ class AnswerCache:
         )
 
     async def ask(
-        self, key: AnswerKey, asker: Asker, find: Find, after: Sequence[Position] = ()
+        self, key: AnswerKey, asker: Asker, compute: Compute, after: Sequence[Position] = ()
     ) -> Answered:
         """The kept answer, an answer that is being found for another caller, or a new one.
 
         `winnow.policy.attempts` says which caller's turn is used, and when it is found again.
-        `after` are writes that the answer must know. Raises what `find` raises.
+        `after` are writes that the answer must know. Raises what `compute` raises.
         """
         version = self._version()
         versioned = version.name, key
@@ -87,10 +87,10 @@ class AnswerCache:
         if knows and (kept := self._recall(version, versioned)) is not None:
             self._looked_up("hit")
             return _unread(kept)
-        find_new = partial(self._find, versioned, find)
+        compute_new = partial(self._compute, versioned, compute)
         if not knows or version.name is None or self._flights.waiting >= _MOST_WAITING:
-            return await find_new()
-        found = await self._flights.ask(versioned, find_new, asker, partial(_knows, after=after))
+            return await compute_new()
+        found = await self._flights.ask(versioned, compute_new, asker, partial(_knows, after=after))
         if found.own:
             return found.result
         self._looked_up("hit")
@@ -102,9 +102,9 @@ class AnswerCache:
             self._kept_for = version.name
         return self._kept.get(key) if version.sure else None
 
-    async def _find(self, key: _Key, find: Find) -> Answered:
+    async def _compute(self, key: _Key, compute: Compute) -> Answered:
         self._looked_up("miss")
-        found = await find()
+        found = await compute()
         now = self._version()
         # a shard that changed meanwhile may have been read before, or after; and a replica that
         # lags may have been read instead of another

@@ -33,7 +33,7 @@ Ready = TypeVar("Ready", PreparedPut, Deletion)
 Store = Callable[
     [Sequence[Ready], Deadline, str, Collection[str], Turn], Awaitable[list[WriteResult]]
 ]
-Until = Callable[[], Deadline]
+NewDeadline = Callable[[], Deadline]
 """The deadline of a message that has just arrived."""
 
 
@@ -94,32 +94,38 @@ class FeedCore:
             return await self._delete(valid, deadline)
 
     async def put_stream(
-        self, messages: AsyncIterator[Sequence[FedPassage]], until: Until, client: str = ""
+        self,
+        messages: AsyncIterator[Sequence[FedPassage]],
+        new_deadline: NewDeadline,
+        client: str = "",
     ) -> FeedSummary:
         """Stores passages until the stream ends, which is read no faster than that.
 
         Raises as `put` does, and the errors of reading. Earlier messages may have been stored.
         """
-        return await self._stream(messages, self._encoder.prepare, self._put, until, client)
+        return await self._stream(messages, self._encoder.prepare, self._put, new_deadline, client)
 
     async def delete_stream(
-        self, messages: AsyncIterator[Sequence[Deletion]], until: Until, client: str = ""
+        self,
+        messages: AsyncIterator[Sequence[Deletion]],
+        new_deadline: NewDeadline,
+        client: str = "",
     ) -> FeedSummary:
         """Deletes passages until the stream ends; raises as `put_stream` does."""
-        return await self._stream(messages, validate_deletions, self._delete, until, client)
+        return await self._stream(messages, validate_deletions, self._delete, new_deadline, client)
 
     async def _stream(
         self,
         messages: AsyncIterator[Sequence[Fed]],
         prepare: Callable[[Sequence[Fed]], list[Ready]],
         store: Store[Ready],
-        until: Until,
+        new_deadline: NewDeadline,
         client: str,
     ) -> FeedSummary:
         tally, entering, in_hand = StreamTally(), asyncio.Lock(), IdsInHand()
 
         async def work(message: Sequence[Fed], turn: Turn) -> list[WriteResult]:
-            deadline = until()
+            deadline = new_deadline()
             async with AsyncExitStack() as inside:
                 # one thread takes the messages of a stream in their order
                 ready = await self._aside.run(client, partial(prepare, message))

@@ -41,8 +41,8 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
         self, requests: AsyncIterator[feed_pb2.PutRequest], context: Any
     ) -> feed_pb2.FeedSummary:
         messages = (convert.passages_of_message(each) async for each in requests)
-        until = partial(self._at_most, context)
-        summary = await self._core.put_stream(messages, until, _client(context))
+        new_deadline = partial(self._at_most, context)
+        summary = await self._core.put_stream(messages, new_deadline, _client(context))
         return convert.summary_to_message(summary)
 
     async def Delete(  # noqa: N802
@@ -56,8 +56,8 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
         self, requests: AsyncIterator[feed_pb2.DeleteRequest], context: Any
     ) -> feed_pb2.FeedSummary:
         messages = (convert.deletions_of_message(each) async for each in requests)
-        until = partial(self._at_most, context)
-        summary = await self._core.delete_stream(messages, until, _client(context))
+        new_deadline = partial(self._at_most, context)
+        summary = await self._core.delete_stream(messages, new_deadline, _client(context))
         return convert.summary_to_message(summary)
 
     def _deadline(self, context: Any) -> Deadline:

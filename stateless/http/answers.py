@@ -13,7 +13,7 @@ from winnow.rpc import request_id
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
 from winnow.stateless.answer.core import AnswerCore
-from winnow.stateless.http.call import ESCAPED, HttpOperation, Refusal, Until
+from winnow.stateless.http.call import ESCAPED, HttpOperation, NewDeadline, Refusal
 from winnow.stateless.http.headers import in_time
 from winnow.stateless.http.packed_answers import PackedReply, SeveralReplies
 from winnow.stateless.http.problems import problem_of
@@ -77,9 +77,9 @@ def answer_calls(
 
 
 async def _answer(
-    core: AnswerCore, message: answer_pb2.AnswerRequest, until: Until, client: str
+    core: AnswerCore, message: answer_pb2.AnswerRequest, new_deadline: NewDeadline, client: str
 ) -> answer_pb2.AnswerResponse | PackedReply:
-    deadline, request = until(), convert.request_of_message(message)
+    deadline, request = new_deadline(), convert.request_of_message(message)
     answered = await in_time(core.ask(request, deadline, client), deadline)
     reply = convert.answered_to_message(answered, request_id.current())
     return reply if answered.packed is None else PackedReply(reply, answered.packed)
@@ -89,7 +89,7 @@ async def _answers(
     core: AnswerCore,
     finished: PartFinished,
     message: http_pb2.AnswersRequest,
-    until: Until,
+    new_deadline: NewDeadline,
     client: str,
 ) -> http_pb2.AnswersResponse | SeveralReplies:
     count = len(message.requests)
@@ -102,7 +102,7 @@ async def _answers(
         async with places:
             started, code = time.perf_counter(), "CANCELLED"
             try:
-                response = await _answer(core, each, until, client)
+                response = await _answer(core, each, new_deadline, client)
                 code = "OK"
                 if isinstance(response, PackedReply):
                     return response

@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 from winnow.deadline import Deadline
 from winnow.errors import WinnowError
 
-Until = Callable[[], Deadline]
+NewDeadline = Callable[[], Deadline]
 """The deadline of a call that begins now; that of the whole request, if its caller set one."""
 
 
@@ -20,7 +20,7 @@ class LongReply(Protocol):
         """The response as JSON. Call it in a thread: it may take long."""
 
 
-Run = Callable[[Any, Until, str], Coroutine[Any, Any, Message | LongReply]]
+Run = Callable[[Any, NewDeadline, str], Coroutine[Any, Any, Message | LongReply]]
 """Serves a call: from a request message, its deadline and the client's key to the response."""
 Refusal = Callable[[str], WinnowError | None]
 """Why a client is refused now, by its key; None if it is not."""

@@ -21,7 +21,7 @@ from winnow.rpc.interceptor import name_call
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
 from winnow.stateless.http.call import Gate, HttpOperation
-from winnow.stateless.http.headers import Headers, in_time, text_of, until_of
+from winnow.stateless.http.headers import Headers, in_time, new_deadline_of, text_of
 from winnow.stateless.http.json_text import JsonText
 from winnow.stateless.http.probes import Readiness
 from winnow.stateless.http.problems import LateBodyError, response_of
@@ -92,17 +92,17 @@ class Endpoint:
         if edge.readiness.starting and not call.early:
             raise UnavailableError("this front is not ready yet: see /readyz, and try again")
         client = edge.gate(call.scope, headers)
-        until = until_of(headers, call.seconds)
+        new_deadline = new_deadline_of(headers, call.seconds)
         if refused := call.refusal(client):
             raise refused
         data = await self._data(scope, headers, receive)
 
         async def done() -> bytes:
             reading = edge.json.message(call.request, data, client)
-            request = await in_time(reading, until())  # others may have longer texts to read
+            request = await in_time(reading, new_deadline())  # others may have longer texts to read
             if (more := call.calls(request) - 1) > 0:
                 edge.gate(call.scope, headers, more, 1)
-            reply = await call.run(request, until, client)
+            reply = await call.run(request, new_deadline, client)
             if isinstance(reply, Message):
                 return await edge.json.text(reply, client)
             return await edge.json.long_text(reply, client)

@@ -9,7 +9,7 @@ from typing import TypeVar
 from winnow.deadline import LONGEST, Deadline
 from winnow.errors import DeadlineExceededError, InvalidRequestError, Violation
 from winnow.quoting import quoted
-from winnow.stateless.http.call import Until
+from winnow.stateless.http.call import NewDeadline
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -38,7 +38,7 @@ _SECONDS = re.compile(r"\d{1,9}(\.\d{1,9})?")
 Result = TypeVar("Result")
 
 
-def until_of(headers: Headers, default: float) -> Until:
+def new_deadline_of(headers: Headers, default: float) -> NewDeadline:
     """The deadline that a request's header sets, counted from now. Without the header, each call
     of the request has `default` seconds from its start.
 

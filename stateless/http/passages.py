@@ -10,7 +10,7 @@ from functools import partial
 from winnow.convert import feed as convert
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.servicer import LARGEST
-from winnow.stateless.http.call import ESCAPED, HttpOperation, Refusal, Until
+from winnow.stateless.http.call import ESCAPED, HttpOperation, NewDeadline, Refusal
 from winnow.stateless.http.headers import in_time
 from winnow.v1 import feed_pb2
 
@@ -55,18 +55,18 @@ def feed_calls(core: FeedCore, seconds: float, refusal: Refusal) -> list[HttpOpe
 
 
 async def _put(
-    core: FeedCore, message: feed_pb2.PutRequest, until: Until, client: str
+    core: FeedCore, message: feed_pb2.PutRequest, new_deadline: NewDeadline, client: str
 ) -> feed_pb2.PutResponse:
-    deadline = until()
+    deadline = new_deadline()
     passages = convert.passages_of_message(message)
     results = await in_time(core.put(passages, deadline, client), deadline)
     return feed_pb2.PutResponse(results=convert.results_to_messages(results))
 
 
 async def _delete(
-    core: FeedCore, message: feed_pb2.DeleteRequest, until: Until, client: str
+    core: FeedCore, message: feed_pb2.DeleteRequest, new_deadline: NewDeadline, client: str
 ) -> feed_pb2.DeleteResponse:
-    deadline = until()
+    deadline = new_deadline()
     deletions = convert.deletions_of_message(message)
     results = await in_time(core.delete(deletions, deadline, client), deadline)
     return feed_pb2.DeleteResponse(results=convert.results_to_messages(results))

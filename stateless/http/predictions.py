@@ -6,7 +6,7 @@ from winnow.convert import head as convert
 from winnow.rpc import request_id
 from winnow.stateless.heads.core import PredictCore
 from winnow.stateless.heads.servicer import LARGEST
-from winnow.stateless.http.call import ESCAPED, HttpOperation, Until
+from winnow.stateless.http.call import ESCAPED, HttpOperation, NewDeadline
 from winnow.stateless.http.headers import in_time
 from winnow.v1 import head_pb2
 
@@ -41,15 +41,15 @@ def predict_calls(core: PredictCore, seconds: float) -> list[HttpOperation]:
 
 
 async def _predict(
-    core: PredictCore, message: head_pb2.PredictRequest, until: Until, client: str
+    core: PredictCore, message: head_pb2.PredictRequest, new_deadline: NewDeadline, client: str
 ) -> head_pb2.PredictResponse:
-    deadline, request = until(), convert.request_of_message(message)
+    deadline, request = new_deadline(), convert.request_of_message(message)
     predicted = await in_time(core.predict(request, deadline, client), deadline)
     return convert.predicted_to_message(predicted, request_id.current())
 
 
 async def _list_heads(
-    core: PredictCore, message: head_pb2.ListHeadsRequest, _until: Until, _client: str
+    core: PredictCore, message: head_pb2.ListHeadsRequest, _new_deadline: NewDeadline, _client: str
 ) -> head_pb2.ListHeadsResponse:
     groups = core.groups(message.ring)
     return head_pb2.ListHeadsResponse(rings=map(convert.encoder_group_to_message, groups))

@@ -74,7 +74,7 @@ class HttpServer:
             raise UnavailableError(f"cannot listen on {address}: is it in use?") from error
         return self._acceptor.port
 
-    async def serving(self, ready: bool) -> None:
+    async def set_serving(self, ready: bool) -> None:
         """Changes the reply of /readyz."""
         self._readiness.say(ready)
 

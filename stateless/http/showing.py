@@ -1,7 +1,7 @@
 """`/v1/cluster`: calls the showing core and converts its reply."""
 
 from winnow.convert import cluster as convert
-from winnow.stateless.http.call import HttpOperation, Until
+from winnow.stateless.http.call import HttpOperation, NewDeadline
 from winnow.stateless.showing.core import ShowingCore
 from winnow.v1 import cluster_pb2
 
@@ -10,7 +10,7 @@ def showing_calls(core: ShowingCore, seconds: float) -> list[HttpOperation]:
     """The operation of the showing core; `seconds`: longest time of a call."""
 
     async def show(
-        _message: cluster_pb2.GetClusterRequest, _until: Until, _client: str
+        _message: cluster_pb2.GetClusterRequest, _new_deadline: NewDeadline, _client: str
     ) -> cluster_pb2.GetClusterResponse:
         return convert.shown_to_message(core.show())
 

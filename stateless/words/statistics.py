@@ -38,7 +38,7 @@ class WordStatistics:
     def __init__(self, cluster: Cluster, sources: Callable[[int], Sequence[WordSource]]) -> None:
         """`sources`: the replicas of a shard that may be asked, the one with most writes first."""
         self._cluster, self._sources = cluster, sources
-        self._built: tuple[int, WordCounts] | None = None
+        self._counts_at_build: tuple[int, WordCounts] | None = None
         """The counts from when the index was built, and the shard that told them first."""
         self._counted: dict[int, _Counted] = {}
         self._checked: dict[int, str] = {}
@@ -92,21 +92,23 @@ class WordStatistics:
         self._complain(shard, str(problem))
         return None
 
-    def _check(self, shard: int, built: WordCounts) -> None:
+    def _check(self, shard: int, counts_at_build: WordCounts) -> None:
         """Raises IdentityError if another shard was built with other counts."""
-        if self._built is None:
-            self._built = shard, built
-        first, known = self._built
-        if not same(known, built):
+        if self._counts_at_build is None:
+            self._counts_at_build = shard, counts_at_build
+        first, known = self._counts_at_build
+        if not same(known, counts_at_build):
             raise IdentityError(
                 f"shard {shard} has other counts of words than shard {first} from when the index "
                 "was built: serve shards of one build"
             )
 
     def _add_up(self, known: dict[int, _Counted]) -> None:
-        assert self._built is not None  # a shard tells these before its changes
+        assert self._counts_at_build is not None  # a shard tells these before its changes
         try:
-            counts = IndexCounts.of(self._built[1], (each.changes for each in known.values()))
+            counts = IndexCounts.of(
+                self._counts_at_build[1], (each.changes for each in known.values())
+            )
         except WinnowError as error:
             self._complain(_ALL, str(error))
             return

@@ -93,7 +93,7 @@ async def node(indexes: dict[int, Path], bundle: Bundle, tmp_path: Path) -> Asyn
     )
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
-    await server.serving(True)
+    await server.set_serving(True)
     looks: asyncio.Queue[None] = asyncio.Queue()
     looked = False
 

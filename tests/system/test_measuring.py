@@ -64,7 +64,7 @@ class Front(answer_pb2_grpc.AnswerServiceServicer):
 async def front() -> AsyncIterator[Front]:
     made = Front()
     made.address = f"127.0.0.1:{await made.server.start('127.0.0.1:0')}"
-    await made.server.serving(True)
+    await made.server.set_serving(True)
     yield made
     await made.server.drain(0)
 

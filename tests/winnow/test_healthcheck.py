@@ -32,7 +32,7 @@ async def test_the_address_that_the_node_listens_on_is_asked(
     port = await server.start(f"{host}:0")
     monkeypatch.setenv("WINNOW_FRONT_LISTEN", f"{host}:{port}")
     assert await asyncio.to_thread(check) == 1
-    await server.serving(True)
+    await server.set_serving(True)
     assert await asyncio.to_thread(check) == 0
     await server.drain(0)
 

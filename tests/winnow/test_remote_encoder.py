@@ -181,7 +181,7 @@ async def test_it_waits_for_a_server_that_is_still_starting() -> None:
             await encoder.encode([5])
         assert not warming.done()
         server.servicer.serve(server.admitted)
-        await server.server.serving(True)
+        await server.server.set_serving(True)
         await asyncio.wait_for(warming, LONG)
         await encoder.encode([5])
     await server.server.drain(0)

@@ -267,10 +267,10 @@ async def test_health_follows_readiness_per_service_and_to_watchers(
     watched = health.Watch(health_pb2.HealthCheckRequest(service=SERVICE))
     seen = [(await watched.read()).status]
     assert await status(SERVICE) == NOT_SERVING
-    await server.serving(True)
+    await server.set_serving(True)
     assert await status(SERVICE) == await status("") == SERVING
     seen.append((await watched.read()).status)
-    await server.serving(False)
+    await server.set_serving(False)
     seen.append((await watched.read()).status)
     assert seen == [NOT_SERVING, SERVING, NOT_SERVING]
     watched.cancel()
@@ -329,7 +329,7 @@ async def test_a_watcher_that_leaves_takes_nothing_from_the_others(
     one.cancel()
     raw: Any = channel.unary_unary(f"/{SERVICE}/Answer", request_serializer=bytes)
     await raw(b"", timeout=10)  # by now the server has seen that it left
-    await server.serving(True)
+    await server.set_serving(True)
     assert (await asyncio.wait_for(other.read(), 10)).status == SERVING
     other.cancel()
 
@@ -337,7 +337,7 @@ async def test_a_watcher_that_leaves_takes_nothing_from_the_others(
 async def test_a_watcher_of_the_health_does_not_delay_the_end(
     server: Server, channel: grpc.aio.Channel
 ) -> None:
-    await server.serving(True)
+    await server.set_serving(True)
     watched = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
     assert (await watched.read()).status == SERVING
     draining = asyncio.create_task(server.drain(60))
@@ -360,7 +360,7 @@ async def test_a_watcher_that_does_not_read_takes_nothing_from_the_others(server
         watched = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
         assert (await asyncio.wait_for(watched.read(), 10)).status == NOT_SERVING
         for ready in (True, False, True):
-            await server.serving(ready)
+            await server.set_serving(ready)
             told = (await asyncio.wait_for(watched.read(), 10)).status
             assert told == (SERVING if ready else NOT_SERVING)
         watched.cancel()
@@ -369,7 +369,7 @@ async def test_a_watcher_that_does_not_read_takes_nothing_from_the_others(server
 
 async def test_a_watcher_that_does_not_read_does_not_delay_the_end(server: Server) -> None:
     deaf = await deaf_watcher(await server.start("127.0.0.1:0"))
-    await server.serving(True)
+    await server.set_serving(True)
     await asyncio.wait_for(server.drain(60), 10)
     await deaf.close()
 
@@ -402,7 +402,7 @@ async def test_a_server_is_alive_before_it_is_ready_and_while_it_leaves(
 ) -> None:
     health = health_pb2_grpc.HealthStub(channel)
     for ready in (False, True, False):
-        await server.serving(ready)
+        await server.set_serving(ready)
         said = await health.Check(health_pb2.HealthCheckRequest(service="live"))
         assert said.status == SERVING
 

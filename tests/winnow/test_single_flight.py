@@ -9,7 +9,7 @@ from tenacious import happens, turn
 from winnow.deadline import Deadline
 from winnow.errors import OverloadedError, UnavailableError
 from winnow.policy.attempts import Asker, Lack
-from winnow.single_flight import Landed, SingleFlight
+from winnow.single_flight import SharedResult, SingleFlight
 
 
 class Work:
@@ -39,9 +39,9 @@ class Desk:
 
     def __init__(self) -> None:
         self.work = Work()
-        self.flights = SingleFlight[str, int](blame=_lack)
+        self.flights = SingleFlight[str, int](lack_of_error=_lack)
 
-    def ask(self, client: str = "", left: float = 2.0) -> "asyncio.Task[Landed[int]]":
+    def ask(self, client: str = "", left: float = 2.0) -> "asyncio.Task[SharedResult[int]]":
         asker = Asker(deadline=Deadline.after(left), client=client)
         return asyncio.create_task(self.flights.ask("a", self.work.make, asker))
 
@@ -153,7 +153,7 @@ async def test_those_whose_leader_is_refused_share_the_next_attempt() -> None:
     desk.work.go_on.set()
     ended = await asyncio.gather(*tasks, return_exceptions=True)
     assert isinstance(ended[0], OverloadedError)
-    assert [each.result for each in ended[1:] if isinstance(each, Landed)] == [2, 2, 2]
+    assert [each.result for each in ended[1:] if isinstance(each, SharedResult)] == [2, 2, 2]
     assert desk.work.begun == 2
 
 

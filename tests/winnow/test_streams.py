@@ -77,7 +77,7 @@ class House:
 async def serving(**options: Any) -> AsyncIterator[tuple[House, Any]]:
     house = House(**options)
     house.port = await house.server.start("127.0.0.1:0")
-    await house.server.serving(True)
+    await house.server.set_serving(True)
     try:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{house.port}") as channel:
             yield house, feed_pb2_grpc.FeedServiceStub(channel)

@@ -128,7 +128,7 @@ class Server:
             return int(self.grpc.add_insecure_port(address))
         return int(self.grpc.add_secure_port(address, grpc_credentials(self._certificates)))
 
-    async def serving(self, ready: bool) -> None:
+    async def set_serving(self, ready: bool) -> None:
         """Sets the health of every service and of the server as a whole (the empty name)."""
         self._health.serving(ready)
 

@@ -29,7 +29,7 @@ class AnyServer(Protocol):
         cannot be bound.
         """
 
-    async def serving(self, ready: bool) -> None:
+    async def set_serving(self, ready: bool) -> None:
         """Sets whether it is ready."""
 
     async def drain(self, grace: float) -> None:
@@ -136,7 +136,7 @@ async def _start(every: Sequence[Listener]) -> None:
 
 async def _say(every: Sequence[Listener], ready: bool) -> None:
     for each in every:
-        await each.server.serving(ready)
+        await each.server.set_serving(ready)
 
 
 async def _become_ready(every: Sequence[Listener], prepare: Callable[[], Awaitable[None]]) -> bool:

@@ -36,7 +36,7 @@ class CachedTextEncoder:
         """`budget`: bytes of all kept encodings; 0 keeps none."""
         self._inner, self._count = inner, watch.looked_up
         self._kept = ByteBoundedLru[bytes, TextEncoding](budget, watch)
-        self._flights = SingleFlight[bytes, TextEncoding](blame=_lack)
+        self._flights = SingleFlight[bytes, TextEncoding](lack_of_error=_lack)
         self._in_hand = Counter[str]()
         """Number of texts that the inner encoder works on, by client."""
 

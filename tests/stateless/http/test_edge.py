@@ -334,7 +334,7 @@ async def test_nothing_is_asked_before_the_front_is_ready() -> None:
         ready = await client.get("/readyz")
         assert (ready.status_code, ready.json()) == (503, {"status": "starting"})
         assert (await client.post("/v1/answer", json=ASKED)).status_code == 503
-        await front.server.serving(True)
+        await front.server.set_serving(True)
         assert (await client.get("/readyz")).status_code == 200
         assert (await client.post("/v1/answer", json=ASKED)).status_code == 200
 
@@ -342,7 +342,7 @@ async def test_nothing_is_asked_before_the_front_is_ready() -> None:
 async def test_a_front_that_leaves_still_answers_and_sends_its_callers_elsewhere(
     front: HttpFront, client: httpx.AsyncClient
 ) -> None:
-    await front.server.serving(False)
+    await front.server.set_serving(False)
     ready = await client.get("/readyz")
     assert (ready.status_code, ready.json()) == (503, {"status": "leaving"})
     reply = await client.post("/v1/answer", json=ASKED)

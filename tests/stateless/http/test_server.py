@@ -80,7 +80,7 @@ class Site:
     async def serving(self) -> AsyncIterator["Site"]:
         port = await self.server.start("127.0.0.1:0")
         self.address = f"127.0.0.1:{port}"
-        await self.server.serving(True)
+        await self.server.set_serving(True)
         try:
             yield self
         finally:

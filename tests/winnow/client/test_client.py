@@ -260,11 +260,11 @@ def address(client: Any) -> str:
 
 
 async def test_a_front_is_waited_for_until_it_serves(front: ScriptedFront, client: Asks) -> None:
-    await front.server.serving(False)
+    await front.server.set_serving(False)
     assert not await client.available()
     waiting = asyncio.ensure_future(client.wait_ready(60))
     await asyncio.sleep(0)
-    await front.server.serving(True)
+    await front.server.set_serving(True)
     await waiting
     assert await client.available()
 

@@ -61,7 +61,7 @@ async def fronts() -> AsyncIterator[list[Front]]:
 async def client(fronts: list[Front]) -> AsyncIterator[Client]:
     ports = [await each.server.start("127.0.0.1:0") for each in fronts]
     for each in fronts:
-        await each.server.serving(True)
+        await each.server.set_serving(True)
     target = "ipv4:" + ",".join(f"127.0.0.1:{port}" for port in ports)
     async with AnswerClient(target) as opened:
         yield Client(opened)
@@ -87,7 +87,7 @@ async def test_a_front_that_leaves_is_asked_no_more_and_no_question_is_lost(
 ) -> None:
     leaving, _ = fronts
     await client.ask_all(fronts)
-    await leaving.server.serving(False)
+    await leaving.server.set_serving(False)
     before = -1
     while leaving.asked != before:  # until the client has heard of it
         before = leaving.asked

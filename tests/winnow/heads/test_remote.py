@@ -183,7 +183,7 @@ async def test_a_server_that_leaves_gets_no_more_calls(store: HeadStore) -> None
             mine = there.belongs_to(number)
             await there.heads.apply(some_states(), HEADS, Deadline.after(LONG))
             assert {each.id for each in warm[number].cached()} == set(mine)
-            await there.servers[number].server.serving(False)
+            await there.servers[number].server.set_serving(False)
 
             async def elsewhere() -> bool:
                 found = await there.heads.apply(some_states(), mine, Deadline.after(LONG))
