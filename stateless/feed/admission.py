@@ -33,7 +33,11 @@ _SOONEST, _LATEST = 0.1, 5.0
 
 def work_of(writes: Sequence[PreparedPut] | Sequence[Deletion]) -> int:
     """The work that writes cause, in passages."""
-    passages = [each.put.passage for each in writes if isinstance(each, PreparedPut)]
+    passages = [
+        each.write.put.passage
+        for each in writes
+        if isinstance(each, PreparedPut) and each.write.put is not None
+    ]
     lengths = (len(each.title) + len(each.text) for each in passages)
     deletions = len(writes) - len(passages)
     return sum(max(math.ceil(each / _CHARACTERS), 1) for each in lengths) + math.ceil(

@@ -5,11 +5,13 @@ Knows the bundle's models; does not know where a write goes.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
 from winnow.bundle import Bundle
-from winnow.domain.write import FedPassage, Put, Write
+from winnow.domain.write import FedPassage, Write
 from winnow.inference.encoder import open_passage_encoder
 from winnow.inference.fair_threads import FairThreads
 from winnow.inference.local import some_text
@@ -26,20 +28,20 @@ _WARM_UP = (16, 64, 128)
 
 @dataclass(frozen=True, slots=True)
 class PreparedPut:
-    """A valid passage with its tokens and its digest."""
+    """A valid passage with its tokens and its digest.
 
-    tokenised: TokenisedPut
+    Its tokens are packed: messages of streams wait for room with them.
+    """
+
+    write: Write
+    """The write that stores it, without a vector."""
     digest: PassageDigest
     truncated: bool
     """Whether the encoder reads only the beginning of the text."""
 
     @property
     def id(self) -> str:
-        return self.put.passage.id
-
-    @property
-    def put(self) -> Put:
-        return self.tokenised.put
+        return self.write.id
 
 
 class FeedEncoder:
@@ -84,7 +86,7 @@ class FeedEncoder:
         `client`: a key of the caller, for sharing the threads fairly.
         """
         return await asyncio.gather(
-            *(self._pool.run(client, partial(self._encode, each.tokenised)) for each in puts)
+            *(self._pool.run(client, partial(self._encode, each.write)) for each in puts)
         )
 
     async def warm_up(self) -> None:
@@ -101,7 +103,13 @@ class FeedEncoder:
         passage, version = tokenised.put.passage, tokenised.put.version
         truncated = self._encoder.truncates(tokenised.title.ids, tokenised.text.ids)
         own = PassageDigest(passage.id, version, digest(passage))
-        return PreparedPut(tokenised, own, truncated)
+        return PreparedPut(tokenised.write(), own, truncated)
 
-    def _encode(self, tokenised: TokenisedPut) -> Write:
-        return tokenised.write(self._encoder.encode(tokenised.title.ids, tokenised.text.ids))
+    def _encode(self, write: Write) -> Write:
+        put = write.put
+        assert put is not None
+        title, text = (
+            np.frombuffer(ids, "<u4").tolist() for ids in (put.title_tokens, put.text_tokens)
+        )
+        vector = np.ascontiguousarray(self._encoder.encode(title, text), "<f4")
+        return replace(write, put=replace(put, vector=vector.tobytes()))

@@ -25,7 +25,9 @@ def admission(most: int, clock: ManualClock | None = None) -> FeedAdmission:
 def put(characters: int) -> PreparedPut:
     passage = Passage("a", "", "a" * characters)
     tokenised = TokenisedPut(Put(passage), Tokens((), ()), Tokens((), ()))
-    return PreparedPut(tokenised, PassageDigest("a", None, digest(passage)), truncated=False)
+    return PreparedPut(
+        tokenised.write(), PassageDigest("a", None, digest(passage)), truncated=False
+    )
 
 
 @pytest.mark.parametrize(

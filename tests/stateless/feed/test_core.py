@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from functools import partial
@@ -30,7 +31,9 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.inference.fair_threads import FairThreads
+from winnow.inference.runtime import Runtime
 from winnow.stateless.cluster.membership import ClusterView
+from winnow.stateless.feed.encoding import FeedEncoder
 from winnow.v1 import feed_pb2
 
 ZERO, ONE = ids_of(0, 5), ids_of(1, 5)
@@ -60,6 +63,22 @@ async def test_each_passage_is_stored_in_the_shard_that_its_id_belongs_to(front:
     assert results[9].position == Position(1, 5)
     assert front.sample("winnow_front_feed_writes_total", outcome="stored") == 10
     assert front.admission.inside == 0
+
+
+def test_prepared_passages_take_little_memory(bundle: Bundle) -> None:
+    """Streams hold them while they wait for room: tokens as integers would take megabytes each."""
+    encoder = FeedEncoder(bundle, Runtime.AUTO, threads=1, nice=0)
+    try:
+        passages = [fed("a", "語" * 10_000)]
+        encoder.prepare(passages)
+        tracemalloc.start()
+        prepared = encoder.prepare(passages)
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        encoder.close()
+    assert len(prepared) == 1
+    assert held < 500_000
 
 
 async def test_a_passage_changes_threads_twice_in_a_front(
