@@ -13,6 +13,7 @@ from tenacious import happens, turn
 from winnow.rpc.replying import until_replied
 
 CALLS = 4_000
+LONG = 60.0
 KEPT = 600
 """Bytes for each call: gRPC's server keeps some, too; its client kept 975."""
 
@@ -71,6 +72,14 @@ async def test_grpc_calls_have_the_cython_call_underneath() -> None:
         with pytest.raises(asyncio.CancelledError):
             await call
         assert call._cython_call.done()
+
+
+async def test_a_call_that_cannot_be_sent_fails_at_once() -> None:
+    async with grpc.aio.insecure_channel("127.0.0.1:1") as channel:
+        method: Any = channel.unary_unary("/any/Method")
+        async with asyncio.timeout(LONG):
+            with pytest.raises(Exception, match="execute_batch"):
+                await until_replied(method(b"", metadata=(("not-ascii", "\N{SNOWMAN}"),)))
 
 
 async def test_a_reply_is_returned(server: Server, ask: Callable[[bytes], Any]) -> None:

@@ -1,7 +1,7 @@
 """Waits for the reply of a call so that a call that is given up leaves nothing behind.
 
-Only this file uses `_cython_call` of grpc.aio, which is not public. Tried with grpcio 1.85;
-`tests/winnow/test_replying.py` fails by name when it moves.
+Only this file uses `_cython_call` and `_call_response` of grpc.aio, which are not public. Tried
+with grpcio 1.85; `tests/winnow/test_replying.py` fails by name when they move.
 """
 
 import asyncio
@@ -23,6 +23,9 @@ async def until_replied(call: Awaitable[Reply]) -> Reply:
     """
     ended = asyncio.Event()
     cast("grpc.aio.Call", call).add_done_callback(lambda _: ended.set())
+    # a call that cannot be sent never ends, but its task does
+    if (sending := getattr(call, "_call_response", None)) is not None:
+        sending.add_done_callback(lambda _: ended.set())
     try:
         await ended.wait()
     except asyncio.CancelledError:
