@@ -42,7 +42,8 @@ class SpeculativeReads:
             WinnowError: a passage cannot be read, also not when asked for again.
 
         """
-        ahead = {hit: task for hit in hits if (task := self._take(shard, hit))}
+        taken = {hit: task for hit in hits if (task := self._take(shard, hit))}
+        ahead = {hit: task for hit, task in taken.items() if not _failed(task)}
         sent: list[Read] = []
         self._needed[shard] = sent, ahead.values()
         self._begin()
@@ -93,6 +94,11 @@ def retrieve_exception(task: asyncio.Task[Any]) -> None:
     """Retrieves the exception, so that asyncio does not warn about it."""
     if not task.cancelled():
         task.exception()
+
+
+def _failed(task: _Task) -> bool:
+    """Whether a passage was to be read ahead, and could not be read, or not in time."""
+    return task.done() and all(read.unread for read in _answered([task]))
 
 
 async def _whole(task: _Task) -> Read | None:

@@ -12,9 +12,10 @@ from winnow.domain.passage import Hit
 from winnow.searcher import Read
 from winnow.stateless.answer.speculative_reads import SpeculativeReads
 
-A, B = (
+A, B, C = (
     Hit(row=0, passage_id="a", distance=0.1, hybrid_distance=0.1),
     Hit(row=1, passage_id="b", distance=0.2, hybrid_distance=0.2),
+    Hit(row=2, passage_id="c", distance=0.3, hybrid_distance=0.3),
 )
 
 
@@ -91,6 +92,21 @@ async def test_a_passage_that_could_not_be_read_ahead_in_time_is_read_again() ->
     assert [each.passage.id for each in read.readings] == ["b"]
     assert read.unread == 0
     assert shard.begun == ["a", "b", "b"]
+
+
+async def test_a_passage_that_could_not_be_read_ahead_does_not_wait_for_others() -> None:
+    shard = Shard()
+    shard.go_on.set()
+    shard.replies["b"] = [Read((), ShardTimings(), unread=1)]
+    with SpeculativeReads(shard.send, [(0, B)]) as ahead:
+        await ahead.read(0, [A])
+        await happens(lambda: shard.ended == ["a", "b"])
+        await turn()
+        shard.go_on.clear()
+        needed = asyncio.create_task(ahead.read(0, [B, C]))
+        await happens(lambda: shard.begun == ["a", "b", "b", "c"])
+        shard.go_on.set()
+        assert [each.passage.id for each in (await needed).readings] == ["b", "c"]
 
 
 async def test_a_passage_that_was_not_read_ahead_in_time_is_not_counted_as_read() -> None:
