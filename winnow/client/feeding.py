@@ -25,7 +25,7 @@ class PassageFields(TypedDict, total=False):
     title: str
     """At most 1000 characters."""
     metadata: Mapping[str, Any]
-    """Strings, numbers, booleans, and lists of these: values for filters."""
+    """Values for filters, of any kind that JSON has, at most 20 levels deep."""
     version: int | None
     """A write with a lower version than the stored one changes nothing."""
 

@@ -88,8 +88,8 @@ class FedPassage(google.protobuf.message.Message):
     """
     @property
     def metadata(self) -> google.protobuf.struct_pb2.Struct:
-        """Values for filters: strings, numbers, booleans, and lists of these. At most 10000 characters as
-        JSON.
+        """Values for filters, of any kind that JSON has. At most 20 levels deep, and at most 10000
+        characters as JSON.
         """
 
     def __init__(
