@@ -60,7 +60,7 @@ SMALL_FILES: dict[str, str] = {}
 """Files below 30 lines that only one other file imports, and why they stay."""
 LONG_CONSTRUCTORS: dict[str, str] = {}
 """Classes with more than four positional parameters, and why."""
-REMAINING_FILES, REMAINING_CONSTRUCTORS, REMAINING_RIDDLES = 1, 11, 108
+REMAINING_FILES, REMAINING_CONSTRUCTORS, REMAINING_RIDDLES = 0, 0, 56
 """How many exceptions are still unnamed; a number only ever falls."""
 RIDDLES = re.compile(
     r"\b(?:whoever|whatever|anew|so many|as it may|it is said that|such as are|also those"
