@@ -63,7 +63,7 @@ def test_a_front_has_shards_or_heads_or_both() -> None:
         SettingsError, match=r"^--shards .*unless --heads or --head-servers is given"
     ):
         FrontSettings.load({}, None, {})
-    with pytest.raises(SettingsError, match="give the first one by --heads"):
+    with pytest.raises(SettingsError, match="set the first with --heads"):
         FrontSettings.load({"shards": [NODE], "rings": ["de=b,s"]}, None, {})
     with pytest.raises(SettingsError, match="there is nothing to feed without --shards"):
         FrontSettings.load({"heads": "store", "feed_listen": "127.0.0.1:8081"}, None, {})

@@ -130,7 +130,7 @@ def test_a_flipped_byte_is_refused_by_name_or_repaired_and_said_so(shard: Path, 
                 assert segment.nearest(np.ones(8, np.float32), 5) == asked
                 (line,) = said
                 assert name in line["files"]
-                assert "made again from its database" in line["event"]
+                assert "rebuilt from its database" in line["event"]
                 assert not opened(shard, feeding=False).change()
             else:
                 with pytest.raises(ArtefactError, match=name):
