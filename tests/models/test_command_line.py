@@ -215,9 +215,9 @@ def test_provenance_names_a_missing_checkpoint(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--layers", 3], "is not the one of 3 layers"),
-        (["--apart", 3], "is not the one with 3 layers apart"),
-        ([], "is not the whole one"),
+        (["--layers", 3], "is not the reader of 3 layers"),
+        (["--apart", 3], "is not the reader with 3 split layers"),
+        ([], "is not the full reader"),
     ],
 )
 @pytest.mark.parametrize("command", ["measure", "verify"])
