@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tenacious import turn
 from text_server import INFO, TextServer, serving
 
 from winnow.bundle import Bundle
@@ -57,6 +58,24 @@ class Fake:
     async def warm_up(self, longest: int) -> None: ...
 
     def close(self) -> None: ...
+
+
+@contextlib.asynccontextmanager
+async def silent() -> AsyncIterator[tuple[str, asyncio.Event]]:
+    """The address of a server that never replies, and whether it has had a connection."""
+    called, leaves = asyncio.Event(), asyncio.Event()
+
+    async def keep(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        called.set()
+        await leaves.wait()
+        writer.close()
+
+    server = await asyncio.start_server(keep, "127.0.0.1", 0)
+    try:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}", called
+    finally:
+        leaves.set()
+        server.close()
 
 
 @contextlib.asynccontextmanager
@@ -238,17 +257,22 @@ async def test_before_any_node_is_known_texts_are_refused_and_warming_up_waits()
         with pytest.raises(UnavailableError, match="no encoder is known"):
             await encoder.encode([5])
         warming = asyncio.create_task(encoder.warm_up(8))
-        await asyncio.sleep(0)
+        await turn()
+        assert not warming.done()
         encoder.update([server.address])
         await asyncio.wait_for(warming, LONG)
 
 
 async def test_warming_up_goes_on_when_the_only_node_is_replaced() -> None:
-    async with serving(Fake()) as server, remote("127.0.0.1:1") as encoder:
+    async with contextlib.AsyncExitStack() as stack:
+        server = await stack.enter_async_context(serving(Fake()))
+        first, first_called = await stack.enter_async_context(silent())
+        second, second_called = await stack.enter_async_context(silent())
+        encoder = await stack.enter_async_context(remote(first))
         warming = asyncio.create_task(encoder.warm_up(8))
-        await asyncio.sleep(0.1)
-        encoder.update(["127.0.0.1:2"])
-        await asyncio.sleep(0.1)
+        await asyncio.wait_for(first_called.wait(), LONG)
+        encoder.update([second])
+        await asyncio.wait_for(second_called.wait(), LONG)
         encoder.update([server.address])
         await asyncio.wait_for(warming, LONG)
 

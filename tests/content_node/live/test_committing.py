@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from live_writes import delete
+from tenacious import turn
 
 from winnow.content_node.live.group_commit import GroupCommit
 from winnow.deadline import Deadline
@@ -66,7 +67,7 @@ async def test_all_who_wait_meanwhile_share_the_next_transaction(disk: Disk) -> 
     first = write(committing, "a")
     await disk.has_begun()
     others = [write(committing, name, name) for name in "bcd"]
-    await asyncio.sleep(0)
+    await turn()
     assert committing.waiting == 7
     disk.go_on.set()
     assert await first == [Written(Outcome.STORED, 1)]
@@ -87,7 +88,7 @@ async def test_wrong_writes_of_one_caller_do_not_fail_those_of_others(disk: Disk
     first = write(committing, "a")
     await disk.has_begun()
     wrong, right = write(committing, ""), write(committing, "b")
-    await asyncio.sleep(0)
+    await turn()
     disk.go_on.set()
     assert await first == [Written(Outcome.STORED, 1)]
     with pytest.raises(InvalidRequestError, match="is empty"):
@@ -110,7 +111,7 @@ async def test_a_transaction_holds_no_more_than_it_may_and_calls_stay_whole(disk
     calls = [write(committing, "a")]
     await disk.has_begun()
     calls += [write(committing, *names) for names in ("bb", "cc", "ddddd", "e")]
-    await asyncio.sleep(0)
+    await turn()
     disk.go_on.set()
     await asyncio.gather(*calls)
     assert disk.transactions == [["a"], ["b", "b"], ["c", "c"], ["d"] * 5, ["e"]]
@@ -140,7 +141,7 @@ async def test_a_caller_that_gives_up_takes_nothing_away_from_others(disk: Disk)
     first = write(committing, "a")
     await disk.has_begun()
     waiting, gone, last = (write(committing, name) for name in "bcd")
-    await asyncio.sleep(0)
+    await turn()
     first.cancel()
     gone.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -158,7 +159,7 @@ async def test_an_expired_call_fails_and_is_not_stored(disk: Disk) -> None:
     first = write(committing, "a")
     await disk.has_begun()
     late = asyncio.create_task(committing.write([delete("b")], Deadline.after(-1)))
-    await asyncio.sleep(0)
+    await turn()
     disk.go_on.set()
     await first
     with pytest.raises(DeadlineExceededError, match="before it was stored"):
@@ -189,7 +190,7 @@ async def test_work_is_done_alone_and_to_its_end(disk: Disk) -> None:
     await disk.has_begun()
     done = threading.Event()
     work = asyncio.create_task(committing.alone(done.set))
-    await asyncio.sleep(0)
+    await turn()
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
         await work
@@ -207,10 +208,10 @@ async def test_closing_stores_waiting_writes_and_takes_no_more(disk: Disk) -> No
     calls = [write(committing, "a")]
     await disk.has_begun()
     calls.append(write(committing, "b"))
-    await asyncio.sleep(0)
+    await turn()
     last: list[int] = []
     closing = asyncio.create_task(committing.close(lambda: last.append(len(disk.transactions))))
-    await asyncio.sleep(0)
+    await turn()
     with pytest.raises(UnavailableError, match="leaving"):
         await write(committing, "c")
     with pytest.raises(UnavailableError, match="leaving"):

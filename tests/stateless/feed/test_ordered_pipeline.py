@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from awaited import AwaitedList
+from tenacious import turn
 
 from winnow.errors import LeavingError
 from winnow.stateless.feed.ordered_pipeline import Turn, ordered_pipeline
@@ -46,7 +47,7 @@ class Messages:
         return self
 
     async def __anext__(self) -> int:
-        await asyncio.sleep(0)
+        await turn()
         if self.read == self.count:
             if self.stalls:
                 await asyncio.Event().wait()
@@ -85,7 +86,7 @@ async def test_a_later_message_is_never_finished_before_an_earlier_one() -> None
     await work.begun.holds(3)
     for number in (2, 1, 0):
         work.may_begin[number].set()
-        await asyncio.sleep(0)
+        await turn()
     await asyncio.wait_for(running, 10)
     assert work.finished == work.told == [0, 1, 2]
 
@@ -114,16 +115,18 @@ async def test_a_stream_that_cannot_be_read_ends_all() -> None:
 async def test_work_that_others_cancel_fails_the_stream(count: int) -> None:
     """A stream that ended normally would count its messages as stored."""
     threads: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    told: list[int] = []
+    told, waiting = AwaitedList[int](), AwaitedList[int]()
 
     async def work(number: int, turn: Turn) -> int:
         if number:
+            waiting.append(number)
             await threads
         await turn()
         return number
 
     running = asyncio.create_task(ordered_pipeline(Messages(count), work, told.append, 3))
-    await asyncio.sleep(0.01)
+    await told.holds(1)
+    await waiting.holds(min(count - 1, 3))
     threads.cancel()
     with pytest.raises(LeavingError):
         await asyncio.wait_for(running, 10)

@@ -8,7 +8,7 @@ from fakes import FINGERPRINT
 from live_front import LiveFront
 from logged_shards import LiveReplica, ShardLog, counted
 from structlog.testing import capture_logs
-from tenacious import happens
+from tenacious import happens, turn
 
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion
@@ -158,7 +158,7 @@ async def test_counting_goes_on_whatever_goes_wrong(house: House) -> None:
         raise ZeroDivisionError
 
     tell, house.z.changes = house.z.changes, bug  # type: ignore[method-assign]
-    words = ServedWords(house.front.snapshot.counting, lambda: asyncio.sleep(0))
+    words = ServedWords(house.front.snapshot.counting, turn)
     assert words.name == ()
     words.serve(house.front.cluster)
     running = asyncio.create_task(words.run())

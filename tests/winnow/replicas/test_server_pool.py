@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Collection
 
-from tenacious import Change
+from tenacious import Change, turn
 
 from winnow.errors import UnavailableError
 from winnow.replicas.server_pool import follow
@@ -20,7 +20,7 @@ class Listed:
     async def addresses(self) -> frozenset[str]:
         self.looked += 1
         self.change.tell()
-        await asyncio.sleep(0)
+        await turn()
         if not self.now:
             raise UnavailableError("no such host")
         return self.now
