@@ -12,7 +12,8 @@ import numpy as np
 from tenacious import turn
 
 from winnow.deadline import Deadline
-from winnow.domain.answered import ShardTimings
+from winnow.domain.answered import Answered, ShardTimings, Timings
+from winnow.domain.coverage import Coverage
 from winnow.domain.passage import Hit, Passage
 from winnow.domain.prediction import (
     Applied,
@@ -31,9 +32,42 @@ from winnow.errors import GenerationGoneError, NotFoundError, WinnowError
 from winnow.heads.heads import States
 from winnow.passages.canonical import PassageDigest, digest
 from winnow.searcher import Read, Retrieved
+from winnow.stateless.answer.admission import Admitted
 from winnow.text.encoder import TextEncoding, Then
 
 FINGERPRINT = "fake-bundle"
+
+
+def nothing_found(admitted: Admitted) -> Answered:
+    """The result of a question that no passage answers."""
+    return Answered(
+        answers=(),
+        has_answer=False,
+        coverage=Coverage(()),
+        timings=Timings(),
+        passages_asked=admitted.asked,
+        passages_granted=admitted.granted,
+        passages_read=0,
+        passages_needed=0,
+        read_scope=admitted.question.read_scope,
+        question_truncated=False,
+    )
+
+
+def fake_infos(shards: int) -> dict[int, ShardInfo]:
+    """The infos of shards that hold 10, 20, 30 … passages."""
+    return {
+        n: ShardInfo(
+            shard=n,
+            shards=shards,
+            index_id="i",
+            passages=10 * (n + 1),
+            dimension=2,
+            bundle_name="fake",
+            bundle_fingerprint=FINGERPRINT,
+        )
+        for n in range(shards)
+    }
 
 
 @dataclass

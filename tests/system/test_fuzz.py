@@ -12,7 +12,7 @@ from typing import Any
 
 import grpc
 import pytest
-from fakes import FakeHeads, FakeTextEncoder
+from fakes import FakeHeads, FakeTextEncoder, nothing_found
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 from hypothesis import given, settings
@@ -24,8 +24,7 @@ from whole_cluster import running
 from bench.hostile.labels import strange
 from winnow.bundle import Bundle, default_bundle
 from winnow.deadline import Deadline
-from winnow.domain.answered import Answered, Timings
-from winnow.domain.coverage import Coverage
+from winnow.domain.answered import Answered
 from winnow.domain.prediction import TokenSpan
 from winnow.domain.question import Question, ReadScope
 from winnow.heads.admission import TextAdmission
@@ -70,19 +69,7 @@ class Answering:
     async def answer(
         self, admitted: Admitted, tokens: TokenisedQuestion, deadline: Deadline
     ) -> Answered:
-        question = admitted.question
-        return Answered(
-            answers=(),
-            has_answer=False,
-            coverage=Coverage(()),
-            timings=Timings(),
-            passages_asked=admitted.asked,
-            passages_granted=admitted.granted,
-            passages_read=0,
-            passages_needed=0,
-            read_scope=question.read_scope,
-            question_truncated=False,
-        )
+        return nothing_found(admitted)
 
 
 class Served:

@@ -10,6 +10,7 @@ from typing import Any
 from winnow.errors import ArtefactError
 from winnow.files.compressed import open_bytes
 from winnow.files.json_lines import not_json
+from winnow.passages.validation import is_unicode
 from winnow.quoting import many
 
 
@@ -61,18 +62,10 @@ def _question(line: bytes, place: str) -> AskedQuestion:
     answers = row.get("answers", []) if isinstance(row, dict) else []
     if not isinstance(question, str) or not question.strip():
         raise ArtefactError(f"{place}: no string under question")
-    if not _is_unicode(question):
+    if not is_unicode(question):
         raise ArtefactError(f"{place}: lone surrogate in the question, not valid Unicode")
     if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
         raise ArtefactError(f"{place}: answers must be a list of strings")
     accepted = tuple(answer for answer in answers if answer.strip())
     context = row.get("context")
     return AskedQuestion(question, accepted, context if isinstance(context, str) else None)
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -62,7 +62,7 @@ def _id(identifier: str, most: int) -> Iterator[Violation]:
 def _text(field: str, value: str, most: int, advice: str) -> Iterator[Violation]:
     if len(value) > most:
         yield Violation(field, f"has {len(value)} characters, at most {most} are allowed: {advice}")
-    if not _is_unicode(value):
+    if not is_unicode(value):
         yield Violation(field, "has a lone surrogate, which is not valid Unicode")
 
 
@@ -74,7 +74,7 @@ def _version(version: int | None) -> Iterator[Violation]:
 def _metadata(metadata: Mapping[str, Any]) -> Iterator[Violation]:
     wrong = []
     for name, value in metadata.items():
-        if not name or len(name) > _MAX_NAME or not _is_unicode(name):
+        if not name or len(name) > _MAX_NAME or not is_unicode(name):
             wrong.append(f"{briefly(name)} is no name of 1 to {_MAX_NAME} characters")
         if fault := _value_fault(value):
             wrong.append(f"{briefly(name)} {fault}")
@@ -91,7 +91,7 @@ def _value_fault(value: Any, depth: int = 2) -> str:
         return f"is nested deeper than {MAX_DEPTH} levels"
     inner: Iterable[Any] = ()
     if isinstance(value, str):
-        return "" if _is_unicode(value) else "has a lone surrogate, which is not valid Unicode"
+        return "" if is_unicode(value) else "has a lone surrogate, which is not valid Unicode"
     if isinstance(value, (int, float)) and not _is_finite(value):
         return "has a number that is infinite or too large: write it as a string"
     if isinstance(value, Mapping):
@@ -101,7 +101,8 @@ def _value_fault(value: Any, depth: int = 2) -> str:
     return next(filter(None, (_value_fault(each, depth + 1) for each in inner)), "")
 
 
-def _is_unicode(text: str) -> bool:
+def is_unicode(text: str) -> bool:
+    """Whether UTF-8 can encode the text: whether it has no lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from fakes import FINGERPRINT, FakeSearcher, reading
+from fakes import FakeSearcher, fake_infos, reading
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
@@ -14,7 +14,6 @@ from winnow.deadline import Deadline
 from winnow.domain.confidence import Confidence
 from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import PartialResults, Question, ReadScope, Retriever
-from winnow.domain.shard import ShardInfo
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import (
     DeadlineExceededError,
@@ -32,18 +31,7 @@ from winnow.stateless.metrics import FrontMetrics
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.tokenizer import Tokenizer, Tokens
 
-INFOS = {
-    n: ShardInfo(
-        shard=n,
-        shards=3,
-        index_id="i",
-        passages=10 * (n + 1),
-        dimension=2,
-        bundle_name="fake",
-        bundle_fingerprint=FINGERPRINT,
-    )
-    for n in range(3)
-}
+INFOS = fake_infos(3)
 ASKED = Admitted(
     Question(
         text="Who is it?",

@@ -3,13 +3,13 @@
 import asyncio
 
 import pytest
+from fakes import nothing_found
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 from tenacious import happens
 
 from winnow.deadline import Deadline
-from winnow.domain.answered import Answered, Timings
-from winnow.domain.coverage import Coverage
+from winnow.domain.answered import Answered
 from winnow.domain.question import AnswerRequest, Question, ReadScope
 from winnow.domain.write import Position
 from winnow.errors import (
@@ -59,19 +59,7 @@ class Echo:
             await self.lines[admitted.client].wait()
         self.in_flight = self._registry.get_sample_value(IN_FLIGHT)
         self.reads = self._load.reads
-        scope = admitted.question.read_scope
-        return Answered(
-            answers=(),
-            has_answer=False,
-            coverage=Coverage(()),
-            timings=Timings(),
-            passages_asked=admitted.asked,
-            passages_granted=admitted.granted,
-            passages_read=0,
-            passages_needed=0,
-            read_scope=scope,
-            question_truncated=False,
-        )
+        return nothing_found(admitted)
 
 
 class House:

@@ -1,29 +1,17 @@
 """What an answer covers, as a table."""
 
 import pytest
-from fakes import FINGERPRINT, reading
+from fakes import fake_infos, reading
 
 from winnow.domain.answered import ShardTimings
 from winnow.domain.coverage import ShardStatus
-from winnow.domain.shard import ShardInfo
 from winnow.errors import DeadlineExceededError, OverloadedError, WinnowError
 from winnow.searcher import Retrieved
 from winnow.stateless.answer.failures import Failure
 from winnow.stateless.answer.findings import Findings, Searched
 from winnow.stateless.answer.merge import cover
 
-INFOS = {
-    n: ShardInfo(
-        shard=n,
-        shards=3,
-        index_id="i",
-        passages=10 * (n + 1),
-        dimension=2,
-        bundle_name="fake",
-        bundle_fingerprint=FINGERPRINT,
-    )
-    for n in range(3)
-}
+INFOS = fake_infos(3)
 LATE = Failure(ShardStatus.TIMEOUT, "no reply")
 FULL = Failure(ShardStatus.OVERLOADED, "full")
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import grpc
 import pytest
+from fakes import nothing_found
 from google.rpc import error_details_pb2, status_pb2
 from prometheus_client import CollectorRegistry
 from tenacious import happens
 
 from winnow.deadline import Deadline
-from winnow.domain.answered import Answered, Timings
-from winnow.domain.coverage import Coverage
+from winnow.domain.answered import Answered
 from winnow.domain.question import Question, ReadScope
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.rpc import client_key
@@ -52,18 +52,7 @@ class Slow:
         self.asked.append(question)
         if question.text == "wait":
             await self.go_on.wait()
-        return Answered(
-            answers=(),
-            has_answer=False,
-            coverage=Coverage(()),
-            timings=Timings(),
-            passages_asked=admitted.asked,
-            passages_granted=admitted.granted,
-            passages_read=0,
-            passages_needed=0,
-            read_scope=question.read_scope,
-            question_truncated=False,
-        )
+        return nothing_found(admitted)
 
 
 class Front:
