@@ -8,7 +8,6 @@ from typing import Any
 from winnow.cli.asking import QuestionOutcome, max_loss_of
 from winnow.cli.evaluation.tally import same
 from winnow.cli.result_files import writing
-from winnow.errors import WinnowError
 from winnow.v1 import answer_pb2
 
 
@@ -20,20 +19,6 @@ def write_replies(outcomes: Iterable[QuestionOutcome], path: Path) -> None:
     with writing(path), path.open("w", encoding="utf-8") as file:
         for outcome in outcomes:
             file.write(json.dumps(_row(outcome), ensure_ascii=False) + "\n")
-
-
-def read_complete_replies(path: Path) -> list[dict[str, Any]]:
-    """The lines of a file that `write_replies` wrote with every passage read.
-
-    Raises WinnowError if reading may have stopped early, so that passages may be missing.
-    """
-    with path.open(encoding="utf-8") as file:
-        rows: list[dict[str, Any]] = [json.loads(line) for line in file]
-    if any(not row["failed"] and row.get("max_loss") != 0 for row in rows):
-        raise WinnowError(
-            f"{path}: reading may have stopped early: make it by winnow evaluate --max-loss 0"
-        )
-    return rows
 
 
 def _row(outcome: QuestionOutcome) -> dict[str, Any]:
