@@ -16,7 +16,7 @@ from functools import partial
 from bench.hostile.attacker import attacking
 from bench.hostile.attacks.greedy import LOADS, SETTLING, UNNAMED
 from bench.hostile.courses import target_of
-from bench.hostile.criteria import outcome_marks
+from bench.hostile.criteria import outcome_metrics
 from bench.scenarios import runner
 from bench.scenarios.criteria import Criterion, Finding
 from bench.scenarios.rows import OK, Observed, availability, latency
@@ -57,7 +57,7 @@ async def crowded(stage: Stage, name: str) -> None:
             await stage.load.closed(1, target.seconds * SETTLING)
             stage.phase(phase)
             await stage.load.closed(1, stage.seconds)
-            marks = outcome_marks(await attack.outcomes(target.seconds))
+            marks = outcome_metrics(await attack.outcomes(target.seconds))
         stage.marks |= {f"{phase}, {mark}": count for mark, count in marks.items()}
 
 

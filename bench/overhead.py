@@ -65,7 +65,7 @@ def read_bare(connection: Connection, graph: Path, threads: int) -> None:
 
 
 @contextmanager
-def readers(graph: Path, processes: int, threads: int) -> Iterator[list[Connection]]:
+def bare_reader_processes(graph: Path, processes: int, threads: int) -> Iterator[list[Connection]]:
     """Starts bare readers, each in its own process."""
     context = multiprocessing.get_context("spawn")
     pipes = [context.Pipe() for _ in range(processes)]
@@ -190,8 +190,8 @@ def run(options: argparse.Namespace) -> int:
     shards = len(list(options.index.glob("shard-*")))
     with (
         LocalCluster(plan) as cluster,
-        readers(bundle.reader, shards, options.reader_threads) as spread,
-        readers(bundle.reader, 1, cores()) as alone,
+        bare_reader_processes(bundle.reader, shards, options.reader_threads) as spread,
+        bare_reader_processes(bundle.reader, 1, cores()) as alone,
     ):
         cluster.start()
         asyncio.run(cluster.wait_ready())

@@ -216,7 +216,7 @@ def _answering(
         journaled=bool(settings.journal),
         gone=gone,
     )
-    live.served_by(searcher.serve)
+    live.on_new_view(searcher.serve)
     # one thread reads here; when there is much to do each core does
     pace.assume(warm_up(reader) / min(settings.threads, cores()))
     for advice in shard_advice(shard, settings.shard, bundle):

@@ -40,7 +40,7 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         self, request: shard_feed_pb2.WriteRequest, context: Any
     ) -> shard_feed_pb2.WriteResponse:
         deadline = self._deadline(context)
-        writer = self._meant(request)
+        writer = self._writer_for(request)
         writes = convert.writes_of_messages(request.writes)
         return convert.written_to_message(await writer.write(writes, deadline))
 
@@ -48,7 +48,7 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         self, request: shard_feed_pb2.FindUnchangedRequest, context: Any
     ) -> shard_feed_pb2.FindUnchangedResponse:
         deadline = self._deadline(context)
-        writer = self._meant(request)
+        writer = self._writer_for(request)
         puts = convert.digests_of_messages(request.passages)
         return convert.unchanged_to_message(await writer.find_unchanged(puts, deadline))
 
@@ -60,7 +60,7 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         built = None if request.changes_only else await writer.built_counts(deadline)
         return convert.counts_to_message(await writer.changes(deadline), built)
 
-    def _meant(
+    def _writer_for(
         self, request: shard_feed_pb2.WriteRequest | shard_feed_pb2.FindUnchangedRequest
     ) -> ShardWriter:
         """Returns the writer; raises IdentityError if the request is meant for another shard."""

@@ -27,7 +27,7 @@ Item = TypeVar("Item")
 Clock = Callable[[], float]
 
 
-class Rhythm:
+class IntervalTimer:
     """Agrees at most once in `seconds`, and not before these have passed."""
 
     def __init__(self, seconds: float, clock: Clock = time.monotonic) -> None:
@@ -68,14 +68,14 @@ def followed(
 ) -> Iterator[Item]:
     """`items`, of which there are `total`, while standard error says how many have passed."""
     console = console or Console(stderr=True, highlight=False, soft_wrap=True)
-    rhythm = Rhythm(DRAWN_EVERY if console.is_terminal else SAID_EVERY, clock)
+    timer = IntervalTimer(DRAWN_EVERY if console.is_terminal else SAID_EVERY, clock)
     started = clock()
     with bar(console) as drawn:
         task = drawn.add_task(what, total=total)
         for done, item in enumerate(items, 1):
             yield item
             drawn.update(task, completed=done)
-            if rhythm.due():
+            if timer.due():
                 drawn.refresh()
                 if not console.is_terminal:
                     left = (clock() - started) / done * (total - done)

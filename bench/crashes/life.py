@@ -50,7 +50,7 @@ async def live(
         except DiedError:
             await victim.end()
             if not victim.killed:
-                raise WrongError(f"it ended by itself:\n{victim.last_words}") from None
+                raise WrongError(f"it ended by itself:\n{victim.last_log_lines}") from None
             life.kills.append(kill_at.partition(":")[0])
         else:
             life.kills.append(_BETWEEN)

@@ -31,7 +31,7 @@ class VictimProcess:
         }
         self._replies: dict[int, asyncio.Future[Any]] = {}
         self._number = 0
-        self.last_words = ""
+        self.last_log_lines = ""
         """The end of its log."""
 
     async def __aenter__(self) -> Self:
@@ -66,7 +66,7 @@ class VictimProcess:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._replies[self._number] = future
         if self._reading.done() or self._process.stdin is None:
-            future.set_exception(DiedError(self.last_words))
+            future.set_exception(DiedError(self.last_log_lines))
         else:
             line = json.dumps({"number": self._number, kind: value}) + "\n"
             self._process.stdin.write(line.encode())
@@ -94,9 +94,9 @@ class VictimProcess:
                 self._replies.pop(reply["number"]).set_result(reply["value"])
         for future in (self._ready, *self._replies.values()):
             if not future.done():
-                future.set_exception(DiedError(self.last_words))
+                future.set_exception(DiedError(self.last_log_lines))
 
     async def _read_log(self) -> None:
         assert self._process.stderr is not None
         async for line in self._process.stderr:
-            self.last_words = (self.last_words + line.decode(errors="replace"))[-4_000:]
+            self.last_log_lines = (self.last_log_lines + line.decode(errors="replace"))[-4_000:]

@@ -6,7 +6,7 @@ import signal
 
 from bench.hostile.attacker import attacking
 from bench.hostile.attacks.target import Target
-from bench.hostile.criteria import CHANGED, LABEL, outcome_marks
+from bench.hostile.criteria import CHANGED, LABEL, outcome_metrics
 from bench.hostile.witness import answers, holdings, labels
 from bench.scenarios.criteria import LEAST_ANSWERS
 from bench.scenarios.stage import LONGEST, Stage
@@ -38,13 +38,13 @@ async def attacked(stage: Stage, name: str) -> None:
 
         def growth() -> int:
             for process, code in stage.cluster.ended().items():
-                log = stage.cluster.last_words(process)
+                log = stage.cluster.last_log_lines(process)
                 raise UnavailableError(f"{process} ended with exit code {code}{log}")
             return holdings(stage).memory - held.memory
 
         until = stage.load.now + target.seconds
         async with attacking(name, target, growth) as attack:
-            stage.marks |= outcome_marks(await attack.outcomes(target.seconds))
+            stage.marks |= outcome_metrics(await attack.outcomes(target.seconds))
         # a burst is over at once, but not its effect on others
         await asyncio.sleep(max(until - stage.load.now, 0.0))
         stage.phase("after")
@@ -79,7 +79,7 @@ async def soaked(stage: Stage, minutes: float) -> None:
             stage.phase("between")
             await asyncio.sleep(seconds * 0.8)
             stage.phase("last tenth")
-            stage.marks |= outcome_marks(await attack.outcomes(seconds / 10))
+            stage.marks |= outcome_metrics(await attack.outcomes(seconds / 10))
     stage.marks["memory growth"] = holdings(stage).memory / held - 1
     await _compare(stage, before)
 

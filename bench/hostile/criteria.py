@@ -53,7 +53,7 @@ def takes_no_longer(process: str, more: float) -> Criterion:
     return judge
 
 
-def outcome_marks(outcomes: Counter[str]) -> dict[str, float]:
+def outcome_metrics(outcomes: Counter[str]) -> dict[str, float]:
     """Returns outcomes of an attack as marks."""
     return {OUTCOME + name: float(count) for name, count in outcomes.items()}
 

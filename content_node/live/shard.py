@@ -65,7 +65,7 @@ class LiveShard:
         metrics.opened(lambda: self._group.waiting, 0 if limits.refusal else limits.unmerged)
         self._count()
 
-    def served_by(self, serve: Callable[[ShardView], None]) -> None:
+    def on_new_view(self, serve: Callable[[ShardView], None]) -> None:
         """Registers `serve`, which the event loop calls with every new view."""
         self._serve = serve
 

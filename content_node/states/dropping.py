@@ -8,7 +8,7 @@ from pathlib import Path
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.states.file import StateFile
 from winnow.content_node.states.manifest import FILES, STATES_FILE, read_states_manifest
-from winnow.content_node.states.writing import LOCK, begun
+from winnow.content_node.states.writing import LOCK, partial_files
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.durable import sync_directory
 from winnow.files.lock import locked
@@ -49,4 +49,4 @@ def drop_states(directory: Path) -> None:
 
 def _files(directory: Path) -> list[Path]:
     named = [directory / name for name in FILES]
-    return [*(path for path in named if path.exists()), *begun(directory)]
+    return [*(path for path in named if path.exists()), *partial_files(directory)]

@@ -178,7 +178,7 @@ class StatesWriter:
 
     def _remove_others(self) -> None:
         """Removes the states that are being replaced, and unfinished states of other readers."""
-        for path in begun(self.directory):
+        for path in partial_files(self.directory):
             if path not in (self._partial, self._starts):
                 path.unlink()
         for name in (STATES_FILE, DATA, STARTS):
@@ -234,7 +234,7 @@ class StatesWriter:
         return manifest
 
 
-def begun(directory: Path) -> list[Path]:
+def partial_files(directory: Path) -> list[Path]:
     """Returns the files that interrupted calls left beside a shard."""
     return [*directory.glob(_PARTIAL), *directory.glob(_PARTIAL_STARTS)]
 

@@ -99,7 +99,7 @@ def require_as_downloaded(directory: Path, file: Path) -> None:
         CheckpointError: it was altered, or did not arrive whole.
 
     """
-    expected = _recorded(directory, file)
+    expected = _hub_sha256(directory, file)
     if expected is not None and (found := sha256(file)) != expected:
         raise CheckpointError(
             f"{file} has SHA-256 {found}, the hub's has {expected}: download it again, or, if you "
@@ -107,7 +107,7 @@ def require_as_downloaded(directory: Path, file: Path) -> None:
         )
 
 
-def _recorded(directory: Path, file: Path) -> str | None:
+def _hub_sha256(directory: Path, file: Path) -> str | None:
     """Returns the hub's SHA-256; None without one (small files have another kind)."""
     record = directory / _RECORDS / f"{file.relative_to(directory)}.metadata"
     lines = record.read_text(encoding="utf-8").split() if record.is_file() else []

@@ -15,7 +15,7 @@ from models.heads.problem import Problem
 from models.heads.settings import HeadPlan
 from models.heads.states import Places, batches, padded
 from models.heads.tasks import Task, task_of
-from models.progress import DRAWN_EVERY, Rhythm, bar
+from models.progress import DRAWN_EVERY, IntervalTimer, bar
 from models.training.loop import TrainingError
 
 _WARMUP = 0.05
@@ -132,7 +132,7 @@ class _Bar:
         self._console = console or Console(stderr=True, highlight=False, soft_wrap=True)
         self._bar = bar(self._console)
         self._task = self._bar.add_task("train", total=total)
-        self._drawn = Rhythm(DRAWN_EVERY)
+        self._drawn = IntervalTimer(DRAWN_EVERY)
 
     def advance(self) -> None:
         """One step is done."""

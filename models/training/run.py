@@ -8,7 +8,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import TaskID
 
-from models.progress import DRAWN_EVERY, Rhythm, bar
+from models.progress import DRAWN_EVERY, IntervalTimer, bar
 from models.training.loop import RunState, Schedule, Task, Trainer
 
 _SPEED_SECONDS = 120.0
@@ -22,7 +22,7 @@ class TrainingProgress:
         self._every = every
         self._console = console or Console(stderr=True, highlight=False, soft_wrap=True)
         self._bar = bar(self._console, _SPEED_SECONDS)
-        self._drawn = Rhythm(DRAWN_EVERY)
+        self._drawn = IntervalTimer(DRAWN_EVERY)
         self._task: TaskID | None = None
 
     def show(self, standing: RunState) -> None:

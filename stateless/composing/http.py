@@ -10,7 +10,7 @@ from winnow.stateless.http.app import application
 from winnow.stateless.http.connection_limiter import ConnectionLimiter, HttpMetrics
 from winnow.stateless.http.docs import docs
 from winnow.stateless.http.endpoint import Edge
-from winnow.stateless.http.hosts import names_of
+from winnow.stateless.http.hosts import host_check
 from winnow.stateless.http.json_text import JsonText
 from winnow.stateless.http.outside import Outside
 from winnow.stateless.http.probes import Readiness, probes
@@ -39,7 +39,7 @@ def serve_http(front: Front) -> Part:
     if not settings.metrics_listen:
         describe_process(registry)
     listen_host, needs_keys = Address.parse(settings.http_listen).host, settings.keys is not None
-    is_ours = names_of(listen_host, settings.http_hosts, needs_keys)
+    is_ours = host_check(listen_host, settings.http_hosts, needs_keys)
     app = Outside(application(front.calls, edge, further), readiness, is_ours, metrics)
     certificates = front.access.secured.certificates
     tls = http_context(certificates) if certificates else None

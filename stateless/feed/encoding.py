@@ -14,7 +14,7 @@ from winnow.bundle import Bundle
 from winnow.domain.write import FedPassage, Write
 from winnow.inference.encoder import open_passage_encoder
 from winnow.inference.fair_threads import FairThreads
-from winnow.inference.local import some_text
+from winnow.inference.local import placeholder_tokens
 from winnow.inference.niceness import give_way
 from winnow.inference.runtime import InferenceOptions, Runtime
 from winnow.passages.canonical import PassageDigest, digest
@@ -92,7 +92,7 @@ class FeedEncoder:
     async def warm_up(self) -> None:
         """Encodes at several lengths: first runs at a length are slow."""
         for tokens in (*(each for each in _WARM_UP if each < self._longest), self._longest):
-            text = some_text(tokens)
+            text = placeholder_tokens(tokens)
             await self._pool.run("", partial(self._encoder.encode, (), text))
 
     def close(self) -> None:

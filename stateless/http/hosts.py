@@ -12,14 +12,16 @@ from collections.abc import Callable, Sequence
 _LOCAL = "localhost"
 
 
-def names_of(listen_host: str, named: Sequence[str], keys: bool = False) -> Callable[[str], bool]:
-    """A check of Host headers, for a front that listens on `listen_host`.
+def host_check(
+    listen_host: str, allowed: Sequence[str], keys: bool = False
+) -> Callable[[str], bool]:
+    """Returns a check of Host headers for a front that listens on `listen_host`.
 
-    `named`: the names that it was given; `keys`: whether callers need keys. Then a front that other
-    machines can reach and that was given no names may be called by any. A missing header is
-    allowed: browsers always send one, and simple probes do not.
+    `allowed` are the names of the setting `http_hosts`. If it has none, `keys` are required and
+    other machines can reach the front, every name is allowed. A missing header is always allowed:
+    browsers send one, and simple probes do not.
     """
-    known = {name.lower() for name in named}
+    known = {name.lower() for name in allowed}
     if keys and not known and not _is_loopback(listen_host):
         return lambda _host: True
     return lambda host: (

@@ -38,11 +38,13 @@ def with_full_names(message: Any, value: Any) -> Any:
 def _field(field: FieldDescriptor, value: Any) -> Any:
     # a list in a list is wrong; looking into it would go as deep as a caller likes
     return (
-        [_full(field, each) for each in value] if isinstance(value, list) else _full(field, value)
+        [_with_full_enum_names(field, each) for each in value]
+        if isinstance(value, list)
+        else _with_full_enum_names(field, value)
     )
 
 
-def _full(field: FieldDescriptor, value: Any) -> Any:
+def _with_full_enum_names(field: FieldDescriptor, value: Any) -> Any:
     if field.enum_type is not None and isinstance(value, str):
         return _names(field.enum_type).get(value.upper(), value)
     return value if field.message_type is None else with_full_names(field.message_type, value)

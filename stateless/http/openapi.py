@@ -75,13 +75,13 @@ class Schemas:
         if name not in self.found:
             told = self._told(choice.full_name, type="string")
             short = f"Requests may have short names, in any case: {', '.join(short_names(choice))}."
-            values = map(self._line(choice), choice.values)
+            values = map(self._enum_value_line(choice), choice.values)
             lines = [told.get("description", ""), *values, short]
             told["description"] = "\n".join(filter(None, lines))
             self.found[name] = {**told, "enum": [value.name for value in choice.values]}
         return {"$ref": f"#/components/schemas/{name}"}
 
-    def _line(self, choice: EnumDescriptor) -> Any:
+    def _enum_value_line(self, choice: EnumDescriptor) -> Any:
         def line(value: Any) -> str:
             comment = self._comments.get(f"{choice.full_name}.{value.name}", "")
             return comment and f"- {value.name}: {comment}"

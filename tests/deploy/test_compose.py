@@ -10,7 +10,7 @@ import yaml
 from winnow.address import Address
 from winnow.content_node.settings import NodeSettings
 from winnow.settings.common import ServiceSettings
-from winnow.stateless.http.hosts import names_of
+from winnow.stateless.http.hosts import host_check
 from winnow.stateless.settings import FrontSettings
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -36,7 +36,7 @@ def test_compose_sets_valid_settings() -> None:
 def test_other_containers_may_call_the_front_by_its_name() -> None:
     """A front that listens on every interface refuses unknown host names."""
     settings = FrontSettings.load({}, None, OURS["front"]["environment"])
-    assert names_of(Address.parse(settings.http_listen).host, settings.http_hosts)("front:8088")
+    assert host_check(Address.parse(settings.http_listen).host, settings.http_hosts)("front:8088")
 
 
 def test_with_traces_processes_have_valid_settings_and_send_to_jaeger() -> None:

@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 from rich.console import Console
 
-from models.progress import DRAWN_EVERY, SAID_EVERY, Rhythm, followed
+from models.progress import DRAWN_EVERY, SAID_EVERY, IntervalTimer, followed
 
 
 def console(terminal: bool) -> Console:
@@ -56,12 +56,12 @@ def test_a_short_step_logs_nothing() -> None:
     assert written(shown) == ""
 
 
-def test_a_rhythm_agrees_at_most_once_in_its_seconds() -> None:
+def test_a_timer_agrees_at_most_once_in_its_interval() -> None:
     now = [0.0]
-    rhythm = Rhythm(DRAWN_EVERY, lambda: now[0])
+    timer = IntervalTimer(DRAWN_EVERY, lambda: now[0])
     asked = []
     for now[0] in (0.1, 0.25, 0.3, 0.49, 0.5, 2.0, 2.1):
-        asked.append(rhythm.due())
+        asked.append(timer.due())
     assert asked == [False, True, False, False, True, True, False]
 
 

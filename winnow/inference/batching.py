@@ -16,7 +16,7 @@ from winnow.deadline import Clock
 from winnow.errors import ArtefactError
 from winnow.inference.encoder import Encoder
 from winnow.inference.fair_threads import fail, succeed, tell
-from winnow.inference.local import lengths_to_warm_up, some_text
+from winnow.inference.local import lengths_to_warm_up, placeholder_tokens
 from winnow.inference.runtime import INT8
 from winnow.policy.batching import BatchLimits, EncoderBatch
 from winnow.policy.fair_queue import FairQueue
@@ -95,8 +95,10 @@ class BatchingTextEncoder:
     async def warm_up(self, longest: int) -> None:
         """Encodes at several lengths up to `longest` tokens, alone and in full runs."""
         for length in lengths_to_warm_up(longest):
-            await self.encode(some_text(length))
-            await asyncio.gather(*map(self.encode, [some_text(length)] * self._limits.texts))
+            await self.encode(placeholder_tokens(length))
+            await asyncio.gather(
+                *map(self.encode, [placeholder_tokens(length)] * self._limits.texts)
+            )
 
     def close(self) -> None:
         """Cancels the texts that wait, and waits for the threads to end."""

@@ -19,7 +19,7 @@ def lengths_to_warm_up(longest: int) -> tuple[int, ...]:
     return (*(each for each in _WARM_UP if each < longest), longest)
 
 
-def some_text(tokens: int) -> tuple[int, ...]:
+def placeholder_tokens(tokens: int) -> tuple[int, ...]:
     """Token ids of a text."""
     return (_WORD,) * tokens
 
@@ -41,7 +41,7 @@ class LocalTextEncoder:
     async def warm_up(self, longest: int) -> None:
         """Encodes at several lengths up to `longest` tokens."""
         for length in lengths_to_warm_up(longest):
-            await self.encode(some_text(length))
+            await self.encode(placeholder_tokens(length))
 
     def close(self) -> None:
         """Cancels the texts that wait, and waits for the threads to end."""

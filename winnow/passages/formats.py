@@ -63,7 +63,7 @@ def _json_id(_number: int, line: str) -> FedPassage:
     value = _object(line)
     identifier = _identifier(value)
     if identifier is None:
-        raise _no_string("id", value)
+        raise _not_a_string("id", value)
     return FedPassage(id=identifier, title="", text="", version=_version(value.get("version")))
 
 
@@ -124,7 +124,7 @@ def _identifier(value: dict[str, Any]) -> str | None:
     return identifier if isinstance(identifier, str) else None
 
 
-def _no_string(name: str, value: dict[str, Any]) -> RowError:
+def _not_a_string(name: str, value: dict[str, Any]) -> RowError:
     if name not in value:
         return RowError(
             f"{name} is missing; the fields are: {shortened(', '.join(value)) or '(none)'}"
@@ -136,7 +136,7 @@ def _of_object(value: dict[str, Any]) -> FedPassage:
     fields = {"id": _identifier(value), "title": value.get("title", ""), "text": value.get("text")}
     for name, field in fields.items():
         if not isinstance(field, str):
-            raise _no_string(name, value)
+            raise _not_a_string(name, value)
     metadata = value.get("metadata", {})
     if not isinstance(metadata, dict):
         raise RowError(f"metadata is {kind(metadata)}, expected an object")

@@ -106,7 +106,7 @@ async def test_the_result_of_a_write_names_its_log(shard: LiveShard) -> None:
 
 async def test_writes_are_served_in_their_order(shard: LiveShard) -> None:
     served: list[ShardView] = []
-    shard.served_by(served.append)
+    shard.on_new_view(served.append)
     assert await write(shard, put("d", "one"), put("a", "two"), delete("b")) == [
         (S, 1),
         (S, 2),
@@ -129,7 +129,7 @@ async def test_writes_are_served_in_their_order(shard: LiveShard) -> None:
 
 async def test_a_write_that_changes_nothing_is_not_logged(shard: LiveShard) -> None:
     served: list[ShardView] = []
-    shard.served_by(served.append)
+    shard.on_new_view(served.append)
     await write(shard, put("d", "one", version=5))
     assert await write(shard, put("d", "one", 5), put("d", "other", 4), delete("d", 3)) == [
         (U, 1),
@@ -377,7 +377,7 @@ def merged(directory: Path, live: LiveShard) -> Path:
 async def test_a_merged_base_is_served_like_the_log(directory: Path) -> None:
     live = opened(directory)
     served: list[ShardView] = []
-    live.served_by(served.append)
+    live.on_new_view(served.append)
     await write(live, put("d", "one"), put("a", "two"), delete("b", 7), put("d", "three"))
     base = merged(directory, live)
     await write(live, delete("c"), put("e", "late"), put("a", "later"))
@@ -434,7 +434,7 @@ async def test_a_base_of_another_log_is_refused(directory: Path, tmp_path: Path)
 async def test_writes_while_the_next_base_is_swapped_in_are_all_there(directory: Path) -> None:
     live = opened(directory)
     served: list[ShardView] = []
-    live.served_by(served.append)
+    live.on_new_view(served.append)
     await write(live, *(put(f"p{n}", f"text {n}") for n in range(50)))
     base = open_shard(merged(directory, live), ef=64)
     swapping = asyncio.create_task(live.swap(base))

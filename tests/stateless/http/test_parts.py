@@ -32,7 +32,7 @@ from winnow.stateless.composing.access import open_gate
 from winnow.stateless.http.answers import answer_calls
 from winnow.stateless.http.endpoint import Edge, Endpoint
 from winnow.stateless.http.headers import in_time
-from winnow.stateless.http.hosts import names_of
+from winnow.stateless.http.hosts import host_check
 from winnow.stateless.http.json_text import JsonText, read, written
 from winnow.stateless.http.parsing import RationedConnection
 from winnow.stateless.http.probes import Readiness
@@ -293,7 +293,7 @@ async def test_the_time_of_a_request_counts_while_it_waits_to_be_read() -> None:
 def test_by_which_names_a_front_may_be_called(
     listen: str, named: list[str], host: str, ours: bool
 ) -> None:
-    assert names_of(listen, named)(host) is ours
+    assert host_check(listen, named)(host) is ours
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_by_which_names_a_front_may_be_called(
 def test_by_which_names_a_front_with_keys_may_be_called(
     listen: str, named: list[str], host: str, ours: bool
 ) -> None:
-    assert names_of(listen, named, keys=True)(host) is ours
+    assert host_check(listen, named, keys=True)(host) is ours
 
 
 @pytest.mark.parametrize(

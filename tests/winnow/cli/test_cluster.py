@@ -88,7 +88,7 @@ def test_a_log_is_read_without_moving_the_place_where_its_child_writes_next(inde
         log = processes.logs["front"].fileno()
         os.write(log, b"line\n" * 7)
         place = os.lseek(log, 10, os.SEEK_SET)
-        assert cluster.last_words() == "\n  front: line" * 6
+        assert cluster.last_log_lines() == "\n  front: line" * 6
         assert os.lseek(log, 0, os.SEEK_CUR) == place
 
 

@@ -41,7 +41,7 @@ class ScriptedCluster:
     def command(self, name: str) -> str:
         return f"winnow {name}"
 
-    def last_words(self, name: str) -> str:
+    def last_log_lines(self, name: str) -> str:
         return f"\n  {name}: ouch"
 
     async def not_loaded(self) -> Mapping[str, str]:

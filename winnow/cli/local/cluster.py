@@ -109,7 +109,7 @@ class LocalCluster:
                     await keep()
                     if time.monotonic() - started > _READY_SECONDS:
                         raise UnavailableError(
-                            f"not ready after {_READY_SECONDS:g} s{self.last_words()}"
+                            f"not ready after {_READY_SECONDS:g} s{self.last_log_lines()}"
                         )
                     await asyncio.sleep(_POLL_SECONDS)
         # another process may have been serving on the port
@@ -123,7 +123,7 @@ class LocalCluster:
         """The command that starts a process from a shell."""
         return shlex.join(["winnow", *self._commands[name]])
 
-    def last_words(self, name: str | None = None) -> str:
+    def last_log_lines(self, name: str | None = None) -> str:
         """The last lines of a process' log, or of all logs, each after a line feed.
 
         Empty where logs are shown.
@@ -143,7 +143,7 @@ class LocalCluster:
     async def _expect_all(self) -> None:
         """Raises UnavailableError if a process has ended, or a node runs without its shard."""
         for name, code in self.ended().items():
-            raise UnavailableError(f"{name} ended with exit code {code}{self.last_words(name)}")
+            raise UnavailableError(f"{name} ended with exit code {code}{self.last_log_lines(name)}")
         for name, fault in (await self.not_loaded()).items():
             raise UnavailableError(f"{name} could not load its shard: {fault}")
 

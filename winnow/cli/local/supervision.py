@@ -104,7 +104,7 @@ class ClusterSupervisor:
         return {name: code for name, code in ended.items() if name not in self._given_up}
 
     def _end(self, name: str, code: int) -> str:
-        return f"{name} ended with exit code {code}{self._cluster.last_words(name)}"
+        return f"{name} ended with exit code {code}{self._cluster.last_log_lines(name)}"
 
     def _give_up(self, name: str, code: int) -> None:
         if not _is_node(name):
