@@ -237,7 +237,7 @@ def test_a_bundle_with_another_reader_is_not_measured(
 
 
 def test_runs_that_began_with_one_another_are_named_once(tmp_path: Path) -> None:
-    """The file of a run is that of a later one, where it was trained anew."""
+    """The file of a run is that of a later run, if it was trained again."""
     work = Workspace(tmp_path / "work").made()
     for layers, begun in ((1, 2), (2, 1)):
         plan = {"apart": {"apart": layers, "begun": str(work.split_run(begun))}}

@@ -1,4 +1,4 @@
-"""A float encoder says the same of a text in a run of its own and beside others, but for rounding."""
+"""A float encoder gives a text the same vector alone and in a batch, but for rounding."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Heads of one encoder, trained anew for another, and moved one by one."""
+"""Heads of one encoder, trained again for another, and moved one by one."""
 
 from pathlib import Path
 

@@ -111,7 +111,7 @@ def test_settings_refuse_an_invalid_encoder_group(groups: list[str], said: str) 
     ],
 )
 def test_certificates_that_would_not_be_used_are_refused(flags: dict[str, str], said: str) -> None:
-    """Whoever gives them believes that calls are protected."""
+    """Users who give them believe that calls are protected."""
     with pytest.raises(SettingsError, match=said):
         FrontSettings.load({"shards": [NODE], **flags}, None, {})
 

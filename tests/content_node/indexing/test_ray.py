@@ -1,4 +1,4 @@
-"""An index built by workers of a real Ray cluster: the same one, whatever happens to them."""
+"""An index built by workers of a real Ray cluster: the same one, even if workers die."""
 
 import contextlib
 import json

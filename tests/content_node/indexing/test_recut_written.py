@@ -46,7 +46,7 @@ def fed(indexes: dict[int, Path], tmp_path: Path) -> FedIndex:
 def test_later_writes_are_taken_over(
     bundle: Bundle, fed: FedIndex, tmp_path: Path, recorder: Recorder
 ) -> None:
-    """Merged or not; with its versions, also those of what was deleted."""
+    """Merged or not; versions are kept, those of deleted passages, too."""
     fed.close()
     manifest = build_index(
         BuildPlan(source=fed.index, target=tmp_path / "new", shards=2, threads=1), bundle, recorder

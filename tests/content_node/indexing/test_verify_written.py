@@ -189,7 +189,7 @@ def test_writes_during_a_check_do_not_change_it(fed: FedIndex) -> None:
 
 
 def test_damaged_states_are_named(fed: FedIndex) -> None:
-    """Of the newest generation alone: nothing else is served, or made anew."""
+    """Of the newest generation alone: nothing else is served or rebuilt."""
     fed.close()
     (fed.shards[0] / STATES_FILE).write_text("{}")
     assert verified(fed).faults == ()

@@ -1,4 +1,4 @@
-"""A flipped byte in any file of a log is refused by name, or changes nothing of what is there."""
+"""A flipped byte in any file of a log is refused by name, or changes nothing that the log holds."""
 
 import random
 from pathlib import Path
@@ -54,7 +54,7 @@ def content(shard: Path) -> tuple[object, ...]:
 
 
 def refusal(shard: Path, truth: object) -> str:
-    """Why it is not opened; nothing if what is there is the truth."""
+    """The reason why the log is not opened; None if it holds the truth."""
     try:
         assert content(shard) == truth
     except ArtefactError as error:

@@ -54,7 +54,7 @@ class Model:
         self.there: dict[str, tuple[int, EncodedPassage]] = {}
         """The write that put it, and what it put."""
         self.versions: dict[str, int] = {}
-        """Of what is there, or was deleted with one."""
+        """The versions of passages, and of deletions that had one."""
         self.sequence = 0
         vectors = base.store.vectors(DIMENSION)
         for row in range(base.rows):
@@ -178,7 +178,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(text=TEXTS)
     def ask_what_was_asked_before(self, text: str) -> None:
-        """Whoever holds a view sees nothing of what came later."""
+        """A view shows nothing that came later."""
         with contextlib.suppress(IndexError):
             view, _ = self.held[0]
             names = {name for name, _ in self.nearest(view, vector_of(encoded("", text)))}

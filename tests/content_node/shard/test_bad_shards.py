@@ -112,7 +112,7 @@ def write(path: Path, content: dict[str, Any], vouches: bool) -> None:
 
 
 def tried(directory: Path, exact_up_to: int) -> None:
-    """Opens it and asks it: whatever opens answers."""
+    """Opens the shard and asks it: a shard that opens answers."""
     try:
         shard = open_shard(directory, 64, exact_up_to=exact_up_to)
         view = view_of(shard)

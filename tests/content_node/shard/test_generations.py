@@ -17,7 +17,7 @@ GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-2"
 
 
 def shard(name: str) -> ShardView:
-    """A view of a shard of its own whose generation begins with `name`."""
+    """A view of a separate shard whose generation begins with `name`."""
     opened = open_shard(GOLDEN, ef=64)
     entry = opened.manifest.files["passages.sqlite"]
     other = entry.model_copy(update={"sha256": name.ljust(16, "0") + entry.sha256[16:]})

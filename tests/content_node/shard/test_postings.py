@@ -53,7 +53,7 @@ def test_the_best_rows_are_bit_for_bit_those_of_scoring_every_passage(
     k: int,
     data: st.DataObject,
 ) -> None:
-    """Whatever is skipped because it cannot matter."""
+    """Postings are skipped only if they cannot matter."""
     terms = BuiltRarities(np.zeros(1, np.int64), 1, 1.0).weighed(asked, rare, 4.0)
     mask = data.draw(st.lists(st.booleans(), min_size=len(passages), max_size=len(passages)))
     postings = Postings.of(*arrays(passages))

@@ -36,7 +36,7 @@ def test_no_value_moves_by_more_than_half_a_level(states: np.ndarray) -> None:
 
 @given(values, values)
 def test_a_token_is_rounded_by_itself(first: np.ndarray, second: np.ndarray) -> None:
-    """Whatever stands beside it: so windows and whole passages have the same states."""
+    """A token's neighbours do not matter: windows and whole passages have the same states."""
     together = rounded(np.concatenate([first, second]))
     apart = joined([rounded(first), rounded(second)])
     assert np.array_equal(together.levels, apart.levels)

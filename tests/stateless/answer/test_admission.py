@@ -167,7 +167,7 @@ def test_one_client_does_not_take_every_place() -> None:
 
 
 def test_a_question_that_is_given_up_keeps_its_place_for_a_second() -> None:
-    """Else whoever asks and gives up at once has no bound."""
+    """Otherwise a client that asks and gives up at once would have no bound."""
     house = House(pace=None, most=1)
     with pytest.raises(asyncio.CancelledError), house.admission.enter(asked(1), 1, 1.0, ""):
         raise asyncio.CancelledError

@@ -1,4 +1,4 @@
-"""Passages read ahead: what becomes of their tasks, whatever happens to the question."""
+"""Speculative reads: what becomes of their tasks when a question ends, fails or is cancelled."""
 
 import asyncio
 from collections.abc import Sequence

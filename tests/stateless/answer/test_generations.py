@@ -115,8 +115,8 @@ def test_no_passage_is_read_twice_and_no_more_than_before(old: list[str], new: l
         Hit(row=row, passage_id=name, distance=0.0, hybrid_distance=0.0, generation="new")
         for row, name in enumerate(new)
     ]
-    anew = replacements(before, after)
+    replaced = replacements(before, after)
     best = new[: len(old)]
-    assert sorted(hit.passage_id for hit in anew.values()) == sorted(best)
-    assert all(anew[name].passage_id == name for name in old if name in best)
-    assert anew.keys() <= set(old)
+    assert sorted(hit.passage_id for hit in replaced.values()) == sorted(best)
+    assert all(replaced[name].passage_id == name for name in old if name in best)
+    assert replaced.keys() <= set(old)

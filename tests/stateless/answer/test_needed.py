@@ -20,7 +20,7 @@ scores = st.lists(st.integers(-3, 9), min_size=1, max_size=20)
 def searched(
     readings: list[Reading], places: list[int], idle: list[int], most: int, rule: StoppingRule
 ) -> Searched:
-    """What is found of passages that lie on shards `places`, with so many idle readers each."""
+    """Searches passages that lie on shards `places`; shard n has `idle[n]` idle readers."""
     shards = [
         FakeSearcher(
             [each for each, own in zip(readings, places, strict=True) if own == shard], idle=free

@@ -48,7 +48,7 @@ def test_replicas_that_have_yet_to_follow_are_unavailable(logs: dict[str, str]) 
         target(0, ["a"], logs)
 
 
-@pytest.mark.parametrize("other", ["", "a log of its own"])
+@pytest.mark.parametrize("other", ["", "another log"])
 def test_a_replica_that_has_yet_to_follow_shares_no_log_with_one_that_never_will(
     other: str,
 ) -> None:
@@ -56,7 +56,7 @@ def test_a_replica_that_has_yet_to_follow_shares_no_log_with_one_that_never_will
         target(0, ["a", "b"], {"a": BEGINS, "b": other})
 
 
-@pytest.mark.parametrize("other", ["", "a log of its own", "journal-2"])
+@pytest.mark.parametrize("other", ["", "another log", "journal-2"])
 @pytest.mark.parametrize("used", [["a"], ["a", "b"]])
 def test_replicas_that_share_no_log_are_named(other: str, used: list[str]) -> None:
     with pytest.raises(NotWritableError, match=r"shard 0 has 2 replicas \(a, b\)"):

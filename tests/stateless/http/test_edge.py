@@ -1,4 +1,4 @@
-"""What every request over HTTP goes through, whatever it asks for."""
+"""The checks that every HTTP request passes."""
 
 import asyncio
 import gzip

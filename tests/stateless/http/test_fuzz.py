@@ -1,4 +1,4 @@
-"""Requests at random: whatever is sent, nobody hears of a mistake of the server's."""
+"""Random requests: none gets an internal error."""
 
 import asyncio
 from collections import Counter

@@ -38,7 +38,7 @@ def test_a_question_is_asked_and_answered_with_the_keyboard_alone(
 
 
 def test_the_words_that_are_marked_are_counted_in_code_points(page: Any) -> None:
-    """An emoji is two units of JavaScript, a combining mark is a code point of its own."""
+    """An emoji is two units of JavaScript, a combining mark is a separate code point."""
     ask(page)
     assert page.text_content(".answer mark") == NAME
 

@@ -13,7 +13,7 @@ from winnow.stateless.policy.reading import at_once
     ("shards", "idle", "needed", "most", "wave"),
     [
         ([0, 0, 0, 0], {0: 2}, 1, 4, 2),  # the second reader would be idle
-        ([0, 1, 2, 0], {0: 1, 1: 1, 2: 1}, 1, 4, 3),  # each on a machine of its own
+        ([0, 1, 2, 0], {0: 1, 1: 1, 2: 1}, 1, 4, 3),  # each on a separate machine
         ([0, 1, 2, 0], {0: 1, 1: 1, 2: 1}, 1, 2, 2),  # no more than may be
         ([0, 1, 0, 2], {0: 1, 1: 1, 2: 1}, 1, 4, 2),  # the third would wait for the first
         ([0, 0, 0, 0], {0: 0}, 1, 4, 1),  # all are busy

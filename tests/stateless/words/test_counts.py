@@ -59,9 +59,9 @@ async def test_for_a_fixed_content_words_weigh_the_same_over_any_cut_and_any_his
     built: dict[str, Words], history: list[tuple[str, Words | None]], shards: int
 ) -> None:
     content, counts = await told(built, history, shards)
-    anew = IndexCounts.of(counted(content), [])
-    assert weights(counts) == weights(anew)
-    assert (counts.passages, counts.tokens) == (anew.passages, anew.tokens)
+    recounted = IndexCounts.of(counted(content), [])
+    assert weights(counts) == weights(recounted)
+    assert (counts.passages, counts.tokens) == (recounted.passages, recounted.tokens)
 
 
 @given(st.dictionaries(NAMES, WORDS, min_size=1))

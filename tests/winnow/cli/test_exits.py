@@ -16,7 +16,7 @@ from winnow.settings.source import SettingsError
 
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
-    """Whoever was interrupted takes down the handlers of the process."""
+    """An interrupted command removes the handlers of the process."""
     kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     yield
     for number, handler in kept.items():

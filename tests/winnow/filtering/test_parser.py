@@ -143,7 +143,7 @@ def test_any_text_is_a_filter_or_refused_and_a_canonical_text_is_always_one(text
 @settings(max_examples=300, print_blob=True)
 @given(seed=st.integers(0, 2**32))
 def test_the_longest_texts_are_filters_or_refused_too(seed: int) -> None:
-    """Whatever a front lets in, the nodes behind it let in, too: never longer, never deeper."""
+    """Nodes accept every filter that a front accepts: it is never longer or deeper there."""
     chance = random.Random(seed)
     shape = chance.choice(["a in(9e14{})", "a=1{}", "{}a=1", "'\"'='\"'{}"])
     piece = chance.choice([",9e14", "or a=1", "not(", "(", " not a not in(1)", "and'\"'='\"\"\"'"])

@@ -24,7 +24,7 @@ def states(tokens: int) -> FloatStates:
 
 
 def constant(value: ArrayLike, shape: list[int | str]) -> bytes:
-    """A model of one token width whose logits are `value`, whatever the states."""
+    """A model of one token width whose logits are `value`, for any states."""
     nodes = [
         helper.make_node("ReduceSum", ["states", "axes"], ["sum"], keepdims=0),
         helper.make_node("Mul", ["sum", "zero"], ["nothing"]),

@@ -67,7 +67,7 @@ class LoadedHeads:
         return applied
 
     async def looked(self) -> None:
-        """Lets a head be looked at anew, and waits until that was done."""
+        """Has the store checked for new versions of a head, and waits until that is done."""
         before = self.count("looks", result="ok") + self.count("looks", result="failed")
         self.clock.advance(REFRESH)
         await self.one()

@@ -1,4 +1,4 @@
-"""Whatever is done to a store, and in whatever order: heads say what one of their versions says.
+"""After any operations on a store, in any order, heads predict as one of their versions does.
 
 A prediction is always that of one version that was served at some time, and of nothing else; a head
 in memory never fails; one that is not there fails only for a reason that can be named.

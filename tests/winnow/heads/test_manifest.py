@@ -82,7 +82,7 @@ def head(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def tried(directory: Path) -> None:
-    """Opens it and runs it: whatever opens predicts."""
+    """Opens the head and runs it: a head that opens predicts."""
     try:
         opened = open_head(load_head(directory))
     except ArtefactError:
@@ -127,7 +127,7 @@ def test_any_flipped_or_missing_byte_is_refused(
         load_head(tmp_path)
 
 
-@settings(many, derandomize=True)  # the runtime's parser is not ours to fuzz anew in every run
+@settings(many, derandomize=True)  # the runtime's parser is not ours to fuzz in every run
 @given(st.data())
 def test_any_model_with_a_checksum_works_or_is_refused(
     head: Path, tmp_path: Path, data: st.DataObject

@@ -154,9 +154,9 @@ def test_a_version_that_does_not_work_is_not_rolled_back_to(
     for version in (1, 2):
         store.publish(small_head(tmp_path / str(version), version=version))
     write(place, f"intent/1/{MODEL}", b"")
-    anew = opened(place, tmp_path / "other cache")
+    reopened = opened(place, tmp_path / "other cache")
     with pytest.raises(ArtefactError, match="damaged"):
-        anew.rollback("intent")
+        reopened.rollback("intent")
     assert store.current("intent").version == 2
 
 
@@ -165,10 +165,10 @@ def test_publishing_again_mends_a_damaged_model(
 ) -> None:
     store.publish(small_head(tmp_path / "a"))
     write(place, f"intent/1/{MODEL}", b"damaged")
-    anew = opened(place, tmp_path / "other cache")
+    reopened = opened(place, tmp_path / "other cache")
     with pytest.raises(ArtefactError, match="damaged"):
-        anew.fetch("intent", 1)
-    anew.publish(small_head(tmp_path / "a"))
+        reopened.fetch("intent", 1)
+    reopened.publish(small_head(tmp_path / "a"))
     assert opened(place, tmp_path / "third cache").fetch("intent", 1).model()
 
 

@@ -1,4 +1,4 @@
-"""Who waits for the attempt of another, who tries, and who settles with what there is."""
+"""Who waits for the attempt of another caller, who tries, and who takes the best result so far."""
 
 import heapq
 from collections.abc import Callable

@@ -11,7 +11,7 @@ class Counted:
         self.bytes = self.evicted = 0
 
     def looked_up(self, result: str) -> None:
-        raise AssertionError("whoever looks counts the looks")
+        raise AssertionError("the caller counts lookups")
 
     def changed(self, more: int, evicted: int) -> None:
         self.bytes += more

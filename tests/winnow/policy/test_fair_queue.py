@@ -96,7 +96,7 @@ def test_a_new_name_waits_for_one_round_and_no_less(clients: int) -> None:
 
 
 def busy(clients: int, entries: int) -> FairQueue[int]:
-    """Clients that have so many entries each, and are known."""
+    """Clients that are known, each with a number of entries."""
     queue = FairQueue[int]()
     for number in range(entries):
         for client in range(clients):
@@ -151,7 +151,7 @@ def test_nothing_is_lost_and_each_client_is_served_in_its_order(
         elif step == "take":
             last = queue.take()
             if last is None:
-                assert not any(lines.values()), "a free thread finds whatever waits"
+                assert not any(lines.values()), "a free thread finds every waiting entry"
             else:
                 assert lines[last[0]].popleft() == last[1]
         assert len(queue) == sum(map(len, lines.values()))
@@ -161,7 +161,7 @@ def test_nothing_is_lost_and_each_client_is_served_in_its_order(
 def test_while_all_wait_nobody_has_less_than_half_an_equal_share(
     before: list[tuple[str, str]], turns: int
 ) -> None:
-    """Whatever happened before."""
+    """For any history."""
     queue = FairQueue[int]()
     for step, client in before:
         if step == "add":

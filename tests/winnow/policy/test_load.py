@@ -352,7 +352,7 @@ def test_a_longer_deadline_buys_nobody_elses_turn(left: float, own: float) -> No
 
 
 def answered(names: int, polite: float = 0.0, renamed: bool = False) -> Machine:
-    """Five times the load for 20 s, under so many names in turn; or a new name for each."""
+    """Five times the load for 20 s, under `names` names in turn, or a new name for each."""
     machine = Machine().warm()
     began = machine.clock()
     asked, due = 0, machine.clock() + polite
@@ -417,7 +417,7 @@ def test_whoever_is_let_in_while_nobody_else_asks_is_done_in_time(
 def test_whoever_is_let_in_and_has_no_more_than_its_part_is_done_in_time(
     asked: list[tuple[float, int, float, str]], own: int, settings: LoadSettings
 ) -> None:
-    """Whatever the others ask for, and whatever their deadlines: there are three of them. Of four
+    """For any requests and deadlines of the three others. Of four
     clients each has every eighth turn, if others that asked for little are ahead of it now and then.
     """
     machine = Machine(settings).warm()

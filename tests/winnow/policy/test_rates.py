@@ -75,7 +75,7 @@ def test_who_waits_as_long_as_told_may_begin_and_do_the_rest(clock: ManualClock)
 
 
 def test_what_was_done_counts_at_another_rate_too(clock: ManualClock) -> None:
-    """Neither is a burst given anew, nor is a slow rate's long wait kept."""
+    """A burst is not granted again, and the long wait of a slow rate is not kept."""
     rates = Rates(clock)
     rates.take("a", Rate(0.001, 3), 3)
     assert rates.take("a", Rate(0.001, 3)) == pytest.approx(1_000)

@@ -68,7 +68,7 @@ def test_nodes_retrieve_everywhere_and_read_what_is_read() -> None:
 
 
 def test_waiting_for_one_server_is_exponential() -> None:
-    # of M/M/1, half busy, half wait at all: ln(0.5 / 0.01) times the mean of those that do
+    # M/M/1, half busy: half the requests wait, and these wait ln(0.5 / 0.01) times their mean
     assert formulae.waiting_ms(10, 1, 0.5, 0.01) == pytest.approx(20 * 3.912, rel=1e-3)
     assert formulae.waiting_ms(10, 8, 0.01, 0.01) == 0.0
 
