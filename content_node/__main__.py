@@ -48,8 +48,8 @@ from winnow.rpc import process
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve_metrics
+from winnow.security.from_settings import server_security
 from winnow.security.metrics import CertificateMetrics
-from winnow.security.secured import secured
 from winnow.settings.common import cores
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
@@ -161,7 +161,7 @@ def _server(settings: NodeSettings, registry: CollectorRegistry, tracer: Tracer)
         interceptor=CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer),
         largest=largest,
         arriving=_MESSAGES * largest,
-        secured=secured(settings, CertificateMetrics(registry)),
+        security=server_security(settings, CertificateMetrics(registry)),
     )
 
 

@@ -22,8 +22,8 @@ from winnow.rpc import process
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve_metrics
+from winnow.security.from_settings import server_security
 from winnow.security.metrics import CertificateMetrics
-from winnow.security.secured import secured
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.telemetry.tracing.tracer import Tracer
@@ -54,7 +54,7 @@ async def _run(settings: EncoderSettings, registry: CollectorRegistry, tracer: T
     server = Server(
         services=[SERVICE],
         interceptor=boundary,
-        secured=secured(settings, CertificateMetrics(registry)),
+        security=server_security(settings, CertificateMetrics(registry)),
     )
     encoder_pb2_grpc.add_EncoderServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)

@@ -19,8 +19,8 @@ from winnow.rpc import process
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve_metrics
+from winnow.security.from_settings import server_security
 from winnow.security.metrics import CertificateMetrics
-from winnow.security.secured import secured
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.tracing.tracer import Tracer
 from winnow.v1 import head_node_pb2_grpc
@@ -39,13 +39,13 @@ async def _run(settings: HeadNodeSettings, registry: CollectorRegistry, tracer: 
     admission = TextAdmission(settings.max_texts, metrics, retry_after=0.05)
     servicer = HeadNodeServicer(admission, settings.default_deadline)
     boundary = CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer)
-    protected = secured(settings, CertificateMetrics(registry))
+    security = server_security(settings, CertificateMetrics(registry))
     server = Server(
         services=[SERVICE],
         interceptor=boundary,
         largest=LARGEST,
         arriving=ARRIVING,
-        secured=protected,
+        security=security,
     )
     head_node_pb2_grpc.add_HeadNodeServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)

@@ -21,8 +21,8 @@ from winnow.errors import WinnowError
 from winnow.inference.fair_threads import FairThreads
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.rpc.interceptor import CallInterceptor
-from winnow.security.peers import PLAIN
-from winnow.security.secured import Secured
+from winnow.security.from_settings import ServerSecurity
+from winnow.security.peers import PLAIN_TEXT
 from winnow.stateless.answer.admission import Admission, Admitted
 from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.answer.servicer import SERVICE, pack
@@ -125,13 +125,13 @@ class HttpFront:
         self,
         most: int = 64,
         gate: Gate = open_gate,
-        secured: Secured | None = None,
+        security: ServerSecurity | None = None,
         tracer: Tracer = NO_TRACER,
         packs: bool = False,
         **settings: Any,
     ) -> None:
         self.registry, self.answerer, self.gate = CollectorRegistry(), Leading(), gate
-        self.secured = secured or Secured()
+        self.security = security or ServerSecurity()
         load = ReadLoad(LoadSettings(most_reads=1_000, kept=0.0), time.monotonic, lambda: None)
         self.admission = Admission(load, most, AdmissionMetrics(self.registry))
         defaults = Defaults(
@@ -178,7 +178,7 @@ class HttpFront:
                 boundary=self.boundary,
                 server=None,  # type: ignore[arg-type]
                 rejection=rejection,
-                access=FrontAccess(self.secured, PLAIN, gate=self.gate),
+                access=FrontAccess(self.security, PLAIN_TEXT, gate=self.gate),
                 stack=self.stack,
                 calls=self.calls,
             )

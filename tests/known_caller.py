@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator
 
 from winnow import caller
-from winnow.keys.gate import Gate, identified
+from winnow.keys.gate import Gate, caller_of
 from winnow.keys.key import Key, Scope
 from winnow.keys.token import digest_of
 
@@ -15,7 +15,7 @@ def called_by(*scopes: Scope) -> Iterator[None]:
     caller.forget()
     if scopes:
         key = Key(name="alice", digest=digest_of("token"), scopes=frozenset(scopes))
-        caller.bind(identified(Gate([key]), key, scopes[0]))
+        caller.bind(caller_of(Gate([key]), key, scopes[0]))
     try:
         yield
     finally:

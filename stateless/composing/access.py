@@ -9,15 +9,15 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from winnow.address import Address
-from winnow.keys.file import follow_keys, open_gate_of_file
+from winnow.keys.file import load_gate, watch_key_file
 from winnow.keys.gate import Gate, HeaderGate, header_gate
 from winnow.keys.metrics import KeyMetrics
 from winnow.rpc import client_key
 from winnow.rpc.guard import Guard
 from winnow.rpc.message_interceptor import Reject
+from winnow.security.from_settings import ServerSecurity, peer_channels, server_security
 from winnow.security.metrics import CertificateMetrics
-from winnow.security.peers import Peers
-from winnow.security.secured import Secured, peers, secured
+from winnow.security.peers import PeerChannels
 from winnow.stateless.settings import FrontSettings
 
 _log = structlog.get_logger("stateless")
@@ -27,8 +27,8 @@ _log = structlog.get_logger("stateless")
 class FrontAccess:
     """How the servers of a front are protected, and how it calls other nodes."""
 
-    secured: Secured
-    peers: Peers
+    security: ServerSecurity
+    peers: PeerChannels
     _: KW_ONLY
     guarded: Callable[[Reject], Reject] = lambda behind: behind
     """Checks keys before another rule of gRPC rejects a call."""
@@ -47,20 +47,18 @@ def open_access(settings: FrontSettings, registry: CollectorRegistry) -> FrontAc
 
     """
     metrics = CertificateMetrics(registry)
-    called, protected = (
-        peers(settings, metrics),
-        secured(settings, metrics, settings.most_peer_calls),
-    )
-    beside = {"certificates of other nodes": called.follow} if settings.peer_ca else {}
+    peers = peer_channels(settings, metrics)
+    security = server_security(settings, metrics, settings.most_peer_calls)
+    beside = {"certificates of other nodes": peers.watch_files} if settings.peer_ca else {}
     if settings.keys is None:
-        return FrontAccess(protected, called, beside=beside)
+        return FrontAccess(security, peers, beside=beside)
     key_metrics = KeyMetrics(registry)
-    gate, file = open_gate_of_file(settings.keys, key_metrics.refused)
+    gate, file = load_gate(settings.keys, key_metrics.count_refusal)
     key_metrics.watch(lambda: file.current_at)
     _warn_of_plain_text(settings)
-    beside["keys"] = partial(follow_keys, file, gate)
+    beside["keys"] = partial(watch_key_file, file, gate)
     return FrontAccess(
-        protected, called, guarded=partial(_guarded, gate), gate=header_gate(gate), beside=beside
+        security, peers, guarded=partial(_guarded, gate), gate=header_gate(gate), beside=beside
     )
 
 

@@ -9,7 +9,7 @@ from functools import partial
 
 from winnow.resolving import resolver
 from winnow.rpc.channel import open_channel
-from winnow.security.peers import Peers
+from winnow.security.peers import PeerChannels
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery
@@ -75,7 +75,7 @@ def open_cluster(front: Front, serve: Callable[[Cluster], None]) -> OpenCluster:
     return OpenCluster(nodes=nodes, builder=builder, snapshot=snapshot, words=words, part=part)
 
 
-def _open_node(peers: Peers, address: str) -> Node:
+def _open_node(peers: PeerChannels, address: str) -> Node:
     channel = open_channel(address, peers)
     remote = RemoteSearcher(channel, address)
     return Node(

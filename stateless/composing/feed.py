@@ -55,7 +55,7 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
         arriving=ARRIVING,
         reject=front.access.guarded(door_of(admission)),
         streams=_STREAMS,
-        secured=front.access.secured,
+        security=front.access.security,
     )
     servicer = FeedServicer(core, settings.feed_deadline)
     feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, server.grpc)

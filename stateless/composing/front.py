@@ -137,7 +137,7 @@ def _server(
         interceptor=boundary,
         reject=access.guarded(rejection),
         streams=streams,
-        secured=access.secured,
+        security=access.security,
     )
     if not settings.serves_heads:
         return made(services=services)

@@ -41,7 +41,7 @@ def serve_http(front: Front) -> Part:
     listen_host, needs_keys = Address.parse(settings.http_listen).host, settings.keys is not None
     is_ours = host_check(listen_host, settings.http_hosts, needs_keys)
     app = Outside(application(front.calls, edge, further), readiness, is_ours, metrics)
-    certificates = front.access.secured.certificates
+    certificates = front.access.security.certificates
     tls = http_context(certificates) if certificates else None
     server = HttpServer(
         app, readiness, ConnectionLimiter(settings.http_connections, metrics), tls=tls

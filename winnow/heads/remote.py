@@ -15,7 +15,7 @@ from winnow.rpc.channel import open_balanced
 from winnow.rpc.deadline import timeout
 from winnow.rpc.replying import until_replied
 from winnow.rpc.status import error_of_node
-from winnow.security.peers import PLAIN, Peers
+from winnow.security.peers import PLAIN_TEXT, PeerChannels
 from winnow.v1 import head_node_pb2_grpc
 
 SERVICE = "winnow.v1.HeadNodeService"
@@ -56,7 +56,7 @@ class RemoteHeads:
         await self._channel.close()
 
 
-def placed_heads(fingerprint: str, peers: Peers = PLAIN) -> PlacedHeads:
+def placed_heads(fingerprint: str, peers: PeerChannels = PLAIN_TEXT) -> PlacedHeads:
     """Heads on head servers, none of which is known yet.
 
     Args:

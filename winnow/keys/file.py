@@ -1,7 +1,7 @@
-"""The file of keys: JSON with the hash of every token and never a token.
+"""The key file: JSON with the hash of every token, and never a token.
 
-A front node reads it again when it changes. A damaged or missing file changes nothing: good keys
-stay good, and no other key gets in.
+A front node rereads the file when it changes. If the file is damaged or missing, the keys that were
+read before stay in use.
 """
 
 import asyncio
@@ -17,63 +17,63 @@ import structlog
 from winnow.errors import WinnowError
 from winnow.files.durable import write_durably
 from winnow.files.watched import WatchedFiles
-from winnow.keys.gate import Gate, Refused, nobody
+from winnow.keys.gate import Gate, OnRefusal, ignore_refusal
 from winnow.keys.key import Key, Scope
 from winnow.policy.rates import Rate
 
 _VERSION = 1
-_LARGEST = 16 << 20
-"""Bytes: some fifty thousand keys."""
+_MAX_BYTES = 16 << 20
+"""Maximum size of a key file; it has room for some fifty thousand keys."""
 _FIELDS = {"name", "sha256", "scopes", "rate", "burst", "created"}
 
 
 class KeyFileError(WinnowError):
-    """A file of keys cannot be read or written; says why."""
+    """A key file cannot be read or written. The message names the file and the reason."""
 
 
 def read_keys(path: Path) -> tuple[Key, ...]:
-    """All keys of a file, in its order.
+    """Reads all keys of a file, in its order.
 
-    Raises KeyFileError if the file cannot be read, is no file of keys, or has an invalid key.
+    Raises KeyFileError if the file cannot be read, is not a key file, or has an invalid key.
     """
     try:
         with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
+            data = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise KeyFileError(
             f"cannot read {path}: {error.strerror}; `winnow keys new` makes a file of keys"
         ) from error
     try:
-        if len(data) > _LARGEST:
-            raise ValueError(f"it has more than {_LARGEST >> 20} MiB")
-        return _keys(json.loads(data))
+        if len(data) > _MAX_BYTES:
+            raise ValueError(f"it has more than {_MAX_BYTES >> 20} MiB")
+        return _parse_keys(json.loads(data))
     except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
         raise KeyFileError(f"{path} is no file of keys: {error}") from error
 
 
 def write_keys(path: Path, keys: Iterable[Key]) -> None:
-    """Replaces the file at once. Raises KeyFileError if it cannot be written."""
-    content = {"version": _VERSION, "keys": [_fields(key) for key in keys]}
+    """Replaces the file atomically. Raises KeyFileError if it cannot be written."""
+    content = {"version": _VERSION, "keys": [_to_json(key) for key in keys]}
     try:
         write_durably(path, (json.dumps(content, indent=2) + "\n").encode())
     except OSError as error:
         raise KeyFileError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _keys(content: Any) -> tuple[Key, ...]:
+def _parse_keys(content: Any) -> tuple[Key, ...]:
     if not isinstance(content, dict) or content.get("version") != _VERSION:
         raise ValueError(f'expected an object with "version": {_VERSION}')
-    listed = content.get("keys")
-    if not isinstance(listed, list):
+    entries = content.get("keys")
+    if not isinstance(entries, list):
         raise TypeError('expected a list of "keys"')
-    keys = tuple(map(_key, listed))
-    called = Counter(key.name for key in keys) + Counter(key.id for key in keys)
-    if twice := [name for name, times in called.items() if times > 1]:
-        raise ValueError(f"two keys are called {twice[0]}")
+    keys = tuple(map(_parse_key, entries))
+    counts = Counter(key.name for key in keys) + Counter(key.id for key in keys)
+    if duplicates := [name for name, count in counts.items() if count > 1]:
+        raise ValueError(f"two keys are called {duplicates[0]}")
     return keys
 
 
-def _key(entry: Any) -> Key:
+def _parse_key(entry: Any) -> Key:
     if not isinstance(entry, dict) or entry.keys() - _FIELDS:
         raise ValueError(f"a key has the fields {', '.join(sorted(_FIELDS))} and no others")
     scopes = entry.get("scopes")
@@ -92,7 +92,7 @@ def _key(entry: Any) -> Key:
     )
 
 
-def _fields(key: Key) -> Mapping[str, Any]:
+def _to_json(key: Key) -> Mapping[str, Any]:
     fields: dict[str, Any] = {
         "name": key.name,
         "sha256": key.digest,
@@ -104,27 +104,30 @@ def _fields(key: Key) -> Mapping[str, Any]:
 
 
 _log = structlog.get_logger("winnow.keys")
-EVERY = 1.0
-"""Seconds between two checks of the file."""
+_CHECK_INTERVAL = 1.0
+"""Seconds between two checks of the key file."""
 KeyFile = WatchedFiles[tuple[Key, ...]]
 
 
-def open_gate_of_file(path: Path, refused: Refused = nobody) -> tuple[Gate, KeyFile]:
-    """Returns a gate with the keys of a file, and the watched file. Raises KeyFileError."""
-    file = KeyFile([path], partial(read_keys, path), _stay)
-    return Gate(file.content, refused=refused), file
+def load_gate(path: Path, on_refusal: OnRefusal = ignore_refusal) -> tuple[Gate, KeyFile]:
+    """Returns a gate with the keys of a file, and the watched file.
+
+    Raises KeyFileError if the file cannot be used.
+    """
+    file = KeyFile([path], partial(read_keys, path), _log_failed_reread)
+    return Gate(file.content, on_refusal=on_refusal), file
 
 
-async def follow_keys(file: KeyFile, gate: Gate, every: float = EVERY) -> None:
-    """Keeps the gate up to date with the file, for ever."""
+async def watch_key_file(file: KeyFile, gate: Gate, interval: float = _CHECK_INTERVAL) -> None:
+    """Updates the gate when the key file changes. Runs until it is cancelled."""
     while True:
-        await asyncio.sleep(every)
+        await asyncio.sleep(interval)
         if await asyncio.to_thread(file.refresh):
             gate.update(file.content)
             _log.info("keys read again", keys=len(file.content))
 
 
-def _stay(error: WinnowError) -> None:
+def _log_failed_reread(error: WinnowError) -> None:
     _log.error(
         "the file of keys could not be read again; the old keys stay in use", error=str(error)
     )

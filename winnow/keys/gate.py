@@ -1,6 +1,6 @@
-"""The gate: lets callers in by their keys, and ends streams whose key is revoked.
+"""The gate: admits callers by their keys, and ends streams whose key is revoked.
 
-One gate stands before all ports of a front node, so that a rate limit counts over all of them.
+All ports of a front node share one gate, so that a rate limit holds over all of them.
 """
 
 import hmac
@@ -14,11 +14,12 @@ from winnow import caller
 from winnow.caller import Caller, Lease
 from winnow.deadline import Clock
 from winnow.errors import OverloadedError, PermissionDeniedError, UnauthenticatedError, WinnowError
-from winnow.keys.key import Key, Scope, id_of
-from winnow.keys.token import digest_of, of_headers
+from winnow.keys.key import Key, Scope, key_id
+from winnow.keys.token import digest_of, token_of_headers
 from winnow.policy.rates import Rates
 
-_NOBODYS = "0" * 64
+_UNUSED_DIGEST = "0" * 64
+"""A digest that no known token has."""
 
 
 class RefusalReason(str, Enum):
@@ -29,54 +30,55 @@ class RefusalReason(str, Enum):
     RATE = "rate"
 
 
-Refused = Callable[[Scope, RefusalReason], None]
-"""Called for every refused call, with the scope that it needs and the reason."""
+OnRefusal = Callable[[Scope, RefusalReason], None]
+"""Called for every refused call, with its required scope and the reason."""
 
 
-def nobody(_scope: Scope, _reason: RefusalReason) -> None:
-    """Ignores refused calls."""
+def ignore_refusal(_scope: Scope, _reason: RefusalReason) -> None:
+    """Does nothing about a refused call."""
 
 
 class Gate:
-    """The keys that are good now."""
+    """The current keys, their rate limits, and the leases of running streams."""
 
     def __init__(
-        self, keys: Iterable[Key], clock: Clock = time.monotonic, refused: Refused = nobody
+        self,
+        keys: Iterable[Key],
+        clock: Clock = time.monotonic,
+        on_refusal: OnRefusal = ignore_refusal,
     ) -> None:
-        self._rates, self._refused = Rates(clock), refused
+        self._rates, self._on_refusal = Rates(clock), on_refusal
         self._keys: dict[str, Key] = {}
-        self._held: dict[Lease, tuple[Key, Scope]] = {}
+        self._leases: dict[Lease, tuple[Key, Scope]] = {}
         self.update(keys)
 
     def update(self, keys: Iterable[Key]) -> None:
-        """Replaces the keys, and ends the leases of keys that are no longer good."""
+        """Replaces the keys, and ends the leases of revoked keys."""
         self._keys = {key.id: key for key in keys}
         self._rates.keep(self._keys.keys())
-        for lease, (key, scope) in tuple(self._held.items()):
-            if (why := self._fault(key, scope)) is not None:
-                lease.end(why)
+        for lease, (key, scope) in tuple(self._leases.items()):
+            if (denial := self._denial(key, scope)) is not None:
+                lease.end(denial)
 
-    def enter(self, scope: Scope, token: str, calls: int = 1, begun: int = 0) -> Key:
-        """The key of a caller, whose calls are counted. `begun` calls were counted before.
+    def admit(self, scope: Scope, token: str, calls: int = 1, begun: int = 0) -> Key:
+        """Counts calls of a caller, and returns its key. `begun` of its calls are counted already.
 
-        Raises UnauthenticatedError if there is no token, or an unknown one. Raises
-        PermissionDeniedError if the key lacks the scope. Raises OverloadedError, with the time to
-        wait, if the rate of the key is exceeded.
+        Raises UnauthenticatedError if the token is empty or unknown. Raises PermissionDeniedError
+        if the key lacks the scope. Raises OverloadedError, with the seconds to wait, if the rate of
+        the key is exceeded.
         """
-        key = self._known(token)
+        key = self._find(token)
         if key is None:
-            self._refused(scope, RefusalReason.UNAUTHENTICATED)
+            self._on_refusal(scope, RefusalReason.UNAUTHENTICATED)
             raise UnauthenticatedError(
                 "the key that was sent is not known here"
                 if token
                 else "no key was sent: send `authorization: Bearer TOKEN`"
             )
-        if (fault := self._fault(key, scope)) is not None:
-            self._refused(scope, RefusalReason.PERMISSION_DENIED)
-            raise fault
-        if wait := self._take(key.id, calls, begun):
+        self.require(key, scope)
+        if wait := self._count(key.id, calls, begun):
             assert key.rate is not None
-            self._refused(scope, RefusalReason.RATE)
+            self._on_refusal(scope, RefusalReason.RATE)
             raise OverloadedError(
                 f"key {key.name} may be used {key.rate.per_second:g} times a second; try again in "
                 f"{wait:.2f} s",
@@ -84,76 +86,76 @@ class Gate:
             )
         return key
 
-    def may(self, key: Key, scope: Scope) -> bool:
-        """Whether an admitted key has another scope, too."""
-        return self._fault(key, scope) is None
+    def allows(self, key: Key, scope: Scope) -> bool:
+        """Whether a key is still valid and has a scope."""
+        return self._denial(key, scope) is None
 
-    def expect(self, key: Key, scope: Scope) -> None:
-        """Raises the error of `enter` if an admitted key lacks another scope."""
-        if (fault := self._fault(key, scope)) is not None:
-            self._refused(scope, RefusalReason.PERMISSION_DENIED)
-            raise fault
+    def require(self, key: Key, scope: Scope) -> None:
+        """Raises PermissionDeniedError if a key lacks a scope, UnauthenticatedError if revoked."""
+        if (denial := self._denial(key, scope)) is not None:
+            self._on_refusal(scope, RefusalReason.PERMISSION_DENIED)
+            raise denial
 
     @contextmanager
-    def held(self, key: Key, scope: Scope) -> Iterator[Lease]:
-        """A lease of a stream, whose messages count as calls."""
-        lease = Lease(partial(self._take, key.id))
-        self._held[lease] = (key, scope)
+    def lease(self, key: Key, scope: Scope) -> Iterator[Lease]:
+        """Opens a lease for a stream, whose messages count as calls."""
+        lease = Lease(partial(self._count, key.id))
+        self._leases[lease] = (key, scope)
         try:
             yield lease
         finally:
-            del self._held[lease]
+            del self._leases[lease]
 
-    def _known(self, token: str) -> Key | None:
+    def _find(self, token: str) -> Key | None:
         digest = digest_of(token)
-        key = self._keys.get(id_of(digest))
-        # the time of the comparison says nothing about the known digests
-        same = hmac.compare_digest(key.digest if key else _NOBODYS, digest)
+        key = self._keys.get(key_id(digest))
+        # in constant time, which discloses nothing about the stored digests
+        same = hmac.compare_digest(key.digest if key else _UNUSED_DIGEST, digest)
         return key if same and token else None
 
-    def _fault(self, key: Key, scope: Scope) -> WinnowError | None:
-        """Why a known key may not do something, by the present keys."""
-        now = self._keys.get(key.id)
-        if now is None or now.digest != key.digest:
+    def _denial(self, key: Key, scope: Scope) -> WinnowError | None:
+        """The error for a key that was revoked or lacks the scope; None if it is allowed."""
+        current = self._keys.get(key.id)
+        if current is None or current.digest != key.digest:
             return UnauthenticatedError(f"key {key.name} was taken back")
-        if scope not in now.scopes:
+        if scope not in current.scopes:
             return PermissionDeniedError(
                 f"key {key.name} has no scope {scope.value!r}, which this needs"
             )
         return None
 
-    def _take(self, key_id: str, calls: int = 1, begun: int = 0) -> float:
-        """The seconds until a key may be used; at 0 the use is counted."""
+    def _count(self, key_id: str, calls: int = 1, begun: int = 0) -> float:
+        """Counts calls of a key, and returns 0; or the seconds to wait, and counts nothing."""
         key = self._keys.get(key_id)
         return self._rates.take(key_id, key.rate, calls, begun) if key and key.rate else 0.0
 
 
-def identified(gate: Gate, key: Key, scope: Scope) -> Caller:
-    """The caller whose key was admitted for a scope."""
+def caller_of(gate: Gate, key: Key, scope: Scope) -> Caller:
+    """The caller that a key identifies; it was admitted for `scope`."""
     return Caller(
         key.name,
-        partial(gate.held, key, scope),
-        lambda also: gate.may(key, Scope(also)),
-        lambda also: gate.expect(key, Scope(also)),
+        partial(gate.lease, key, scope),
+        lambda other: gate.allows(key, Scope(other)),
+        lambda other: gate.require(key, Scope(other)),
     )
 
 
 HeaderGate = Callable[..., str]
-"""`gate(scope, headers, calls=1, begun=0)`: the client's key, by which the load is shared fairly.
+"""`gate(scope, headers, calls=1, begun=0)` admits an HTTP request, and returns its client key.
 
-Raises as `Gate.enter` does. Headers are pairs, with names in lower case. The request counts as
-`calls` calls, beside the `begun` ones that were counted before.
+Front nodes share their time fairly by client key. Headers are pairs, with names in lower case. The
+request counts as `calls` calls; `begun` more are counted already. Raises as `Gate.admit` does.
 """
 
 
 def header_gate(gate: Gate) -> HeaderGate:
-    """A gate for an HTTP server, which binds the caller to the request."""
+    """Adapts a gate to an HTTP server, and binds the caller to the request."""
 
-    def enter(
+    def admit(
         scope: str, headers: Iterable[tuple[str, str]], calls: int = 1, begun: int = 0
     ) -> str:
-        key = gate.enter(Scope(scope), of_headers(headers), calls, begun)
-        caller.bind(identified(gate, key, Scope(scope)))
+        key = gate.admit(Scope(scope), token_of_headers(headers), calls, begun)
+        caller.bind(caller_of(gate, key, Scope(scope)))
         return key.name
 
-    return enter
+    return admit

@@ -10,7 +10,7 @@ from winnow.telemetry.metrics import MetricFactory, counted
 
 
 class KeyMetrics:
-    """Calls that the gate refuses, and how old the keys are that it knows."""
+    """Metrics of refused calls, and of the age of the keys in use."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -29,10 +29,10 @@ class KeyMetrics:
         for scope in Scope:
             counted(self._refusals, scope.value, last=[reason.value for reason in RefusalReason])
 
-    def refused(self, scope: Scope, reason: RefusalReason) -> None:
-        """Counts a call."""
+    def count_refusal(self, scope: Scope, reason: RefusalReason) -> None:
+        """Counts a refused call."""
         self._refusals.labels(scope.value, reason.value).inc()
 
     def watch(self, current_at: Callable[[], float]) -> None:
-        """Shows when the keys in use were last found to be those of the file."""
+        """Exports `current_at`: when the file last held the keys in use, in seconds since 1970."""
         self._current.set_function(current_at)

@@ -1,7 +1,7 @@
-"""Tokens: what a caller sends, and the digest that is stored. Pure, but for chance.
+"""Tokens, which callers send, and their digests, which are stored. Pure, except for randomness.
 
-A token has 256 random bits. Nobody can try them all, so one round of SHA-256 protects it as well as
-a slow hash. Slow hashes are for passwords, which people choose.
+A token has 256 random bits, too many to try. So one round of SHA-256 protects it as well as a slow
+hash. Slow hashes are for passwords, which people choose.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ _BEARER = re.compile(rf"bearer +({_TOKEN.pattern}) *", re.IGNORECASE | re.ASCII)
 
 
 def new_token() -> str:
-    """A new random token."""
+    """Generates a random token."""
     return PREFIX + secrets.token_urlsafe(_BYTES)
 
 
@@ -33,11 +33,11 @@ def is_token(text: str) -> bool:
     return _TOKEN.fullmatch(text) is not None
 
 
-def of_headers(headers: Iterable[tuple[str, Any]]) -> str:
+def token_of_headers(headers: Iterable[tuple[str, Any]]) -> str:
     """The token of the first header `authorization: Bearer TOKEN` (RFC 6750); empty without one.
 
     Names of headers are in lower case.
     """
-    sent = next((value for name, value in headers if name == HEADER), "")
-    found = _BEARER.fullmatch(sent) if isinstance(sent, str) else None
-    return found[1] if found else ""
+    header = next((value for name, value in headers if name == HEADER), "")
+    match = _BEARER.fullmatch(header) if isinstance(header, str) else None
+    return match[1] if match else ""

@@ -4,7 +4,7 @@ import json
 
 import grpc
 
-from winnow.security.peers import PLAIN, Peers
+from winnow.security.peers import PLAIN_TEXT, PeerChannels
 
 OPTIONS = (
     # a node that was cut off is noticed within seconds, not minutes
@@ -18,18 +18,18 @@ OPTIONS = (
 )
 
 
-def open_channel(address: str, peers: Peers = PLAIN) -> grpc.aio.Channel:
+def open_channel(address: str, peers: PeerChannels = PLAIN_TEXT) -> grpc.aio.Channel:
     """A channel to `host:port`; connects when first used."""
     return peers.channel(address, OPTIONS)
 
 
-def open_apart(address: str, peers: Peers = PLAIN) -> grpc.aio.Channel:
+def open_apart(address: str, peers: PeerChannels = PLAIN_TEXT) -> grpc.aio.Channel:
     """Opens a channel with its own connection, which delays no other calls."""
     options = (("grpc.use_local_subchannel_pool", 1), *OPTIONS)
     return peers.channel(address, options)
 
 
-def open_balanced(target: str, service: str, peers: Peers = PLAIN) -> grpc.aio.Channel:
+def open_balanced(target: str, service: str, peers: PeerChannels = PLAIN_TEXT) -> grpc.aio.Channel:
     """A channel to all servers behind `target` that say they serve `service`, one after the other.
 
     A server that says NOT_SERVING, or is gone, gets no calls. Calls fail at once while there is

@@ -5,9 +5,9 @@ Health and reflection need no key: probes have none, and the protos are public.
 
 from winnow import caller
 from winnow.errors import WinnowError
-from winnow.keys.gate import Gate, identified
+from winnow.keys.gate import Gate, caller_of
 from winnow.keys.key import Scope
-from winnow.keys.token import of_headers
+from winnow.keys.token import token_of_headers
 from winnow.rpc.message_interceptor import Metadata, Reject
 
 _OURS = "winnow."
@@ -31,8 +31,8 @@ class Guard:
         if service.startswith(_OURS):
             scope = _SCOPES.get(service, Scope.ADMIN)
             try:
-                key = self._gate.enter(scope, of_headers(metadata or ()))
+                key = self._gate.admit(scope, token_of_headers(metadata or ()))
             except WinnowError as error:
                 return error
-            caller.bind(identified(self._gate, key, scope))
+            caller.bind(caller_of(self._gate, key, scope))
         return self._then(method, metadata)

@@ -15,7 +15,7 @@ from winnow.rpc import service
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener
-from winnow.security.secured import Secured
+from winnow.security.from_settings import ServerSecurity
 from winnow.settings.common import LogFormat, ModelSettings, ProcessSettings
 from winnow.telemetry.logs import logging_to_stderr
 from winnow.telemetry.metrics import BundleMetrics, RpcMetrics, dropped_lines
@@ -72,8 +72,8 @@ async def bundle_of(settings: ModelSettings, registry: CollectorRegistry) -> Bun
 def _of_health(server: Server) -> Server:
     """A server of the health of the same services, and nothing else."""
     uncounted = CallInterceptor(RpcMetrics(CollectorRegistry()))
-    secured = Secured(reflection=False)
-    return Server(services=server.services, interceptor=uncounted, secured=secured)
+    security = ServerSecurity(reflection=False)
+    return Server(services=server.services, interceptor=uncounted, security=security)
 
 
 async def serve(

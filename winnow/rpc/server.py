@@ -17,13 +17,13 @@ from winnow.rpc.health import Health
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.message_interceptor import MessageInterceptor, Reject
 from winnow.rpc.per_address import PerAddressLimit
-from winnow.security.secured import Secured
+from winnow.security.from_settings import ServerSecurity
 from winnow.security.serving import grpc_credentials
 
 KIB = 1024
 ARRIVING = 8 * KIB * KIB
 """Bytes of all incomplete messages together, unless a service says otherwise."""
-PLAIN = Secured()
+PLAIN_TEXT = ServerSecurity()
 AGE = 3_600
 """Seconds after which a connection is replaced, with the certificates of that time."""
 _FAREWELL = 0.5
@@ -64,7 +64,7 @@ class Server:
         arriving: int = ARRIVING,
         reject: Reject = lambda _method, _metadata: None,
         streams: int | None = None,
-        secured: Secured = PLAIN,
+        security: ServerSecurity = PLAIN_TEXT,
     ) -> None:
         """Binds nothing yet.
 
@@ -78,7 +78,7 @@ class Server:
             reject: rejects calls of these services before their messages are read.
             streams: calls of any kind that a connection may have in hand; more wait on the side of
                 the client. None for no limit.
-            secured: how the server is protected.
+            security: how the server is protected.
 
         """
         limits = [
@@ -87,22 +87,22 @@ class Server:
         ]
         if streams is not None:
             limits.append(("grpc.max_concurrent_streams", streams))
-        if secured.certificates is not None:
+        if security.certificates is not None:
             limits.append(("grpc.max_connection_age_ms", AGE * 1_000))
         self._messages = MessageInterceptor(
             BoundedReceive(arriving // largest),
             reject,
             IdleTrimmer(trimming()).begin,
-            PerAddressLimit(secured.peer_calls),
+            PerAddressLimit(security.peer_calls),
         )
-        self._certificates = secured.certificates
+        self._certificates = security.certificates
         self.services = services
         self.grpc = grpc.aio.server(
             interceptors=[self._messages, interceptor], options=(*_OPTIONS, *limits)
         )
         self._health = Health(services)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.grpc)
-        if secured.reflection:
+        if security.reflection:
             names = (*services, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
             reflection.enable_server_reflection((*names, reflection.SERVICE_NAME), self.grpc)
 

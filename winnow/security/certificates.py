@@ -1,8 +1,7 @@
-"""The certificates of a process, as its files have them now.
+"""The current certificates of a process, read from its files.
 
-Knows files and whether they belong together; knows neither servers nor channels. Files are replaced
-one after the other while a process runs: the old pair stays until the new certificate and key
-match.
+Files may be replaced one by one while the process runs. The old pair stays in use until the new
+certificate and key match. This module knows neither servers nor channels.
 """
 
 import ssl
@@ -19,15 +18,15 @@ _log = structlog.get_logger("winnow.security")
 
 
 class CertificateError(WinnowError):
-    """A certificate, a key or an authority cannot be used; says which file, and why."""
+    """A certificate, key or authority file cannot be used. The message names it and the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsFiles:
-    """Files in PEM."""
+    """The PEM files that TLS needs."""
 
     cert: Path | None = None
-    """The certificate, followed by those between it and its authority."""
+    """The certificate, followed by its intermediate certificates."""
     key: Path | None = None
     """Its private key, without a passphrase."""
     ca: Path | None = None
@@ -36,23 +35,23 @@ class TlsFiles:
 
 @dataclass(frozen=True, slots=True)
 class Pem:
-    """The content of the files; None for a file that is not named."""
+    """The content of `TlsFiles`; None for a missing path."""
 
     cert: bytes | None
     key: bytes | None = field(repr=False)
     ca: bytes | None
     context: ssl.SSLContext = field(repr=False, compare=False)
-    """A context of the same content, for servers in Python."""
+    """An SSL context with this content, for servers in Python."""
 
 
 class Certificates:
-    """The last usable content of the files. Threads may share it."""
+    """The last usable content of the TLS files. Threads may share it."""
 
     def __init__(self, files: TlsFiles) -> None:
         """Reads the files. Raises CertificateError if they cannot be used."""
         self.files = files
         paths = (path for path in (files.cert, files.key, files.ca) if path is not None)
-        self._watched = WatchedFiles(paths, partial(_read, files), _stay)
+        self._watched = WatchedFiles(paths, partial(_read, files), _log_failed_reread)
 
     @property
     def pem(self) -> Pem:
@@ -61,7 +60,7 @@ class Certificates:
 
     @property
     def version(self) -> int:
-        """Grows whenever `pem` changes."""
+        """A number that grows whenever `pem` changes."""
         return self._watched.version
 
     def refresh(self) -> None:
@@ -70,38 +69,38 @@ class Certificates:
         Logs an error if they cannot be used.
         """
         if self._watched.refresh():
-            _log.info("certificates read again", **_named(self.files))
+            _log.info("certificates read again", **_paths(self.files))
 
 
-def _stay(error: WinnowError) -> None:
+def _log_failed_reread(error: WinnowError) -> None:
     _log.error("certificates could not be read again; the old ones stay in use", error=str(error))
 
 
 def _read(files: TlsFiles) -> Pem:
     context = _context()
-    pem = Pem(_content(files.cert), _content(files.key), _content(files.ca), context)
+    pem = Pem(_read_file(files.cert), _read_file(files.key), _read_file(files.ca), context)
     if files.cert is not None:
         try:
             context.load_cert_chain(files.cert, files.key, password=_no_passphrase)
         except (OSError, ValueError) as error:
             raise CertificateError(
-                f"cannot use certificate {files.cert} with key {files.key}: {_said(error)}; both "
+                f"cannot use certificate {files.cert} with key {files.key}: {_reason(error)}; both "
                 "must be PEM, belong together, and have no passphrase"
             ) from error
     if pem.ca is not None:
         try:
-            # other characters than ASCII can only be between certificates
+            # only comments between certificates may have characters that are not ASCII
             context.load_verify_locations(cadata=pem.ca.decode("ascii", "ignore"))
         except (OSError, ValueError) as error:
             raise CertificateError(
-                f"cannot use {files.ca} as authorities: {_said(error)}; expected certificates in "
+                f"cannot use {files.ca} as authorities: {_reason(error)}; expected certificates in "
                 "PEM"
             ) from error
         context.verify_mode = ssl.CERT_REQUIRED
     return pem
 
 
-def _content(path: Path | None) -> bytes | None:
+def _read_file(path: Path | None) -> bytes | None:
     if path is None:
         return None
     try:
@@ -113,21 +112,21 @@ def _content(path: Path | None) -> bytes | None:
 def _context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # or a client whose authority is no longer trusted could take up an earlier session
+    # session tickets would let a client return whose authority is no longer trusted
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     return context
 
 
 def _no_passphrase() -> str:
-    """Gives OpenSSL an empty passphrase: it would wait for one at a terminal."""
+    """Returns an empty passphrase: otherwise OpenSSL would prompt for one at a terminal."""
     return ""
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return str(getattr(error, "reason", None) or error).lower().replace("_", " ")
 
 
-def _named(files: TlsFiles) -> dict[str, str]:
-    named = {"cert": files.cert, "key": files.key, "ca": files.ca}
-    return {name: str(path) for name, path in named.items() if path is not None}
+def _paths(files: TlsFiles) -> dict[str, str]:
+    paths = {"cert": files.cert, "key": files.key, "ca": files.ca}
+    return {name: str(path) for name, path in paths.items() if path is not None}

@@ -1,4 +1,4 @@
-"""Metrics of certificates."""
+"""Metrics of certificates: when they expire."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -10,11 +10,9 @@ from prometheus_client import CollectorRegistry
 from winnow.security.certificates import Certificates, Pem
 from winnow.telemetry.metrics import MetricFactory
 
-_Choose = Callable[[Iterable[float]], float]
-
 
 class CertificateMetrics:
-    """When the certificates of a process expire."""
+    """Gauges of the expiry of a process's certificates."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -26,43 +24,33 @@ class CertificateMetrics:
         )
 
     def watch(self, certificates: Certificates, cert: str, ca: str) -> None:
-        """Shows the expiry of the files, by the settings that name them.
+        """Exports the expiry of both files. `cert` and `ca` are the settings that name them.
 
-        Files are read again whenever metrics are fetched: a server reads them at handshakes only.
+        Files are read again whenever metrics are scraped: a server reads them at handshakes only.
         """
         if certificates.files.cert is not None:
-            self._show(cert, certificates, lambda pem: pem.cert, min)
+            gauge = self._expiry.labels(cert)
+            gauge.set_function(partial(_expiry, certificates, lambda pem: pem.cert, min))
         if certificates.files.ca is not None:
-            self._show(ca, certificates, lambda pem: pem.ca, max)
-
-    def _show(
-        self,
-        file: str,
-        certificates: Certificates,
-        content: Callable[[Pem], bytes | None],
-        choose: _Choose,
-    ) -> None:
-        shown = partial(_expiry, certificates, content, choose)
-        self._expiry.labels(file).set_function(shown)
+            gauge = self._expiry.labels(ca)
+            gauge.set_function(partial(_expiry, certificates, lambda pem: pem.ca, max))
 
 
 def expiries(pem: bytes) -> list[float]:
-    """Returns when the certificates of a PEM file expire, in the file's order.
+    """Returns when each certificate of a PEM file expires, in seconds since 1970.
 
-    Returns:
-        Seconds since 1970.
-
-    Raises ValueError if the file holds no certificate, or a broken one.
-
+    Raises ValueError if `pem` holds no certificate, or an invalid one.
     """
-    found = x509.load_pem_x509_certificates(pem)
-    return [certificate.not_valid_after_utc.timestamp() for certificate in found]
+    chain = x509.load_pem_x509_certificates(pem)
+    return [certificate.not_valid_after_utc.timestamp() for certificate in chain]
 
 
 def _expiry(
-    certificates: Certificates, content: Callable[[Pem], bytes | None], choose: _Choose
+    certificates: Certificates,
+    content: Callable[[Pem], bytes | None],
+    choose: Callable[[Iterable[float]], float],
 ) -> float:
-    """The expiry; NaN for files that cannot be read, since an error would hide all metrics."""
+    """The chosen expiry of a file; NaN if it cannot be read: an error would hide all metrics."""
     certificates.refresh()
     try:
         return choose(expiries(content(certificates.pem) or b""))

@@ -10,44 +10,44 @@ from winnow.security.certificates import Certificates
 from winnow.security.rotating import RotatingChannel
 
 Options = Sequence[tuple[str, int | str]]
-_EVERY = 1.0
-"""Seconds between two checks of the files."""
+_CHECK_INTERVAL = 1.0
+"""Seconds between two checks of the certificate files."""
 
 
-class Peers:
-    """Opens channels to nodes: in plain text, or over TLS where there are certificates."""
+class PeerChannels:
+    """Opens channels to other nodes: over TLS if there are certificates, else in plain text."""
 
     def __init__(self, certificates: Certificates | None = None, name: str = "") -> None:
-        """`name`: the name in the certificates of nodes; empty for the host that is called."""
+        """`name`: the name that certificates of nodes must have; empty for the called host."""
         self._certificates, self._name = certificates, name
 
     def channel(self, target: str, options: Options) -> grpc.aio.Channel:
-        """A channel; connects when first used."""
+        """Opens a channel, which connects when it is first used."""
         certificates = self._certificates
         if certificates is None:
             return grpc.aio.insecure_channel(target, options=options)
-        named = (("grpc.ssl_target_name_override", self._name),) if self._name else ()
+        override = (("grpc.ssl_target_name_override", self._name),) if self._name else ()
 
-        def newest() -> grpc.aio.Channel:
+        def open_current() -> grpc.aio.Channel:
             credentials = channel_credentials(certificates)
-            return grpc.aio.secure_channel(target, credentials, options=(*options, *named))
+            return grpc.aio.secure_channel(target, credentials, options=(*options, *override))
 
-        return RotatingChannel(newest, lambda: certificates.version)
+        return RotatingChannel(open_current, lambda: certificates.version)
 
-    async def follow(self) -> None:
-        """Reads the files again when they change, for ever."""
+    async def watch_files(self) -> None:
+        """Rereads the certificate files when they change. Runs until it is cancelled."""
         while True:
-            await asyncio.sleep(_EVERY)
+            await asyncio.sleep(_CHECK_INTERVAL)
             if self._certificates is not None:
                 await asyncio.to_thread(self._certificates.refresh)
 
 
 def channel_credentials(certificates: Certificates) -> grpc.ChannelCredentials:
-    """The credentials of a client; with the system's authorities where none are named."""
+    """The TLS credentials of a client. Without `ca`, it trusts gRPC's default authorities."""
     pem = certificates.pem
     credentials: grpc.ChannelCredentials = grpc.ssl_channel_credentials(pem.ca, pem.key, pem.cert)
     return credentials
 
 
-PLAIN = Peers()
-"""Nodes that are called in plain text."""
+PLAIN_TEXT = PeerChannels()
+"""Opens channels in plain text."""

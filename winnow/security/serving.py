@@ -1,7 +1,6 @@
-"""TLS of servers: every connection uses the newest certificates; open connections stay.
+"""TLS of servers: new connections use the newest certificates, and open ones are kept.
 
-Where authorities are named, a client without a certificate of theirs gets no connection (mutual
-TLS).
+If `ca` is set, only clients with a certificate of that authority can connect (mutual TLS).
 """
 
 import ssl
@@ -13,16 +12,19 @@ from winnow.security.certificates import Certificates
 
 
 def grpc_credentials(certificates: Certificates) -> grpc.ServerCredentials:
-    newest = _Newest(certificates)
+    """TLS credentials of a gRPC server."""
     mutual = certificates.files.ca is not None
     credentials: grpc.ServerCredentials = grpc.dynamic_ssl_server_credentials(
-        _configuration(certificates), newest, mutual
+        _configuration(certificates), _CertificateFetcher(certificates), mutual
     )
     return credentials
 
 
-class _Newest:
-    """Called by gRPC at every handshake, in a thread of gRPC's; must not raise."""
+class _CertificateFetcher:
+    """Fetches changed certificates. gRPC calls it at every handshake, in its own thread.
+
+    It must not raise.
+    """
 
     def __init__(self, certificates: Certificates) -> None:
         self._certificates, self._version = certificates, certificates.version
@@ -44,13 +46,13 @@ def _configuration(certificates: Certificates) -> Any:
 
 
 def http_context(certificates: Certificates) -> ssl.SSLContext:
-    """The context of an HTTP server. It stays the same object while certificates change."""
+    """The SSL context of an HTTP server. The object stays the same while certificates change."""
     context = certificates.pem.context
 
-    def newest(connection: Any, _name: str | None, _context: ssl.SSLContext) -> None:
-        """Asked by OpenSSL at every handshake, whether the client names a server or not."""
+    def use_newest(connection: Any, _name: str | None, _context: ssl.SSLContext) -> None:
+        """Sets the newest context. OpenSSL calls it at every handshake, even without SNI."""
         certificates.refresh()
         connection.context = certificates.pem.context
 
-    context.sni_callback = newest
+    context.sni_callback = use_newest
     return context

@@ -15,7 +15,7 @@ from winnow.rpc.channel import open_balanced
 from winnow.rpc.deadline import timeout
 from winnow.rpc.replying import until_replied
 from winnow.rpc.status import error_of_node
-from winnow.security.peers import PLAIN, Peers
+from winnow.security.peers import PLAIN_TEXT, PeerChannels
 from winnow.text.encoder import TextEncoding
 from winnow.v1 import encoder_pb2, encoder_pb2_grpc
 
@@ -32,7 +32,7 @@ class RemoteEncoder:
     """Calls one encoder node. A caller that is cancelled ends its call, and the node's work."""
 
     def __init__(
-        self, address: str, fingerprint: str, states: StatesFormat, peers: Peers = PLAIN
+        self, address: str, fingerprint: str, states: StatesFormat, peers: PeerChannels = PLAIN_TEXT
     ) -> None:
         """Begins to connect.
 

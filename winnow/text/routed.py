@@ -17,7 +17,7 @@ from winnow.replicas.policy.replicas import Replica, ReplicaSettings
 from winnow.replicas.policy.retrying import RetrySettings
 from winnow.replicas.routing import ReplicaPolicies, ReplicaRouter
 from winnow.replicas.server_pool import ServerPool
-from winnow.security.peers import PLAIN, Peers
+from winnow.security.peers import PLAIN_TEXT, PeerChannels
 from winnow.text.encoder import TextEncoding, Then
 from winnow.text.remote import RemoteEncoder
 
@@ -55,7 +55,7 @@ class RoutedTextEncoder:
         self,
         fingerprint: str,
         states: StatesFormat = StatesFormat.FLOAT16,
-        peers: Peers = PLAIN,
+        peers: PeerChannels = PLAIN_TEXT,
         *,
         seconds: float = 2.0,
         patience: float = 60.0,

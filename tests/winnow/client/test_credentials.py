@@ -27,7 +27,7 @@ from winnow.keys.key import Key, Scope
 from winnow.keys.token import digest_of, new_token
 from winnow.rpc.guard import Guard
 from winnow.security.certificates import Certificates
-from winnow.security.secured import Secured
+from winnow.security.from_settings import ServerSecurity
 from winnow.v1 import answer_pb2
 
 NAME = "front.winnow.test"
@@ -70,7 +70,7 @@ async def guarded(tmp_path: Path) -> AsyncIterator[Guarded]:
     authority, gate = Authority(tmp_path), Gate([])
     certificates = Certificates(authority.issue("front", [NAME]))
     door = Guard(gate, lambda _method, _metadata: None)
-    async with scripted_front(secured=Secured(certificates), reject=door) as front:
+    async with scripted_front(security=ServerSecurity(certificates), reject=door) as front:
         front.reply = full_reply()
         yield Guarded(front, gate, authority)
 

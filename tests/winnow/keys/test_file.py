@@ -11,7 +11,7 @@ from tenacious import happens
 from unreadable import without_descriptors
 
 from winnow.errors import UnauthenticatedError
-from winnow.keys.file import KeyFileError, follow_keys, open_gate_of_file, read_keys, write_keys
+from winnow.keys.file import KeyFileError, load_gate, read_keys, watch_key_file, write_keys
 from winnow.keys.key import Key, Scope
 from winnow.keys.token import digest_of, new_token
 from winnow.policy.rates import Rate
@@ -100,14 +100,14 @@ def test_a_rate_without_a_burst_has_one_of_a_second(path: Path) -> None:
 
 async def test_keys_come_and_go_while_a_front_serves(path: Path) -> None:
     write_keys(path, [KEY])
-    gate, file = open_gate_of_file(path)
-    following = asyncio.create_task(follow_keys(file, gate, every=0.0))
+    gate, file = load_gate(path)
+    following = asyncio.create_task(watch_key_file(file, gate, interval=0.0))
     newer = new_token()
     write_keys(path, [Key(name="carol", digest=digest_of(newer), scopes=frozenset({Scope.ASK}))])
 
     def good(token: str) -> bool:
         with contextlib.suppress(UnauthenticatedError):
-            return bool(gate.enter(Scope.ASK, token))
+            return bool(gate.admit(Scope.ASK, token))
         return False
 
     await happens(lambda: good(newer), 30)
@@ -120,14 +120,14 @@ async def test_keys_come_and_go_while_a_front_serves(path: Path) -> None:
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_text("{")])
 async def test_a_damaged_file_leaves_the_keys_unchanged(path: Path, damage: object) -> None:
     write_keys(path, [KEY])
-    gate, file = open_gate_of_file(path)
+    gate, file = load_gate(path)
     assert callable(damage)
     damage(path)
     with capture_logs() as logged:
         assert not file.refresh()
         assert not file.refresh()
     assert [line["log_level"] for line in logged] == ["error"]
-    assert gate.enter(Scope.ASK, TOKEN)
+    assert gate.admit(Scope.ASK, TOKEN)
     write_keys(path, [])
     assert file.refresh()
     assert file.content == ()
@@ -137,15 +137,15 @@ async def test_a_key_that_was_removed_is_refused_once_the_file_can_be_read(path:
     """Strangers may have taken the last descriptor at the moment of the change."""
     removed = Key(name=KEY.name, digest=KEY.digest, scopes=KEY.scopes)
     write_keys(path, [removed, OTHER])
-    gate, file = open_gate_of_file(path)
+    gate, file = load_gate(path)
     write_keys(path, [OTHER])
     with without_descriptors():
         assert not file.refresh()
-    following = asyncio.create_task(follow_keys(file, gate, every=0.0))
+    following = asyncio.create_task(watch_key_file(file, gate, interval=0.0))
 
     def refused() -> bool:
         with contextlib.suppress(UnauthenticatedError):
-            return not gate.enter(Scope.ASK, TOKEN)
+            return not gate.admit(Scope.ASK, TOKEN)
         return True
 
     await happens(refused, 30)

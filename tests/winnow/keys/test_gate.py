@@ -16,7 +16,7 @@ from winnow.errors import (
 from winnow.keys.gate import Gate, header_gate
 from winnow.keys.key import Key, Scope
 from winnow.keys.metrics import KeyMetrics
-from winnow.keys.token import PREFIX, digest_of, of_headers
+from winnow.keys.token import PREFIX, digest_of, token_of_headers
 from winnow.policy.rates import Rate
 
 TOKEN = PREFIX + "a" * 43
@@ -35,9 +35,9 @@ def limited(rate: Rate) -> Key:
 
 def test_a_known_token_opens_what_its_key_is_for() -> None:
     gate = Gate([KEY])
-    assert gate.enter(Scope.ASK, TOKEN).name == "alice"
+    assert gate.admit(Scope.ASK, TOKEN).name == "alice"
     with pytest.raises(PermissionDeniedError, match="alice has no scope 'predict'"):
-        gate.enter(Scope.PREDICT, TOKEN)
+        gate.admit(Scope.PREDICT, TOKEN)
 
 
 @pytest.mark.parametrize(
@@ -46,42 +46,42 @@ def test_a_known_token_opens_what_its_key_is_for() -> None:
 def test_other_tokens_open_nothing_and_are_not_repeated(token: str) -> None:
     """Not even a hash that was read in the file."""
     with pytest.raises(UnauthenticatedError) as caught:
-        Gate([KEY]).enter(Scope.ASK, token)
+        Gate([KEY]).admit(Scope.ASK, token)
     assert len(token) < 2 or token not in str(caught.value)
 
 
 def test_a_token_whose_digest_begins_as_another_does_opens_nothing() -> None:
     alike = Key(name="bob", digest=KEY.id + "0" * (64 - len(KEY.id)), scopes=KEY.scopes)
     with pytest.raises(UnauthenticatedError):
-        Gate([alike]).enter(Scope.ASK, TOKEN)
+        Gate([alike]).admit(Scope.ASK, TOKEN)
 
 
 def test_a_rate_counts_over_all_scopes_and_says_when_to_try_again() -> None:
     clock = ManualClock()
     gate = Gate([limited(Rate(0.5, 2))], clock)
-    gate.enter(Scope.ASK, TOKEN)
-    gate.enter(Scope.FEED, TOKEN)
+    gate.admit(Scope.ASK, TOKEN)
+    gate.admit(Scope.FEED, TOKEN)
     with pytest.raises(OverloadedError, match=r"alice may be used 0\.5 times a second") as caught:
-        gate.enter(Scope.ASK, TOKEN)
+        gate.admit(Scope.ASK, TOKEN)
     assert caught.value.retry_after == pytest.approx(2.0)
     clock.advance(2.0)
-    gate.enter(Scope.ASK, TOKEN)
+    gate.admit(Scope.ASK, TOKEN)
 
 
 def test_a_call_without_the_scope_is_not_counted() -> None:
     gate = Gate([limited(Rate(1, 1))], ManualClock())
     with pytest.raises(PermissionDeniedError):
-        gate.enter(Scope.ADMIN, TOKEN)
-    gate.enter(Scope.ASK, TOKEN)
+        gate.admit(Scope.ADMIN, TOKEN)
+    gate.admit(Scope.ASK, TOKEN)
 
 
 def test_refused_calls_are_counted_by_scope_and_reason_and_never_by_key() -> None:
     """All series are there from the beginning: one that begins with 1 has not grown."""
     registry = CollectorRegistry()
-    gate = Gate([limited(Rate(1, 1))], ManualClock(), KeyMetrics(registry).refused)
+    gate = Gate([limited(Rate(1, 1))], ManualClock(), KeyMetrics(registry).count_refusal)
     by_headers = header_gate(gate)
     assert refusals(registry) == {}
-    gate.enter(Scope.ASK, TOKEN)
+    gate.admit(Scope.ASK, TOKEN)
     for scope, token in [
         (Scope.ASK, ""),
         (Scope.ASK, "nobody's"),
@@ -89,7 +89,7 @@ def test_refused_calls_are_counted_by_scope_and_reason_and_never_by_key() -> Non
         (Scope.FEED, TOKEN),
     ]:
         with pytest.raises(WinnowError):
-            gate.enter(scope, token)
+            gate.admit(scope, token)
     with pytest.raises(UnauthenticatedError):
         by_headers("ask", ())
     assert refusals(registry) == {
@@ -113,10 +113,10 @@ def refusals(registry: CollectorRegistry) -> dict[tuple[str, str], float]:
 
 def test_reading_the_keys_again_gives_no_new_burst() -> None:
     gate = Gate([limited(Rate(1, 1))], ManualClock())
-    gate.enter(Scope.ASK, TOKEN)
+    gate.admit(Scope.ASK, TOKEN)
     gate.update([limited(Rate(1, 1))])
     with pytest.raises(OverloadedError):
-        gate.enter(Scope.ASK, TOKEN)
+        gate.admit(Scope.ASK, TOKEN)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_lease_ends_with_its_key_or_its_scope(
     keys: list[Key], kind: type[WinnowError] | None
 ) -> None:
     gate, told = Gate([KEY]), list[WinnowError]()
-    with gate.held(KEY, Scope.FEED) as lease:
+    with gate.lease(KEY, Scope.FEED) as lease:
         lease.tell(told.append)
         gate.update(keys)
         assert [type(each) for each in told] == ([kind] if kind else [])
@@ -143,7 +143,7 @@ def test_a_lease_ends_with_its_key_or_its_scope(
 
 def test_a_closed_lease_is_not_ended() -> None:
     gate = Gate([KEY])
-    with gate.held(KEY, Scope.FEED) as lease:
+    with gate.lease(KEY, Scope.FEED) as lease:
         pass
     gate.update([])
     assert lease.ended is None
@@ -152,7 +152,7 @@ def test_a_closed_lease_is_not_ended() -> None:
 def test_messages_of_a_lease_wait_for_the_rate() -> None:
     clock = ManualClock()
     gate = Gate([limited(Rate(1, 2))], clock)
-    with gate.held(KEY, Scope.FEED) as lease:
+    with gate.lease(KEY, Scope.FEED) as lease:
         assert [lease.pause(), lease.pause()] == [0, 0]
         assert lease.pause() == pytest.approx(1.0)
         clock.advance(1.0)
@@ -173,7 +173,7 @@ def test_messages_of_a_lease_wait_for_the_rate() -> None:
     ],
 )
 def test_a_token_is_what_follows_bearer(header: str, token: str) -> None:
-    assert of_headers([("x", "y"), ("authorization", header)]) == token
+    assert token_of_headers([("x", "y"), ("authorization", header)]) == token
 
 
 def test_http_gets_the_same_answers() -> None:

@@ -26,7 +26,7 @@ from winnow.rpc.guard import Guard
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.rpc.status import error_of
-from winnow.security.secured import Secured
+from winnow.security.from_settings import ServerSecurity
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import answer_pb2, answer_pb2_grpc, feed_pb2, feed_pb2_grpc
 
@@ -73,12 +73,12 @@ class Front:
 
     def __init__(self) -> None:
         self.feeds, self.registry = Feeds(), CollectorRegistry()
-        self.gate = Gate([KEY], refused=KeyMetrics(self.registry).refused)
+        self.gate = Gate([KEY], on_refusal=KeyMetrics(self.registry).count_refusal)
         self.server = Server(
             services=[ASK, FEED],
             interceptor=CallInterceptor(RpcMetrics(self.registry)),
             reject=Guard(self.gate, lambda _method, _metadata: None),
-            secured=Secured(peer_calls=_MOST),
+            security=ServerSecurity(peer_calls=_MOST),
         )
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(Answers(), self.server.grpc)
         feed_pb2_grpc.add_FeedServiceServicer_to_server(self.feeds, self.server.grpc)

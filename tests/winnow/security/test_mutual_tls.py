@@ -17,8 +17,8 @@ from winnow.rpc.channel import open_apart, open_balanced, open_channel
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.security.certificates import Certificates, TlsFiles
-from winnow.security.peers import Peers
-from winnow.security.secured import Secured
+from winnow.security.from_settings import ServerSecurity
+from winnow.security.peers import PeerChannels
 from winnow.security.serving import http_context
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import answer_pb2, answer_pb2_grpc
@@ -49,7 +49,7 @@ class Node:
         self.server = Server(
             services=[SERVICE],
             interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True),
-            secured=Secured(self.certificates),
+            security=ServerSecurity(self.certificates),
         )
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(self.servicer, self.server.grpc)
         self.address = ""
@@ -79,8 +79,8 @@ async def said(channel: grpc.aio.Channel, question: str = "who?") -> str:
     return "OK"
 
 
-def peers(files: TlsFiles, name: str = "") -> Peers:
-    return Peers(Certificates(files), name)
+def peers(files: TlsFiles, name: str = "") -> PeerChannels:
+    return PeerChannels(Certificates(files), name)
 
 
 @pytest.mark.parametrize("name", ["", NAME])
@@ -157,7 +157,7 @@ async def test_a_client_takes_up_new_certificates_and_ends_no_call(node: Node) -
     """New calls go over a connection of their own; the old one is closed when it is idle."""
     files = node.authority.issue("front")
     certificates = Certificates(files)
-    async with open_apart(node.address, Peers(certificates)) as channel:
+    async with open_apart(node.address, PeerChannels(certificates)) as channel:
         stub = answer_pb2_grpc.AnswerServiceStub(channel)
         old = stub.Answer(answer_pb2.AnswerRequest(question="hang"), timeout=60)
         await node.servicer.hanging.wait()
@@ -175,7 +175,7 @@ async def test_a_client_takes_up_new_certificates_and_ends_no_call(node: Node) -
 async def test_files_are_checked_without_calls(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("winnow.security.peers._EVERY", 0.0)
     certificates = Certificates(node.authority.issue("front"))
-    following = asyncio.create_task(Peers(certificates).follow())
+    following = asyncio.create_task(PeerChannels(certificates).watch_files())
     node.authority.issue("front")
     await happens(lambda: certificates.version == 1, 30)
     following.cancel()
@@ -185,7 +185,7 @@ async def test_files_are_checked_without_calls(node: Node, monkeypatch: pytest.M
 
 async def test_a_channel_that_is_closed_leaves_no_connection_open(node: Node) -> None:
     certificates = Certificates(node.authority.issue("front"))
-    channel = open_apart(node.address, Peers(certificates))
+    channel = open_apart(node.address, PeerChannels(certificates))
     stub = answer_pb2_grpc.AnswerServiceStub(channel)
     calls = [stub.Answer(answer_pb2.AnswerRequest(question="hang"), timeout=60)]
     await node.servicer.hanging.wait()

@@ -14,7 +14,7 @@ from tenacious import happens
 
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
-from winnow.security.secured import Secured
+from winnow.security.from_settings import ServerSecurity
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import answer_pb2, answer_pb2_grpc, feed_pb2, feed_pb2_grpc
 
@@ -50,9 +50,9 @@ class Feeds(feed_pb2_grpc.FeedServiceServicer):
 class Served:
     """A server on a port, and on a socket: two addresses."""
 
-    def __init__(self, socket: Path, secured: Secured) -> None:
+    def __init__(self, socket: Path, security: ServerSecurity) -> None:
         boundary = CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
-        self.server = Server(services=[ASK, FEED], interceptor=boundary, secured=secured)
+        self.server = Server(services=[ASK, FEED], interceptor=boundary, security=security)
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(Answers(), self.server.grpc)
         feed_pb2_grpc.add_FeedServiceServicer_to_server(Feeds(), self.server.grpc)
         self.other = f"unix:{socket}"
@@ -62,7 +62,7 @@ class Served:
 
 @pytest.fixture
 async def served(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Served]:
-    made = Served(tmp_path / "socket", getattr(request, "param", Secured(peer_calls=_MOST)))
+    made = Served(tmp_path / "socket", getattr(request, "param", ServerSecurity(peer_calls=_MOST)))
     made.address = f"127.0.0.1:{await made.server.start('127.0.0.1:0')}"
     yield made
     await made.server.drain(0)
@@ -140,7 +140,7 @@ async def test_a_probe_is_answered_though_its_address_has_no_call_left(served: S
             each.cancel()
 
 
-@pytest.mark.parametrize("served", [Secured(reflection=False)], indirect=True)
+@pytest.mark.parametrize("served", [ServerSecurity(reflection=False)], indirect=True)
 async def test_reflection_can_be_switched_off(served: Served) -> None:
     async with grpc.aio.insecure_channel(served.address) as channel:
         stub = reflection_pb2_grpc.ServerReflectionStub(channel)

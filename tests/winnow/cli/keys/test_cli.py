@@ -45,7 +45,7 @@ def test_a_new_key_opens_the_gate_until_it_is_removed(shell: Shell) -> None:
     assert token not in shell.file.read_text()
     (key,) = read_keys(shell.file)
     assert (key.scopes, key.rate) == (frozenset({Scope.ASK, Scope.FEED}), Rate(5, 5))
-    assert Gate([key]).enter(Scope.ASK, token) == key
+    assert Gate([key]).admit(Scope.ASK, token) == key
     assert shell.run("remove", "alice") == (0, "", "")
     assert read_keys(shell.file) == ()
 
@@ -100,7 +100,7 @@ def test_a_token_goes_to_a_new_file_that_only_its_owner_reads(shell: Shell) -> N
     assert (code, printed) == (0, "")
     assert err == f"added key alice to {shell.file}; its token is in {out}\n"
     assert out.stat().st_mode & 0o777 == 0o600
-    assert Gate(read_keys(shell.file)).enter(Scope.ASK, out.read_text().strip()).name == "alice"
+    assert Gate(read_keys(shell.file)).admit(Scope.ASK, out.read_text().strip()).name == "alice"
     assert sorted(each.name for each in out.parent.iterdir()) == ["alice.token", "keys.json"]
 
 
