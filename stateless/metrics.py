@@ -52,7 +52,7 @@ class FrontMetrics:
 
 
 class AdmissionMetrics:
-    """What a front node lets in."""
+    """Metrics of the admission of questions."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -71,8 +71,8 @@ class AdmissionMetrics:
             "Seconds per passage of all content nodes together, as they report it",
         )
 
-    def admitted(self, result: str) -> None:
-        """Counts a question."""
+    def count(self, result: str) -> None:
+        """Counts a question by its result: granted, dimmed or refused."""
         self._admissions.labels(result).inc()
 
 

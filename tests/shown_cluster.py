@@ -62,7 +62,7 @@ def front_metrics(answers: int) -> CollectorRegistry:
         rpc.finished("Answer", "OK", 0.04)
         metrics.stage.labels("read").observe(0.03)
         metrics.coverage.observe(0.5)
-        admission.admitted("granted")
+        admission.count("granted")
     return registry
 
 

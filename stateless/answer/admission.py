@@ -1,7 +1,7 @@
-"""Lets questions in, as long as they can be answered in time.
+"""Admits questions while they can be answered in time.
 
-Knows how much work a question is, in passages to read. `winnow.policy.load` says how much is too
-much, and how much each client may have.
+Measures the work of a question in passages to read. `winnow.policy.load` limits the total work and
+the share of each client.
 """
 
 import time
@@ -20,66 +20,67 @@ from winnow.policy.refusals import Refusals
 from winnow.stateless.metrics import AdmissionMetrics
 from winnow.telemetry.tracing.span import span
 
-_MOST_REMEMBERED = 1_000
-"""Most clients whose refusals are remembered; keys come from outside."""
-_GIVEN_UP = 1.0
-"""Seconds after it was let in for which an abandoned question keeps its place. Without it, asking
-and giving up at once would have no bound: it costs a front more than a refusal, and frees its place
-before the next question comes.
+_MAX_REFUSED_CLIENTS = 1_000
+"""Limit of clients whose refusals are remembered: callers choose their keys themselves."""
+_ABANDONED_SECONDS = 1.0
+"""An abandoned question occupies its slot until this many seconds after its admission. Otherwise a
+client could send and cancel questions without a limit: each costs the front more than a refusal,
+and frees its slot before the next question arrives.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A question that was let in."""
+    """An admitted question."""
 
     question: Question
-    """The question, with fewer passages to read if there is too much to do."""
-    asked: int
-    """Number of passages that the caller wanted to be read, over all shards."""
-    granted: int
+    """The question, with fewer passages to read under overload."""
+    requested_reads: int
+    """Number of passages that the caller requested, over all shards."""
+    granted_reads: int
     """Number of passages that may be read, over all shards."""
     client: str = ""
     """Key of the caller, for fair sharing."""
 
 
 class Admission:
-    """Lets questions in."""
+    """Admits questions, or refuses them under overload."""
 
     def __init__(
         self,
         load: ReadLoad,
-        most: int,
+        max_in_flight: int,
         metrics: AdmissionMetrics,
         *,
         clock: Clock = time.monotonic,
-        usual: int = 1,
+        typical_reads: int = 1,
     ) -> None:
-        """Lets nothing in yet.
+        """Creates an admission without any question in flight.
 
         Args:
-            load: says how much is too much.
-            most: most questions at once, however few passages they need; they take memory, too.
-            metrics: count questions let in and refused.
-            clock: seconds.
-            usual: number of passages that a question usually reads. A client without room for these
-                is full, though it may have room for fewer.
+            load: limits the passages to read.
+            max_in_flight: limit of concurrent questions, however few passages they read: each
+                question takes memory.
+            metrics: count admitted and refused questions.
+            clock: monotonic clock, in seconds.
+            typical_reads: number of passages that a question usually reads. A client without room
+                for them is refused early, though it may have room for fewer.
 
         """
-        self._load, self._most, self._metrics, self._usual = load, most, metrics, usual
+        self._load, self._max, self._metrics = load, max_in_flight, metrics
+        self._typical_reads, self._clock = typical_reads, clock
         shared = LoadSettings()
-        self._places = FairShares(shared.kept, shared.here_for, shared.hungry_for, clock)
-        self._clock = clock
-        self._given_up: deque[tuple[float, str]] = deque()
-        """The places of abandoned questions: when each is free again, and its client."""
-        self.refused = 0
-        """Number of questions refused."""
-        self._refusals = Refusals(shared.shortest_wait, _MOST_REMEMBERED, clock)
+        self._slots = FairShares(shared.kept, shared.here_for, shared.hungry_for, clock)
+        self._abandoned: deque[tuple[float, str]] = deque()
+        """Slots of abandoned questions: the time at which each is freed, and its client."""
+        self.refused_questions = 0
+        """Number of questions refused since the start."""
+        self._refusals = Refusals(shared.shortest_wait, _MAX_REFUSED_CLIENTS, clock)
 
     @property
-    def inside(self) -> int:
-        """Number of questions being answered, or given up by their callers a moment ago."""
-        return self._places.total
+    def in_flight(self) -> int:
+        """Number of questions being answered, or abandoned by their callers a moment ago."""
+        return self._slots.total
 
     @property
     def reads(self) -> int:
@@ -87,107 +88,107 @@ class Admission:
         return self._load.reads
 
     def asker(self, question: Question, shards: int, deadline: Deadline, client: str) -> Asker:
-        """The caller of a question that others may ask, too.
+        """Describes the caller of a question to the single flight of equal questions.
 
-        It tells how much is done for its client, and whether all of its passages would be read.
+        The description has the work in flight of the client. It also reports whether all requested
+        passages would be read now.
         """
-        parts = _parts(question, shards)
-        asked = question.passages_to_read * parts
+        parts = _reads_granted_together(question, shards)
+        requested = question.passages_to_read * parts
         return Asker(
             deadline=deadline,
             client=client,
-            work=asked,
+            work=requested,
             in_hand=lambda: self._load.held(client),
-            room=lambda: self._load.grants_all(asked, deadline.left(), client, parts),
+            room=lambda: self._load.grants_all(requested, deadline.left(), client, parts),
         )
 
     @contextmanager
     def enter(
-        self, question: Question, shards: int, left: float, client: str
+        self, question: Question, shards: int, remaining_seconds: float, client: str
     ) -> Iterator[Admitted]:
         """Counts a question and its work while it is answered.
 
         Args:
-            question: the question as it was asked.
+            question: the question with the number of passages that the caller requested.
             shards: number of shards of the index.
-            left: seconds before its deadline.
+            remaining_seconds: seconds before the deadline of the question.
             client: key of the caller, for fair sharing.
 
         Raises:
-            DeadlineExceededError: no time is left at all.
-            OverloadedError: it cannot be answered in time, or would take what others need.
+            DeadlineExceededError: the deadline has passed.
+            OverloadedError: the question cannot be answered in time, or exceeds the client's share.
 
         """
-        parts = _parts(question, shards)
-        asked = question.passages_to_read * parts
-        with span("admit", {"winnow.passages_asked": asked}) as step:
-            ticket = self._ticket(asked, left, client, parts)
+        parts = _reads_granted_together(question, shards)
+        requested = question.passages_to_read * parts
+        with span("admit", {"winnow.passages_asked": requested}) as step:
+            ticket = self._admit(requested, remaining_seconds, client, parts)
             step.set("winnow.passages_granted", ticket.reads)
-        self._metrics.admitted("dimmed" if ticket.reads < asked else "granted")
-        self._places.take(client, 1)
+        self._metrics.count("dimmed" if ticket.reads < requested else "granted")
+        self._slots.take(client, 1)
         self._metrics.reads.set(self._load.reads)
-        began, given_up = self._clock(), True
+        admitted_at, cancelled = self._clock(), True
         try:
             granted = replace(question, passages_to_read=ticket.reads // parts)
-            yield Admitted(granted, asked, ticket.reads, client)
-            given_up = False
+            yield Admitted(granted, requested, ticket.reads, client)
+            cancelled = False
         except Exception:
-            given_up = False
+            cancelled = False
             raise
-        finally:  # cancelled, if it is neither answered nor failed
-            if given_up and (free := began + _GIVEN_UP) > self._clock():
-                self._given_up.append((free, client))
+        finally:
+            if cancelled and (free_at := admitted_at + _ABANDONED_SECONDS) > self._clock():
+                self._abandoned.append((free_at, client))
             else:
-                self._places.give_back(client, 1)
+                self._slots.give_back(client, 1)
             self._load.release(ticket)
             self._refusals.forget()
             self._metrics.reads.set(self._load.reads)
 
     def refusal(self, client: str) -> OverloadedError | None:
-        """Why a question of a client is refused before its message is read; None if it is not.
+        """The error of a client whose question is refused before it is read; None to read it.
 
-        It is if its client was refused a moment ago, as a usual question would have been, and no
-        question has ended since. A client that waits as long as it was told to is not refused here.
+        A client is refused if it was refused a moment ago, and no question has ended since. A
+        client that waits for `retry_after` seconds is not refused here.
         """
         wait = self._refusals.wait(client)
         if wait is None:
             return None
-        self._refuse()
+        self._count_refusal()
         return OverloadedError(
             f"there was no room a moment ago, and no question has been answered since; try again "
             f"in {wait:.2f} s",
             wait,
         )
 
-    def _ticket(self, reads: int, left: float, client: str, parts: int) -> Ticket:
+    def _admit(self, reads: int, remaining_seconds: float, client: str, parts: int) -> Ticket:
         try:
-            self._check_places(client)
-            return self._load.admit(reads, left, client, parts)
+            self._check_slots(client)
+            return self._load.admit(reads, remaining_seconds, client, parts)
         except OverloadedError as error:
-            self._refuse()
-            if self._full(client) or self._load.closed_to(client, self._usual):
+            self._count_refusal()
+            if self._has_no_slot(client) or self._load.closed_to(client, self._typical_reads):
                 self._refusals.add(client, error.retry_after)
             raise
 
-    def _refuse(self) -> None:
-        self.refused += 1
-        self._metrics.admitted("refused")
+    def _count_refusal(self) -> None:
+        self.refused_questions += 1
+        self._metrics.count("refused")
 
-    def _full(self, client: str) -> bool:
-        """Whether there is no place for a question of a client, however few passages it reads."""
-        return self._places.room(client, self._most, self._most) < 1
+    def _has_no_slot(self, client: str) -> bool:
+        return self._slots.room(client, self._max, self._max) < 1
 
-    def _check_places(self, client: str) -> None:
-        while self._given_up and self._given_up[0][0] <= self._clock():
-            self._places.give_back(self._given_up.popleft()[1], 1)
-        if self._full(client):
-            self._places.refuse(client, 1)
+    def _check_slots(self, client: str) -> None:
+        while self._abandoned and self._abandoned[0][0] <= self._clock():
+            self._slots.give_back(self._abandoned.popleft()[1], 1)
+        if self._has_no_slot(client):
+            self._slots.refuse(client, 1)
             raise OverloadedError(
-                f"{self.inside} of at most {self._most} questions are in progress, and this client "
-                "has its share: try again later"
+                f"{self.in_flight} of at most {self._max} questions are in progress, and this "
+                "client has its share: try again later"
             )
 
 
-def _parts(question: Question, shards: int) -> int:
-    """Number of reads that are granted together: one for each shard, where all read alike."""
+def _reads_granted_together(question: Question, shards: int) -> int:
+    """Unit of granted reads: one per shard if every shard reads the same number, else 1."""
     return shards if question.read_scope is ReadScope.PER_SHARD else 1

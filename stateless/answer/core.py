@@ -66,8 +66,8 @@ class AnswerCore:
         self._on_question, self._cache, self._heads = on_question, cache, heads
         self._pack = pack
         self._answerer: Answerer | None = None
-        self.answered = 0
-        """Number of questions answered."""
+        self.answered_questions = 0
+        """Number of questions answered since the start."""
 
     @property
     def ready(self) -> bool:
@@ -119,7 +119,7 @@ class AnswerCore:
         answered = await answering
         if details := {part.shard: part.detail for part in answered.coverage.shards if part.detail}:
             _log.info("shards failed", **_some(details))
-        self.answered += 1
+        self.answered_questions += 1
         return answered
 
     def _fields(self, request: AnswerRequest) -> Collection[str] | None:

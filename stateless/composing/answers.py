@@ -75,7 +75,7 @@ def _defaults(front: Front, serves_heads: bool) -> Defaults:
 
 
 def _admission(front: Front, snapshot: ClusterSnapshot) -> Admission:
-    """Who is let in; its door refuses who would not be, before messages are read."""
+    """Opens the admission of questions, and has it refuse calls before their messages are read."""
     settings, metrics = front.settings, AdmissionMetrics(front.registry)
 
     def pace() -> float | None:
@@ -84,8 +84,9 @@ def _admission(front: Front, snapshot: ClusterSnapshot) -> Admission:
         return seconds
 
     load = ReadLoad(settings.admission, time.monotonic, pace, snapshot.others_reads)
-    usual = settings.passages_to_read
-    admission = Admission(load, settings.max_in_flight, metrics, usual=usual)
+    admission = Admission(
+        load, settings.max_in_flight, metrics, typical_reads=settings.passages_to_read
+    )
     front.rejection.add(SERVICE, admission.refusal)
     front.work.questions = admission
     return admission

@@ -1,8 +1,8 @@
-"""Admission of passages that are to be stored, apart from questions.
+"""Admission of fed passages, apart from that of questions.
 
-Knows how many passages each client has in hand; does not know what is done with them. A request is
-refused when there is too much in hand, with a time to try again. A stream waits instead: it is read
-no faster than it is stored.
+Knows how many passages each client has in flight; does not know how they are stored. A request is
+refused while too many passages are in flight, with a time to try again. A stream waits instead: it
+is read no faster than it is stored.
 """
 
 import asyncio
@@ -21,18 +21,18 @@ from winnow.quoting import are
 from winnow.stateless.feed.encoding import PreparedPut
 from winnow.stateless.feed.metrics import FeedMetrics
 
-_CHARACTERS = 2_000
-"""Characters of a passage that counts as one."""
-_DELETIONS = 50
-"""Deletions that count as one passage: they are not encoded."""
-_HALF_LIFE = 5.0
-"""Seconds after which a measured speed counts half."""
-_SOONEST, _LATEST = 0.1, 5.0
-"""Bounds of the seconds after which a refused caller may try again."""
+_CHARACTERS_PER_UNIT = 2_000
+"""A passage with up to this many characters is one unit of work; a longer one is several."""
+_DELETIONS_PER_UNIT = 50
+"""Number of deletions that are one unit of work: they are not encoded."""
+_PACE_HALF_LIFE = 5.0
+"""Seconds after which the weight of a measured pace has halved."""
+_MIN_RETRY_AFTER, _MAX_RETRY_AFTER = 0.1, 5.0
+"""Bounds of the seconds after which a refused caller should try again."""
 
 
 def work_of(writes: Sequence[PreparedPut] | Sequence[Deletion]) -> int:
-    """The work that writes cause, in passages."""
+    """The work of writes, in passages of usual length."""
     passages = [
         each.write.put.passage
         for each in writes
@@ -40,47 +40,50 @@ def work_of(writes: Sequence[PreparedPut] | Sequence[Deletion]) -> int:
     ]
     lengths = (len(each.title) + len(each.text) for each in passages)
     deletions = len(writes) - len(passages)
-    return sum(max(math.ceil(each / _CHARACTERS), 1) for each in lengths) + math.ceil(
-        deletions / _DELETIONS
-    )
+    units = sum(max(math.ceil(each / _CHARACTERS_PER_UNIT), 1) for each in lengths)
+    return units + math.ceil(deletions / _DELETIONS_PER_UNIT)
 
 
 class FeedAdmission:
     """Admits writes while there is room for them, and shares the room fairly among clients."""
 
-    def __init__(self, most: int, metrics: FeedMetrics, clock: Clock = time.monotonic) -> None:
-        """`most`: the greatest number of passages in hand."""
-        self._most, self._metrics = most, metrics
+    def __init__(
+        self, max_in_flight: int, metrics: FeedMetrics, clock: Clock = time.monotonic
+    ) -> None:
+        """`max_in_flight`: limit of passages in flight."""
+        self._max, self._metrics = max_in_flight, metrics
         shared = LoadSettings()
-        self._places = FairShares(shared.kept, shared.here_for, shared.hungry_for, clock)
-        self._pace = Pace(_HALF_LIFE, clock)
-        self._freed = asyncio.Event()
+        self._shares = FairShares(shared.kept, shared.here_for, shared.hungry_for, clock)
+        self._pace = Pace(_PACE_HALF_LIFE, clock)
+        self._room_freed = asyncio.Event()
 
     @property
-    def inside(self) -> int:
+    def in_flight(self) -> int:
         """Number of passages in flight."""
-        return self._places.total
+        return self._shares.total
 
     def refusal(self, client: str) -> OverloadedError | None:
-        """Why a request is refused before its message is read; None if it is not."""
-        return None if self._fits(1, client) else self._refused(1, client)
+        """The error of a client whose request is refused before it is read; None to read it."""
+        return None if self._fits(1, client) else self._refuse(1, client)
 
     @contextmanager
     def enter(self, work: int, client: str) -> Iterator[None]:
-        """Counts a request while it is in hand; admits any request while nothing is in hand.
+        """Counts a request while it is in flight; admits any request while no other is in flight.
 
         Raises:
-            OverloadedError: there is no room, or it would take the room of other clients.
+            OverloadedError: there is no room, or the request exceeds the client's share.
 
         """
         if not self._fits(work, client):
-            raise self._refused(work, client)
-        with self._inside(work, client):
+            raise self._refuse(work, client)
+        with self._count(work, client):
             yield
 
     @asynccontextmanager
-    async def entered(self, work: int, client: str, deadline: Deadline) -> AsyncIterator[None]:
-        """Counts a message of a stream while it is in hand, and waits for room before.
+    async def wait_and_enter(
+        self, work: int, client: str, deadline: Deadline
+    ) -> AsyncIterator[None]:
+        """Waits for room, then counts a message of a stream while it is in flight.
 
         Raises:
             OverloadedError: there was no room before the deadline.
@@ -89,38 +92,40 @@ class FeedAdmission:
         try:
             async with asyncio.timeout(max(deadline.left(), 0.0)):
                 while not self._fits(work, client):
-                    self._places.refuse(client, work)
-                    await self._freed.wait()
+                    self._shares.refuse(client, work)
+                    await self._room_freed.wait()
         except TimeoutError:
-            raise self._refused(work, client) from None
-        with self._inside(work, client):
+            raise self._refuse(work, client) from None
+        with self._count(work, client):
             yield
 
     def _fits(self, work: int, client: str) -> bool:
-        return not self.inside or self._places.room(client, self._most, self._most, work) >= work
+        return not self.in_flight or self._shares.room(client, self._max, self._max, work) >= work
 
     @contextmanager
-    def _inside(self, work: int, client: str) -> Iterator[None]:
-        if not self.inside:
+    def _count(self, work: int, client: str) -> Iterator[None]:
+        if not self.in_flight:
             self._pace.begin()
-        self._places.take(client, work)
-        self._metrics.in_hand.set(self.inside)
+        self._shares.take(client, work)
+        self._metrics.in_hand.set(self.in_flight)
         try:
             yield
             self._pace.done(work)
         finally:
-            self._places.give_back(client, work)
-            self._metrics.in_hand.set(self.inside)
-            self._freed.set()
-            self._freed = asyncio.Event()
+            self._shares.give_back(client, work)
+            self._metrics.in_hand.set(self.in_flight)
+            self._room_freed.set()
+            self._room_freed = asyncio.Event()
 
-    def _refused(self, work: int, client: str) -> OverloadedError:
-        self._places.refuse(client, work)
+    def _refuse(self, work: int, client: str) -> OverloadedError:
+        """Counts a refusal; returns its error."""
+        self._shares.refuse(client, work)
         self._metrics.refusals.inc()
-        over = min(self.inside + work - self._most, self.inside)
-        wait = min(max(over * (self._pace.seconds or 0.0), _SOONEST), _LATEST)
+        excess = min(self.in_flight + work - self._max, self.in_flight)
+        seconds = excess * (self._pace.seconds or 0.0)
+        wait = min(max(seconds, _MIN_RETRY_AFTER), _MAX_RETRY_AFTER)
         return OverloadedError(
-            f"{are(self.inside, 'passage')} being stored, of at most {self._most}, and no client "
+            f"{are(self.in_flight, 'passage')} being stored, of at most {self._max}, and no client "
             f"gets more than its share: there is no room for {work} more; try again in "
             f"{wait:.2f} s",
             wait,

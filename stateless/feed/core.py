@@ -131,7 +131,7 @@ class FeedCore:
                 ready = await self._aside.run(client, partial(prepare, message))
                 written = inside.enter_context(in_hand.holding([each.id for each in ready]))
                 async with entering:  # or a later one would take the room of an earlier one
-                    room = self._admission.entered(work_of(ready), client, deadline)
+                    room = self._admission.wait_and_enter(work_of(ready), client, deadline)
                     await inside.enter_async_context(room)
                 return await store(ready, deadline, client, written, turn)
 

@@ -1,4 +1,4 @@
-"""The showing core: what a front knows of itself and of its cluster, without any transport.
+"""The showing core: reports the state of a front and of its cluster.
 
 Knows neither gRPC nor HTTP: both call `show`, and convert its result.
 """
@@ -14,7 +14,7 @@ from winnow.stateless.showing.work import Work
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Names of a front's version and bundle."""
+    """Version and bundle of a front."""
 
     version: str
     bundle: str
@@ -23,7 +23,7 @@ class Names:
 
 
 class ShowingCore:
-    """Shows a front and its cluster."""
+    """Reports the state of a front and of its cluster."""
 
     def __init__(
         self,
@@ -34,35 +34,34 @@ class ShowingCore:
         groups: Callable[[], Sequence[EncoderGroupInfo]],
         clock: Clock,
     ) -> None:
-        """The front starts now."""
+        """Takes the present time of `clock` as the start of the front."""
         self._names, self._work = names, work
         self._cluster, self._groups = cluster, groups
         self._clock, self._started = clock, clock()
 
     def show(self) -> Shown:
-        """The state of the front and its cluster now; asks no other process."""
+        """The state of the front and its cluster, from memory: calls no other process."""
         return Shown(self._front(), self._cluster(), self._groups())
 
     def _front(self) -> FrontState:
         names, work = self._names, self._work
-        up = self._clock() - self._started
         state = FrontState(
             version=names.version,
             bundle_name=names.bundle,
             bundle_fingerprint=names.fingerprint,
-            up_seconds=up,
+            up_seconds=self._clock() - self._started,
             feeds=work.passages is not None,
-            texts_in_hand=work.texts.inside if work.texts else 0,
-            passages_in_hand=work.passages.inside if work.passages else 0,
+            texts_in_hand=work.texts.in_flight if work.texts else 0,
+            passages_in_hand=work.passages.in_flight if work.passages else 0,
         )
         if work.answering is None or work.questions is None:
             return state
         return replace(
             state,
             answers=work.answering.ready,
-            questions_answered=work.answering.answered,
-            questions_refused=work.questions.refused,
-            questions_in_hand=work.questions.inside,
+            questions_answered=work.answering.answered_questions,
+            questions_refused=work.questions.refused_questions,
+            questions_in_hand=work.questions.in_flight,
             reads_in_hand=work.questions.reads,
             seconds_per_read=work.seconds_per_read() or 0.0,
         )

@@ -1,6 +1,6 @@
-"""The parts of a front that do work, as the showing core sees them.
+"""The parts of a front that report their work to the showing core.
 
-Each part registers itself when the front is put together; a front may lack any of them.
+Each part registers itself when the front is composed. A front may lack any part.
 """
 
 from collections.abc import Callable
@@ -9,46 +9,42 @@ from typing import Protocol
 
 
 class Answering(Protocol):
-    """Answers questions: `stateless.answer.core.AnswerCore`."""
+    """The core that answers questions: `stateless.answer.core.AnswerCore`."""
 
-    answered: int
-    """Number of questions so far."""
+    answered_questions: int
+    """Number of questions answered since the start."""
 
     @property
     def ready(self) -> bool:
         """Whether enough shards were found to answer."""
 
 
-class Admitting(Protocol):
-    """Lets work in: the admissions of texts and passages."""
+class WorkInFlight(Protocol):
+    """The admission of texts or of passages."""
 
     @property
-    def inside(self) -> int:
-        """Amount of work in hand."""
+    def in_flight(self) -> int:
+        """Number of texts or passages in flight."""
 
 
-class AdmittingQuestions(Admitting, Protocol):
-    """Lets questions in: `stateless.answer.admission.Admission`."""
+class QuestionsInFlight(WorkInFlight, Protocol):
+    """The admission of questions: `stateless.answer.admission.Admission`."""
 
-    refused: int
-    """Number of questions so far."""
+    refused_questions: int
+    """Number of questions refused since the start."""
 
     @property
     def reads(self) -> int:
-        """Number of passages that the questions in hand may read."""
-
-
-def _unknown() -> float | None:
-    return None
+        """Number of passages that the questions in flight may read."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Work:
-    """The parts of a front that do work; None where it has no such part."""
+    """The parts of a front that do work; None for each part that it lacks."""
 
     answering: Answering | None = None
-    questions: AdmittingQuestions | None = None
-    texts: Admitting | None = None
-    passages: Admitting | None = None
-    seconds_per_read: Callable[[], float | None] = _unknown
-    """Seconds per read of all content nodes together; None if it is not known."""
+    questions: QuestionsInFlight | None = None
+    texts: WorkInFlight | None = None
+    passages: WorkInFlight | None = None
+    seconds_per_read: Callable[[], float | None] = lambda: None
+    """Seconds per passage of all content nodes together; None if it is unknown."""

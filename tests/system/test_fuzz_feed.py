@@ -119,7 +119,7 @@ def stored_or_refused(served: Served, method: str, *messages: bytes) -> str:
         bad = error_details_pb2.BadRequest()
         assert any(detail.Unpack(bad) for detail in status.details)
         assert all(violation.field for violation in bad.field_violations)
-    assert served.front.admission.inside == 0
+    assert served.front.admission.in_flight == 0
     return name
 
 

@@ -42,8 +42,8 @@ class TextAdmission:
         self._places = FairShares(shared.kept, shared.here_for, shared.hungry_for, clock)
 
     @property
-    def inside(self) -> int:
-        """Texts in hand."""
+    def in_flight(self) -> int:
+        """Number of texts in flight."""
         return self._places.total
 
     @contextmanager
@@ -55,18 +55,18 @@ class TextAdmission:
 
         """
         room = self._places.room(client, self._most, self._most, texts)
-        if self.inside and room < texts:
+        if self.in_flight and room < texts:
             self._places.refuse(client, texts)
             self._metrics.refusals.inc()
             raise OverloadedError(
-                f"{are(self.inside, 'text')} in hand, of at most {self._most}, and no client gets "
-                f"more than its share: there is no room for {texts} more; try again",
+                f"{are(self.in_flight, 'text')} in hand, of at most {self._most}, and no client "
+                f"gets more than its share: there is no room for {texts} more; try again",
                 self._retry_after,
             )
         self._places.take(client, texts)
-        self._metrics.texts.set(self.inside)
+        self._metrics.texts.set(self.in_flight)
         try:
             yield
         finally:
             self._places.give_back(client, texts)
-            self._metrics.texts.set(self.inside)
+            self._metrics.texts.set(self.in_flight)

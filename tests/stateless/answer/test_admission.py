@@ -31,7 +31,7 @@ class House:
         self.clock = ManualClock()
         self.load = ReadLoad(settings, self.clock, lambda: pace)
         metrics = AdmissionMetrics(self.registry)
-        self.admission = Admission(self.load, most, metrics, clock=self.clock, usual=10)
+        self.admission = Admission(self.load, most, metrics, clock=self.clock, typical_reads=10)
 
     def refused(self, question: Question, left: float = 1.0, client: str = "") -> bool:
         """Whether a question is refused now."""
@@ -65,16 +65,20 @@ def asked(passages: int, scope: ReadScope = ReadScope.GLOBAL) -> Question:
 def test_while_it_is_calm_a_question_is_asked_as_it_is() -> None:
     house = House()
     with house.admission.enter(asked(10), 3, 1.0, "") as admitted:
-        assert (admitted.question, admitted.asked, admitted.granted) == (asked(10), 10, 10)
+        assert (admitted.question, admitted.requested_reads, admitted.granted_reads) == (
+            asked(10),
+            10,
+            10,
+        )
         assert house.load.reads == 10
-    assert (house.load.reads, house.admission.inside) == (0, 0)
+    assert (house.load.reads, house.admission.in_flight) == (0, 0)
     assert house.count("granted") == 1
 
 
 def test_per_shard_the_work_grows_with_the_shards() -> None:
     house = House()
     with house.admission.enter(asked(10, ReadScope.PER_SHARD), 4, 1.0, "") as admitted:
-        assert (admitted.question.passages_to_read, admitted.asked) == (10, 40)
+        assert (admitted.question.passages_to_read, admitted.requested_reads) == (10, 40)
         assert house.load.reads == 40
 
 
@@ -92,8 +96,8 @@ def test_under_pressure_fewer_passages_are_read_and_that_is_said(
         house.admission.enter(question, shards, 1.0, "") as admitted,
     ):
         assert admitted.question.passages_to_read == passages
-        assert admitted.granted == granted
-        assert admitted.granted < admitted.asked
+        assert admitted.granted_reads == granted
+        assert admitted.granted_reads < admitted.requested_reads
     assert house.count("dimmed") == 1
 
 
@@ -109,8 +113,8 @@ def test_per_shard_the_work_that_is_counted_is_the_work_that_is_granted(
             admitted = stack.enter_context(
                 house.admission.enter(asked(passages, ReadScope.PER_SHARD), shards, 1.0, "")
             )
-            granted += admitted.granted
-            assert admitted.granted == admitted.question.passages_to_read * shards
+            granted += admitted.granted_reads
+            assert admitted.granted_reads == admitted.question.passages_to_read * shards
             assert granted == house.load.reads <= 100
 
 
@@ -124,7 +128,7 @@ def test_what_cannot_be_in_time_is_refused_and_told_when_to_come_back() -> None:
         pass
     assert caught.value.retry_after > 0
     assert house.count("refused") == 1
-    assert (house.load.reads, house.admission.inside) == (0, 0)
+    assert (house.load.reads, house.admission.in_flight) == (0, 0)
 
 
 def test_one_client_does_not_take_what_another_needs() -> None:
@@ -137,7 +141,7 @@ def test_one_client_does_not_take_what_another_needs() -> None:
                 stack.enter_context(house.admission.enter(asked(10), 1, 1.0, "greedy"))
         assert house.count("refused") == 1
         with house.admission.enter(asked(10), 1, 1.0, "modest") as admitted:
-            assert admitted.granted == 10
+            assert admitted.granted_reads == 10
 
 
 def test_questions_are_bounded_whatever_they_ask_for() -> None:
@@ -149,7 +153,7 @@ def test_questions_are_bounded_whatever_they_ask_for() -> None:
     ):
         pass
     with house.admission.enter(asked(1), 1, 1.0, ""):
-        assert house.admission.inside == 1
+        assert house.admission.in_flight == 1
 
 
 def test_one_client_does_not_take_every_place() -> None:
@@ -160,7 +164,7 @@ def test_one_client_does_not_take_every_place() -> None:
         with contextlib.suppress(OverloadedError):
             while True:
                 stack.enter_context(house.admission.enter(asked(1), 1, 1.0, "greedy"))
-        assert 50 <= house.admission.inside < 64
+        assert 50 <= house.admission.in_flight < 64
         for _ in range(3):
             with house.admission.enter(asked(1), 1, 1.0, "polite"):
                 pass
@@ -171,11 +175,11 @@ def test_a_question_that_is_given_up_keeps_its_place_for_a_second() -> None:
     house = House(pace=None, most=1)
     with pytest.raises(asyncio.CancelledError), house.admission.enter(asked(1), 1, 1.0, ""):
         raise asyncio.CancelledError
-    assert (house.load.reads, house.admission.inside) == (0, 1)
+    assert (house.load.reads, house.admission.in_flight) == (0, 1)
     assert house.refused(asked(1))
     house.clock.advance(1.0)
     assert not house.refused(asked(1))
-    assert house.admission.inside == 0
+    assert house.admission.in_flight == 0
 
 
 def test_a_question_that_is_given_up_late_frees_its_place_at_once() -> None:
@@ -185,7 +189,7 @@ def test_a_question_that_is_given_up_late_frees_its_place_at_once() -> None:
     house.clock.advance(1.0)
     error = asyncio.CancelledError()
     assert not entered.__exit__(type(error), error, None)
-    assert house.admission.inside == 0
+    assert house.admission.in_flight == 0
 
 
 def test_who_gives_up_everything_at_once_takes_no_place_of_others() -> None:
@@ -199,14 +203,14 @@ def test_who_gives_up_everything_at_once_takes_no_place_of_others() -> None:
         ):
             raise asyncio.CancelledError
         assert not house.refused(asked(1), client="polite")
-    assert house.admission.inside <= 8
+    assert house.admission.in_flight <= 8
 
 
 def test_a_question_that_fails_gives_its_room_back() -> None:
     house = House()
     with pytest.raises(ZeroDivisionError), house.admission.enter(asked(10), 1, 1.0, ""):
         raise ZeroDivisionError
-    assert (house.load.reads, house.admission.inside) == (0, 0)
+    assert (house.load.reads, house.admission.in_flight) == (0, 0)
 
 
 @pytest.mark.parametrize(("passages", "most"), [(10, 64), (1, 5)])

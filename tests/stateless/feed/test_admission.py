@@ -45,8 +45,8 @@ def test_deletions_are_little_work(count: int, work: int) -> None:
 def test_with_nothing_in_hand_anything_is_let_in() -> None:
     made = admission(10)
     with made.enter(1_000, "me"):
-        assert made.inside == 1_000
-    assert made.inside == 0
+        assert made.in_flight == 1_000
+    assert made.in_flight == 0
 
 
 def test_a_request_without_room_is_refused_with_a_time_to_retry() -> None:
@@ -63,7 +63,7 @@ def test_a_request_without_room_is_refused_with_a_time_to_retry() -> None:
     ):
         raise AssertionError
     assert caught.value.retry_after == pytest.approx(0.2)  # two passages too many, 0.1 s each
-    assert made.inside == 0
+    assert made.in_flight == 0
 
 
 def test_a_client_that_has_much_leaves_room_for_another() -> None:
@@ -71,7 +71,7 @@ def test_a_client_that_has_much_leaves_room_for_another() -> None:
     with made.enter(75, "greedy"), made.enter(10, "modest"):
         assert made.refusal("greedy") is not None
         with made.enter(10, "modest"):
-            assert made.inside == 95
+            assert made.in_flight == 95
 
 
 def test_the_door_is_open_until_there_is_no_room_at_all() -> None:
@@ -86,7 +86,7 @@ def test_a_failed_request_frees_its_room() -> None:
     made = admission(10)
     with pytest.raises(ValueError, match="bug"), made.enter(10, "me"):
         raise ValueError("bug")
-    assert made.inside == 0
+    assert made.in_flight == 0
 
 
 async def test_several_streams_wait_and_all_come_in() -> None:
@@ -95,9 +95,9 @@ async def test_several_streams_wait_and_all_come_in() -> None:
     async def stream(name: str) -> None:
         nonlocal most
         for _ in range(5):
-            async with made.entered(6, name, Deadline.after(30)):
-                most = max(most, made.inside)
+            async with made.wait_and_enter(6, name, Deadline.after(30)):
+                most = max(most, made.in_flight)
                 await asyncio.sleep(0)
 
     await asyncio.wait_for(asyncio.gather(*(stream(f"s{n}") for n in range(4))), 20)
-    assert (most <= 12, made.inside) == (True, 0)
+    assert (most <= 12, made.in_flight) == (True, 0)

@@ -62,7 +62,7 @@ async def test_each_passage_is_stored_in_the_shard_that_its_id_belongs_to(front:
     assert results[4].position == Position(0, 5)
     assert results[9].position == Position(1, 5)
     assert front.sample("winnow_front_feed_writes_total", outcome="stored") == 10
-    assert front.admission.inside == 0
+    assert front.admission.in_flight == 0
 
 
 def test_prepared_passages_take_little_memory(bundle: Bundle) -> None:
@@ -275,7 +275,7 @@ async def test_the_call_fails_if_a_part_was_not_stored_and_the_rest_is(
         assert "2 of 3 writes may not be stored: shard 0: " in str(caught.value)
     if isinstance(caught.value, OverloadedError):
         assert caught.value.retry_after == 60
-    assert front.admission.inside == 0
+    assert front.admission.in_flight == 0
 
 
 async def test_of_several_failures_the_lasting_one_is_raised(front: FedFront) -> None:
@@ -289,7 +289,7 @@ async def test_a_mistake_in_the_program_is_none_of_the_callers(front: FedFront) 
     front.shards[0].fails = ZeroDivisionError("bug")  # type: ignore[assignment]
     with pytest.raises(ExceptionGroup):
         await put(front, fed(ZERO[0]))
-    assert front.admission.inside == 0
+    assert front.admission.in_flight == 0
 
 
 async def test_a_shard_without_a_node_is_retried_until_the_deadline(
@@ -354,12 +354,12 @@ async def test_a_call_that_is_cancelled_leaves_nothing_in_hand(front: FedFront) 
     front.shards[0].hangs = True
     putting = asyncio.create_task(put(front, fed(ZERO[0])))
     await asyncio.wait_for(front.shards[0].hanging.wait(), 10)
-    assert front.admission.inside == 1
+    assert front.admission.in_flight == 1
     putting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await putting
     assert front.shards[0].released.is_set()
-    assert front.admission.inside == 0
+    assert front.admission.in_flight == 0
 
 
 async def test_vectors_are_those_that_the_builder_makes(front: FedFront, bundle: Bundle) -> None:
@@ -463,7 +463,7 @@ async def test_a_wrong_message_ends_its_stream(front: FedFront) -> None:
     messages = Messages([fed("a")], [fed("")], [fed("c")])
     with pytest.raises(InvalidRequestError, match=r"passages\[0\].id"):
         await front.core.put_stream(messages, soon)
-    assert front.admission.inside == 0
+    assert front.admission.in_flight == 0
 
 
 async def test_a_stream_waits_for_room_where_a_request_is_refused(bundle: Bundle) -> None:
@@ -480,7 +480,7 @@ async def test_a_stream_waits_for_room_where_a_request_is_refused(bundle: Bundle
     front.shards[0].go_on.set()
     await first
     assert (await asyncio.wait_for(stream, 10)).stored == 1
-    assert front.admission.inside == 0
+    assert front.admission.in_flight == 0
     assert front.sample("winnow_front_feed_refusals_total") == 1
     front.close()
 
@@ -507,4 +507,4 @@ async def test_a_stream_that_is_cancelled_leaves_nothing_in_hand(front: FedFront
     with pytest.raises(asyncio.CancelledError):
         await feeding
     assert front.shards[0].released.is_set()
-    assert front.admission.inside == 0
+    assert front.admission.in_flight == 0

@@ -250,7 +250,7 @@ async def test_many_questions_are_not_asked_all_at_once(
         client.post("/v1/answers", json={"requests": requests}, headers=headers)
     )
     await happens(lambda: len(front.answerer.asked) >= 4, LONG)
-    assert front.admission.inside == 4
+    assert front.admission.in_flight == 4
     front.answerer.go_on.set()
     assert len((await asking).json()["results"]) == 10
 

@@ -25,10 +25,10 @@ NAMES = Names("1.2.3", "default", "print")
 class Busy:
     """All that a front may have in hand."""
 
-    answered: int = 7
+    answered_questions: int = 7
     ready: bool = True
-    refused: int = 2
-    inside: int = 3
+    refused_questions: int = 2
+    in_flight: int = 3
     reads: int = 30
 
 
@@ -76,8 +76,8 @@ async def test_everything_that_is_known_arrives() -> None:
     work = Work(
         answering=Busy(),
         questions=Busy(),
-        texts=Busy(inside=4),
-        passages=Busy(inside=5),
+        texts=Busy(in_flight=4),
+        passages=Busy(in_flight=5),
         seconds_per_read=lambda: 0.125,
     )
     made, clock = core(work, cluster, group)

@@ -12,12 +12,12 @@ from winnow.stateless.heads.metrics import HeadMetrics
 
 
 class Reject:
-    """An admission, and who is inside."""
+    """An admission, and who is in_flight."""
 
     def __init__(self, most: int) -> None:
         self.clock = ManualClock()
         self.admission = TextAdmission(most, HeadMetrics(CollectorRegistry()), self.clock)
-        self.inside: list[contextlib.ExitStack] = []
+        self.in_flight: list[contextlib.ExitStack] = []
 
     def enter(self, client: str, texts: int) -> bool:
         """Lets a request in, if there is room; it stays until it leaves."""
@@ -26,19 +26,19 @@ class Reject:
             stack.enter_context(self.admission.enter(texts, client))
         except OverloadedError:
             return False
-        self.inside.append(stack)
+        self.in_flight.append(stack)
         return True
 
     def leave(self) -> None:
         """The oldest request ends."""
-        self.inside.pop(0).close()
+        self.in_flight.pop(0).close()
 
 
 def test_one_client_alone_may_have_everything() -> None:
     admissions = Reject(64)
     assert [admissions.enter("a", 16) for _ in range(5)] == [True] * 4 + [False]
     admissions.leave()
-    assert admissions.admission.inside == 48
+    assert admissions.admission.in_flight == 48
     assert admissions.enter("a", 16)
 
 
@@ -78,4 +78,4 @@ def test_a_request_that_fails_frees_its_place() -> None:
     admissions = Reject(16)
     with pytest.raises(ZeroDivisionError), admissions.admission.enter(16, "a"):
         raise ZeroDivisionError
-    assert admissions.admission.inside == 0
+    assert admissions.admission.in_flight == 0
