@@ -156,22 +156,22 @@ class ShardPoolMetrics(PoolObserver):
         counted(metrics.hedges, shard, last=("sent", "won", "refused"))
         counted(metrics.retries, shard, last=("sent", "won"))
 
-    def known(self, addresses: Collection[str]) -> None:
+    def on_members(self, addresses: Collection[str]) -> None:
         """Counts ejections of these replicas from 0."""
         counted(self._metrics.ejections, self._shard, last=addresses)
 
-    def gone(self, addresses: Collection[str]) -> None:
+    def on_removed(self, addresses: Collection[str]) -> None:
         """Drops the series of these replicas."""
         for address in addresses:
             for metric in (self._metrics.ejections, self._metrics.outstanding, self._metrics.lag):
                 with contextlib.suppress(KeyError):
                     metric.remove(self._shard, address)
 
-    def outstanding(self, address: str, requests: int) -> None:
+    def on_outstanding(self, address: str, requests: int) -> None:
         """Sets how many requests a replica has in hand."""
         self._metrics.outstanding.labels(self._shard, address).set(requests)
 
-    def ejected(self, address: str, first: bool, error: BaseException | None) -> None:
+    def on_ejected(self, address: str, first: bool, error: BaseException | None) -> None:
         """Counts an ejection."""
         self._metrics.ejections.labels(self._shard, address).inc()
 
@@ -179,10 +179,10 @@ class ShardPoolMetrics(PoolObserver):
         """Sets how many writes of its shard a replica does not have yet."""
         self._metrics.lag.labels(self._shard, address).set(writes)
 
-    def hedged(self, result: str) -> None:
+    def on_hedge(self, result: str) -> None:
         """Counts a hedge: sent, won or refused."""
         self._metrics.hedges.labels(self._shard, result).inc()
 
-    def retried(self, result: str) -> None:
+    def on_retry(self, result: str) -> None:
         """Counts a retry: sent or won."""
         self._metrics.retries.labels(self._shard, result).inc()

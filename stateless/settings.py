@@ -392,12 +392,12 @@ class FrontSettings(PeerSettings, ServiceSettings):
     def replica_policies(self) -> ReplicaPolicies:
         """The policies for choosing replicas, hedging and retrying."""
         outliers = OutlierSettings(
-            strikes=self.eject_after, latency_factor=self.eject_latency_factor
+            consecutive_failures=self.eject_after, latency_factor=self.eject_latency_factor
         )
         return ReplicaPolicies(
             ReplicaSettings(outliers=outliers),
             HedgeSettings(quantile=self.hedge_quantile, budget=self.hedge_budget),
-            RetrySettings(most=self.retries),
+            RetrySettings(max_retries=self.retries),
         )
 
     @property

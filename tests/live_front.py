@@ -38,7 +38,7 @@ from winnow.stateless.words.source import WordSource
 from winnow.text.tokenizer import Tokenizer
 
 LATELY = 1.0
-QUIET = HedgeSettings(least_samples=10**6)
+QUIET = HedgeSettings(min_samples=10**6)
 """Nothing is late."""
 
 

@@ -10,7 +10,7 @@ from winnow.domain.encoder import StatesFormat
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.policy.byte_bounded_lru import MIB
-from winnow.replicas.server_pool import follow
+from winnow.replicas.server_pool import follow_targets
 from winnow.resolving import resolver
 from winnow.stateless.composing.front import Front
 from winnow.telemetry.metrics import CacheMetrics
@@ -69,6 +69,6 @@ class Encoders:
         encoder = RoutedTextEncoder(fingerprint, wanted, front.access.peers)
         front.stack.push_async_callback(encoder.close_nodes)
         self.followed["encoders"] = partial(
-            follow, "encoder", [resolver(address)], encoder.update, settings.resolve_every
+            follow_targets, "encoder", [resolver(address)], encoder.update, settings.resolve_every
         )
         return encoder

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from winnow.heads.placed import PlacedHeads
 from winnow.heads.remote import placed_heads
-from winnow.replicas.server_pool import follow
+from winnow.replicas.server_pool import follow_targets
 from winnow.resolving import resolver
 from winnow.stateless.composing.encoders import OpenEncoder
 from winnow.stateless.composing.front import Front
@@ -28,7 +28,7 @@ class PlacedHeadsOpener:
     async def follow(self) -> None:
         """Looks where the servers are, for ever."""
         resolvers = [resolver(target) for target in self._settings.head_servers]
-        await follow("head server", resolvers, self._update, self._settings.resolve_every)
+        await follow_targets("head server", resolvers, self._update, self._settings.resolve_every)
 
     def _update(self, addresses: Collection[str]) -> None:
         for heads in self._placed:

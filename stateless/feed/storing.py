@@ -19,7 +19,7 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.quoting import many
-from winnow.replicas.policy.retrying import pause
+from winnow.replicas.policy.retrying import retry_delay
 from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.feed.writers import Writers
 from winnow.telemetry.tracing.span import SpanKind, span
@@ -110,9 +110,9 @@ class Storing:
 def _pause(error: WinnowError, attempt: int, deadline: Deadline) -> float | None:
     """Seconds before the next attempt; None where none would help, or there is no time."""
     if isinstance(error, OverloadedError):
-        return pause(attempt, deadline.left(), error.retry_after)
+        return retry_delay(attempt, deadline.left(), error.retry_after)
     if isinstance(error, UnavailableError) and not isinstance(error, NotLoadedError):
-        return pause(attempt, deadline.left())
+        return retry_delay(attempt, deadline.left())
     return None
 
 

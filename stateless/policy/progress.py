@@ -74,7 +74,7 @@ class NeededWrite:
     def __init__(self, progress: "ShardProgress", sequence: int) -> None:
         self._progress, self._sequence = progress, sequence
 
-    def among(self, replicas: Sequence[Replica]) -> Sequence[Replica]:
+    def select(self, replicas: Sequence[Replica]) -> Sequence[Replica]:
         """The replicas that have the write and do not lag, as far as there are any."""
         sequence = self._progress.sequence
         having = [r for r in replicas if sequence(r) >= self._sequence] or replicas
@@ -82,7 +82,7 @@ class NeededWrite:
         most = max(map(sequence, having), default=0)
         return current or [r for r in having if sequence(r) == most]
 
-    def waits(self, replica: Replica) -> bool:
+    def may_wait(self, replica: Replica) -> bool:
         """Whether the replica is not known to have the write yet."""
         return self._sequence > self._progress.sequence(replica)
 

@@ -59,10 +59,10 @@ class ReplicatedSearcher:
         """`reach` gives the searcher at an address; raises UnavailableError if it is gone."""
         self._shard, self._metrics = shard, metrics.shard(shard)
         self._pool = ReplicaPool(
-            reach, policies.replicas, clock=clock, chance=chance, observer=self._metrics
+            reach, policies.replicas, clock=clock, rng=chance, observer=self._metrics
         )
         self._router = ReplicaRouter(self._pool, policies, clock, observer=self._metrics)
-        self._progress = ShardProgress(clock, lambda: self._pool.replicas.known)
+        self._progress = ShardProgress(clock, lambda: self._pool.replicas.by_address)
         self._absence: WinnowError = UnavailableError(f"no replica of shard {shard} was found yet")
         self._retired = False
         self._lagging: set[str] = set()
@@ -98,7 +98,7 @@ class ReplicatedSearcher:
             address: ReplicaCondition(
                 r.active, r.outstanding, self._progress.sequence(r), behind[address]
             )
-            for address, r in self._pool.replicas.known.items()
+            for address, r in self._pool.replicas.by_address.items()
         }
 
     async def info(self, deadline: Deadline) -> ShardInfo:
@@ -165,10 +165,10 @@ class ReplicatedSearcher:
             work=passages,
             send=ask,
             deadline=deadline,
-            brief=not passages,
+            is_brief=not passages,
             preference=NeededWrite(self._progress, after),
-            missing=_unread,
-            answered=self._reached,
+            count_missing=_unread,
+            on_result=self._reached,
         )
         with span(f"shard {kind}", {"winnow.shard": self._shard}):
             answer = await self._router.call(request)

@@ -27,7 +27,7 @@ ASKED = EncodedQuestion(
     bundle_fingerprint=FINGERPRINT,
 )
 SOON = Deadline.after(86_400)  # counted from the import: beyond the last test
-LATE_AT_ONCE = HedgeSettings(least_samples=1, shortest_delay=0.0, budget=1.0, reserve=0)
+LATE_AT_ONCE = HedgeSettings(min_samples=1, min_delay=0.0, budget=1.0, reserve=0)
 
 
 def one_log(names: str) -> tuple[ShardLog, list[LiveReplica]]:

@@ -31,10 +31,10 @@ def test_every_policy_gets_its_settings() -> None:
     settings = FrontSettings.load({}, None, variables)
     assert settings.shards == [NODE, "dns:///nodes:9000"]
     policies = settings.replica_policies
-    assert policies.replicas.outliers.strikes == 7
+    assert policies.replicas.outliers.consecutive_failures == 7
     assert policies.replicas.outliers.latency_factor == 9
     assert (policies.hedge.budget, policies.hedge.quantile) == (0, 0.9)
-    assert policies.retry.most == 0
+    assert policies.retry.max_retries == 0
     assert settings.discovery.poll_every == 2
     load = settings.admission
     assert (load.most_reads, load.least_share) == (50, 1)

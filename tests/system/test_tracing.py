@@ -38,11 +38,11 @@ ANSWER, PREDICT = "winnow.v1.AnswerService/Answer", "winnow.v1.HeadService/Predi
 RETRIEVE, READ, SEARCH = (
     f"winnow.v1.ShardService/{each}" for each in ("Retrieve", "Read", "Search")
 )
-HEDGING = HedgeSettings(least_samples=1, shortest_delay=0.0, budget=1.0, reserve=0)
+HEDGING = HedgeSettings(min_samples=1, min_delay=0.0, budget=1.0, reserve=0)
 """Late at once; every request pays for a hedge."""
 PATIENT = DiscoverySettings(poll_every=0.05, poll_timeout=LONG)
 """A busy machine is late with looks, too."""
-NEVER_LATE = HedgeSettings(least_samples=10**6)
+NEVER_LATE = HedgeSettings(min_samples=10**6)
 _numbers = itertools.count(1)
 
 

@@ -17,7 +17,7 @@ from winnow.replicas.policy.outliers import OutlierSettings
 from winnow.replicas.policy.placement import Placement
 from winnow.replicas.pool import ReplicaPool, SentAttempt
 
-HEAD_OUTLIERS = OutlierSettings(silence=0.1, largest_share=None, mismatch_ejects=True)
+HEAD_OUTLIERS = OutlierSettings(silence=0.1, max_ejected_share=None, mismatch_ejects=True)
 """A head server answers by its caller's deadline even if its heads are late, so silence means more
 than at a content node. All may be ejected at once: a head is then asked for at its first choice."""
 _FIRST_SHARE = 0.5
@@ -139,7 +139,7 @@ class HeadCalls:
         for head in heads:
             order = [each for each in placement.order(head) if each != tried.get(head)]
             if order:
-                server = self._pool.replicas.first_open(order, probes=not tried)
+                server = self._pool.replicas.first_available(order, probes=not tried)
                 chosen.setdefault(server, []).append(head)
         return [self._call(server, tuple(own)) for server, own in chosen.items()]
 
@@ -160,7 +160,7 @@ class HeadCalls:
         The first server may still answer; the first answer counts.
         """
         running = {first.sent.task: first}
-        others = len(self._pool.replicas.known) > 1
+        others = len(self._pool.replicas.by_address) > 1
         patience = max(self._deadline.left(), 0.0) * _FIRST_SHARE
         await self._next(running, patience if others else None)
         again = self._open(first.heads)

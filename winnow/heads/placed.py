@@ -29,7 +29,7 @@ class PlacedHeads:
 
     def update(self, addresses: Collection[str]) -> None:
         """From now on heads are asked for at these servers. Calls to others end by themselves."""
-        if self._servers.pool.replicas.known.keys() != set(addresses):
+        if self._servers.pool.replicas.by_address.keys() != set(addresses):
             self._placement = Placement(addresses)
         self._servers.update(addresses)
 

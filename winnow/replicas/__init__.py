@@ -1,3 +1,5 @@
-"""A pool of replicas that serve the same: one is chosen and called; late calls are hedged, failed
-ones retried, and outliers ejected. Shards, head servers and encoders are called through it.
+"""Pools of interchangeable replicas: each request goes to one of them.
+
+Late calls are hedged, failed calls are retried, and outliers ejected. Shards, head servers and
+encoders are called through pools.
 """

@@ -1,6 +1,7 @@
-"""One call to a pool of replicas: sent, hedged where it is late, retried where it fails.
+"""One call to a pool of replicas: it is sent, hedged if it is late, and retried if it fails.
 
-Follows the policies: takes replicas, sends, waits, sends again, and ends every attempt it began.
+The policies decide when to send and to which replica; this module sends, waits, and ends every
+attempt that it sent.
 """
 
 import asyncio
@@ -26,22 +27,22 @@ class PoolRequest(Generic[Backend, Result]):
     """A request that any replica of a pool can answer."""
 
     kind: str
-    """Requests of a kind take equally long for equal work."""
+    """The kind of request. Latencies are compared within one kind, for about the same work."""
     work: int
-    """How much work it is, in any unit; 0 for hardly any."""
+    """Amount of work, in a unit of the caller's choice; 0 for hardly any."""
     send: Send[Backend, Result]
     deadline: Deadline
-    brief: bool = False
-    """Whether it may probe a replica as soon as its ejection ends: being late costs it least."""
+    is_brief: bool = False
+    """Whether it may probe a replica as soon as the ejection ends: a late reply costs it little."""
     preference: Preference = ANY
-    missing: Callable[[Result], int] = lambda _: 0
-    """How much of what was asked for a result leaves out."""
-    answered: Callable[[Replica, Result], None] = lambda *_: None
-    """Is told each result and the replica that gave it."""
+    count_missing: Callable[[Result], int] = lambda _: 0
+    """Returns the amount of requested work that a result lacks; 0 if the result is complete."""
+    on_result: Callable[[Replica, Result], None] = lambda *_: None
+    """Called with every result and the replica that returned it."""
 
 
 class HedgedCall(Generic[Backend, Result]):
-    """A call in progress."""
+    """One call to a pool, with its hedge and its retry."""
 
     def __init__(
         self,
@@ -52,139 +53,143 @@ class HedgedCall(Generic[Backend, Result]):
         delay: HedgeDelay,
         budget: HedgeBudget,
         observer: PoolObserver,
-        noun: str = "",
+        trace_noun: str = "",
     ) -> None:
-        """`delay` learns how long the call took; `noun`: what traces say is asked."""
+        """`delay` is given the latency of every result; `trace_noun` names the callee in traces."""
         self._request, self._schedule, self._pool = request, schedule, pool
         self._delay, self._budget, self._observer = delay, budget, observer
-        self._noun = noun
+        self._trace_noun = trace_noun
         self._running: dict[asyncio.Task[Result], SentAttempt[Result]] = {}
         self._hedge: SentAttempt[Result] | None = None
         self._retry: SentAttempt[Result] | None = None
-        self._best: SentAttempt[Result] | None = None
-        """Has ended, and left out least of all that have a result."""
-        self._gone: GenerationGoneError | None = None
+        self._best_result: SentAttempt[Result] | None = None
+        """The ended attempt whose result lacks least."""
+        self._generation_gone: GenerationGoneError | None = None
 
     async def run(self) -> Result | None:
-        """The first whole result, else the best one; None if there is no replica at all.
+        """Returns the first complete result, or else the best one; None if the pool has no replica.
 
         Raises:
             GenerationGoneError: no replica answered, and one no longer holds the generation: the
-                caller may retrieve again.
+                caller may retrieve the hits again.
             WinnowError: no replica answered; the error of the last attempt.
 
         """
         self._budget.earn()
-        if self._start() is None:
+        if self._send_to_untried() is None:
             return None
         try:
-            while self._best is None or self._may_be_bettered(self._best):
-                wait = self._schedule.grace if self._best else self._schedule.next()
+            while self._best_result is None or self._can_improve(self._best_result):
+                wait = self._schedule.grace if self._best_result else self._schedule.hedge_wait()
                 done, _ = await asyncio.wait(
                     self._running, timeout=wait, return_when=asyncio.FIRST_COMPLETED
                 )
-                if not done and self._best is not None:
+                if not done and self._best_result is not None:
                     break
                 if not done:
                     self._send_hedge()
-                # in the order in which they were sent: a set has none
-                for task in [each for each in self._running if each in done]:
-                    self._ended(self._running.pop(task))
-            return self._won(self._best)
+                # `done` is a set: its tasks are handled in the order in which they were sent
+                for task in [task for task in self._running if task in done]:
+                    self._handle_end(self._running.pop(task))
+            return self._finish(self._best_result)
         finally:
-            for left in self._running.values():
-                self._pool.end(left, self._outcome(left, None))
+            for running in self._running.values():
+                self._pool.end(running, self._outcome(running, None))
 
-    def _start(self, why: str = "ask", repeat: bool = False) -> SentAttempt[Result] | None:
-        """Sends to a replica not tried yet, even to an ejected one; None if there is none.
+    def _send_to_untried(
+        self, purpose: str = "ask", repeat: bool = False
+    ) -> SentAttempt[Result] | None:
+        """Sends to a replica that was not tried yet, if need be an ejected one; None without any.
 
-        `repeat`: it may be one that was tried if no other is preferred.
+        `repeat` allows a replica that was tried, if no other one is preferred.
         """
         request = self._request
         attempt = self._pool.replicas.take(
-            self._schedule.tried, request.brief, request.preference, repeat
+            self._schedule.tried, request.is_brief, request.preference, repeat
         )
-        return self._sent(attempt, why) if attempt is not None else None
+        return self._send(attempt, purpose) if attempt is not None else None
 
     def _send_hedge(self) -> None:
-        overdue = self._schedule.late()
-        running = [each.attempt for each in self._running.values()]
-        # a replica that hangs is late with every request: only the first waits until it is overdue
-        urgent = overdue or any(attempt.replica.record.suspect for attempt in running)
-        # a request that waits for a write is late for that, and callers name writes as they like
-        if not urgent and any(attempt.waits for attempt in running):
+        overdue = self._schedule.pop_hedge()
+        running = [sent.attempt for sent in self._running.values()]
+        # a hanging replica delays every request: only the first of them waits until it is overdue
+        urgent = overdue or any(attempt.replica.record.is_suspect for attempt in running)
+        # it may be late because it waits for a write, which callers choose freely
+        if not urgent and any(attempt.may_wait for attempt in running):
             return
-        # a late request must not make others late
-        attempt = self._pool.replicas.take_spare(
+        # a hedge must not delay other requests
+        attempt = self._pool.replicas.take_for_hedge(
             self._schedule.tried, urgent, self._request.preference
         )
         if attempt is None:
             return
         if not self._budget.spend(urgent):
-            self._pool.untake(attempt)
-            self._observer.hedged("refused")
+            self._pool.release_unsent(attempt)
+            self._observer.on_hedge("refused")
             return
-        self._hedge = self._sent(attempt, "hedge")
-        self._observer.hedged("sent")
+        self._hedge = self._send(attempt, "hedge")
+        self._observer.on_hedge("sent")
 
-    def _sent(self, attempt: Attempt, why: str) -> SentAttempt[Result]:
-        self._schedule.sent(attempt, hedge=why == "hedge")
-        sent = self._pool.send(attempt, self._request.send, f"{why} {self._noun}".rstrip())
+    def _send(self, attempt: Attempt, purpose: str) -> SentAttempt[Result]:
+        self._schedule.record_sent(attempt, hedge=purpose == "hedge")
+        sent = self._pool.send(
+            attempt, self._request.send, f"{purpose} {self._trace_noun}".rstrip()
+        )
         self._running[sent.task] = sent
         return sent
 
-    def _ended(self, ended: SentAttempt[Result]) -> None:
+    def _handle_end(self, ended: SentAttempt[Result]) -> None:
         if (error := ended.error()) is not None:
-            self._failed(ended, error)
+            self._handle_failure(ended, error)
             return
-        self._request.answered(ended.attempt.replica, ended.task.result())
-        if ended.attempt.waits:
+        self._request.on_result(ended.attempt.replica, ended.task.result())
+        if ended.attempt.may_wait:
             self._pool.end(ended, ReplicaOutcome.ANSWERED)
         else:
-            self._delay.observe(self._schedule.waited(ended.attempt))
-            relative = self._schedule.relative(ended.attempt)
-            self._pool.end(ended, ReplicaOutcome.ANSWERED, relative)
-        if self._best is None or self._missing(ended) < self._missing(self._best):
-            self._best = ended
+            self._delay.observe(self._schedule.elapsed(ended.attempt))
+            latency = self._schedule.relative_latency(ended.attempt)
+            self._pool.end(ended, ReplicaOutcome.ANSWERED, latency)
+        if self._best_result is None or self._missing(ended) < self._missing(self._best_result):
+            self._best_result = ended
 
     def _missing(self, ended: SentAttempt[Result]) -> int:
-        return self._request.missing(ended.task.result())
+        return self._request.count_missing(ended.task.result())
 
-    def _may_be_bettered(self, best: SentAttempt[Result]) -> bool:
-        """Whether something is left out that another one may have: both ran out of time."""
+    def _can_improve(self, best: SentAttempt[Result]) -> bool:
+        """Whether a running attempt may return what the best result lacks for want of time."""
         return bool(self._running) and self._missing(best) > 0
 
-    def _won(self, winner: SentAttempt[Result]) -> Result:
+    def _finish(self, winner: SentAttempt[Result]) -> Result:
         for loser in self._running.values():
-            lost = self._schedule.lost(loser.attempt, winner.attempt)
-            self._pool.end(loser, ReplicaOutcome.ABANDONED if loser.attempt.waits else lost)
+            outcome = self._schedule.loser_outcome(loser.attempt, winner.attempt)
+            self._pool.end(loser, ReplicaOutcome.ABANDONED if loser.attempt.may_wait else outcome)
         self._running.clear()
         if winner is self._hedge:
-            self._observer.hedged("won")
+            self._observer.on_hedge("won")
         if winner is self._retry:
-            self._observer.retried("won")
+            self._observer.on_retry("won")
         return winner.task.result()
 
-    def _failed(self, ended: SentAttempt[Any], error: BaseException) -> None:
-        """Goes on if another attempt runs or may be made; if not, raises the error."""
+    def _handle_failure(self, ended: SentAttempt[Any], error: BaseException) -> None:
+        """Retries if no other attempt can still answer; raises the error if it may not retry."""
         if not isinstance(error, WinnowError):
             self._pool.end(ended, ReplicaOutcome.FAILED)
             raise error
         if isinstance(error, GenerationGoneError):
-            self._gone = error
+            self._generation_gone = error
         given_up = ended.given_up is not None
         self._pool.end(ended, ReplicaOutcome.ABANDONED if given_up else self._outcome(ended, error))
-        if self._running or self._best is not None:
+        if self._running or self._best_result is not None:
             return
-        if self._schedule.retries(error):
-            self._retry = self._start("retry", repeat=self._schedule.may_repeat(error))
+        if self._schedule.claim_retry(error):
+            self._retry = self._send_to_untried("retry", repeat=self._schedule.may_repeat(error))
         if not self._running:
-            raise self._gone or error
-        self._observer.retried("sent")
+            raise self._generation_gone or error
+        self._observer.on_retry("sent")
 
     def _outcome(self, ended: SentAttempt[Any], error: WinnowError | None) -> ReplicaOutcome:
-        """The outcome of an attempt without a result; None: it was cancelled."""
-        late = error is None or isinstance(error, DeadlineExceededError)
-        if ended.attempt.waits and late:
+        """The outcome of an attempt without a result; `error` is None if it was cancelled."""
+        is_late = error is None or isinstance(error, DeadlineExceededError)
+        if ended.attempt.may_wait and is_late:
             return ReplicaOutcome.ABANDONED
         return self._schedule.outcome(ended.attempt, error)

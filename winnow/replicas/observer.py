@@ -1,34 +1,35 @@
-"""What a pool tells of its replicas and calls, for metrics and logs."""
+"""The events of a pool of replicas, for metrics and logs."""
 
 from collections.abc import Collection
 
 
 class PoolObserver:
-    """Ignores everything; subclasses override what they want to know."""
+    """Ignores every event; subclasses override the methods of the events that they record."""
 
-    def known(self, addresses: Collection[str]) -> None:
-        """These replicas get requests from now on."""
+    def on_members(self, addresses: Collection[str]) -> None:
+        """The pool was updated: these replicas, and no others, get new requests."""
 
-    def gone(self, addresses: Collection[str]) -> None:
-        """These replicas get no new requests any more."""
+    def on_removed(self, addresses: Collection[str]) -> None:
+        """These replicas were removed and get no new requests."""
 
-    def left(self, address: str) -> None:
-        """A replica that is gone has no request in hand any more."""
+    def on_drained(self, address: str) -> None:
+        """The last running request of a removed replica has ended."""
 
-    def outstanding(self, address: str, requests: int) -> None:
-        """A replica has this number of requests in hand."""
+    def on_outstanding(self, address: str, requests: int) -> None:
+        """The number of running requests of a replica has changed."""
 
-    def ejected(self, address: str, first: bool, error: BaseException | None) -> None:
+    def on_ejected(self, address: str, first: bool, error: BaseException | None) -> None:
         """A replica was ejected.
 
-        `first`: it was active before, and no failed probe; `error`: of its last request.
+        `first`: it was active before; False after a failed probe. `error`: the error of its last
+        request.
         """
 
-    def readmitted(self, address: str) -> None:
-        """A replica that was ejected gets requests again."""
+    def on_readmitted(self, address: str) -> None:
+        """An ejected replica gets requests again."""
 
-    def hedged(self, result: str) -> None:
-        """A hedge was sent, won or refused by the budget."""
+    def on_hedge(self, result: str) -> None:
+        """A hedge was "sent", "won", or "refused" by the budget: the `result`."""
 
-    def retried(self, result: str) -> None:
-        """A retry was sent or won."""
+    def on_retry(self, result: str) -> None:
+        """A retry was "sent" or "won": the `result`."""

@@ -1,7 +1,7 @@
-"""A pool of replicas at work: how each is reached, and the requests that each has in hand.
+"""A pool of replicas, their backends and their running requests.
 
-Knows backends and tasks; does not know what backends do, nor why a request is sent. `policy/` says
-which replica gets a request, and which one is ejected.
+Knows backends and tasks; does not know what backends do, nor why a request is sent. `policy/`
+decides which replica gets a request, and which one is ejected.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from winnow.deadline import Clock
 from winnow.errors import UnavailableError, WinnowError
 from winnow.replicas.observer import PoolObserver
 from winnow.replicas.policy.outcomes import ReplicaOutcome
-from winnow.replicas.policy.outliers import Standing
+from winnow.replicas.policy.outliers import EjectionState
 from winnow.replicas.policy.replicas import Attempt, Replica, Replicas, ReplicaSettings
 from winnow.telemetry.tracing.span import SpanKind, span
 
@@ -26,15 +26,15 @@ _GIVEN_UP = "the server was given up"
 
 @dataclass(eq=False, slots=True)
 class SentAttempt(Generic[Result]):
-    """An attempt that was sent."""
+    """An attempt and the task that sends it."""
 
     attempt: Attempt
     task: asyncio.Task[Result]
     given_up: WinnowError | None = None
-    """Set when its replica was given up: the reason."""
+    """The reason, if its replica was given up."""
 
     def error(self) -> BaseException | None:
-        """Its error, once its task is done; None if it has a result."""
+        """The error of its task, which must be done; None if the task has a result."""
         if not self.task.cancelled():
             return self.task.exception()
         cancelled = UnavailableError(f"{self.attempt.replica.address}: the call was cancelled")
@@ -42,130 +42,130 @@ class SentAttempt(Generic[Result]):
 
 
 class ReplicaPool(Generic[Backend]):
-    """Replicas that can stand in for each other."""
+    """A pool of interchangeable replicas."""
 
     def __init__(
         self,
-        reach: Callable[[str], Backend],
+        backend_at: Callable[[str], Backend],
         settings: ReplicaSettings,
         *,
         clock: Clock,
-        chance: random.Random,
+        rng: random.Random,
         observer: PoolObserver,
     ) -> None:
-        """`reach` returns the backend at an address; raises UnavailableError if it is gone."""
-        self._reach, self._observer = reach, observer
-        self.replicas = Replicas((), settings, clock, chance)
-        """Which replica a request goes to: take one here, then `send`, then `end`."""
-        self._in_hand: set[SentAttempt[Any]] = set()
+        """`backend_at` returns the backend at an address; raises UnavailableError without one."""
+        self._backend_at, self._observer = backend_at, observer
+        self.replicas = Replicas((), settings, clock, rng)
+        """Assigns requests: call `take` here, then `send`, then `end`."""
+        self._running: set[SentAttempt[Any]] = set()
         self._ending: set[asyncio.Task[Any]] = set()
 
-    def update(self, addresses: Collection[str], lost: Collection[str] = ()) -> None:
-        """From now on new requests go to these replicas.
+    def update(self, addresses: Collection[str], unreachable: Collection[str] = ()) -> None:
+        """Replaces the set of replicas that get new requests.
 
-        Requests in hand of the `lost` ones are given up. Requests in hand of any other replica end
-        by themselves, even if it gets no new ones.
+        Running requests of the `unreachable` replicas are given up. Those of other removed replicas
+        continue.
         """
-        gone = [r for address, r in self.replicas.known.items() if address not in addresses]
+        removed = [r for address, r in self.replicas.by_address.items() if address not in addresses]
         self.replicas.update(addresses)
-        for address in lost:
-            self._give_up(address, "it does not reply any more")
-        self._observer.gone([replica.address for replica in gone])
-        self._observer.known(addresses)
-        for replica in gone:
-            self._tell_left(replica)
+        for address in unreachable:
+            self._give_up(address, "it no longer replies")
+        self._observer.on_removed([replica.address for replica in removed])
+        self._observer.on_members(addresses)
+        for replica in removed:
+            self._report_if_drained(replica)
 
     def retire(self) -> None:
-        """From now on observes nothing: another pool serves new requests."""
-        self._observer.gone(self.replicas.known)
+        """Stops reporting to the observer: another pool serves new requests."""
+        self._observer.on_removed(self.replicas.by_address)
         self._observer = PoolObserver()
 
-    def untake(self, attempt: Attempt) -> None:
-        """Releases an attempt that was not sent."""
+    def release_unsent(self, attempt: Attempt) -> None:
+        """Releases an attempt that was taken but not sent."""
         self.replicas.release(attempt, ReplicaOutcome.ABANDONED)
-        self._tell_left(attempt.replica)
+        self._report_if_drained(attempt.replica)
 
     def send(self, attempt: Attempt, send: Send[Backend, Result], name: str) -> SentAttempt[Result]:
-        """Sends a request to the replica that was taken; traces call it `name`."""
+        """Sends a request to the replica of `attempt`; `name` is its name in traces."""
         address = attempt.replica.address
 
-        async def reach_and_send() -> Result:
+        async def call_backend() -> Result:
             with span(name, {"server.address": address}, SpanKind.CLIENT):
-                return await send(self._reach(address))
+                return await send(self._backend_at(address))
 
-        sent = SentAttempt(attempt, asyncio.create_task(reach_and_send()))
-        self._in_hand.add(sent)
-        self._count(attempt.replica)
+        sent = SentAttempt(attempt, asyncio.create_task(call_backend()))
+        self._running.add(sent)
+        self._report_outstanding(attempt.replica)
         return sent
 
     def end(
-        self, ended: SentAttempt[Any], outcome: ReplicaOutcome, seconds: float | None = None
+        self, ended: SentAttempt[Any], outcome: ReplicaOutcome, latency: float | None = None
     ) -> None:
-        """Ends a request, once; if it still runs, cancels it without waiting for it.
+        """Ends a request, once. A running one is cancelled without waiting for it.
 
-        If its replica is ejected for that, the other requests it has in hand are given up, unless
-        no replica is left that could answer instead.
+        If this ejects its replica, the other running requests of the replica are given up, unless
+        no other replica could answer instead. `latency`: see `Replicas.release`.
         """
         error = ended.error() if ended.task.done() else None
-        self._in_hand.discard(ended)
-        self._dismiss(ended.task)
+        self._running.discard(ended)
+        self._cancel(ended.task)
         replica = ended.attempt.replica
-        before = replica.record.standing
-        self.replicas.release(ended.attempt, outcome, seconds)
-        self._count(replica)
-        if replica.record.standing is not before:
-            self._tell_standing(replica, before, error)
-        self._tell_left(replica)
+        before = replica.record.state
+        self.replicas.release(ended.attempt, outcome, latency)
+        self._report_outstanding(replica)
+        if replica.record.state is not before:
+            self._report_state(replica, before, error)
+        self._report_if_drained(replica)
 
     async def close(self) -> None:
-        """Gives up every request in hand, and waits until all have ended."""
+        """Gives up every running request, and waits until all have ended."""
         self.give_up_all()
-        running = [each.task for each in self._in_hand]
+        running = [sent.task for sent in self._running]
         await asyncio.gather(*running, *self._ending, return_exceptions=True)
 
     def give_up_all(self) -> None:
-        """Gives up every request in hand."""
-        for address in {each.attempt.replica.address for each in self._in_hand}:
+        """Gives up every running request."""
+        for address in {sent.attempt.replica.address for sent in self._running}:
             self._give_up(address, "the pool was closed")
 
-    def _tell_standing(
-        self, replica: Replica, before: Standing, error: BaseException | None
+    def _report_state(
+        self, replica: Replica, before: EjectionState, error: BaseException | None
     ) -> None:
-        address, known = replica.address, self._is_known(replica)
-        if replica.record.standing is Standing.EJECTED:
-            if known:
-                self._observer.ejected(address, before is Standing.ACTIVE, error)
-            if any(other.active for other in self.replicas.known.values()):
-                self._give_up(address, "it does not answer as it should")
-        elif replica.active and known:
-            self._observer.readmitted(address)
+        address, is_member = replica.address, self._is_member(replica)
+        if replica.record.state is EjectionState.EJECTED:
+            if is_member:
+                self._observer.on_ejected(address, before is EjectionState.ACTIVE, error)
+            if any(other.active for other in self.replicas.by_address.values()):
+                self._give_up(address, "it was ejected")
+        elif replica.active and is_member:
+            self._observer.on_readmitted(address)
 
     def _give_up(self, address: str, why: str) -> None:
-        """Fails the requests in hand of a replica, so that they are retried while there is time."""
-        for each in self._in_hand:
-            if each.attempt.replica.address == address and each.given_up is None:
+        """Fails the running requests of a replica, so that they can be retried in time."""
+        for sent in self._running:
+            if sent.attempt.replica.address == address and sent.given_up is None:
                 error = UnavailableError(f"{address} was given up: {why}")
-                each.given_up = error.with_public(_GIVEN_UP)
-                each.task.cancel()
+                sent.given_up = error.with_public(_GIVEN_UP)
+                sent.task.cancel()
 
-    def _dismiss(self, task: asyncio.Task[Any]) -> None:
+    def _cancel(self, task: asyncio.Task[Any]) -> None:
         task.cancel()
-        self._ending.add(task)  # a task that nothing refers to may vanish before it ends
-        task.add_done_callback(self._ended)
+        self._ending.add(task)  # a task without references may be collected before it ends
+        task.add_done_callback(self._forget)
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    def _forget(self, task: asyncio.Task[Any]) -> None:
         self._ending.discard(task)
         if not task.cancelled():
-            task.exception()  # was looked at, or came too late to matter
+            task.exception()  # retrieved, so that asyncio does not warn about it
 
-    def _count(self, replica: Replica) -> None:
-        if self._is_known(replica):
-            self._observer.outstanding(replica.address, replica.outstanding)
+    def _report_outstanding(self, replica: Replica) -> None:
+        if self._is_member(replica):
+            self._observer.on_outstanding(replica.address, replica.outstanding)
 
-    def _tell_left(self, replica: Replica) -> None:
-        if not replica.outstanding and replica.address not in self.replicas.known:
-            self._observer.left(replica.address)
+    def _report_if_drained(self, replica: Replica) -> None:
+        if not replica.outstanding and replica.address not in self.replicas.by_address:
+            self._observer.on_drained(replica.address)
 
-    def _is_known(self, replica: Replica) -> bool:
-        """Whether it is observed: the series of replicas that left were dropped."""
-        return self.replicas.known.get(replica.address) is replica
+    def _is_member(self, replica: Replica) -> bool:
+        """Whether it still is in the pool: the metrics of removed replicas were dropped."""
+        return self.replicas.by_address.get(replica.address) is replica

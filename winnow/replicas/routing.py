@@ -1,4 +1,4 @@
-"""Requests to a pool of replicas, each by one hedged call."""
+"""Routes requests to a pool of replicas, each by one hedged call."""
 
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class ReplicaPolicies:
-    """How a replica is chosen, and when a second one is asked."""
+    """How a replica is chosen, and when a request is hedged or retried."""
 
     replicas: ReplicaSettings = field(default_factory=ReplicaSettings)
     hedge: HedgeSettings = field(default_factory=HedgeSettings)
@@ -26,7 +26,7 @@ class ReplicaPolicies:
 
 
 class ReplicaRouter(Generic[Backend]):
-    """Asks one replica, and another one if that is late or fails."""
+    """Sends each request to one replica, and to another one if the first is late or fails."""
 
     def __init__(
         self,
@@ -35,28 +35,28 @@ class ReplicaRouter(Generic[Backend]):
         clock: Clock,
         *,
         observer: PoolObserver,
-        noun: str = "",
+        trace_noun: str = "",
     ) -> None:
-        """`noun`: what traces say is asked."""
+        """`trace_noun` names the callee in traces."""
         self._pool, self._policies = pool, policies
-        self._observer, self._noun = observer, noun
-        # each pool has its own budget, so that a slow pool does not use up that of the others
+        self._observer, self._trace_noun = observer, trace_noun
+        # each pool has its own budget, so that a slow pool does not use up the budget of others
         self._budget = HedgeBudget(policies.hedge)
         self.delays = HedgeDelays(policies.hedge, clock)
 
     async def call(self, request: PoolRequest[Backend, Result]) -> Result | None:
-        """Has a replica answer; None if there is no replica at all. Errors: `HedgedCall.run`."""
+        """Returns a replica's result; None without any replica. Raises as `HedgedCall.run`."""
         kind, work, policies = request.kind, request.work, self._policies
         silence = policies.replicas.outliers.silence
-        # a request for much work is not late by the measure of requests for little
-        usual = self.delays.usual(kind, work)
+        # the estimate depends on the work: much work takes longer
+        estimate = self.delays.estimate(kind, work)
         call = HedgedCall(
             request,
             self._pool,
-            schedule=HedgeSchedule(policies.retry, usual, silence, request.deadline),
+            schedule=HedgeSchedule(policies.retry, estimate, silence, request.deadline),
             delay=self.delays.of(kind, work),
             budget=self._budget,
             observer=self._observer,
-            noun=self._noun,
+            trace_noun=self._trace_noun,
         )
         return await call.run()

@@ -1,4 +1,4 @@
-"""Servers at addresses that come and go, called through a pool that opens and closes them."""
+"""A pool of servers whose addresses change: it opens and closes the connections to them."""
 
 import asyncio
 import random
@@ -15,12 +15,12 @@ from winnow.replicas.pool import ReplicaPool
 from winnow.resolving import Resolver
 
 _log = structlog.get_logger("winnow.replicas")
-_EVERY = 5.0
-"""Seconds between two look-ups of a target."""
+_LOOKUP_INTERVAL = 5.0
+"""Seconds between two lookups of a target."""
 
 
 class Closable(Protocol):
-    """Calls a server over a connection."""
+    """A client of one server, with a connection."""
 
     async def close(self) -> None:
         """Closes the connection."""
@@ -30,88 +30,90 @@ Server = TypeVar("Server", bound=Closable)
 
 
 class ServerPool(PoolObserver, Generic[Server]):
-    """A replica pool that opens and closes its backends, and logs which servers are ejected."""
+    """A replica pool that opens and closes its clients, and logs ejected servers."""
 
     def __init__(
         self,
-        kind: str,
+        server_kind: str,
         open_server: Callable[[str], Server],
         settings: ReplicaSettings,
         clock: Clock,
     ) -> None:
-        """`kind`: of the servers, for log events; `open_server` makes what calls an address."""
-        self._kind, self._open = kind, open_server
+        """`server_kind` is for log events; `open_server` returns a client for an address."""
+        self._server_kind, self._open = server_kind, open_server
         self.servers: dict[str, Server] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self.pool: ReplicaPool[Server] = ReplicaPool(
             self.servers.__getitem__,
             settings,
             clock=clock,
-            chance=random.Random(),
+            rng=random.Random(),
             observer=self,
         )
 
     def update(self, addresses: Collection[str]) -> None:
-        """From now on new requests go to these servers. Requests to others end by themselves."""
+        """Replaces the servers that get new requests. Requests to removed servers continue."""
         for address in addresses:
             if address not in self.servers:
                 self.servers[address] = self._open(address)
         self.pool.update(addresses)
 
     def give_up(self) -> None:
-        """Gives up every request in hand, and takes no new ones."""
+        """Gives up every running request, and takes no new ones."""
         self.update(())
         self.pool.give_up_all()
 
     async def close(self) -> None:
-        """Gives up every request in hand, and closes all servers."""
+        """Gives up every running request, and closes all connections."""
         self.update(())
         await self.pool.close()
         for address in list(self.servers):
-            self.left(address)
+            self.on_drained(address)
         await asyncio.gather(*self._closing)
 
-    def left(self, address: str) -> None:
-        """Closes the server."""
+    def on_drained(self, address: str) -> None:
+        """Closes the connection to a removed server."""
         if address in self.servers:
             closing = asyncio.get_running_loop().create_task(self.servers.pop(address).close())
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
 
-    def ejected(self, address: str, first: bool, error: BaseException | None) -> None:
-        """Logs a first ejection; failed probes are not worth a line each."""
+    def on_ejected(self, address: str, first: bool, error: BaseException | None) -> None:
+        """Logs a first ejection, but not every failed probe."""
         if first:
             reason = {"error": str(error)} if error else {}
-            _log.warning(f"{self._kind} ejected", server=address, **reason)
+            _log.warning(f"{self._server_kind} ejected", server=address, **reason)
 
-    def readmitted(self, address: str) -> None:
+    def on_readmitted(self, address: str) -> None:
         """Logs that the server gets requests again."""
-        _log.info(f"{self._kind} readmitted", server=address)
+        _log.info(f"{self._server_kind} readmitted", server=address)
 
 
-async def follow(
-    kind: str,
+async def follow_targets(
+    server_kind: str,
     resolvers: Sequence[Resolver],
     update: Callable[[Collection[str]], None],
-    every: float = _EVERY,
+    interval: float = _LOOKUP_INTERVAL,
 ) -> None:
-    """Looks all targets up now and every so often, for ever, and hands on their addresses.
+    """Looks all targets up periodically, for ever, and passes their addresses to `update`.
 
-    Where a name cannot be looked up, its last addresses stay.
+    If a lookup fails, the last addresses of its target stay.
 
     Args:
-        kind: of the servers, for log events.
-        resolvers: of the targets.
-        update: gets all addresses after every round of look-ups.
-        every: seconds between two rounds.
+        server_kind: the kind of servers, for log events.
+        resolvers: one for each target.
+        update: called with the addresses of all targets after every round of lookups.
+        interval: seconds between two rounds.
 
     """
-    found: dict[str, frozenset[str]] = {}
+    addresses: dict[str, frozenset[str]] = {}
     while True:
         for resolver in resolvers:
             try:
-                found[resolver.target] = await resolver.addresses()
+                addresses[resolver.target] = await resolver.addresses()
             except UnavailableError as error:
-                _log.warning(f"{kind} lookup failed", target=resolver.target, error=str(error))
-        update(frozenset().union(*found.values()))
-        await asyncio.sleep(every)
+                _log.warning(
+                    f"{server_kind} lookup failed", target=resolver.target, error=str(error)
+                )
+        update(frozenset().union(*addresses.values()))
+        await asyncio.sleep(interval)

@@ -34,12 +34,12 @@ class ReadyNodes:
     def __init__(self, servers: ServerPool[RemoteEncoder]) -> None:
         self._servers = servers.servers
 
-    def among(self, replicas: Sequence[Replica]) -> Sequence[Replica]:
+    def select(self, replicas: Sequence[Replica]) -> Sequence[Replica]:
         """The nodes that are ready, else those that connect, else all."""
         readiness = {r: self._servers[r.address].readiness for r in replicas}
         return [r for r in replicas if readiness[r] == max(readiness.values())]
 
-    def waits(self, _replica: Replica) -> bool:
+    def may_wait(self, _replica: Replica) -> bool:
         """A node encodes at once."""
         return False
 
@@ -77,7 +77,7 @@ class RoutedTextEncoder:
         clock = time.monotonic
         self._nodes = ServerPool("encoder", open_node, _POLICIES.replicas, clock)
         self._router = ReplicaRouter(
-            self._nodes.pool, _POLICIES, clock, observer=self._nodes, noun="encoder"
+            self._nodes.pool, _POLICIES, clock, observer=self._nodes, trace_noun="encoder"
         )
         self._ready = ReadyNodes(self._nodes)
         self._fingerprint, self._states = fingerprint, states
@@ -90,7 +90,7 @@ class RoutedTextEncoder:
 
     def update(self, addresses: Collection[str]) -> None:
         """From now on texts go to the nodes at these addresses."""
-        if set(addresses) != self._nodes.pool.replicas.known.keys():
+        if set(addresses) != self._nodes.pool.replicas.by_address.keys():
             self._nodes.update(addresses)
             self._changed.set()
             self._changed = asyncio.Event()
@@ -114,7 +114,7 @@ class RoutedTextEncoder:
             work=len(ids),
             send=lambda node: node.encode(ids, client, deadline),
             deadline=deadline,
-            brief=True,
+            is_brief=True,
             preference=self._ready,
         )
         try:

@@ -3,7 +3,7 @@
 import pytest
 
 from winnow.errors import NotWritableError, UnavailableError
-from winnow.replicas.policy.retrying import pause
+from winnow.replicas.policy.retrying import retry_delay
 from winnow.stateless.feed.targets import BEGINS, target
 
 
@@ -92,4 +92,4 @@ def test_a_shard_without_a_node_is_unavailable() -> None:
 def test_pauses_grow_and_end_where_callers_should_know_or_no_time_is_left(
     attempt: int, left: float, wanted: float, expected: float | None
 ) -> None:
-    assert pause(attempt, left, wanted) == expected
+    assert retry_delay(attempt, left, wanted) == expected

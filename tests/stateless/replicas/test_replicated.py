@@ -29,7 +29,7 @@ from winnow.errors import (
 )
 from winnow.replicas.policy.hedging import HedgeSettings
 from winnow.replicas.policy.outcomes import ReplicaOutcome
-from winnow.replicas.policy.outliers import OutlierSettings, Standing
+from winnow.replicas.policy.outliers import EjectionState, OutlierSettings
 from winnow.replicas.policy.replicas import Replica, ReplicaSettings
 from winnow.replicas.policy.retrying import RetrySettings
 from winnow.replicas.routing import ReplicaPolicies
@@ -44,12 +44,12 @@ ASKED = EncodedQuestion(
     vector=np.array([1, 0], dtype=np.float32),
     bundle_fingerprint=FINGERPRINT,
 )
-HEDGING = HedgeSettings(least_samples=1, shortest_delay=0.0, budget=1.0, reserve=0)
+HEDGING = HedgeSettings(min_samples=1, min_delay=0.0, budget=1.0, reserve=0)
 """Late at once; every request pays for a hedge."""
-OUTLIERS = OutlierSettings(strikes=2, base_ejection=5.0)
+OUTLIERS = OutlierSettings(consecutive_failures=2, base_ejection=5.0)
 SWAPPED = GenerationGoneError("rows of an older generation")
 DEAD = UnavailableError("connection refused")
-NEVER_LATE = HedgeSettings(least_samples=10**6)
+NEVER_LATE = HedgeSettings(min_samples=10**6)
 
 
 class Shard:
@@ -60,7 +60,7 @@ class Shard:
         self.registry = CollectorRegistry()
         self.fakes = {name: FakeSearcher([reading(name)]) for name in "abcd"}
         policies = ReplicaPolicies(
-            ReplicaSettings(outliers=OUTLIERS), hedge, RetrySettings(most=retries)
+            ReplicaSettings(outliers=OUTLIERS), hedge, RetrySettings(max_retries=retries)
         )
         self.searcher = ReplicatedSearcher(
             0,
@@ -97,7 +97,7 @@ class Shard:
 
     @property
     def known(self) -> dict[str, Replica]:
-        return self.searcher._pool.replicas.known
+        return self.searcher._pool.replicas.by_address
 
     def count(self, metric: str, **labels: str) -> float:
         value = self.registry.get_sample_value(f"winnow_front_{metric}", {"shard": "0", **labels})
@@ -112,8 +112,8 @@ class Shard:
         return all(replica.outstanding == 0 for replica in self.known.values())
 
 
-def standing(name: str, shard: Shard) -> Standing:
-    return shard.known[name].record.standing
+def state_of(name: str, shard: Shard) -> EjectionState:
+    return shard.known[name].record.state
 
 
 async def test_with_one_replica_it_is_that_replica() -> None:
@@ -178,8 +178,8 @@ async def test_rows_of_a_generation_are_read_where_it_is_still_held() -> None:
     for _ in range(20):
         read = await shard.searcher.read(ASKED, found.hits, 10, deadline)
         assert read.readings[0].passage.id == "b"
-    assert shard.count("retries_total", result="won") > OUTLIERS.strikes
-    assert standing("a", shard) is Standing.ACTIVE
+    assert shard.count("retries_total", result="won") > OUTLIERS.consecutive_failures
+    assert state_of("a", shard) is EjectionState.ACTIVE
 
 
 async def test_a_generation_that_no_replica_holds_is_said_to_be_gone() -> None:
@@ -311,7 +311,7 @@ async def test_a_caller_that_gives_up_with_a_partial_read_leaves_nothing_behind(
 
 
 async def test_no_hedge_is_sent_that_the_budget_does_not_allow() -> None:
-    shard = Shard("ab", replace(HEDGING, budget=0.01, start=0))
+    shard = Shard("ab", replace(HEDGING, budget=0.01, initial=0))
     await shard.ask()
     asked = await shard.ask_first("a")
     # when it is overdue, and when it is late, too, if the other has nothing in hand by then
@@ -324,7 +324,7 @@ async def test_no_hedge_is_sent_that_the_budget_does_not_allow() -> None:
 
 
 async def test_the_reserve_is_for_replicas_under_suspicion_before_they_are_overdue() -> None:
-    kept = replace(HEDGING, shortest_delay=0.001, overdue_factor=1e6, burst=200, reserve=100)
+    kept = replace(HEDGING, min_delay=0.001, overdue_factor=1e6, burst=200, reserve=100)
     shard = Shard("ab", kept)
     await shard.ask()
     first = await shard.ask_first("a")
@@ -340,7 +340,7 @@ async def test_a_late_request_asks_only_the_idle_and_an_overdue_one_also_the_bus
     in_hand: int, refused: int
 ) -> None:
     # the budget has hedges for what is overdue alone, and says when it was asked for others
-    shard = Shard("ab", replace(HEDGING, reserve=10, start=5))
+    shard = Shard("ab", replace(HEDGING, reserve=10, initial=5))
     await shard.ask()
     shard.known["a"].latency.add(1.0)
     shard.known["b"].latency.add(100.0)
@@ -361,14 +361,14 @@ async def test_an_ejected_replica_is_probed_by_a_retrieval_and_later_by_any_call
     shard.clock.advance(OUTLIERS.base_ejection)
     await shard.searcher.read(ASKED, found.hits, 10, deadline)
     await shard.searcher.search(ASKED, RetrievalDepth(passages=1), 10, deadline)
-    assert standing("b", shard) is Standing.HALF_OPEN
+    assert state_of("b", shard) is EjectionState.HALF_OPEN
     assert await shard.ask() == "b"
-    assert standing("b", shard) is Standing.ACTIVE
+    assert state_of("b", shard) is EjectionState.ACTIVE
 
     record.eject()
-    shard.clock.advance(2 * OUTLIERS.base_ejection + OUTLIERS.brief_probes)
+    shard.clock.advance(2 * OUTLIERS.base_ejection + OUTLIERS.brief_probe_period)
     await shard.searcher.search(ASKED, RetrievalDepth(passages=1), 10, deadline)
-    assert standing("b", shard) is Standing.ACTIVE
+    assert state_of("b", shard) is EjectionState.ACTIVE
 
 
 async def test_while_a_hedge_runs_a_failure_is_waited_out() -> None:
@@ -439,11 +439,11 @@ async def test_when_a_replica_is_ejected_all_that_it_had_in_hand_is_sent_elsewhe
     shard = Shard("ab")
     asked = [await shard.ask_first("a") for _ in range(5)]
     shard.clock.advance(1.0)  # more than the patience: silence counts against it
-    for task in asked[: OUTLIERS.strikes]:
+    for task in asked[: OUTLIERS.consecutive_failures]:
         task.cancel()
-    left = asked[OUTLIERS.strikes :]
+    left = asked[OUTLIERS.consecutive_failures :]
     assert await asyncio.wait_for(asyncio.gather(*left), 5) == ["b"] * 3
-    assert shard.known["a"].record.standing is Standing.EJECTED
+    assert shard.known["a"].record.state is EjectionState.EJECTED
     assert shard.count("ejections_total", replica="a") == 1
     assert shard.idle()
 
@@ -454,30 +454,31 @@ async def test_an_impatient_client_gets_no_replica_ejected() -> None:
         task = await shard.ask_first("a")
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    assert shard.known["a"].record.standing is Standing.ACTIVE
+    assert shard.known["a"].record.state is EjectionState.ACTIVE
     assert shard.idle()
 
 
 @pytest.mark.parametrize(
-    ("after", "standing"), [(0, Standing.EJECTED), (5, Standing.EJECTED), (6, Standing.ACTIVE)]
+    ("after", "state"),
+    [(0, EjectionState.EJECTED), (5, EjectionState.EJECTED), (6, EjectionState.ACTIVE)],
 )
 async def test_a_replica_that_waits_for_a_write_is_not_blamed_for_its_silence(
-    after: int, standing: Standing
+    after: int, state: EjectionState
 ) -> None:
     """It has write 5. Callers name writes as they like."""
     shard = Shard("ab")
     shard.searcher.update("ab", sequences={"a": 5, "b": 5})
-    tasks = [await shard.ask_first("a", after) for _ in range(OUTLIERS.strikes)]
+    tasks = [await shard.ask_first("a", after) for _ in range(OUTLIERS.consecutive_failures)]
     shard.clock.advance(1.0)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    assert shard.known["a"].record.standing is standing
+    assert shard.known["a"].record.state is state
     assert shard.idle()
 
 
 async def test_a_request_that_waits_for_a_write_is_hedged_only_when_it_is_overdue() -> None:
-    late = replace(HEDGING, shortest_delay=0.001, overdue_factor=1e6)
+    late = replace(HEDGING, min_delay=0.001, overdue_factor=1e6)
     shard = Shard("ab", late)
     await shard.ask()
     asked = await shard.ask_first("a", after=6)
@@ -498,7 +499,7 @@ async def test_how_long_a_write_was_waited_for_is_no_measure_of_a_replica() -> N
     shard["a"].go_on.set()
     assert await asyncio.wait_for(asked, 5) == "a"
     assert shard.known["a"].latency.samples == 0
-    assert shard.searcher._router.delays.of("retrieve", 0).usual() is None
+    assert shard.searcher._router.delays.of("retrieve", 0).estimate() is None
 
 
 async def test_a_replica_that_has_got_so_far_is_asked_for_a_write_and_others_for_anything() -> None:
@@ -538,7 +539,7 @@ async def test_cancelling_ends_everything_that_was_begun() -> None:
 
 async def test_a_replica_that_is_gone_gets_no_series_from_its_last_requests() -> None:
     shard = Shard("abc")
-    asked = [await shard.ask_first("a") for _ in range(OUTLIERS.strikes)]
+    asked = [await shard.ask_first("a") for _ in range(OUTLIERS.consecutive_failures)]
     shard.searcher.update("bc")
     shard.clock.advance(1.0)  # silence counts against it
     for task in asked:
@@ -625,7 +626,7 @@ def test_in_any_history_each_attempt_ends_once_and_load_is_bounded(
             fake.go_on.set()
         await asyncio.gather(*asked, return_exceptions=True)
         assert shard.idle()
-        assert not shard.searcher._pool._in_hand
+        assert not shard.searcher._pool._running
         assert sum(fake.calls for fake in shard.fakes.values()) <= 3 * len(asked) + 1
 
     asyncio.run(live())

@@ -96,7 +96,7 @@ class Scene:
 
     @property
     def ejected(self) -> set[str]:
-        replicas = self.heads._servers.pool.replicas.known
+        replicas = self.heads._servers.pool.replicas.by_address
         return {address for address, replica in replicas.items() if not replica.active}
 
     async def fail(self, server: str, times: int) -> None:
@@ -229,7 +229,7 @@ async def test_a_caller_that_gives_up_ends_every_call(scene: Scene) -> None:
     await asyncio.wait([applying])
     assert applying.cancelled()
     await scene.change.when(lambda: all(server.given_up == 1 for server in scene.servers.values()))
-    assert not any(r.outstanding for r in scene.heads._servers.pool.replicas.known.values())
+    assert not any(r.outstanding for r in scene.heads._servers.pool.replicas.by_address.values())
 
 
 async def test_a_server_that_fails_is_ejected_until_a_probe_succeeds(scene: Scene) -> None:

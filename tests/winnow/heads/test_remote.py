@@ -123,7 +123,7 @@ async def test_one_of_three_servers_killed_under_load_fails_nothing(store: HeadS
             await happens(lambda: len(done) > 100, LONG)
             await there.servers[0].server.grpc.stop(None)
             await asyncio.gather(*asking)
-            replicas = there.heads._servers.pool.replicas.known.values()
+            replicas = there.heads._servers.pool.replicas.by_address.values()
             assert sum(not replica.active for replica in replicas) <= 1
         failed = [each for applied in done for each in applied if each.failure is not None]
         assert failed == []

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from tenacious import Change, turn
 
 from winnow.errors import UnavailableError
-from winnow.replicas.server_pool import follow
+from winnow.replicas.server_pool import follow_targets
 
 
 class Listed:
@@ -41,7 +41,9 @@ class Told:
 async def test_addresses_are_followed_and_those_of_a_name_that_is_gone_stay() -> None:
     one, other = Listed("dns:///one:1", "a:1", "b:1"), Listed("c:1", "c:1")
     told = Told()
-    following = asyncio.create_task(follow("server", [one, other], told.update, every=0.0))
+    following = asyncio.create_task(
+        follow_targets("server", [one, other], told.update, interval=0.0)
+    )
     await told.change.when(lambda: bool(told.addresses))
     assert told.addresses[0] == {"a:1", "b:1", "c:1"}
     one.now = frozenset({"a:1", "d:1"})
@@ -55,7 +57,9 @@ async def test_addresses_are_followed_and_those_of_a_name_that_is_gone_stay() ->
 
 async def test_before_any_name_is_known_there_are_no_servers() -> None:
     told = Told()
-    following = asyncio.create_task(follow("server", [Listed("x")], told.update, every=0.0))
+    following = asyncio.create_task(
+        follow_targets("server", [Listed("x")], told.update, interval=0.0)
+    )
     await told.change.when(lambda: bool(told.addresses))
     assert told.addresses[0] == frozenset()
     following.cancel()

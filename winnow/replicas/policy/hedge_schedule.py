@@ -1,93 +1,101 @@
-"""The course of one request to a pool: sent, sent again where it is late or failed, and its end.
+"""When one request is hedged and retried, and the outcome of each of its attempts.
 
-Knows to which replicas it was sent and when, a deadline and what is usual; does not know how
-requests are sent. It is sent at most three times: first, once as a hedge, and once as a retry.
+Knows when the request was sent to which replica, its deadline, and the latency of such requests;
+does not know how requests are sent. A request is sent at most three times: once at first, once as
+a hedge and once as a retry.
 """
 
 from winnow.deadline import Deadline
 from winnow.errors import WinnowError
-from winnow.replicas.policy.hedging import Usual
+from winnow.replicas.policy.hedging import LatencyEstimate
 from winnow.replicas.policy.outcomes import ReplicaOutcome, outcome_of
 from winnow.replicas.policy.replicas import Attempt
 from winnow.replicas.policy.retrying import RetrySettings, may_repeat, should_retry
 
 
 class HedgeSchedule:
-    """The attempts of one request."""
+    """The hedge and retry times of one request, and its attempts so far."""
 
     def __init__(
-        self, retry: RetrySettings, usual: Usual | None, silence: float, deadline: Deadline
+        self,
+        retry: RetrySettings,
+        estimate: LatencyEstimate | None,
+        silence: float,
+        deadline: Deadline,
     ) -> None:
-        """`usual`: how long such requests take; `silence`: seconds after which one is overdue while
-        that is not known. Time is that of the deadline's clock.
+        """Starts on the deadline's clock.
+
+        `estimate`: the latency of such requests. `silence`: seconds after which the request is
+        overdue if there is no estimate.
         """
         self._retry, self._deadline = retry, deadline
-        self._overdue = usual.overdue if usual else silence
-        # a replica that hangs must leave another one time to answer, also where answers take long
-        hopeless = min(self._overdue, deadline.left() / 2)
-        self._moments = [(hopeless, True)]
-        """Seconds after which a hedge is tried, and whether it is overdue then."""
-        if usual and usual.late <= hopeless:
-            self._moments.insert(0, (usual.late, False))
-        self._typical = usual.typical if usual else None
+        self._overdue = estimate.overdue_after if estimate else silence
+        # a hanging replica must leave another one time to answer, also where answers take long
+        overdue_after = min(self._overdue, deadline.left() / 2)
+        self._hedges = [(overdue_after, True)]
+        """Pending hedges: seconds after sending, and whether the request is overdue then."""
+        if estimate and estimate.late_after <= overdue_after:
+            self._hedges.insert(0, (estimate.late_after, False))
+        self._typical = estimate.typical if estimate else None
         self._sent: dict[Attempt, float] = {}
-        self._since = deadline.clock()
-        self._retried = 0
+        self._hedge_base = deadline.clock()
+        """When the first attempt or the retry was sent."""
+        self._retries = 0
 
     @property
     def tried(self) -> frozenset[str]:
-        """The addresses that it was sent to."""
+        """The addresses of the replicas that the request was sent to."""
         return frozenset(attempt.replica.address for attempt in self._sent)
 
-    def sent(self, attempt: Attempt, hedge: bool = False) -> None:
-        """Counts an attempt that is sent now. There is one hedge at most."""
+    def record_sent(self, attempt: Attempt, hedge: bool = False) -> None:
+        """Records an attempt that is sent now. A hedge cancels the pending hedges."""
         now = self._deadline.clock()
         self._sent[attempt] = now
         if hedge:
-            self._moments.clear()
+            self._hedges.clear()
         else:
-            self._since = now
+            self._hedge_base = now
 
-    def next(self) -> float | None:
-        """Seconds until a hedge should be tried, 0 or more; None if none should any more."""
-        if not self._moments:
+    def hedge_wait(self) -> float | None:
+        """Seconds until the next hedge, 0 or more; None if no hedge is pending."""
+        if not self._hedges:
             return None
-        return max(self._since + self._moments[0][0] - self._deadline.clock(), 0.0)
+        return max(self._hedge_base + self._hedges[0][0] - self._deadline.clock(), 0.0)
 
     @property
     def grace(self) -> float:
-        """Seconds for another attempt to do better than a result that leaves something out."""
+        """Seconds to wait for a better result, once there is an incomplete one."""
         return max(self._deadline.left() / 2, 0.0)
 
-    def late(self) -> bool:
-        """Consumes the moment that `next` named: whether the request is overdue, not just late."""
-        return self._moments.pop(0)[1]
+    def pop_hedge(self) -> bool:
+        """Removes the next pending hedge; returns whether the request is overdue, not just late."""
+        return self._hedges.pop(0)[1]
 
-    def retries(self, error: WinnowError) -> bool:
-        """Whether to send it again after its last attempt failed with `error`; counts the retry."""
-        again = should_retry(
-            self._retry, error, self._retried, self._deadline.left(), self._typical or 0.0
+    def claim_retry(self, error: WinnowError) -> bool:
+        """Whether to retry after the last attempt failed with `error`; if so, counts the retry."""
+        allowed = should_retry(
+            self._retry, error, self._retries, self._deadline.left(), self._typical or 0.0
         )
-        self._retried += again
-        return again
+        self._retries += allowed
+        return allowed
 
     def may_repeat(self, error: WinnowError) -> bool:
-        """Whether to send it again to a replica that was tried, if there is no other."""
+        """Whether a retry may go to a replica that was tried, if there is no other."""
         return may_repeat(self._retry, error)
 
-    def waited(self, attempt: Attempt) -> float:
+    def elapsed(self, attempt: Attempt) -> float:
         """Seconds since an attempt was sent."""
         return self._deadline.clock() - self._sent[attempt]
 
-    def relative(self, attempt: Attempt) -> float | None:
-        """The same in multiples of the typical time of such a request; None if not known."""
-        return self.waited(attempt) / self._typical if self._typical else None
+    def relative_latency(self, attempt: Attempt) -> float | None:
+        """`elapsed` divided by the typical latency of such requests; None without an estimate."""
+        return self.elapsed(attempt) / self._typical if self._typical else None
 
     def outcome(self, attempt: Attempt, error: WinnowError | None) -> ReplicaOutcome:
-        """The outcome of an attempt that ended with `error`; None: it was cancelled."""
-        return outcome_of(error, self.waited(attempt), self._overdue)
+        """The outcome of an attempt that ended with `error`; None if it was cancelled."""
+        return outcome_of(error, self.elapsed(attempt), self._overdue)
 
-    def lost(self, attempt: Attempt, winner: Attempt) -> ReplicaOutcome:
+    def loser_outcome(self, attempt: Attempt, winner: Attempt) -> ReplicaOutcome:
         """The outcome of an attempt that was still running when `winner` answered."""
         sent = list(self._sent)
         return (

@@ -1,6 +1,6 @@
-"""How a request to a replica ended, and whether the replica is to blame.
+"""The outcome of a request to a replica: whether the replica is to blame for a missing result.
 
-Knows errors and seconds; knows neither replicas nor calls.
+Knows errors and durations; knows neither replicas nor calls.
 """
 
 from enum import Enum
@@ -21,35 +21,35 @@ class ReplicaOutcome(Enum):
     """How a request to a replica ended."""
 
     ANSWERED = "answered"
-    """With a result."""
+    """The replica returned a result."""
     OUTLIER = "outlier"
-    """With a result, but so much slower than other replicas that it is ejected at once."""
+    """The replica returned a result, but is so much slower than others that it is ejected."""
     REFUSED = "refused"
-    """With a refusal: it is overloaded, or has moved on to other rows. It is alive."""
+    """The replica refused: it is overloaded, or no longer holds the generation. It is alive."""
     FAILED = "failed"
-    """Unreachable, broken, or silent for longer than any request should take."""
+    """The replica is unreachable, broken, or was silent for longer than any request takes."""
     MISMATCHED = "mismatched"
-    """With an `IdentityError`: it has another model than the caller expects."""
+    """The replica raised an `IdentityError`: it has another model than the caller expects."""
     BEATEN = "beaten"
-    """Cancelled because the same request, sent elsewhere later, was answered first."""
+    """The request was cancelled because a later attempt on another replica answered first."""
     ABANDONED = "abandoned"
-    """Given up for a reason that says nothing about the replica."""
+    """The request was given up for a reason that says nothing about the replica."""
 
 
-def outcome_of(error: WinnowError | None, waited: float, silence: float) -> ReplicaOutcome:
+def outcome_of(error: WinnowError | None, elapsed: float, silence: float) -> ReplicaOutcome:
     """The outcome of a request that got no result and was not beaten.
 
     Args:
-        error: what it ended with; None where it was cancelled.
-        waited: seconds since it was sent.
+        error: the error that it ended with; None if it was cancelled.
+        elapsed: seconds since it was sent.
         silence: seconds that a replica may be silent. A request given up sooner says nothing
-            about it: the caller had no time, and must not get a replica ejected for that.
+            about the replica: callers with short deadlines must not get replicas ejected.
 
     """
     if isinstance(error, _REFUSALS):
         return ReplicaOutcome.REFUSED
     if error is None or isinstance(error, DeadlineExceededError):
-        return ReplicaOutcome.FAILED if waited >= silence else ReplicaOutcome.ABANDONED
+        return ReplicaOutcome.FAILED if elapsed >= silence else ReplicaOutcome.ABANDONED
     if isinstance(error, IdentityError):
         return ReplicaOutcome.MISMATCHED
     return ReplicaOutcome.FAILED

@@ -1,8 +1,8 @@
-"""Whether a replica that misbehaved gets requests, and when it is tried again.
+"""Outlier ejection: whether a replica that failed gets requests, and when it is probed.
 
 Knows one replica's record of outcomes and a clock; knows neither the other replicas nor latencies.
-It is a circuit breaker: a replica is active, then ejected for a while, then half-open, when one
-request at a time probes it. Ejection times grow as in Envoy's outlier detection:
+It is a circuit breaker: a replica is active, then ejected for a while, then half-open: one request
+at a time probes it. Ejection times grow as in Envoy's outlier detection:
 https://www.envoyproxy.io/docs/envoy/latest/intro/arch_overview/upstream/outlier
 """
 
@@ -13,7 +13,7 @@ from winnow.deadline import Clock
 from winnow.replicas.policy.outcomes import ReplicaOutcome
 
 
-class Standing(Enum):
+class EjectionState(Enum):
     """Whether a replica gets requests."""
 
     ACTIVE = "active"
@@ -28,92 +28,98 @@ _ALIVE = (ReplicaOutcome.ANSWERED, ReplicaOutcome.REFUSED)
 class OutlierSettings:
     """When a replica is ejected and for how long."""
 
-    strikes: int = 3
-    """Requests in a row that failed or were beaten, upon which it is ejected."""
+    consecutive_failures: int = 3
+    """Requests in a row that have to fail or be beaten before a replica is ejected."""
     base_ejection: float = 1.0
     """Seconds of the first ejection; the n-th in a row lasts n times as long."""
-    longest_ejection: float = 30.0
-    """Seconds that no ejection exceeds."""
-    forgiven_after: float = 60.0
-    """Seconds of service after which earlier ejections no longer count."""
+    max_ejection: float = 30.0
+    """Longest ejection, in seconds."""
+    reset_after: float = 60.0
+    """Seconds without an ejection after which earlier ejections no longer count."""
     latency_factor: float = 5.0
-    """Ejected, too, where its latency is above this many times the median of the others."""
-    least_samples: int = 10
-    """Answers since it came back, before its latency is judged or judges others."""
+    """A replica is also ejected if its latency exceeds the others' median by this factor."""
+    min_samples: int = 10
+    """Answers since the last ejection before a latency is compared with others."""
     silence: float = 0.5
-    """Seconds that a replica may be silent while it is not known how long answers take."""
-    brief_probes: float = 1.0
-    """Seconds after an ejection in which only brief requests probe: being late costs them least."""
-    largest_share: float | None = 0.5
-    """Share of the replicas that may be ejected at once: one at least, and never all. None: all."""
+    """Seconds that a replica may be silent while there is no latency estimate."""
+    brief_probe_period: float = 1.0
+    """Seconds after an ejection in which only brief requests probe: a delay costs them least."""
+    max_ejected_share: float | None = 0.5
+    """Share of the replicas that may be ejected at the same time, but at least one and never all.
+    None allows all.
+    """
     mismatch_ejects: bool = False
-    """Whether an `IdentityError` ejects at once: the replica will not change while others wait."""
+    """Whether a single `IdentityError` ejects: trying the replica again would not help."""
 
 
 class ReplicaRecord:
-    """The recent outcomes of one replica, and its standing."""
+    """The recent outcomes of one replica, and its ejection state."""
 
     def __init__(self, settings: OutlierSettings, clock: Clock) -> None:
         self._settings, self._clock = settings, clock
-        self._strikes = self._ejections = self._probes = 0
+        self._failures = self._ejections = self._probes = 0
         self._ejected_until: float | None = None
-        self._back_since = clock()
+        self._active_since = clock()
 
     @property
-    def standing(self) -> Standing:
-        """Its standing now."""
+    def state(self) -> EjectionState:
         if self._ejected_until is None:
-            return Standing.ACTIVE
-        return Standing.EJECTED if self._clock() < self._ejected_until else Standing.HALF_OPEN
+            return EjectionState.ACTIVE
+        return (
+            EjectionState.EJECTED
+            if self._clock() < self._ejected_until
+            else EjectionState.HALF_OPEN
+        )
 
     @property
-    def suspect(self) -> bool:
+    def is_suspect(self) -> bool:
         """Whether its last request failed or was beaten, or it is ejected or half-open."""
-        return self._strikes > 0 or self._ejected_until is not None
+        return self._failures > 0 or self._ejected_until is not None
 
     def wants_probe(self, brief: bool) -> bool:
-        """Whether the next request should probe it; `brief`: that request is hardly any work."""
+        """Whether the next request should probe it; `brief`: the request is hardly any work."""
         if self._ejected_until is None or self._probes:
             return False
         since = self._clock() - self._ejected_until
-        return since >= (0.0 if brief else self._settings.brief_probes)
+        return since >= (0.0 if brief else self._settings.brief_probe_period)
 
     def begin(self) -> bool:
-        """Counts a request in; whether it is a probe, because the replica is not active."""
+        """Records the start of a request; returns whether it is a probe of an inactive replica."""
         probe = self._ejected_until is not None
         self._probes += probe
         return probe
 
     def end(self, probe: bool, outcome: ReplicaOutcome) -> bool:
-        """Counts it out; whether the replica deserves to be ejected (`eject`) for it.
+        """Records the end of a request; returns whether the replica should be ejected (`eject`).
 
-        Until it is active again only probes count: other requests were sent before its ejection.
+        While the replica is inactive, only probes count: other requests were sent before the
+        ejection.
         """
         self._probes -= probe
-        standing = self.standing
-        if outcome is ReplicaOutcome.ABANDONED or not (probe or standing is Standing.ACTIVE):
+        state = self.state
+        if outcome is ReplicaOutcome.ABANDONED or not (probe or state is EjectionState.ACTIVE):
             return False
         if outcome in _ALIVE:
             self._readmit()
             return False
-        if standing is not Standing.ACTIVE:
-            return standing is Standing.HALF_OPEN
-        self._strikes += 1
+        if state is not EjectionState.ACTIVE:
+            return state is EjectionState.HALF_OPEN
+        self._failures += 1
         mismatch = outcome is ReplicaOutcome.MISMATCHED and self._settings.mismatch_ejects
-        at_once = mismatch or outcome is ReplicaOutcome.OUTLIER
-        return at_once or self._strikes >= self._settings.strikes
+        ejects_alone = mismatch or outcome is ReplicaOutcome.OUTLIER
+        return ejects_alone or self._failures >= self._settings.consecutive_failures
 
     def eject(self) -> None:
-        """Ejects it from now on, for longer than the last time."""
+        """Ejects the replica from now on, for longer than the last time."""
         now, settings = self._clock(), self._settings
-        if self.standing is Standing.ACTIVE and now - self._back_since >= settings.forgiven_after:
+        if self.state is EjectionState.ACTIVE and now - self._active_since >= settings.reset_after:
             self._ejections = 0
         self._ejections += 1
-        seconds = min(settings.base_ejection * self._ejections, settings.longest_ejection)
+        seconds = min(settings.base_ejection * self._ejections, settings.max_ejection)
         self._ejected_until = now + seconds
-        self._strikes = 0
+        self._failures = 0
 
     def _readmit(self) -> None:
-        self._strikes = 0
+        self._failures = 0
         if self._ejected_until is not None:
-            self._ejected_until, self._back_since = None, self._clock()
+            self._ejected_until, self._active_since = None, self._clock()

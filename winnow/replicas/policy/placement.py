@@ -1,9 +1,9 @@
-"""Which server a key belongs to, and which server comes next, without a coordinator.
+"""The order of servers for each key, without a coordinator.
 
 Rendezvous hashing (Thaler and Ravishankar, "Using name-based mappings to increase hit rates", 1998;
 also called highest random weight): server and key together give a weight, and the server with the
-greatest weight has the key. Two fronts that know the same servers come to the same order. When a
-server leaves, only its keys move, and they spread over all others.
+greatest weight has the key. Two fronts that know the same servers compute the same order. When a
+server is removed, only its keys move, and they spread over all others.
 """
 
 import hashlib
@@ -17,24 +17,23 @@ class Placement:
     """The order of servers for each key."""
 
     def __init__(self, servers: Collection[str]) -> None:
-        """`servers`: names, distinct."""
+        """`servers`: distinct names."""
         self._servers = [(_digest(server), server) for server in sorted(servers)]
 
     def order(self, key: str) -> list[str]:
-        """All servers, the one that the key belongs to first; some 1.5 µs for each server."""
+        """All servers, best first; takes some 1.5 µs for each server."""
         digest = _digest(key)
-        weighed = [(_mixed(own ^ digest), server) for own, server in self._servers]
-        weighed.sort(reverse=True)
-        return [server for _, server in weighed]
+        weights = [(_mixed(own ^ digest), server) for own, server in self._servers]
+        return [server for _, server in sorted(weights, reverse=True)]
 
 
 def _digest(text: str) -> int:
-    found = hashlib.blake2b(text.encode(), digest_size=_BYTES).digest()
-    return int.from_bytes(found, "little")
+    digest = hashlib.blake2b(text.encode(), digest_size=_BYTES).digest()
+    return int.from_bytes(digest, "little")
 
 
 def _mixed(number: int) -> int:
-    """A number of 64 bits that looks random (SplitMix64: Steele, Lea and Flood, 2014)."""
+    """A 64-bit hash of a 64-bit number (SplitMix64: Steele, Lea and Flood, 2014)."""
     number = (number + 0x9E3779B97F4A7C15) & _MASK
     number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & _MASK

@@ -1,10 +1,10 @@
 """Which replica a request goes to, and which replicas are ejected.
 
-Knows replicas by address, the requests in hand and recent outcomes of each, a clock and chance;
-does not know how requests are sent. Of two replicas drawn at random the one with the smaller cost
-gets the request (Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", 2001); cost
-is recent latency times requests in hand, as Finagle's peak EWMA has it. Outliers are ejected, but
-never all replicas unless that is set, as in Envoy's outlier detection.
+Knows the running requests and recent outcomes of each replica, a clock and a random generator; does
+not know how requests are sent. Of two replicas drawn at random the one with the lower cost gets the
+request (Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", 2001). The cost is
+recent latency times running requests, as in Finagle's peak EWMA. Outliers are ejected, but never
+all replicas unless the settings allow it, as in Envoy's outlier detection.
 """
 
 import random
@@ -16,7 +16,7 @@ from typing import Protocol
 from winnow.deadline import Clock
 from winnow.policy.recent import DecayedMean
 from winnow.replicas.policy.outcomes import ReplicaOutcome
-from winnow.replicas.policy.outliers import OutlierSettings, ReplicaRecord, Standing
+from winnow.replicas.policy.outliers import EjectionState, OutlierSettings, ReplicaRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,9 @@ class ReplicaSettings:
     """How replicas are compared, and when one is ejected."""
 
     half_life: float = 5.0
-    """Seconds after which a latency counts half, and a replica not asked seems twice as fast."""
+    """Seconds after which a latency counts half. The expected latency of a replica without requests
+    halves in the same time, so that it is tried again.
+    """
     outliers: OutlierSettings = field(default_factory=OutlierSettings)
 
 
@@ -34,58 +36,56 @@ class Replica:
     def __init__(self, address: str, settings: ReplicaSettings, clock: Clock) -> None:
         self.address = address
         self.outstanding = 0
-        """Requests it has in hand."""
+        """Number of its running requests."""
         self.record = ReplicaRecord(settings.outliers, clock)
         self.latency = DecayedMean(settings.half_life, clock)
-        """Seconds of its answers since it came back."""
+        """Mean latency of answers since the last ejection, in the unit of `Replicas.release`."""
 
     @property
     def active(self) -> bool:
-        """Whether it gets requests; if not, it was ejected and is probed at most."""
-        return self.record.standing is Standing.ACTIVE
+        """Whether it gets requests; if not, it is ejected, or gets probes only."""
+        return self.record.state is EjectionState.ACTIVE
 
-    def expected(self) -> float | None:
-        """Its latency, the smaller the longer it was not asked, so that it is asked again."""
+    def expected_latency(self) -> float | None:
+        """Its latency, which falls while it gets no requests; None before the first answer."""
         mean = self.latency.value
         return None if mean is None else mean * self.latency.freshness()
 
     def cost(self, typical: float) -> tuple[float, int]:
-        """The cost of a request there; a replica without a latency yet counts as `typical`."""
-        expected = self.expected()
-        seconds = typical if expected is None else expected
-        return seconds * (self.outstanding + 1), self.outstanding
+        """The cost of a request to it; without a latency, `typical` is taken."""
+        expected = self.expected_latency()
+        latency = typical if expected is None else expected
+        return latency * (self.outstanding + 1), self.outstanding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt:
-    """A request in hand of a replica. It must be released, once."""
+    """A request that was assigned to a replica. It must be released, once."""
 
     replica: Replica
     probe: bool
-    """Whether the replica was ejected or half-open when it was taken."""
-    waits: bool = False
-    """Whether the replica may have to wait before it answers: its time says nothing about it."""
+    """Whether the replica was ejected or half-open when the request was assigned."""
+    may_wait: bool = False
+    """Whether the replica may have to wait for a write, so that its latency does not count."""
 
 
 class Preference(Protocol):
-    """What one request wants of a replica, beyond its load."""
+    """Which replicas one request prefers, apart from their load."""
 
-    def among(self, replicas: Sequence[Replica]) -> Sequence[Replica]:
-        """The preferred ones of these replicas; at least one if there are any."""
+    def select(self, replicas: Sequence[Replica]) -> Sequence[Replica]:
+        """Returns the preferred ones of `replicas`; at least one if there are any."""
 
-    def waits(self, replica: Replica) -> bool:
-        """Whether the replica may have to wait before it answers this request."""
+    def may_wait(self, replica: Replica) -> bool:
+        """Whether the replica may have to wait before it can answer this request."""
 
 
 class AnyReplica:
-    """The preference of a request that every replica can answer at once."""
+    """The preference of a request that every replica can answer immediately."""
 
-    def among(self, replicas: Sequence[Replica]) -> Sequence[Replica]:
-        """All of them."""
+    def select(self, replicas: Sequence[Replica]) -> Sequence[Replica]:
         return replicas
 
-    def waits(self, _replica: Replica) -> bool:
-        """None waits."""
+    def may_wait(self, _replica: Replica) -> bool:
         return False
 
 
@@ -93,33 +93,35 @@ ANY: Preference = AnyReplica()
 
 
 class Replicas:
-    """The replicas of one pool."""
+    """The replicas of one pool; assigns requests to them."""
 
     def __init__(
         self,
         addresses: Iterable[str],
         settings: ReplicaSettings,
         clock: Clock,
-        chance: random.Random,
+        rng: random.Random,
     ) -> None:
-        self._settings, self._clock, self._chance = settings, clock, chance
-        self.known: dict[str, Replica] = {}
-        self._away: dict[str, Replica] = {}
-        """Replicas that left with requests in hand."""
+        self._settings, self._clock, self._rng = settings, clock, rng
+        self.by_address: dict[str, Replica] = {}
+        self._draining: dict[str, Replica] = {}
+        """Removed replicas that still have running requests."""
         self.update(addresses)
 
     def update(self, addresses: Iterable[str]) -> None:
-        """From now on requests go to these replicas; the records of replicas that stay are kept.
+        """Replaces the set of replicas. Replicas in both sets keep their records.
 
-        A replica that returns while it still has requests in hand keeps its record, too.
+        A removed replica that returns while it still has running requests also keeps its record.
         """
-        busy = {address: r for address, r in self._away.items() if r.outstanding}
-        before = {**busy, **self.known}
-        self.known = {
+        busy = {address: r for address, r in self._draining.items() if r.outstanding}
+        before = {**busy, **self.by_address}
+        self.by_address = {
             address: before.get(address) or Replica(address, self._settings, self._clock)
             for address in addresses
         }
-        self._away = {address: r for address, r in before.items() if address not in self.known}
+        self._draining = {
+            address: r for address, r in before.items() if address not in self.by_address
+        }
 
     def take(
         self,
@@ -128,102 +130,103 @@ class Replicas:
         preference: Preference = ANY,
         repeat: bool = False,
     ) -> Attempt | None:
-        """Gives a request to a replica by its load; None if there is none besides `excluding`.
+        """Assigns a request to a replica by load; returns None if all are in `excluding`.
 
-        A half-open replica is probed, sooner with a `brief` request than with others, but never
-        with a request that has failed before. An ejected replica is the last resort.
+        A half-open replica is probed, sooner by a `brief` request than by others, but never by a
+        request that failed before. An ejected replica is the last resort.
 
         `repeat`: if only `excluding` has preferred replicas, one of these gets the request.
         """
-        left = [r for address, r in self.known.items() if repeat or address not in excluding]
-        probed = [] if excluding else [r for r in left if r.record.wants_probe(brief)]
-        half_open = [r for r in left if r.record.wants_probe(brief=True)]
-        others = [r for r in left if r.active] or half_open or left
-        preferred = probed[:1] or preference.among(others)
+        allowed = [r for a, r in self.by_address.items() if repeat or a not in excluding]
+        to_probe = [] if excluding else [r for r in allowed if r.record.wants_probe(brief)]
+        half_open = [r for r in allowed if r.record.wants_probe(brief=True)]
+        usable = [r for r in allowed if r.active] or half_open or allowed
+        preferred = to_probe[:1] or preference.select(usable)
         untried = [r for r in preferred if r.address not in excluding]
         return self._take_cheaper(untried or preferred, preference)
 
-    def take_spare(
-        self, excluding: Collection[str], busy: bool, preference: Preference = ANY
+    def take_for_hedge(
+        self, excluding: Collection[str], allow_busy: bool, preference: Preference = ANY
     ) -> Attempt | None:
-        """Gives a hedge to an active replica; None if there is none besides `excluding`.
+        """Assigns a hedge to an active replica outside `excluding`; returns None if there is none.
 
-        `busy`: even to a replica that has requests in hand. A hedge is never a probe: it is sent
+        `allow_busy`: also to a replica with running requests. A hedge is never a probe: it is sent
         to get an answer soon.
         """
-        left = [r for address, r in self.known.items() if address not in excluding and r.active]
-        able = [r for r in preference.among(left) if busy or not r.outstanding]
-        return self._take_cheaper(able, preference)
+        active = [r for a, r in self.by_address.items() if a not in excluding and r.active]
+        usable = [r for r in preference.select(active) if allow_busy or not r.outstanding]
+        return self._take_cheaper(usable, preference)
 
-    def first_open(self, addresses: Sequence[str], probes: bool) -> str:
-        """The first of these addresses that takes a request, or the very first if none does.
+    def first_available(self, addresses: Sequence[str], probes: bool) -> str:
+        """The first address whose replica gets requests, or else `addresses[0]`.
 
         `probes`: whether the request may probe a half-open replica.
         """
-        return next((each for each in addresses if self._takes(each, probes)), addresses[0])
+
+        def available(replica: Replica) -> bool:
+            return replica.active or (probes and replica.record.wants_probe(brief=True))
+
+        return next((a for a in addresses if available(self.by_address[a])), addresses[0])
 
     def take_at(self, address: str) -> Attempt:
-        """Gives a request to the replica at an address."""
-        return self._begin(self.known[address], waits=False)
+        """Assigns a request to the replica at an address."""
+        return self._begin(self.by_address[address], may_wait=False)
 
     def release(
-        self, attempt: Attempt, outcome: ReplicaOutcome, seconds: float | None = None
+        self, attempt: Attempt, outcome: ReplicaOutcome, latency: float | None = None
     ) -> None:
-        """Counts the end of a request.
+        """Records the end of a request.
 
-        `seconds` it took, if that can be compared with other requests: where requests differ in
-        their work, in multiples of the typical time of such a request.
+        `latency`: in seconds, or if requests differ in their work, divided by the typical latency
+        of such a request; None if it cannot be compared with those of other requests.
         """
         replica = attempt.replica
         replica.outstanding -= 1
         active = replica.active
-        if outcome is ReplicaOutcome.ANSWERED and seconds is not None and (active or attempt.probe):
-            replica.latency.add(seconds)
+        if outcome is ReplicaOutcome.ANSWERED and latency is not None and (active or attempt.probe):
+            replica.latency.add(latency)
             if self._is_slow(replica, attempt.probe):
                 outcome = ReplicaOutcome.OUTLIER
-        deserved = replica.record.end(attempt.probe, outcome)
-        if deserved and (not active or self._may_eject()):
+        should_eject = replica.record.end(attempt.probe, outcome)
+        if should_eject and (not active or self._may_eject()):
             replica.record.eject()
             replica.latency = DecayedMean(self._settings.half_life, self._clock)
-
-    def _takes(self, address: str, probes: bool) -> bool:
-        replica = self.known[address]
-        return replica.active or (probes and replica.record.wants_probe(brief=True))
 
     def _take_cheaper(
         self, candidates: Sequence[Replica], preference: Preference
     ) -> Attempt | None:
         if not candidates:
             return None
-        drawn = self._chance.sample(candidates, min(2, len(candidates)))
-        typical = self._typical()
+        drawn = self._rng.sample(candidates, min(2, len(candidates)))
+        typical = self._typical_latency()
         chosen = min(drawn, key=lambda replica: replica.cost(typical))
-        return self._begin(chosen, preference.waits(chosen))
+        return self._begin(chosen, preference.may_wait(chosen))
 
-    def _begin(self, replica: Replica, waits: bool) -> Attempt:
+    def _begin(self, replica: Replica, may_wait: bool) -> Attempt:
         replica.outstanding += 1
-        return Attempt(replica, replica.record.begin(), waits)
+        return Attempt(replica, replica.record.begin(), may_wait)
 
     def _is_slow(self, replica: Replica, probe: bool) -> bool:
         settings = self._settings.outliers
-        others = (other.latency for other in self.known.values() if other is not replica)
-        judges = [
+        others = (other.latency for other in self.by_address.values() if other is not replica)
+        other_latencies = [
             latency.value
             for latency in others
-            if latency.value is not None and latency.samples >= settings.least_samples
+            if latency.value is not None and latency.samples >= settings.min_samples
         ]
-        enough = probe or replica.latency.samples >= settings.least_samples
-        slowness = replica.latency.value or 0.0
-        return enough and bool(judges) and slowness > settings.latency_factor * median(judges)
+        if not other_latencies or not (probe or replica.latency.samples >= settings.min_samples):
+            return False
+        latency = replica.latency.value or 0.0
+        return latency > settings.latency_factor * median(other_latencies)
 
     def _may_eject(self) -> bool:
-        largest = self._settings.outliers.largest_share
-        if largest is None:
+        max_share = self._settings.outliers.max_ejected_share
+        if max_share is None:
             return True
-        out = sum(not r.active for r in self.known.values())
-        share = int(len(self.known) * largest)
-        return out < min(max(share, 1), len(self.known) - 1)
+        ejected = sum(not r.active for r in self.by_address.values())
+        max_ejected = max(int(len(self.by_address) * max_share), 1)
+        return ejected < min(max_ejected, len(self.by_address) - 1)
 
-    def _typical(self) -> float:
-        expected = (replica.expected() for replica in self.known.values())
-        return fmean([seconds for seconds in expected if seconds is not None] or [1.0])
+    def _typical_latency(self) -> float:
+        expected = (replica.expected_latency() for replica in self.by_address.values())
+        return fmean([latency for latency in expected if latency is not None] or [1.0])

@@ -1,71 +1,75 @@
-"""Whether a request that failed is sent again, to another replica.
+"""Whether a failed request is sent again, to another replica.
 
 Knows the error, how often the request was sent and the time left; does not know replicas or calls.
-Only a failure that another replica may not have is retried, and once: more retries would multiply
-the load just when there is too much of it (gRFC A6, https://github.com/grpc/proposal).
+Only a failure that another replica may avoid is retried, and once: more retries would multiply the
+load just when there is too much of it (gRFC A6, https://github.com/grpc/proposal).
 """
 
 from dataclasses import dataclass
 
 from winnow.errors import GenerationGoneError, OverloadedError, UnavailableError, WinnowError
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
-"""Seconds before a failed write is sent again. Until then it takes up room, so callers notice by
-refusals that a shard is slow.
+_FIRST_DELAY, _MAX_DELAY = 0.05, 1.0
+"""Seconds before a failed write is sent again. Meanwhile it counts as pending. So callers of a slow
+shard are refused, and notice.
 """
-_DOUBLINGS = 5
+_MAX_DOUBLINGS = 5
 _RETRYABLE = (UnavailableError, OverloadedError, GenerationGoneError)
 
 
 @dataclass(frozen=True, slots=True)
 class RetrySettings:
-    """How often, and with how much time left."""
+    """How often a request is retried, and how much time must be left for it."""
 
-    most: int = 1
-    """Retries of one request, at most; 0 for none."""
-    least_left: float = 0.005
-    """Seconds below which another attempt is not worth it."""
+    max_retries: int = 1
+    """Most retries of one request; 0 disables them."""
+    min_time_left: float = 0.005
+    """Seconds before the deadline below which a request is not retried."""
     repeat: bool = False
     """Whether a retry may go to the same replica if no other is preferred."""
 
 
 def should_retry(
-    settings: RetrySettings, error: WinnowError, retried: int, left: float, typical: float = 0.0
+    settings: RetrySettings,
+    error: WinnowError,
+    retries: int,
+    time_left: float,
+    typical: float = 0.0,
 ) -> bool:
     """Whether to send a request that ended in `error` to another replica, if there is one.
 
     Args:
-        settings: how often, and with how much time left.
-        error: why it failed. Another replica may be there, have room, or still hold the
-            generation; any other failure would happen there, too, or the time is up.
-        retried: how often it was sent again already; hedges do not count.
-        left: seconds before the deadline.
-        typical: seconds that such a request takes, where that is known.
+        settings: the limits of retries.
+        error: why it failed. Only an unavailable or overloaded replica, or a removed generation, is
+            worth another replica; other failures would happen there, too, or the time is up.
+        retries: how often it was retried already; hedges do not count.
+        time_left: seconds before the deadline.
+        typical: typical latency of such a request in seconds; 0 if not known.
 
     """
-    enough = left >= max(settings.least_left, typical)
-    return isinstance(error, _RETRYABLE) and retried < settings.most and enough
+    in_time = time_left >= max(settings.min_time_left, typical)
+    return isinstance(error, _RETRYABLE) and retries < settings.max_retries and in_time
 
 
 def may_repeat(settings: RetrySettings, error: WinnowError) -> bool:
-    """Whether the same replica may be asked again after `error`, if there is no other.
+    """Whether a retry after `error` may go to the same replica, if there is no other.
 
-    Only if it was unavailable: behind its address may be another server by now.
+    Only if the replica was unavailable: its address may lead to another server by now.
     """
     return settings.repeat and isinstance(error, UnavailableError)
 
 
-def pause(attempt: int, left: float, wanted: float = 0.0) -> float | None:
-    """Seconds to wait before the next attempt.
+def retry_delay(failures: int, time_left: float, requested: float = 0.0) -> float | None:
+    """Seconds to wait before a failed write is sent again.
 
-    None if the deadline leaves no time for one, or if the shard asks for so long a wait that the
-    caller should get its error.
+    None if the deadline leaves no time for it, or if the shard requests more than the longest
+    delay: then the caller should get the error.
 
     Args:
-        attempt: how many have failed, from 1.
-        left: seconds before the deadline.
-        wanted: seconds that the shard said to wait.
+        failures: number of failed attempts, from 1.
+        time_left: seconds before the deadline.
+        requested: seconds that the shard requested, as `retry_after`.
 
     """
-    wait = max(min(_FIRST_PAUSE * 2 ** min(attempt - 1, _DOUBLINGS), _LONGEST_PAUSE), wanted)
-    return wait if wait < left and wanted <= _LONGEST_PAUSE else None
+    delay = max(min(_FIRST_DELAY * 2 ** min(failures - 1, _MAX_DOUBLINGS), _MAX_DELAY), requested)
+    return delay if delay < time_left and requested <= _MAX_DELAY else None

@@ -35,16 +35,18 @@ def own(clock: ManualClock) -> Replicas:
 
 def race(clock: ManualClock, usual: float | None = 0.1, left: float = 10.0) -> HedgeSchedule:
     """A request that usually takes `usual` seconds, is late after that, overdue after thrice."""
-    delay = HedgeDelay(HedgeSettings(least_samples=1, overdue_factor=3.0), clock)
+    delay = HedgeDelay(HedgeSettings(min_samples=1, overdue_factor=3.0), clock)
     if usual is not None:
         delay.observe(usual)
-    return HedgeSchedule(RetrySettings(most=1), delay.usual(), 0.5, Deadline.after(left, clock))
+    return HedgeSchedule(
+        RetrySettings(max_retries=1), delay.estimate(), 0.5, Deadline.after(left, clock)
+    )
 
 
 def send(run: HedgeSchedule, own: Replicas, hedge: bool = False) -> Attempt:
     attempt = own.take(run.tried)
     assert attempt is not None
-    run.sent(attempt, hedge)
+    run.record_sent(attempt, hedge)
     return attempt
 
 
@@ -53,22 +55,22 @@ def test_while_little_is_known_a_request_is_overdue_once_patience_ends(
 ) -> None:
     run = race(clock, usual=None)
     send(run, own)
-    assert run.next() == pytest.approx(0.5)
-    assert run.late() is True
-    assert run.next() is None
+    assert run.hedge_wait() == pytest.approx(0.5)
+    assert run.pop_hedge() is True
+    assert run.hedge_wait() is None
 
 
 def test_a_request_is_late_once_and_overdue_once(clock: ManualClock, own: Replicas) -> None:
     run = race(clock)
     send(run, own)
     clock.advance(0.04)
-    assert run.next() == pytest.approx(0.06)
+    assert run.hedge_wait() == pytest.approx(0.06)
     clock.advance(0.1)
-    assert run.next() == 0.0
-    assert run.late() is False
-    assert run.next() == pytest.approx(0.16)
-    assert run.late() is True
-    assert run.next() is None
+    assert run.hedge_wait() == 0.0
+    assert run.pop_hedge() is False
+    assert run.hedge_wait() == pytest.approx(0.16)
+    assert run.pop_hedge() is True
+    assert run.hedge_wait() is None
 
 
 @pytest.mark.parametrize(
@@ -80,26 +82,26 @@ def test_halfway_to_its_deadline_a_request_is_overdue_whatever_is_usual(
     run = race(clock, usual=0.1, left=left)
     send(run, own)
     for seconds, overdue in moments:
-        assert run.next() == pytest.approx(seconds)
-        assert run.late() is overdue
-    assert run.next() is None
+        assert run.hedge_wait() == pytest.approx(seconds)
+        assert run.pop_hedge() is overdue
+    assert run.hedge_wait() is None
 
 
 def test_no_second_hedge_comes_after_the_first(clock: ManualClock, own: Replicas) -> None:
     run = race(clock)
     send(run, own)
-    run.late()
+    run.pop_hedge()
     send(run, own, hedge=True)
-    assert run.next() is None
+    assert run.hedge_wait() is None
 
 
 def test_a_retry_is_late_by_the_time_it_was_sent_itself(clock: ManualClock, own: Replicas) -> None:
     run = race(clock)
     send(run, own)
     clock.advance(0.08)
-    assert run.retries(GONE)
+    assert run.claim_retry(GONE)
     send(run, own)
-    assert run.next() == pytest.approx(0.1)
+    assert run.hedge_wait() == pytest.approx(0.1)
 
 
 def test_it_never_goes_to_the_same_replica_twice(clock: ManualClock, own: Replicas) -> None:
@@ -125,8 +127,8 @@ def test_it_is_retried_once_if_that_can_help(
 ) -> None:
     run = race(clock, left=left)
     send(run, own)
-    assert run.retries(error) is again
-    assert not run.retries(error) or not again
+    assert run.claim_retry(error) is again
+    assert not run.claim_retry(error) or not again
 
 
 @pytest.mark.parametrize(
@@ -167,14 +169,14 @@ def test_before_anything_is_known_patience_says_what_is_overdue(
 def test_who_was_asked_before_the_winner_was_beaten(clock: ManualClock, own: Replicas) -> None:
     run = race(clock)
     first, hedge = send(run, own), send(run, own, hedge=True)
-    assert run.lost(first, winner=hedge) is ReplicaOutcome.BEATEN
-    assert run.lost(hedge, winner=first) is ReplicaOutcome.ABANDONED
+    assert run.loser_outcome(first, winner=hedge) is ReplicaOutcome.BEATEN
+    assert run.loser_outcome(hedge, winner=first) is ReplicaOutcome.ABANDONED
 
 
 def test_times_are_compared_with_what_is_typical(clock: ManualClock, own: Replicas) -> None:
     run, unknown = race(clock), race(clock, usual=None)
     attempt = send(run, own)
-    unknown.sent(attempt)
+    unknown.record_sent(attempt)
     clock.advance(0.25)
-    assert run.relative(attempt) == pytest.approx(2.5)
-    assert unknown.relative(attempt) is None
+    assert run.relative_latency(attempt) == pytest.approx(2.5)
+    assert unknown.relative_latency(attempt) is None

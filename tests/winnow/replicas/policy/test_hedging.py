@@ -12,7 +12,7 @@ from winnow.replicas.policy.hedging import (
     HedgeDelay,
     HedgeDelays,
     HedgeSettings,
-    Usual,
+    LatencyEstimate,
 )
 
 
@@ -23,8 +23,8 @@ def delay(samples: list[float], settings: HedgeSettings) -> HedgeDelay:
     return own
 
 
-def usual(samples: list[float], settings: HedgeSettings) -> Usual:
-    found = delay(samples, settings).usual()
+def estimate(samples: list[float], settings: HedgeSettings) -> LatencyEstimate:
+    found = delay(samples, settings).estimate()
     assert found is not None
     return found
 
@@ -37,72 +37,76 @@ def budget(requests: int, settings: HedgeSettings) -> HedgeBudget:
 
 
 def test_nothing_is_late_before_enough_is_known() -> None:
-    settings = HedgeSettings(least_samples=20)
-    assert delay([0.01] * 19, settings).usual() is None
-    assert usual([0.01] * 20, settings) == Usual(0.01, late=0.01, overdue=0.02)
+    settings = HedgeSettings(min_samples=20)
+    assert delay([0.01] * 19, settings).estimate() is None
+    assert estimate([0.01] * 20, settings) == LatencyEstimate(
+        0.01, late_after=0.01, overdue_after=0.02
+    )
 
 
 def test_a_request_is_late_after_the_recent_p95() -> None:
     samples = [n / 1000 for n in range(1, 101)]
-    assert usual(samples, HedgeSettings()).late == 0.095
-    assert usual(samples, HedgeSettings(quantile=0.5)).late == 0.050
-    assert usual(samples, HedgeSettings()).typical == 0.050
+    assert estimate(samples, HedgeSettings()).late_after == 0.095
+    assert estimate(samples, HedgeSettings(quantile=0.5)).late_after == 0.050
+    assert estimate(samples, HedgeSettings()).typical == 0.050
 
 
 def test_the_delay_follows_what_is_recent() -> None:
     settings = HedgeSettings(window=50)
-    assert usual([0.010] * 500 + [0.080] * 50, settings).late == 0.080
-    assert usual([0.080] * 500 + [0.010] * 50, settings).late == 0.010
+    assert estimate([0.010] * 500 + [0.080] * 50, settings).late_after == 0.080
+    assert estimate([0.080] * 500 + [0.010] * 50, settings).late_after == 0.010
 
 
 def test_what_took_long_under_load_is_late_some_seconds_after() -> None:
     clock = ManualClock()
-    own = HedgeDelay(HedgeSettings(recent=10.0), clock)
+    own = HedgeDelay(HedgeSettings(max_age=10.0), clock)
     for seconds in [0.8] * 150 + [0.1] * 20:
         own.observe(seconds)
-    assert own.usual() == Usual(0.8, late=0.8, overdue=1.6)
+    assert own.estimate() == LatencyEstimate(0.8, late_after=0.8, overdue_after=1.6)
     clock.advance(10.5)
-    assert own.usual() == Usual(0.1, late=0.1, overdue=0.2), "the last twenty are all that is known"
+    assert own.estimate() == LatencyEstimate(0.1, late_after=0.1, overdue_after=0.2), (
+        "the last twenty are all that is known"
+    )
 
 
 def test_what_is_seldom_asked_is_judged_by_what_is_less_work() -> None:
-    delays = HedgeDelays(HedgeSettings(least_samples=1), ManualClock())
-    assert delays.usual("read", 9) is None
+    delays = HedgeDelays(HedgeSettings(min_samples=1), ManualClock())
+    assert delays.estimate("read", 9) is None
     delays.of("read", 3).observe(0.1)
-    assert delays.usual("read", 2) == Usual(0.1, 0.1, 0.2), "of about as many"
-    assert delays.usual("read", 7) == Usual(0.2, 0.2, 0.4), "of half as many"
-    assert delays.usual("read", 9) is None, "nothing like it is known"
-    assert delays.usual("read", 1) is None, "nor of fewer"
+    assert delays.estimate("read", 2) == LatencyEstimate(0.1, 0.1, 0.2), "of about as many"
+    assert delays.estimate("read", 7) == LatencyEstimate(0.2, 0.2, 0.4), "of half as many"
+    assert delays.estimate("read", 9) is None, "nothing like it is known"
+    assert delays.estimate("read", 1) is None, "nor of fewer"
     delays.of("retrieve", 0).observe(0.01)
-    assert delays.usual("retrieve", 0) == Usual(0.01, 0.01, 0.02)
-    assert delays.usual("retrieve", 1) is None
-    assert delays.usual("search", 9) is None
+    assert delays.estimate("retrieve", 0) == LatencyEstimate(0.01, 0.01, 0.02)
+    assert delays.estimate("retrieve", 1) is None
+    assert delays.estimate("search", 9) is None
 
 
 def test_no_request_is_late_at_once() -> None:
-    assert usual([0.0] * 50, HedgeSettings(shortest_delay=0.002)).late == 0.002
+    assert estimate([0.0] * 50, HedgeSettings(min_delay=0.002)).late_after == 0.002
 
 
 @given(st.lists(st.floats(0.001, 10), min_size=20, max_size=80))
 def test_at_most_a_twentieth_of_the_recent_answers_took_longer(samples: list[float]) -> None:
-    late = usual(samples, HedgeSettings()).late
+    late = estimate(samples, HedgeSettings()).late_after
     assert late in samples
     assert sum(seconds > late for seconds in samples) <= math.floor(0.05 * len(samples) + 1e-9)
 
 
 def test_a_request_is_overdue_after_several_delays() -> None:
-    assert usual([0.01] * 20, HedgeSettings(overdue_factor=4.0)).overdue == 0.04
-    assert delay([0.01] * 19, HedgeSettings(overdue_factor=4.0)).usual() is None
+    assert estimate([0.01] * 20, HedgeSettings(overdue_factor=4.0)).overdue_after == 0.04
+    assert delay([0.01] * 19, HedgeSettings(overdue_factor=4.0)).estimate() is None
 
 
 def test_a_replica_that_hangs_from_the_first_request_on_finds_a_few_hedges() -> None:
-    own = budget(1, HedgeSettings(start=2, reserve=10))
+    own = budget(1, HedgeSettings(initial=2, reserve=10))
     assert not own.spend(), "being late is no reason yet"
     assert [own.spend(urgent=True) for _ in range(3)] == [True, True, False]
 
 
 def test_further_hedges_must_be_earned() -> None:
-    settings = HedgeSettings(budget=0.05, surcharge=0, reserve=0, start=0)
+    settings = HedgeSettings(budget=0.05, surcharge=0, reserve=0, initial=0)
     assert not budget(19, settings).spend()
     assert budget(20, settings).spend()
 
@@ -114,7 +118,7 @@ def test_late_requests_leave_the_reserve_to_overdue_ones() -> None:
 
 
 def test_a_cluster_that_is_slow_all_over_gets_no_more_than_the_budget() -> None:
-    own = budget(0, HedgeSettings(budget=0.05, start=3))
+    own = budget(0, HedgeSettings(budget=0.05, initial=3))
     sent = 0
     for _ in range(1000):
         own.earn()
@@ -141,7 +145,7 @@ def test_without_a_budget_nothing_is_hedged() -> None:
 def test_hedges_never_exceed_their_share_of_the_requests(
     history: list[tuple[bool, bool]], share: float, burst: int, reserve: int, start: int
 ) -> None:
-    own = HedgeBudget(HedgeSettings(budget=share, burst=burst, reserve=reserve, start=start))
+    own = HedgeBudget(HedgeSettings(budget=share, burst=burst, reserve=reserve, initial=start))
     sent = 0
     for requests, (is_late, is_overdue) in enumerate(history, start=1):
         own.earn()
@@ -154,7 +158,7 @@ def test_hedges_never_exceed_their_share_of_the_requests(
 def test_urgent_hedges_can_use_all_of_the_budget_and_late_ones_most(
     share: float, urgent: bool, used: float, kept: float
 ) -> None:
-    own = budget(0, HedgeSettings(budget=share, surcharge=0.25, reserve=3, start=0))
+    own = budget(0, HedgeSettings(budget=share, surcharge=0.25, reserve=3, initial=0))
     sent = 0
     for _ in range(1000):
         own.earn()

@@ -6,9 +6,11 @@ from hypothesis import strategies as st
 from manual_clock import ManualClock
 
 from winnow.replicas.policy.outcomes import ReplicaOutcome
-from winnow.replicas.policy.outliers import OutlierSettings, ReplicaRecord, Standing
+from winnow.replicas.policy.outliers import EjectionState, OutlierSettings, ReplicaRecord
 
-SETTINGS = OutlierSettings(strikes=3, base_ejection=2.0, longest_ejection=5.0, forgiven_after=60.0)
+SETTINGS = OutlierSettings(
+    consecutive_failures=3, base_ejection=2.0, max_ejection=5.0, reset_after=60.0
+)
 A_MOMENT = 0.25
 
 
@@ -21,25 +23,28 @@ def serve(record: ReplicaRecord, *outcomes: ReplicaOutcome) -> None:
 
 def ejected(clock: ManualClock, settings: OutlierSettings = SETTINGS) -> ReplicaRecord:
     record = ReplicaRecord(settings, clock)
-    serve(record, *[ReplicaOutcome.FAILED] * settings.strikes)
-    assert record.standing is Standing.EJECTED
+    serve(record, *[ReplicaOutcome.FAILED] * settings.consecutive_failures)
+    assert record.state is EjectionState.EJECTED
     return record
 
 
 def half_open(clock: ManualClock) -> ReplicaRecord:
     record = ejected(clock)
     clock.advance(SETTINGS.base_ejection)
-    assert record.standing is Standing.HALF_OPEN
+    assert record.state is EjectionState.HALF_OPEN
     return record
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "standing"),
+    ("outcomes", "state"),
     [
-        ([ReplicaOutcome.FAILED] * 2, Standing.ACTIVE),
-        ([ReplicaOutcome.FAILED] * 3, Standing.EJECTED),
-        ([ReplicaOutcome.BEATEN] * 3, Standing.EJECTED),
-        ([ReplicaOutcome.FAILED, ReplicaOutcome.BEATEN, ReplicaOutcome.FAILED], Standing.EJECTED),
+        ([ReplicaOutcome.FAILED] * 2, EjectionState.ACTIVE),
+        ([ReplicaOutcome.FAILED] * 3, EjectionState.EJECTED),
+        ([ReplicaOutcome.BEATEN] * 3, EjectionState.EJECTED),
+        (
+            [ReplicaOutcome.FAILED, ReplicaOutcome.BEATEN, ReplicaOutcome.FAILED],
+            EjectionState.EJECTED,
+        ),
         (
             [
                 ReplicaOutcome.FAILED,
@@ -47,7 +52,7 @@ def half_open(clock: ManualClock) -> ReplicaRecord:
                 ReplicaOutcome.ANSWERED,
                 ReplicaOutcome.FAILED,
             ],
-            Standing.ACTIVE,
+            EjectionState.ACTIVE,
         ),
         (
             [
@@ -56,7 +61,7 @@ def half_open(clock: ManualClock) -> ReplicaRecord:
                 ReplicaOutcome.REFUSED,
                 ReplicaOutcome.FAILED,
             ],
-            Standing.ACTIVE,
+            EjectionState.ACTIVE,
         ),
         (
             [
@@ -65,17 +70,17 @@ def half_open(clock: ManualClock) -> ReplicaRecord:
                 ReplicaOutcome.ABANDONED,
                 ReplicaOutcome.FAILED,
             ],
-            Standing.EJECTED,
+            EjectionState.EJECTED,
         ),
-        ([ReplicaOutcome.ABANDONED] * 9, Standing.ACTIVE),
-        ([ReplicaOutcome.REFUSED] * 9, Standing.ACTIVE),
-        ([ReplicaOutcome.OUTLIER], Standing.EJECTED),
+        ([ReplicaOutcome.ABANDONED] * 9, EjectionState.ACTIVE),
+        ([ReplicaOutcome.REFUSED] * 9, EjectionState.ACTIVE),
+        ([ReplicaOutcome.OUTLIER], EjectionState.EJECTED),
     ],
 )
-def test_strikes_in_a_row_eject(outcomes: list[ReplicaOutcome], standing: Standing) -> None:
+def test_consecutive_failures_eject(outcomes: list[ReplicaOutcome], state: EjectionState) -> None:
     record = ReplicaRecord(SETTINGS, ManualClock())
     serve(record, *outcomes)
-    assert record.standing is standing
+    assert record.state is state
 
 
 @pytest.mark.parametrize(
@@ -90,19 +95,19 @@ def test_strikes_in_a_row_eject(outcomes: list[ReplicaOutcome], standing: Standi
         ([ReplicaOutcome.FAILED] * 3, True),
     ],
 )
-def test_a_replica_is_suspect_from_a_strike_to_its_next_answer(
+def test_a_replica_is_suspect_from_a_failure_to_its_next_answer(
     outcomes: list[ReplicaOutcome], suspect: bool
 ) -> None:
     record = ReplicaRecord(SETTINGS, ManualClock())
     serve(record, *outcomes)
-    assert record.suspect is suspect
+    assert record.is_suspect is suspect
 
 
 def test_a_replica_that_is_probed_is_suspect_until_it_answers() -> None:
     record = half_open(ManualClock())
-    assert record.suspect
+    assert record.is_suspect
     serve(record, ReplicaOutcome.ANSWERED)
-    assert not record.suspect
+    assert not record.is_suspect
 
 
 def test_an_ejected_replica_serves_nobody_until_its_time_is_over() -> None:
@@ -117,7 +122,7 @@ def test_an_ejected_replica_serves_nobody_until_its_time_is_over() -> None:
 def test_for_a_while_only_brief_requests_probe() -> None:
     clock = ManualClock()
     record = half_open(clock)
-    clock.advance(SETTINGS.brief_probes - A_MOMENT)
+    clock.advance(SETTINGS.brief_probe_period - A_MOMENT)
     assert (record.wants_probe(brief=True), record.wants_probe(brief=False)) == (True, False)
     clock.advance(A_MOMENT)
     assert record.wants_probe(brief=False)
@@ -137,9 +142,9 @@ def test_a_half_open_replica_is_probed_by_one_request_at_a_time() -> None:
 def test_a_probe_that_shows_life_brings_it_back(outcome: ReplicaOutcome) -> None:
     record = half_open(ManualClock())
     serve(record, outcome)
-    assert record.standing is Standing.ACTIVE
-    serve(record, *[ReplicaOutcome.FAILED] * (SETTINGS.strikes - 1))
-    assert record.standing is Standing.ACTIVE, "it starts again with no strikes"
+    assert record.state is EjectionState.ACTIVE
+    serve(record, *[ReplicaOutcome.FAILED] * (SETTINGS.consecutive_failures - 1))
+    assert record.state is EjectionState.ACTIVE, "its count starts again at 0"
 
 
 @pytest.mark.parametrize(
@@ -148,20 +153,20 @@ def test_a_probe_that_shows_life_brings_it_back(outcome: ReplicaOutcome) -> None
 def test_one_failed_probe_ejects_again(outcome: ReplicaOutcome) -> None:
     record = half_open(ManualClock())
     serve(record, outcome)
-    assert record.standing is Standing.EJECTED
+    assert record.state is EjectionState.EJECTED
 
 
 def test_an_abandoned_probe_lets_the_next_one_through() -> None:
     record = half_open(ManualClock())
     serve(record, ReplicaOutcome.ABANDONED)
-    assert record.standing is Standing.HALF_OPEN
+    assert record.state is EjectionState.HALF_OPEN
     assert record.wants_probe(brief=True)
 
 
 def lasts(record: ReplicaRecord, clock: ManualClock) -> float:
     """Seconds until an ejected replica is half-open, to the quarter."""
     began = clock()
-    while record.standing is Standing.EJECTED:
+    while record.state is EjectionState.EJECTED:
         clock.advance(A_MOMENT)
     return clock() - began
 
@@ -182,7 +187,7 @@ def test_earlier_ejections_are_forgiven_after_long_service(served: float, second
     record = half_open(clock)
     serve(record, ReplicaOutcome.ANSWERED)
     clock.advance(served)
-    serve(record, *[ReplicaOutcome.FAILED] * SETTINGS.strikes)
+    serve(record, *[ReplicaOutcome.FAILED] * SETTINGS.consecutive_failures)
     assert lasts(record, clock) == seconds
 
 
@@ -191,19 +196,19 @@ def test_requests_sent_before_the_ejection_change_nothing_after_it(outcome: Repl
     clock = ManualClock()
     record = ReplicaRecord(SETTINGS, clock)
     first, second = record.begin(), record.begin()
-    serve(record, *[ReplicaOutcome.FAILED] * SETTINGS.strikes)
+    serve(record, *[ReplicaOutcome.FAILED] * SETTINGS.consecutive_failures)
     assert not record.end(first, outcome)
     assert not record.wants_probe(brief=True)
     clock.advance(SETTINGS.base_ejection)
     assert not record.end(second, outcome)
-    assert record.standing is Standing.HALF_OPEN
+    assert record.state is EjectionState.HALF_OPEN
     assert record.wants_probe(brief=True)
 
 
 def test_a_last_resort_that_answers_comes_back_at_once() -> None:
     record = ejected(ManualClock())
     serve(record, ReplicaOutcome.ANSWERED)
-    assert record.standing is Standing.ACTIVE
+    assert record.state is EjectionState.ACTIVE
 
 
 def test_a_last_resort_that_fails_makes_the_ejection_no_longer() -> None:
@@ -228,7 +233,7 @@ def test_at_most_one_probe_is_in_hand_where_only_those_that_serve_are_asked(
     for pause, outcome, start in history:
         clock.advance(pause)
         probes = record.wants_probe(brief=True)
-        if start and (probes or record.standing is Standing.ACTIVE):
+        if start and (probes or record.state is EjectionState.ACTIVE):
             in_hand.append(record.begin())
         elif in_hand and record.end(in_hand.pop(0), outcome):
             record.eject()
@@ -244,7 +249,7 @@ def test_a_replica_that_answers_is_active_again_after_the_longest_ejection(
     for pause, outcome, _ in history:
         clock.advance(pause)
         serve(record, outcome)
-    clock.advance(SETTINGS.longest_ejection)
-    assert record.standing is Standing.ACTIVE or record.wants_probe(brief=True)
+    clock.advance(SETTINGS.max_ejection)
+    assert record.state is EjectionState.ACTIVE or record.wants_probe(brief=True)
     serve(record, ReplicaOutcome.ANSWERED)
-    assert record.standing is Standing.ACTIVE
+    assert record.state is EjectionState.ACTIVE

@@ -10,11 +10,15 @@ from hypothesis import strategies as st
 from manual_clock import ManualClock
 
 from winnow.replicas.policy.outcomes import ReplicaOutcome
-from winnow.replicas.policy.outliers import OutlierSettings, Standing
+from winnow.replicas.policy.outliers import EjectionState, OutlierSettings
 from winnow.replicas.policy.replicas import AnyReplica, Attempt, Replica, Replicas, ReplicaSettings
 
 OUTLIERS = OutlierSettings(
-    strikes=3, base_ejection=2.0, latency_factor=5.0, least_samples=4, largest_share=0.5
+    consecutive_failures=3,
+    base_ejection=2.0,
+    latency_factor=5.0,
+    min_samples=4,
+    max_ejected_share=0.5,
 )
 SETTINGS = ReplicaSettings(half_life=5.0, outliers=OUTLIERS)
 
@@ -38,16 +42,16 @@ def send(
     own: Replicas, address: str, outcome: ReplicaOutcome, seconds: float | None = None
 ) -> None:
     """One whole request to a certain replica, whether or not it would have been chosen."""
-    others = [name for name in own.known if name != address]
+    others = [name for name in own.by_address if name != address]
     own.release(take(own, "".join(others)), outcome, seconds)
 
 
 def out(own: Replicas) -> set[str]:
-    return {a for a, r in own.known.items() if r.record.standing is not Standing.ACTIVE}
+    return {a for a, r in own.by_address.items() if r.record.state is not EjectionState.ACTIVE}
 
 
 def eject(own: Replicas, address: str) -> None:
-    for _ in range(OUTLIERS.strikes):
+    for _ in range(OUTLIERS.consecutive_failures):
         send(own, address, ReplicaOutcome.FAILED)
     assert address in out(own)
 
@@ -67,7 +71,7 @@ def test_a_retry_may_repeat_at_a_replica_if_no_other_is_preferred(
     preferred: str, taken: str
 ) -> None:
     class Preferred(AnyReplica):
-        def among(self, replicas: Sequence[Replica]) -> Sequence[Replica]:
+        def select(self, replicas: Sequence[Replica]) -> Sequence[Replica]:
             return [r for r in replicas if r.address in preferred] or replicas
 
     attempt = replicas("ab").take("a", preference=Preferred(), repeat=True)
@@ -98,8 +102,8 @@ def test_a_replica_that_returns_with_requests_in_hand_is_the_same_one() -> None:
     assert own.take("b") is None
     own.update("b")
     own.update("ab")
-    assert own.known["a"] is attempt.replica
-    assert own.known["a"].outstanding == 1
+    assert own.by_address["a"] is attempt.replica
+    assert own.by_address["a"].outstanding == 1
 
 
 def test_a_replica_that_returns_with_nothing_in_hand_is_a_new_one() -> None:
@@ -108,8 +112,8 @@ def test_a_replica_that_returns_with_nothing_in_hand_is_a_new_one() -> None:
     own.update("b")
     own.release(attempt, ReplicaOutcome.FAILED)
     own.update("ab")
-    assert own.known["a"] is not attempt.replica
-    assert not own.known["a"].record.suspect
+    assert own.by_address["a"] is not attempt.replica
+    assert not own.by_address["a"].record.is_suspect
 
 
 def test_the_slower_gets_fewer_requests() -> None:
@@ -148,7 +152,7 @@ def test_an_ejected_replica_gets_nothing_and_half_open_one_probe() -> None:
     clock.advance(OUTLIERS.base_ejection)
     taken = [take(own) for _ in range(20)]
     assert not any(attempt.probe for attempt in taken), "something brief may come, and costs less"
-    assert own.take_spare("a", busy=True) is None, "a hedge is no probe"
+    assert own.take_for_hedge("a", allow_busy=True) is None, "a hedge is no probe"
     first, *others = [own.take(brief=True) for _ in range(20)]
     assert first is not None
     assert (first.probe, first.replica.address) == (True, "b")
@@ -159,7 +163,7 @@ def test_where_nothing_brief_comes_anything_probes_after_a_while() -> None:
     clock = ManualClock()
     own = replicas("ab", clock)
     eject(own, "b")
-    clock.advance(OUTLIERS.base_ejection + OUTLIERS.brief_probes)
+    clock.advance(OUTLIERS.base_ejection + OUTLIERS.brief_probe_period)
     taken = [take(own) for _ in range(20)]
     assert [attempt.replica.address for attempt in taken if attempt.probe] == ["b"]
 
@@ -168,7 +172,7 @@ def test_a_request_that_failed_once_is_no_probe_while_others_are_well() -> None:
     clock = ManualClock()
     own = replicas("abcd", clock)
     eject(own, "c")
-    clock.advance(OUTLIERS.base_ejection + OUTLIERS.brief_probes)
+    clock.advance(OUTLIERS.base_ejection + OUTLIERS.brief_probe_period)
     eject(own, "d")
     for _ in range(20):
         attempt = own.take("a", brief=True)
@@ -179,10 +183,10 @@ def test_a_request_that_failed_once_is_no_probe_while_others_are_well() -> None:
 
 def test_a_late_request_goes_only_to_an_idle_replica_and_an_urgent_one_to_any() -> None:
     own = replicas("ab")
-    assert own.take_spare("a", busy=False) is not None
-    assert own.take_spare("a", busy=False) is None
-    assert own.take_spare("a", busy=True) is not None
-    assert own.take_spare("ab", busy=True) is None
+    assert own.take_for_hedge("a", allow_busy=False) is not None
+    assert own.take_for_hedge("a", allow_busy=False) is None
+    assert own.take_for_hedge("a", allow_busy=True) is not None
+    assert own.take_for_hedge("ab", allow_busy=True) is None
 
 
 def test_a_probe_that_is_answered_brings_it_back() -> None:
@@ -199,7 +203,7 @@ def test_where_no_other_is_left_one_that_is_out_is_the_last_resort() -> None:
     own = replicas("ab")
     eject(own, "b")
     assert take(own, excluding="a").probe
-    assert own.take_spare("a", busy=True) is None, "a hedge is better not sent"
+    assert own.take_for_hedge("a", allow_busy=True) is None, "a hedge is better not sent"
 
 
 @pytest.mark.parametrize(
@@ -207,9 +211,11 @@ def test_where_no_other_is_left_one_that_is_out_is_the_last_resort() -> None:
     [(1, 1.0, 0), (2, 0.5, 1), (2, 1.0, 1), (3, 0.1, 1), (4, 0.5, 2), (5, 0.5, 2), (5, 1.0, 4)],
 )
 def test_only_a_share_is_out_at_once_and_never_all(count: int, share: float, most: int) -> None:
-    settings = ReplicaSettings(outliers=OutlierSettings(strikes=1, largest_share=share))
+    settings = ReplicaSettings(
+        outliers=OutlierSettings(consecutive_failures=1, max_ejected_share=share)
+    )
     own = replicas("abcde"[:count], settings=settings)
-    for address in list(own.known) * 3:
+    for address in list(own.by_address) * 3:
         send(own, address, ReplicaOutcome.FAILED)
     assert len(out(own)) == most
 
@@ -222,14 +228,14 @@ def answer(own: Replicas, address: str, seconds: float, times: int) -> None:
 @pytest.mark.parametrize(("slowness", "gone"), [(4.9, set()), (5.1, {"c"})])
 def test_a_replica_much_slower_than_the_others_is_ejected(slowness: float, gone: set[str]) -> None:
     own = replicas("abc")
-    answer(own, "a", 0.010, OUTLIERS.least_samples)
-    answer(own, "b", 0.010, OUTLIERS.least_samples)
-    answer(own, "c", 0.010 * slowness, OUTLIERS.least_samples)
+    answer(own, "a", 0.010, OUTLIERS.min_samples)
+    answer(own, "b", 0.010, OUTLIERS.min_samples)
+    answer(own, "c", 0.010 * slowness, OUTLIERS.min_samples)
     assert out(own) == gone
 
 
 @pytest.mark.parametrize(
-    ("fast", "slow"), [(OUTLIERS.least_samples, OUTLIERS.least_samples - 1), (1, 20)]
+    ("fast", "slow"), [(OUTLIERS.min_samples, OUTLIERS.min_samples - 1), (1, 20)]
 )
 def test_nobody_is_judged_by_a_few_answers(fast: int, slow: int) -> None:
     own = replicas("ab")
@@ -242,7 +248,7 @@ def test_a_cluster_that_is_slow_all_over_has_no_outlier() -> None:
     own = replicas("abc")
     for seconds in (0.01, 1.0):
         for _ in range(30):
-            for address in own.known:
+            for address in own.by_address:
                 send(own, address, ReplicaOutcome.ANSWERED, seconds)
     assert not out(own)
 
@@ -250,22 +256,22 @@ def test_a_cluster_that_is_slow_all_over_has_no_outlier() -> None:
 def test_a_probe_as_slow_as_an_outlier_does_not_bring_it_back() -> None:
     clock = ManualClock()
     own = replicas("ab", clock)
-    answer(own, "a", 0.01, OUTLIERS.least_samples)
+    answer(own, "a", 0.01, OUTLIERS.min_samples)
     eject(own, "b")
     clock.advance(OUTLIERS.base_ejection)
     send(own, "b", ReplicaOutcome.ANSWERED, 0.1)
-    assert own.known["b"].record.standing is Standing.EJECTED
+    assert own.by_address["b"].record.state is EjectionState.EJECTED
 
 
 def test_who_comes_back_is_not_judged_by_how_slow_it_was() -> None:
     clock = ManualClock()
     own = replicas("ab", clock)
-    answer(own, "a", 0.01, OUTLIERS.least_samples)
-    answer(own, "b", 0.10, OUTLIERS.least_samples)
+    answer(own, "a", 0.01, OUTLIERS.min_samples)
+    answer(own, "b", 0.10, OUTLIERS.min_samples)
     clock.advance(OUTLIERS.base_ejection)
-    answer(own, "b", 0.01, OUTLIERS.least_samples)
+    answer(own, "b", 0.01, OUTLIERS.min_samples)
     assert not out(own)
-    assert own.known["b"].latency.value == pytest.approx(0.01)
+    assert own.by_address["b"].latency.value == pytest.approx(0.01)
 
 
 def test_requests_in_hand_when_it_was_ejected_tell_nothing_about_it_now() -> None:
@@ -273,7 +279,7 @@ def test_requests_in_hand_when_it_was_ejected_tell_nothing_about_it_now() -> Non
     old = take(own, excluding="a")
     eject(own, "b")
     own.release(old, ReplicaOutcome.ANSWERED, 9.0)
-    assert own.known["b"].latency.value is None
+    assert own.by_address["b"].latency.value is None
     assert out(own) == {"b"}
 
 
@@ -281,20 +287,20 @@ def test_only_answers_tell_how_fast_a_replica_is() -> None:
     own = replicas("ab")
     for outcome in set(ReplicaOutcome) - {ReplicaOutcome.ANSWERED}:
         send(own, "a", outcome, 0.001)
-    assert own.known["a"].latency.value is None
+    assert own.by_address["a"].latency.value is None
 
 
 def test_what_is_known_of_a_replica_survives_a_change_of_the_others() -> None:
     own = replicas("ab")
     send(own, "a", ReplicaOutcome.ANSWERED, 0.02)
     in_hand = take(own, excluding="a")
-    kept = own.known["a"]
+    kept = own.by_address["a"]
     own.update("ac")
-    assert own.known["a"] is kept
-    assert set(own.known) == {"a", "c"}
+    assert own.by_address["a"] is kept
+    assert set(own.by_address) == {"a", "c"}
     own.release(in_hand, ReplicaOutcome.ANSWERED, 0.01)
     own.update("ab")
-    assert own.known["b"].outstanding == 0
+    assert own.by_address["b"].outstanding == 0
 
 
 @given(
@@ -318,4 +324,4 @@ def test_whatever_happens_a_request_finds_a_replica_and_is_counted_once(
             own.release(in_hand.pop(0), outcome, pause)
         assert len(out(own)) <= max(count // 2, 1) * (count > 1)
         held = Counter(attempt.replica.address for attempt in in_hand)
-        assert {a: r.outstanding for a, r in own.known.items() if r.outstanding} == held
+        assert {a: r.outstanding for a, r in own.by_address.items() if r.outstanding} == held

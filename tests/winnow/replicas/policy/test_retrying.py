@@ -17,7 +17,7 @@ from winnow.errors import (
 )
 from winnow.replicas.policy.retrying import RetrySettings, may_repeat, should_retry
 
-SETTINGS = RetrySettings(most=1, least_left=0.005)
+SETTINGS = RetrySettings(max_retries=1, min_time_left=0.005)
 GONE = UnavailableError("connection refused")
 FULL = OverloadedError("full")
 SWAPPED = GenerationGoneError("rows of an older generation")
@@ -37,14 +37,14 @@ SWAPPED = GenerationGoneError("rows of an older generation")
     ],
 )
 def test_only_what_another_replica_can_mend_is_tried_again(error: WinnowError, again: bool) -> None:
-    assert should_retry(SETTINGS, error, retried=0, left=1.0) is again
+    assert should_retry(SETTINGS, error, retries=0, time_left=1.0) is again
 
 
 @pytest.mark.parametrize(
     ("most", "retried", "again"), [(0, 0, False), (1, 0, True), (1, 1, False), (2, 1, True)]
 )
 def test_it_is_tried_again_so_often_and_no_more(most: int, retried: int, again: bool) -> None:
-    assert should_retry(RetrySettings(most=most), GONE, retried, left=1.0) is again
+    assert should_retry(RetrySettings(max_retries=most), GONE, retried, time_left=1.0) is again
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_whatever_fails_there_are_only_so_many_tries(
     error: WinnowError, most: int, left: float
 ) -> None:
     retried = 0
-    while should_retry(RetrySettings(most=most), error, retried, left):
+    while should_retry(RetrySettings(max_retries=most), error, retried, left):
         retried += 1
     assert retried == most
 
