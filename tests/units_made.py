@@ -1,7 +1,7 @@
 """Unit costs in round figures: a core encodes in 2 ms, retrieves in 1, reads in 10."""
 
 from winnow.sizing.units import (
-    SHARES,
+    SPREAD_QUANTILES,
     EncodeUnits,
     FrontUnits,
     GraphCost,
@@ -13,7 +13,7 @@ from winnow.sizing.units import (
     Units,
 )
 
-SAME = (1.0,) * len(SHARES)
+SAME = (1.0,) * len(SPREAD_QUANTILES)
 """The spread of what always takes the same time."""
 
 

@@ -23,7 +23,7 @@ from winnow.content_node.states.manifest import STATES_FILE
 from winnow.domain.shard import INDEX_FILE, MOST_SHARDS, shard_name
 from winnow.quoting import many
 from winnow.settings.common import cores
-from winnow.settings.values import BUNDLE_HELP, bundle_place
+from winnow.settings.values import BUNDLE_HELP, parse_bundle_directory
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -31,7 +31,10 @@ _Directory = Annotated[Path, typer.Argument(help="Directory of the index.")]
 _Bundle = Annotated[
     Path | None,
     typer.Option(
-        parser=bundle_place, metavar="BUNDLE", help=BUNDLE_HELP, show_default="the default"
+        parser=parse_bundle_directory,
+        metavar="BUNDLE",
+        help=BUNDLE_HELP,
+        show_default="the default",
     ),
 ]
 _MOST_WORKERS = 4096

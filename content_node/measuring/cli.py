@@ -10,7 +10,7 @@ from winnow.content_node.measuring import finding, reading
 from winnow.content_node.measuring.made_up import Vectors
 from winnow.passages.encoding import tokenise
 from winnow.settings.common import cores
-from winnow.sizing.asked import made_up_passages, made_up_questions
+from winnow.sizing.synthetic import synthetic_passages, synthetic_questions
 from winnow.sizing.units import GraphCost, NodeUnits, ShardCost
 from winnow.telemetry.progress import StageProgress
 from winnow.text.tokenizer import Tokenizer
@@ -42,8 +42,8 @@ def measure(
     sizes = sorted(set(passages or PASSAGES))
     bundle, threads = load_bundle(default_bundle()), threads or cores()
     tokenizer = Tokenizer(bundle.tokenizer)
-    texts = list(tokenise(tokenizer, made_up_passages()))
-    asked = [tokens.ids for tokens in tokenizer.tokenise_many(made_up_questions())]
+    texts = list(tokenise(tokenizer, synthetic_passages()))
+    asked = [tokens.ids for tokens in tokenizer.tokenise_many(synthetic_questions())]
     dimension = bundle.manifest.encoder.dimension
     shards: list[finding.RetrievalCost] = []
     graphs: list[GraphCost] = []

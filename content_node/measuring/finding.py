@@ -20,7 +20,7 @@ from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import shard_name
 from winnow.heap import trimming
 from winnow.passages.encoding import TokenisedPut
-from winnow.sizing.timing import milliseconds, spread
+from winnow.sizing.timing import relative_spread, time_runs
 from winnow.sizing.units import GraphCost, ShardCost
 
 M, EF_CONSTRUCTION, EF = 16, 200, 256
@@ -93,7 +93,7 @@ def measure_shard(
         memory_bytes_each=round(max((held - graph) / passages, 1.0), 1),
         disk_bytes_each=round((disk - graph) / passages, 1),
     )
-    return RetrievalCost(cost, graph_cost, spread([times["hybrid"]]))
+    return RetrievalCost(cost, graph_cost, relative_spread([times["hybrid"]]))
 
 
 def _graph_cost(
@@ -101,7 +101,7 @@ def _graph_cost(
 ) -> GraphCost:
     asked = vectors.drawn(repetitions)
     each = itertools.cycle(asked)
-    searches = milliseconds(lambda: index.search(next(each), NEAREST), repetitions)
+    searches = time_runs(lambda: index.search(next(each), NEAREST), repetitions)
     return GraphCost(
         passages=passages,
         dimension=asked.shape[1],
@@ -114,7 +114,7 @@ def _times(
     segment: StoredSegment, depth: RetrievalDepth, questions: Sequence[EncodedQuestion]
 ) -> list[float]:
     view, asked = view_of(segment), itertools.cycle(questions)
-    return milliseconds(lambda: retrieve(view, next(asked), depth, _WORD_WEIGHT), len(questions))
+    return time_runs(lambda: retrieve(view, next(asked), depth, _WORD_WEIGHT), len(questions))
 
 
 def _questions(asked: Sequence[tuple[int, ...]], vectors: Vectors) -> Iterator[EncodedQuestion]:

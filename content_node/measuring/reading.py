@@ -12,7 +12,7 @@ from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.states.passage_states import packed_size
 from winnow.domain.passage import Hit, Passage
 from winnow.inference.runtime import InferenceOptions
-from winnow.sizing.timing import milliseconds, spread, together
+from winnow.sizing.timing import parallel_run_ms, relative_spread, time_runs
 from winnow.sizing.units import LengthCost, StatesUnits
 from winnow.text.tokenizer import SpecialTokens, Tokenizer, Tokens
 
@@ -41,12 +41,12 @@ def measure(bundle: Bundle, threads: int, repetitions: int = _REPETITIONS) -> Re
     special, options = Tokenizer(bundle.tokenizer).special, InferenceOptions(runs=threads)
     reader = open_reader(bundle, special, options)
     passages = [_made_up(length) for length in LENGTHS]
-    times = [milliseconds(partial(_read, reader, each), repetitions) for each in passages]
+    times = [time_runs(partial(_read, reader, each), repetitions) for each in passages]
     usual = LENGTHS.index(USUAL)
-    crowded = together(partial(_read, reader, passages[usual]), threads, repetitions)
+    crowded = parallel_run_ms(partial(_read, reader, passages[usual]), threads, repetitions)
     return Reads(
         _costs(times),
-        spread(times),
+        relative_spread(times),
         round(median(times[usual]) / crowded, 4),
         _states(bundle, reader, special, options, passages, repetitions),
     )
@@ -65,11 +65,11 @@ def _states(
         return None
     lower = open_lower_layers(bundle, special, options)
     kept = [replace(each, states=lower.states(each)) for each in passages]
-    times = [milliseconds(partial(_read, reader, each), repetitions) for each in kept]
+    times = [time_runs(partial(_read, reader, each), repetitions) for each in kept]
     usual = LENGTHS.index(USUAL)
-    crowded = together(partial(_read, reader, kept[usual]), options.runs, repetitions)
-    spent = together(partial(_compute, lower, passages[usual]), options.runs, repetitions)
-    asked = milliseconds(partial(_ask, lower), repetitions)
+    crowded = parallel_run_ms(partial(_read, reader, kept[usual]), options.runs, repetitions)
+    spent = parallel_run_ms(partial(_compute, lower, passages[usual]), options.runs, repetitions)
+    asked = time_runs(partial(_ask, lower), repetitions)
     return StatesUnits(
         read=_costs(times),
         together=round(median(times[usual]) / crowded, 4),

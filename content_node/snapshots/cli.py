@@ -18,7 +18,7 @@ from winnow.content_node.snapshots.restoring import pull as pull_shard
 from winnow.content_node.snapshots.restoring import restore as restore_snapshot
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.quoting import shown
-from winnow.settings.values import place_url
+from winnow.settings.values import parse_directory_or_url
 from winnow.telemetry.progress import StageProgress
 
 _MB = 1e6
@@ -28,7 +28,7 @@ _SECONDS = len("2026-01-31T12:00:00")
 _Url = Annotated[
     str,
     typer.Argument(
-        parser=place_url,
+        parser=parse_directory_or_url,
         metavar="URL",
         help="Directory of snapshots, or its fsspec URL, such as s3://bucket/index.",
     ),
@@ -36,7 +36,7 @@ _Url = Annotated[
 _Source = Annotated[
     str,
     typer.Argument(
-        parser=place_url,
+        parser=parse_directory_or_url,
         metavar="URL",
         help="Directory or URL of snapshots, for the whole index; with /shard-00000-of-00003 "
         "behind it, for that shard.",

@@ -9,7 +9,7 @@ from winnow.content_node.settings import NodeSettings
 from winnow.encoder_node.settings import EncoderSettings
 from winnow.head_node.settings import HeadNodeSettings
 from winnow.settings.names import TABLES
-from winnow.settings.source import SettingsError, given
+from winnow.settings.source import SettingsError, configured_value
 from winnow.stateless.settings import FrontSettings
 
 FLAGS = {"shards": ["127.0.0.1:9000"]}
@@ -103,6 +103,6 @@ def test_a_file_may_have_the_tables_of_every_command(tmp_path: Path) -> None:
 def test_a_setting_of_another_process_is_found_where_that_process_finds_it(tmp_path: Path) -> None:
     config = tmp_path / "w.toml"
     config.write_text("[node]\nef = 64\n", encoding="utf-8")
-    assert given("node", "ef", config, {}) == 64
-    assert given("node", "ef", config, {"WINNOW_NODE_EF": "32"}) == "32"
-    assert given("node", "ef", None, {}) is None
+    assert configured_value("node", "ef", config, {}) == 64
+    assert configured_value("node", "ef", config, {"WINNOW_NODE_EF": "32"}) == "32"
+    assert configured_value("node", "ef", None, {}) is None

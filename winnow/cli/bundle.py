@@ -8,14 +8,14 @@ import typer
 from winnow.bundle import Bundle
 from winnow.bundle.publishing import pull_bundle, push_bundle
 from winnow.quoting import shown
-from winnow.settings.values import BUNDLE_HELP, bundle_place, place_url
+from winnow.settings.values import BUNDLE_HELP, parse_bundle_directory, parse_directory_or_url
 
 app = typer.Typer(no_args_is_help=True)
 
 _Url = Annotated[
     str,
     typer.Argument(
-        parser=place_url,
+        parser=parse_directory_or_url,
         metavar="URL",
         help="Directory of the published bundle, or its URL: s3://models/mini.",
     ),
@@ -25,7 +25,7 @@ _Url = Annotated[
 @app.command()
 def push(
     directory: Annotated[
-        Path, typer.Argument(parser=bundle_place, metavar="BUNDLE", help=BUNDLE_HELP)
+        Path, typer.Argument(parser=parse_bundle_directory, metavar="BUNDLE", help=BUNDLE_HELP)
     ],
     url: _Url,
 ) -> None:

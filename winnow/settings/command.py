@@ -1,4 +1,4 @@
-"""Settings as a command: every field becomes an option with its help, default and variable."""
+"""Turns settings into a command: every field becomes an option with help and default."""
 
 import inspect
 from collections.abc import Callable
@@ -14,33 +14,35 @@ from winnow.settings.names import CONFIG_VARIABLE
 from winnow.settings.source import Settings
 
 
-def settings_command(kind: type[Settings], run: Callable[[Any], None]) -> Callable[..., None]:
-    """A function for typer that settles `kind` from its options and hands it to `run`."""
+def settings_command(settings: type[Settings], run: Callable[[Any], None]) -> Callable[..., None]:
+    """Returns a typer command that loads `settings` from its options, and calls `run` with them."""
 
-    def command(**given: Any) -> None:
-        config = given.pop("config")
-        run(kind.load(given, config))
+    def command(**flags: Any) -> None:
+        config = flags.pop("config")
+        run(settings.load(flags, config))
 
-    parameters = [_parameter(name, field, kind) for name, field in kind.model_fields.items()]
+    fields = settings.model_fields.items()
+    parameters = [_parameter(name, field, settings.variable(name)) for name, field in fields]
     config = typer.Option(
         "--config",
-        help=f"TOML file with these settings in a table '{kind.table}'. (env {CONFIG_VARIABLE})",
+        help=f"TOML file with these settings in a table '{settings.table}'. "
+        f"(env {CONFIG_VARIABLE})",
     )
     parameters.append(_keyword("config", Annotated[Path | None, config]))
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in parameters}
-    command.__doc__ = kind.__doc__
+    command.__doc__ = settings.__doc__
     return command
 
 
-def _parameter(name: str, field: FieldInfo, kind: type[Settings]) -> inspect.Parameter:
-    notes = f"env {kind.variable(name)}"
+def _parameter(name: str, field: FieldInfo, variable: str) -> inspect.Parameter:
+    notes = f"env {variable}"
     default = field.get_default(call_default_factory=True, validated_data={})
     if default not in (PydanticUndefined, None):
-        notes += f", default {_shown(default)}"
+        notes += f", default {_format_default(default)}"
     flag = "--" + name.replace("_", "-")
-    spelled = f"{flag}/--no-{flag[2:]}" if field.annotation is bool else flag
-    option = typer.Option(spelled, help=f"{field.description} ({notes})", show_default=False)
+    flags = f"{flag}/--no-{flag[2:]}" if field.annotation is bool else flag
+    option = typer.Option(flags, help=f"{field.description} ({notes})", show_default=False)
     return _keyword(name, Annotated[field.annotation | None, option])  # type: ignore[operator]
 
 
@@ -49,7 +51,7 @@ def _keyword(name: str, annotation: Any) -> inspect.Parameter:
     return inspect.Parameter(name, kind, default=None, annotation=annotation)
 
 
-def _shown(default: Any) -> str:
+def _format_default(default: Any) -> str:
     if isinstance(default, Enum):
         return str(default.value)
     if isinstance(default, list):

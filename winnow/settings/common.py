@@ -12,14 +12,14 @@ from winnow.cgroups import cpu_quota
 from winnow.inference.runtime import InferenceOptions, Runtime
 from winnow.settings.securing import SecuritySettings
 from winnow.settings.source import Settings
-from winnow.settings.values import BUNDLE_HELP, BundlePlace, OptionalListenAddress, Threads
+from winnow.settings.values import BUNDLE_HELP, BundleDirectory, OptionalListenAddress, Threads
 from winnow.telemetry.tracing.opening import collector_url
 
 _LEVELS = {"debug", "info", "warning", "error"}
 
 
 class LogFormat(str, Enum):
-    """How log lines look."""
+    """Format of log lines."""
 
     JSON = "json"
     TEXT = "text"
@@ -34,7 +34,7 @@ def _level(value: str) -> str:
 class ModelSettings(Settings):
     """Settings of a process that runs models of a bundle."""
 
-    bundle: BundlePlace = Field(default_factory=default_bundle, description=BUNDLE_HELP)
+    bundle: BundleDirectory = Field(default_factory=default_bundle, description=BUNDLE_HELP)
     runtime: Runtime = Field(
         Runtime.AUTO,
         description="Library that runs the models: onnxruntime, openvino, or cuda (ONNX Runtime on "
@@ -54,7 +54,7 @@ class ModelSettings(Settings):
 
     @property
     def inference(self) -> InferenceOptions:
-        """The options of runs of models."""
+        """The options with which models run."""
         return InferenceOptions(
             runtime=self.runtime, intra_op_threads=self.intra_op_threads, pad_to=self.pad_to
         )
@@ -94,21 +94,21 @@ class ProcessSettings(SecuritySettings):
 
     @property
     def share_to_trace(self) -> float:
-        """Share of calls to trace whose callers trace nothing; only front nodes have some."""
+        """Share of untraced incoming calls to start a trace for; 0 except at front nodes."""
         return 0.0
 
 
 class ServiceSettings(ProcessSettings, ModelSettings):
-    """Settings of a process that serves models of a bundle."""
+    """Settings of a server that runs models of a bundle."""
 
 
 def cores(root: Path = Path("/")) -> int:
-    """Cores that this process may use: at most those that it may run on.
+    """Number of cores that this process may use, by its CPU affinity and its CPU quota.
 
-    A CPU quota counts as the whole cores in it. With more threads than that, all threads, those
-    that answer calls included, would wait for the rest of each tenth of a second. `root`: as
-    `cpu_quota`.
+    A quota is rounded down. With more threads than that, the kernel would stop all threads for the
+    rest of each tenth of a second, even those that answer calls. `root` is passed to `cpu_quota`.
     """
-    present = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    affinity = hasattr(os, "sched_getaffinity")
+    present = (len(os.sched_getaffinity(0)) if affinity else os.cpu_count()) or 1
     quota = cpu_quota(root)
-    return max(1, min(present or 1, int(quota))) if quota is not None else present or 1
+    return present if quota is None else max(1, min(present, int(quota)))

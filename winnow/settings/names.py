@@ -1,4 +1,4 @@
-"""Names of settings, and errors that say which setting is wrong. Pure."""
+"""Names of settings, and errors about unknown names and wrong values. Pure."""
 
 import difflib
 import re
@@ -9,22 +9,29 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 TABLES = ("front", "node", "encoder", "heads", "up")
-"""Tables of the file, and first words of variables: the processes that have settings."""
+"""The processes that have settings. Each names a table of the file and a prefix of variables."""
 CONFIG_VARIABLE = "WINNOW_CONFIG"
-"""Names the file."""
+"""Environment variable with the path of the settings file."""
 NAME_VARIABLE = "WINNOW_PROCESS_NAME"
-"""A command that starts several processes sets it to the name of each: `front`, `node 0`."""
+"""Environment variable with the name of a process in its logs, such as `node 0`.
+
+A command that starts several processes sets it for each.
+"""
 
 _PREFIX = "WINNOW_"
-_OF_TOOLS = {"TLS", "CA", "CERT", "KEY", "TOKEN_FILE", "TOKEN"}
-"""Variables of commands that call a front node; see `winnow.cli.access`."""
-_OTHERS = {CONFIG_VARIABLE, NAME_VARIABLE, *(_PREFIX + name for name in _OF_TOOLS)}
+_CLIENT_VARIABLES = {"TLS", "CA", "CERT", "KEY", "TOKEN_FILE", "TOKEN"}
+"""Variables of commands that call a front node, without prefix; see `winnow.cli.access`."""
+_OTHER_VARIABLES = {
+    CONFIG_VARIABLE,
+    NAME_VARIABLE,
+    *(_PREFIX + name for name in _CLIENT_VARIABLES),
+}
 _SERVICE_LINK = re.compile(
     r"\w+_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
 )
-_LEAST_LIKENESS = 0.5
+_MIN_SIMILARITY = 0.5
 _RENAMED = {"cache_entries": "cache_mb"}
-"""New names of renamed settings."""
+"""The new name of each renamed setting, by its old name."""
 
 
 def variable(table: str, field: str) -> str:
@@ -32,100 +39,91 @@ def variable(table: str, field: str) -> str:
     return f"{_PREFIX}{table}_{field}".upper()
 
 
-def wrong_variables(table: str, fields: Iterable[str], environment: Mapping[str, str]) -> list[str]:
-    """A line for each variable that was meant for Winnow and is not known.
+def unknown_variables(
+    table: str, fields: Iterable[str], environment: Mapping[str, str]
+) -> list[str]:
+    """An error for each unknown variable that begins with `WINNOW_`.
 
-    Variables of other tables are left to the processes that read them.
+    Variables of other tables are skipped: their processes check them.
     """
     known = {variable(table, field): field for field in fields}
-    lines = []
+    errors = []
     for name, value in environment.items():
-        if not name.startswith(_PREFIX) or name in _OTHERS or name in known:
+        if not name.startswith(_PREFIX) or name in _OTHER_VARIABLES or name in known:
             continue
-        word, _, rest = name.removeprefix(_PREFIX).lower().partition("_")
-        if _is_service_link(name, value) or (rest and word in TABLES and word != table):
+        prefix, _, field = name.removeprefix(_PREFIX).lower().partition("_")
+        if _is_service_link(name, value) or (field and prefix in TABLES and prefix != table):
             continue
-        if rest and word == table:
-            meant = closest(rest, known.values())
-            lines.append(
-                f"{name}: there is no such setting{_hint(meant and variable(table, meant))}"
-            )
+        if field and prefix == table:
+            match = _closest(field, known.values())
+            hint = _hint(match and variable(table, match))
+            errors.append(f"{name}: there is no such setting{hint}")
         else:
-            meant = closest(word, {*TABLES, table})
-            hint = meant and variable(meant, rest or "…")
-            lines.append(f"{name}: no command has such a setting{_hint(hint)}")
-    return lines
+            match = _closest(prefix, {*TABLES, table})
+            hint = _hint(match and variable(match, field or "…"))
+            errors.append(f"{name}: no command has such a setting{hint}")
+    return errors
 
 
-def wrong_tables(table: str, found: Mapping[str, object]) -> list[str]:
-    """A line for each table of a file that no command reads, and each key outside of all tables."""
+def unknown_tables(table: str, content: Mapping[str, object]) -> list[str]:
+    """An error for each unknown table of a file's content, and each key outside all tables."""
     known = {*TABLES, table}
     return [
-        f"there is no table [{name}]{_hint(meant and f'[{meant}]')}"
+        f"there is no table [{name}]{_hint(match and f'[{match}]')}"
         if isinstance(value, dict)
         else f"{name} stands in no table: put it below a line [{table}]"
-        for name, value in found.items()
+        for name, value in content.items()
         if name not in known
-        for meant in [closest(name, known)]
+        for match in [_closest(name, known)]
     ]
 
 
-def wrong_key(key: str, table: str, fields: Iterable[str]) -> str:
-    """A line for a key of a table that is no setting."""
-    return f"{key}: there is no such setting in [{table}]{_hint(closest(key, fields))}"
-
-
-def closest(name: str, known: Iterable[str]) -> str:
-    """The known name that replaced `name`, or is most like it; empty if none is like it."""
+def _closest(name: str, known: Iterable[str]) -> str:
+    """The known name that replaced `name` or is most similar; empty if none is similar."""
     known = set(known)
     if _RENAMED.get(name) in known:
         return _RENAMED[name]
-    found = difflib.get_close_matches(name, sorted(known), n=1, cutoff=_LEAST_LIKENESS)
-    return found[0] if found else ""
+    matches = difflib.get_close_matches(name, sorted(known), n=1, cutoff=_MIN_SIMILARITY)
+    return matches[0] if matches else ""
 
 
-def _hint(meant: str) -> str:
-    return f"; did you mean {meant}?" if meant else ""
+def _hint(suggestion: str) -> str:
+    return f"; did you mean {suggestion}?" if suggestion else ""
 
 
 def _is_service_link(name: str, value: str) -> bool:
-    """Whether Kubernetes set it: every container gets some for each service of its namespace."""
+    """Whether Kubernetes set a variable, for a service of the container's namespace."""
     return bool(_SERVICE_LINK.fullmatch(name)) or (name.endswith("_PORT") and "://" in value)
 
 
-def explained(
+def describe_errors(
     table: str, fields: Iterable[str], error: ValidationError, files: Mapping[str, Path]
 ) -> str:
-    """Every fault of settings with its flag, its variable and the value.
+    """Describes each error of pydantic with the setting's flag, its variable and the value.
 
-    Args:
-        table: the table of the settings.
-        fields: the names of the settings.
-        error: the faults that pydantic found.
-        files: the file of each value that is from a file, by the name of the setting.
-
+    `files` has the file of each setting that was read from a file, by name.
     """
     return "; ".join(
-        f"{files[name]}: {line}" if (name := _name(fault)) in files else line
-        for fault in error.errors()
-        for line in [_line(table, fields, fault)]
+        f"{files[name]}: {line}" if (name := _setting_name(details)) in files else line
+        for details in error.errors()
+        for line in [_describe(table, fields, details)]
     )
 
 
-def _name(fault: ErrorDetails) -> str:
-    return str(fault["loc"][0]) if fault["loc"] else ""
+def _setting_name(details: ErrorDetails) -> str:
+    return str(details["loc"][0]) if details["loc"] else ""
 
 
-def _line(table: str, fields: Iterable[str], fault: ErrorDetails) -> str:
-    said = fault["msg"].removeprefix("Value error, ")
-    if not fault["loc"]:
-        return said
-    name = _name(fault)
-    if fault["type"] == "extra_forbidden":
-        return wrong_key(name, table, fields)
-    place = f"--{name.replace('_', '-')} (or {variable(table, name)})"
-    if fault["type"] == "missing":
-        return f"{place}: field required"
-    if fault["type"] == "value_error":  # our own words, which name the value
-        return f"{place}: {said}"
-    return f"{place}: {said.lower()}, not {fault['input']!r}"
+def _describe(table: str, fields: Iterable[str], details: ErrorDetails) -> str:
+    message = details["msg"].removeprefix("Value error, ")
+    if not details["loc"]:
+        return message
+    name = _setting_name(details)
+    if details["type"] == "extra_forbidden":
+        return f"{name}: there is no such setting in [{table}]{_hint(_closest(name, fields))}"
+    setting = f"--{name.replace('_', '-')} (or {variable(table, name)})"
+    if details["type"] == "missing":
+        return f"{setting}: field required"
+    if details["type"] == "value_error":  # Winnow's own message, which names the value
+        return f"{setting}: {message}"
+    return f"{setting}: {message.lower()}, not {details['input']!r}"

@@ -1,4 +1,4 @@
-"""Settings that protect calls: certificates of servers, and those for calls to other nodes."""
+"""TLS settings: certificates of servers, and certificates for calls to other nodes."""
 
 from pathlib import Path
 from typing import Self
@@ -10,11 +10,11 @@ from winnow.settings.values import OptionalListenAddress
 
 
 class SecuritySettings(Settings):
-    """Settings of every process that serves."""
+    """Settings that protect a server: TLS, health checks and reflection."""
 
     tls_cert: Path | None = Field(
         None,
-        description="File of the certificate to serve with, in PEM; without it calls come in plain "
+        description="File of the server's certificate, in PEM; without it the server takes plain "
         "text. The file is read again when it changes.",
     )
     tls_key: Path | None = Field(
@@ -27,17 +27,15 @@ class SecuritySettings(Settings):
     )
     health_listen: OptionalListenAddress = Field(
         "",
-        description="HOST:PORT that serves gRPC health and nothing else, in plain text, for probes "
+        description="HOST:PORT that serves only gRPC health, in plain text, for probes "
         "that have no certificate; empty for none.",
     )
-    reflection: bool = Field(
-        True, description="Tell clients which methods there are, by gRPC reflection."
-    )
+    reflection: bool = Field(True, description="Let clients list the methods by gRPC reflection.")
 
     @model_validator(mode="after")
     def _check_tls(self) -> Self:
         if (self.tls_cert is None) != (self.tls_key is None):
-            raise ValueError("--tls-cert and --tls-key: give both, or none of them")
+            raise ValueError("--tls-cert and --tls-key: give both, or neither")
         if self.tls_client_ca is not None and self.tls_cert is None:
             raise ValueError("--tls-client-ca needs --tls-cert: plain text has no certificates")
         return self
@@ -66,7 +64,7 @@ class PeerSettings(Settings):
     @model_validator(mode="after")
     def _check_peers(self) -> Self:
         if (self.peer_cert is None) != (self.peer_key is None):
-            raise ValueError("--peer-cert and --peer-key: give both, or none of them")
+            raise ValueError("--peer-cert and --peer-key: give both, or neither")
         if self.peer_cert is not None and self.peer_ca is None:
             raise ValueError("--peer-cert needs --peer-ca: plain text has no certificates")
         if self.peer_name and self.peer_ca is None:

@@ -19,30 +19,30 @@ from winnow.errors import WinnowError
 from winnow.quoting import quoted
 from winnow.settings.names import (
     CONFIG_VARIABLE,
-    explained,
+    describe_errors,
+    unknown_tables,
+    unknown_variables,
     variable,
-    wrong_tables,
-    wrong_variables,
 )
 
 
 class SettingsError(WinnowError):
-    """A setting has a value it cannot have, or an unknown name."""
+    """A setting has an invalid value or an unknown name, or is missing."""
 
 
 class Settings(BaseModel):
-    """Base of all settings. A field's description is its help text."""
+    """Base class of all settings. A field's description is its help text."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
     table: ClassVar[str]
-    """The table of the TOML file, and part of the variables' names."""
+    """Name of the table in the TOML file, and the prefix of the environment variables."""
     _file: Path | None = PrivateAttr(default=None)
 
     @field_validator("*", mode="before")
     @classmethod
     def _check_number(cls, value: Any, info: ValidationInfo) -> Any:
-        kind = cls.model_fields[info.field_name or ""].annotation
-        if isinstance(value, bool) and kind in (int, float):  # to Python it is 0 or 1
+        annotation = cls.model_fields[info.field_name or ""].annotation
+        if isinstance(value, bool) and annotation in (int, float):  # Python takes it for 0 or 1
             raise ValueError(f"{str(value).lower()} is no number")
         return value
 
@@ -55,12 +55,12 @@ class Settings(BaseModel):
 
     @property
     def file(self) -> Path | None:
-        """The TOML file that was read, if any."""
+        """Path of the TOML file that was read; None if there was none."""
         return self._file
 
     @classmethod
     def variable(cls, field: str) -> str:
-        """The environment variable of a field."""
+        """Name of the environment variable of a field."""
         return variable(cls.table, field)
 
     @classmethod
@@ -70,64 +70,65 @@ class Settings(BaseModel):
         config: Path | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> Self:
-        """Settles every field.
+        """Reads each field from the flags, else from its variable, else from the `config` file.
 
         Raises SettingsError if a value is wrong or missing, a name is unknown, or the file cannot
         be read.
         """
         environment = os.environ if environment is None else environment
-        if wrong := wrong_variables(cls.table, cls.model_fields, environment):
-            raise SettingsError("; ".join(wrong))
+        if errors := unknown_variables(cls.table, cls.model_fields, environment):
+            raise SettingsError("; ".join(errors))
         if config is None and environment.get(CONFIG_VARIABLE):
             config = Path(environment[CONFIG_VARIABLE])
-        in_file = _table(config, cls.table) if config is not None else {}
-        said = {
+        from_file = _read_table(config, cls.table) if config is not None else {}
+        overrides = {
             name: _split(environment[cls.variable(name)], field.annotation)
             for name, field in cls.model_fields.items()
             if cls.variable(name) in environment
         }
-        said |= {name: value for name, value in flags.items() if value not in (None, [], ())}
+        overrides |= {name: value for name, value in flags.items() if value not in (None, [], ())}
         try:
-            settings = cls.model_validate({**in_file, **said})
+            settings = cls.model_validate({**from_file, **overrides})
         except ValidationError as error:
-            files = {name: config for name in in_file if config is not None and name not in said}
-            raise SettingsError(explained(cls.table, cls.model_fields, error, files)) from error
-        settings._file = config  # noqa: SLF001 (its own)
+            files = {name: config for name in from_file if config and name not in overrides}
+            message = describe_errors(cls.table, cls.model_fields, error, files)
+            raise SettingsError(message) from error
+        settings._file = config  # noqa: SLF001 (same class)
         return settings
 
 
-def given(
+def configured_value(
     table: str, field: str, file: Path | None, environment: Mapping[str, str] | None = None
 ) -> Any:
-    """A setting of a process of another kind, unless a flag says otherwise.
+    """A setting of any kind of process, as its variable or else the file has it.
 
-    Returns the variable, else the value in the file, unconverted; None if it is in neither. Raises
-    SettingsError if the file cannot be read.
+    The value is not converted; None if neither has it. Raises SettingsError if the file cannot be
+    read.
     """
     environment = os.environ if environment is None else environment
     if file is None and environment.get(CONFIG_VARIABLE):
         file = Path(environment[CONFIG_VARIABLE])
-    found = environment.get(variable(table, field))
-    return _table(file, table).get(field) if found is None and file is not None else found
+    value = environment.get(variable(table, field))
+    return _read_table(file, table).get(field) if value is None and file is not None else value
 
 
 def _split(value: str, annotation: Any) -> Any:
-    """A list in a variable is separated by commas."""
+    """Splits a variable at commas if the setting is a list."""
     if annotation == list[str]:
         return [part.strip() for part in value.split(",") if part.strip()]
     return value
 
 
-def _table(path: Path, table: str) -> dict[str, Any]:
+def _read_table(path: Path, table: str) -> dict[str, Any]:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingsError(f"cannot read the settings file {path}: {error.strerror}") from error
-    except ValueError as error:  # also a path that no system can have
+    except ValueError as error:  # invalid TOML, or a path with a null character
         raise SettingsError(f"cannot read the settings file {path}: {error}") from error
-    if wrong := wrong_tables(table, content):
-        raise SettingsError(f"{path}: {'; '.join(wrong)}")
-    found = content.get(table, {})
-    if not isinstance(found, dict):
+    if errors := unknown_tables(table, content):
+        raise SettingsError(f"{path}: {'; '.join(errors)}")
+    values = content.get(table, {})
+    if not isinstance(values, dict):
         raise SettingsError(f"{path}: [{table}] must be a table")
-    return dict(found)
+    return dict(values)

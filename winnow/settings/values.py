@@ -1,4 +1,4 @@
-"""Types of settings and options: addresses to listen on, bundles, places of published files."""
+"""Types of settings and options: numbers, addresses to listen on, directories, URLs."""
 
 import re
 from pathlib import Path
@@ -16,10 +16,10 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 BUNDLE_HELP = "Directory of the models."
 _URL = re.compile(r"[\w+.-]+:/")
-"""A URL; as a path, which a flag may already be, it has one slash instead of two."""
+"""The beginning of a URL. A `Path` of a URL has one slash instead of two."""
 
 
-def _local(value: object) -> object:
+def _reject_url(value: object) -> object:
     if not isinstance(value, str | Path):
         return value
     if _URL.match(str(value)):
@@ -32,31 +32,33 @@ def _local(value: object) -> object:
     return value
 
 
-BundlePlace = Annotated[Path, BeforeValidator(_local)]
+BundleDirectory = Annotated[Path, BeforeValidator(_reject_url)]
 """The directory of a bundle."""
 
 
-def bundle_place(text: str) -> Path:
-    """The directory of a bundle, as an option of a command."""
+def parse_bundle_directory(text: str) -> Path:
+    """Parses the directory of a bundle, for an option of a command."""
     try:
-        return Path(str(_local(text)))
+        return Path(str(_reject_url(text)))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 
 
-def _checked(value: str) -> str:
+def _check_address(value: str) -> str:
     Address.parse(value)
     return value
 
 
-ListenAddress = Annotated[str, AfterValidator(_checked)]
-"""HOST:PORT; port 0 for any free one."""
-OptionalListenAddress = Annotated[str, AfterValidator(lambda value: value and _checked(value))]
-"""The same, or empty for nothing."""
+ListenAddress = Annotated[str, AfterValidator(_check_address)]
+"""HOST:PORT to listen on; port 0 for any free port."""
+OptionalListenAddress = Annotated[
+    str, AfterValidator(lambda value: value and _check_address(value))
+]
+"""HOST:PORT to listen on, or empty."""
 
 
-def place_url(text: str) -> str:
-    """A directory or URL. An empty text, which would mean the working directory, is an error."""
+def parse_directory_or_url(text: str) -> str:
+    """Parses a directory or URL. An empty text is an error: it would mean the working directory."""
     if not text.strip():
         raise typer.BadParameter("expected a directory or a URL, not an empty text")
     return text

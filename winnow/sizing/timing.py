@@ -1,4 +1,4 @@
-"""Times of a piece of work, and the spread of its repetitions."""
+"""Times a function, and computes the spread of repeated runs."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -7,28 +7,28 @@ from statistics import median
 
 import numpy as np
 
-from winnow.sizing.units import SHARES
+from winnow.sizing.units import SPREAD_QUANTILES
 
 
-def milliseconds(work: Callable[[], object], repetitions: int) -> list[float]:
-    """The times of `repetitions` runs in a row, after one run that warms up."""
+def time_runs(work: Callable[[], object], repetitions: int) -> list[float]:
+    """Milliseconds of each of `repetitions` runs in a row, after one run that warms up."""
     work()
-    found = []
+    times = []
     for _ in range(repetitions):
         started = time.perf_counter()
         work()
-        found.append(1e3 * (time.perf_counter() - started))
-    return found
+        times.append(1e3 * (time.perf_counter() - started))
+    return times
 
 
-def spread(groups: Sequence[Sequence[float]]) -> tuple[float, ...]:
-    """Quantiles, at `SHARES`, of times relative to the median of their group."""
+def relative_spread(groups: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    """Quantiles (`SPREAD_QUANTILES`) of the times, each divided by the median of its group."""
     relative = np.concatenate([np.array(group) / median(group) for group in groups])
-    return tuple(np.quantile(relative, SHARES).round(4).tolist())
+    return tuple(np.quantile(relative, SPREAD_QUANTILES).round(4).tolist())
 
 
-def together(work: Callable[[], object], threads: int, repetitions: int) -> float:
-    """Milliseconds of a run in one of `threads` threads that all do the same."""
+def parallel_run_ms(work: Callable[[], object], threads: int, repetitions: int) -> float:
+    """Mean milliseconds of a run while `threads` threads do the same work in parallel."""
     work()
     with ThreadPoolExecutor(threads) as pool:
         started = time.perf_counter()

@@ -1,7 +1,7 @@
-"""Unit costs: what a question, a passage and a shard cost on some hardware.
+"""Unit costs: the time and space of a question, a passage and a shard on some hardware.
 
-This module has the figures and their file. `winnow bench units` measures them, and `winnow plan`
-uses them. Milliseconds are of one core.
+This module has the figures and their JSON file. `winnow bench units` measures them, and `winnow
+plan` uses them. Milliseconds are of one core.
 """
 
 from pathlib import Path
@@ -12,76 +12,78 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, V
 from winnow.errors import ArtefactError
 
 FORMAT = 1
-MEASURED = Path(__file__).with_name("measured.json")
-"""The unit costs that come with the code; `docs/sizing.md` says where they were measured."""
+_SHIPPED_FILE = Path(__file__).with_name("measured.json")
+"""The unit costs that come with the code; `docs/sizing.md` names the hardware."""
+
+SPREAD_QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0)
+"""The quantiles of a `Spread`."""
+Spread = Annotated[
+    tuple[PositiveFloat, ...],
+    Field(min_length=len(SPREAD_QUANTILES), max_length=len(SPREAD_QUANTILES)),
+]
+"""Quantiles (`SPREAD_QUANTILES`) of the times of repeated runs, divided by their median."""
 
 
-SHARES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0)
-"""The shares of the quantiles in a `Spread`."""
-Spread = Annotated[tuple[PositiveFloat, ...], Field(min_length=len(SHARES), max_length=len(SHARES))]
-"""The spread of repetitions: quantiles, at `SHARES`, of their times relative to the median."""
-
-
-class _Part(BaseModel):
+class _UnitCosts(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class LengthCost(_Part):
-    """One run of a model over an input of this length."""
+class LengthCost(_UnitCosts):
+    """Time of one run of a model over an input of `tokens` tokens."""
 
     tokens: PositiveInt
     ms: PositiveFloat
 
 
-class GraphCost(_Part):
-    """An HNSW graph: M = 16, ef_construction = 200, searched with ef = 256."""
+class GraphCost(_UnitCosts):
+    """Costs of an HNSW graph with M = 16 and ef_construction = 200, searched with ef = 256."""
 
     passages: PositiveInt
     dimension: PositiveInt
     search_ms: PositiveFloat
-    """Time to find the hundred nearest."""
+    """Time to find the 100 nearest passages."""
     bytes_each: PositiveFloat
-    """Bytes of a passage, in memory and on disk: its vector and its links."""
+    """Bytes of each passage's vector and links, both in memory and on disk."""
 
 
-class ShardCost(_Part):
-    """A shard, as a node serves it."""
+class ShardCost(_UnitCosts):
+    """Costs of a shard that a content node serves."""
 
     passages: PositiveInt
     dimension: PositiveInt
     hybrid_ms: PositiveFloat
-    """Time to retrieve for a question by vectors and words."""
+    """Time to retrieve for a question by vectors and words together."""
     dense_ms: PositiveFloat
     """Time to retrieve by vectors alone."""
     sparse_ms: PositiveFloat
     """Time to retrieve by words alone."""
     load_ms_each: PositiveFloat
-    """Time to verify and load the shard, for each passage."""
+    """Time to verify and load the shard, divided by its passages."""
     write_ms_each: PositiveFloat
-    """Time of all cores together to write the shard from encoded passages, for each passage."""
+    """Time of all cores to write the shard from encoded passages, divided by its passages."""
     memory_bytes_each: PositiveFloat
-    """Memory of a passage besides its vector and its links."""
+    """Memory of each passage, without its vector and links."""
     disk_bytes_each: PositiveFloat
-    """Disk of a passage besides its vector and its links in the graph."""
+    """Disk space of each passage, without its vector and links in the graph."""
 
 
-class StatesUnits(_Part):
-    """Precomputed states: part of the reading is done when a passage is indexed."""
+class StatesUnits(_UnitCosts):
+    """Costs with precomputed states, where indexing does a part of the reading."""
 
     read: tuple[LengthCost, ...] = Field(min_length=2)
-    """Time of a read with precomputed states; tokens as in `NodeUnits.read`."""
+    """Time to read a passage with precomputed states. Tokens are those of `NodeUnits.read`."""
     together: float = Field(gt=0, le=1.5)
-    """As in `NodeUnits`, for such reads."""
+    """`NodeUnits.together` for reads with precomputed states."""
     question: LengthCost
-    """Time for the lower layers of a question, once on each node that reads."""
+    """Time of the lower layers for a question, once on each node that reads."""
     compute: LengthCost
-    """Time to precompute the states of a passage, while all cores do so."""
+    """Time to precompute the states of a passage while all cores do the same."""
     bytes_a_token: PositiveFloat
-    """Bytes on disk."""
+    """Bytes on disk for each token."""
 
 
-class NodeUnits(_Part):
-    """A content node."""
+class NodeUnits(_UnitCosts):
+    """Costs of a content node."""
 
     read: tuple[LengthCost, ...] = Field(min_length=2)
     """Time to read a passage without precomputed states. Tokens are those of question, title and
@@ -90,43 +92,43 @@ class NodeUnits(_Part):
     states: StatesUnits | None = None
     """None for a bundle with a full cross-encoder."""
     mean_tokens: PositiveFloat
-    """Mean tokens of such an input, over the demo passages."""
+    """Mean tokens of question, title and text together, over the demo passages."""
     spread: Spread
-    """Spread of reads of one length."""
+    """Spread of the times of reads of the same length."""
     together: float = Field(gt=0, le=1.5)
-    """Speed of a core while all cores read, as a share of its speed while the others rest."""
+    """Speed of a core while all cores read, divided by its speed while the others are idle."""
     graphs: tuple[GraphCost, ...] = Field(min_length=1)
     shards: tuple[ShardCost, ...] = Field(min_length=1)
     retrieve_spread: Spread
-    """Spread of retrievals from one shard."""
+    """Spread of the times of retrievals from one shard."""
 
 
-class EncodeUnits(_Part):
-    """The encoder."""
+class EncodeUnits(_UnitCosts):
+    """Costs of the encoder."""
 
     question: tuple[LengthCost, ...] = Field(min_length=2)
     passage: LengthCost
-    """Time for a passage of mean length, while all cores encode."""
+    """Time to encode a passage of mean length while all cores encode."""
 
 
-class FrontUnits(_Part):
-    """The event loop of a front node, without encoding."""
+class FrontUnits(_UnitCosts):
+    """Costs of the event loop of a front node, without encoding."""
 
     question_ms: float = Field(ge=0)
-    """Time for each question, besides that for shards."""
+    """Time for each question, without the time for shards."""
     shard_ms: float = Field(ge=0)
-    """Time for each shard that retrieves: a call, its reply, and its part of choosing."""
+    """Time for each shard that retrieves: its call, its reply, and the choice of passages."""
     pair_us: float = Field(ge=0)
-    """Microseconds for each pair of shards: the part that grows with the square of their number."""
+    """Microseconds for each pair of shards: this cost grows with the square of their number."""
     read_ms: float = Field(ge=0)
     """Time for each shard that reads."""
 
 
-class ProcessUnits(_Part):
-    """Costs of processes besides their models and passages."""
+class ProcessUnits(_UnitCosts):
+    """Costs of processes, without their models and passages."""
 
     call_ms: float = Field(ge=0)
-    """Time of a content node for each call, besides retrieving and reading."""
+    """Time of a content node for each call, without retrieving and reading."""
     client_ms: float = Field(ge=0)
     """Time of a Python client for each question."""
     node_bytes: PositiveFloat
@@ -135,8 +137,8 @@ class ProcessUnits(_Part):
     """Memory of a front node."""
 
 
-class Units(_Part):
-    """All unit costs, and where they were measured."""
+class Units(_UnitCosts):
+    """All unit costs, with the hardware and bundle that they were measured with."""
 
     format: int = Field(default=FORMAT, ge=FORMAT, le=FORMAT)
     processor: str
@@ -148,9 +150,9 @@ class Units(_Part):
     process: ProcessUnits
 
 
-def shipped() -> Units:
+def shipped_units() -> Units:
     """The unit costs that come with the code."""
-    return read_units(MEASURED)
+    return read_units(_SHIPPED_FILE)
 
 
 def read_units(path: Path) -> Units:
@@ -161,8 +163,8 @@ def read_units(path: Path) -> Units:
         raise ArtefactError(f"cannot read {path}: {error.strerror or error}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
+        field = ".".join(map(str, first["loc"])) or "the file"
         raise ArtefactError(
-            f"{path} has no unit costs: {place}: {first['msg']}; measure them with "
+            f"{path} has no unit costs: {field}: {first['msg']}; measure them with "
             "`winnow bench units --out FILE`"
         ) from error

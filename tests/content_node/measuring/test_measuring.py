@@ -14,8 +14,8 @@ from winnow.content_node.measuring.made_up import Vectors
 from winnow.domain.passage import Passage
 from winnow.domain.write import Put
 from winnow.passages.encoding import TokenisedPut
-from winnow.sizing.timing import milliseconds, spread, together
-from winnow.sizing.units import SHARES
+from winnow.sizing.timing import parallel_run_ms, relative_spread, time_runs
+from winnow.sizing.units import SPREAD_QUANTILES
 from winnow.text.tokenizer import Tokens
 
 TEXTS = [
@@ -34,7 +34,7 @@ def test_a_made_up_shard_is_a_shard_and_is_measured_whole() -> None:
     assert (cost.passages, cost.dimension) == (120, 16)
     # vectors lie in the graph, and once more in the database
     assert cost.disk_bytes_each > 4 * 16
-    assert len(found.spread) == len(SHARES)
+    assert len(found.spread) == len(SPREAD_QUANTILES)
 
 
 def test_a_graph_takes_its_vectors_and_their_links() -> None:
@@ -44,15 +44,15 @@ def test_a_graph_takes_its_vectors_and_their_links() -> None:
 
 
 def test_a_spread_has_quantiles_relative_to_the_median() -> None:
-    assert spread([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])[0] == 0.5
-    assert spread([[2.0] * 5]) == (1.0,) * len(SHARES)
+    assert relative_spread([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])[0] == 0.5
+    assert relative_spread([[2.0] * 5]) == (1.0,) * len(SPREAD_QUANTILES)
 
 
 def test_all_is_done_as_often_as_was_said() -> None:
     done: list[int] = []
-    assert len(milliseconds(lambda: done.append(1), 3)) == 3
+    assert len(time_runs(lambda: done.append(1), 3)) == 3
     assert len(done) == 4  # once to warm up
-    together(lambda: done.append(1), 2, 3)
+    parallel_run_ms(lambda: done.append(1), 2, 3)
     assert len(done) == 4 + 1 + 6
 
 
@@ -64,8 +64,8 @@ def _timed(monkeypatch: pytest.MonkeyPatch) -> None:
         work()
         return [1.0]
 
-    monkeypatch.setattr(reading, "milliseconds", milliseconds_of_one)
-    monkeypatch.setattr(reading, "together", lambda work, *_: milliseconds_of_one(work)[0])
+    monkeypatch.setattr(reading, "time_runs", milliseconds_of_one)
+    monkeypatch.setattr(reading, "parallel_run_ms", lambda work, *_: milliseconds_of_one(work)[0])
 
 
 @pytest.mark.usefixtures("_timed")

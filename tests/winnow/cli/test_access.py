@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from winnow.cli.access import flags, with_credentials
 from winnow.client import Credentials
-from winnow.settings.names import wrong_variables
+from winnow.settings.names import unknown_variables
 
 
 def given(*words: str, **variables: str) -> Any:
@@ -49,7 +49,7 @@ def test_variables_become_credentials_and_a_token_file_takes_precedence() -> Non
 
 def test_variables_of_tools_are_no_settings_of_services() -> None:
     names = ("CA", "CERT", "KEY", "TLS", "TOKEN", "TOKEN_FILE")
-    assert wrong_variables("front", [], {f"WINNOW_{name}": "x" for name in names}) == []
+    assert unknown_variables("front", [], {f"WINNOW_{name}": "x" for name in names}) == []
 
 
 def test_options_that_contradict_are_wrong_usage() -> None:

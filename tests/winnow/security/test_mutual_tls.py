@@ -168,12 +168,12 @@ async def test_a_client_takes_up_new_certificates_and_ends_no_call(node: Node) -
         assert (await old).request_id != new.request_id, "one connection carried both"
         again = await stub.Answer(answer_pb2.AnswerRequest(question="who?"), timeout=30)
         assert again.request_id == new.request_id
-        (left,) = channel._older  # type: ignore[attr-defined]
+        (left,) = channel._retired  # type: ignore[attr-defined]
         await happens(lambda: left.closed, 30)
 
 
 async def test_files_are_checked_without_calls(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("winnow.security.peers._EVERY", 0.0)
+    monkeypatch.setattr("winnow.security.peers._CHECK_INTERVAL", 0.0)
     certificates = Certificates(node.authority.issue("front"))
     following = asyncio.create_task(PeerChannels(certificates).watch_files())
     node.authority.issue("front")

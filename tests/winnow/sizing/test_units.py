@@ -7,8 +7,8 @@ import pytest
 from units_made import units
 
 from winnow.errors import ArtefactError
-from winnow.sizing.asked import made_up_passages, made_up_questions
-from winnow.sizing.units import SHARES, read_units, shipped
+from winnow.sizing.synthetic import synthetic_passages, synthetic_questions
+from winnow.sizing.units import SPREAD_QUANTILES, read_units, shipped_units
 
 
 def test_units_are_read_as_they_were_written(tmp_path: Path) -> None:
@@ -18,10 +18,10 @@ def test_units_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 
 def test_the_shipped_units_are_complete_and_in_order() -> None:
-    ours = shipped()
+    ours = shipped_units()
     for spread in (ours.node.spread, ours.node.retrieve_spread):
         assert list(spread) == sorted(spread)
-        assert spread[SHARES.index(0.5)] == pytest.approx(1.0, abs=0.05)
+        assert spread[SPREAD_QUANTILES.index(0.5)] == pytest.approx(1.0, abs=0.05)
     for costs in (ours.encode.question, ours.node.read):
         assert [each.tokens for each in costs] == sorted({each.tokens for each in costs})
 
@@ -41,8 +41,8 @@ def test_a_file_without_units_is_refused_by_the_field_that_is_wrong(tmp_path: Pa
 
 
 def test_made_up_passages_have_a_hundred_words_and_questions_differ() -> None:
-    rows = made_up_passages()
+    rows = synthetic_passages()
     assert {len(row.passage.text.split()) for row in rows} == {100}
     assert len({row.passage.id for row in rows}) == len(rows)
-    asked = made_up_questions()
+    asked = synthetic_questions()
     assert len(set(asked)) == len(asked) >= 400

@@ -14,14 +14,14 @@ from winnow.heads.manifest import FILE
 from winnow.heads.store import Current, HeadStore, open_store
 from winnow.heads.store.records import CURRENT
 from winnow.quoting import many
-from winnow.settings.values import place_url
+from winnow.settings.values import parse_directory_or_url
 
 app = typer.Typer(no_args_is_help=True)
 
 _Place = Annotated[
     str,
     typer.Argument(
-        parser=place_url,
+        parser=parse_directory_or_url,
         metavar="STORE",
         help="Directory or URL (s3://..., gs://...) of the heads.",
     ),
@@ -30,7 +30,7 @@ _Store = Annotated[
     str,
     typer.Option(
         "--store",
-        parser=place_url,
+        parser=parse_directory_or_url,
         metavar="STORE",
         help="Directory or URL (s3://..., gs://...) of the heads.",
     ),

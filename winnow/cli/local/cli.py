@@ -19,7 +19,7 @@ from winnow.heads.store import open_store
 from winnow.settings import settings_command
 from winnow.settings.common import LogFormat
 from winnow.settings.names import variable
-from winnow.settings.source import SettingsError, given
+from winnow.settings.source import SettingsError, configured_value
 from winnow.telemetry import stderr
 from winnow.telemetry.logqueue import LogQueue
 
@@ -94,7 +94,7 @@ def log_flags(
     environment: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
     """Flags for text logs at a terminal, unless the user has set the format."""
-    chosen = given(table, "log_format", file, environment)
+    chosen = configured_value(table, "log_format", file, environment)
     return ("--log-format", LogFormat.TEXT.value) if at_terminal and chosen is None else ()
 
 
@@ -115,7 +115,7 @@ def _node_metrics(settings: UpSettings) -> str:
 
     The other nodes get the next ports: the setting is one address, and each needs its own.
     """
-    listen = given("node", "metrics_listen", settings.file)
+    listen = configured_value("node", "metrics_listen", settings.file)
     try:
         return str(Address.parse(str(listen))) if listen else ""
     except ValueError as error:
@@ -128,18 +128,18 @@ def health(file: Path | None) -> str:
 
     Empty without TLS: health is then served where the front node answers.
     """
-    if not given("front", "tls_cert", file):
+    if not configured_value("front", "tls_cert", file):
         return ""
-    return str(given("front", "health_listen", file) or f"127.0.0.1:{free_ports(1)[0]}")
+    return str(configured_value("front", "health_listen", file) or f"127.0.0.1:{free_ports(1)[0]}")
 
 
 def front_demands(file: Path | None, environment: Mapping[str, str] | None = None) -> FrontDemands:
     """What the front node demands of its callers, from its settings."""
 
     def is_set(name: str) -> bool:
-        return bool(given("front", name, file, environment))
+        return bool(configured_value("front", name, file, environment))
 
-    pages = given("front", "http_pages", file, environment)
+    pages = configured_value("front", "http_pages", file, environment)
     return FrontDemands(
         tls=is_set("tls_cert"),
         certificates=is_set("tls_client_ca"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from winnow.client.credentials import Credentials
 from winnow.settings.common import cores
-from winnow.settings.source import given
+from winnow.settings.source import configured_value
 
 _THREAD_SETTINGS = ("threads", "reader_threads")
 _THREAD_FLAGS = tuple(f"--{each.replace('_', '-')}" for each in _THREAD_SETTINGS)
@@ -133,6 +133,8 @@ def threads_each(
 
     """
     by_flag = plan.reader_threads or any(flag.startswith(_THREAD_FLAGS) for flag in plan.node)
-    if by_flag or any(given("node", each, plan.config, environment) for each in _THREAD_SETTINGS):
+    if by_flag or any(
+        configured_value("node", each, plan.config, environment) for each in _THREAD_SETTINGS
+    ):
         return None
     return math.ceil((cores() if available is None else available) / nodes)

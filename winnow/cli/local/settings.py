@@ -9,7 +9,12 @@ from winnow.address import Address
 from winnow.bundle import default_bundle
 from winnow.cli.local.ports import or_any
 from winnow.settings.source import Settings
-from winnow.settings.values import BUNDLE_HELP, BundlePlace, ListenAddress, OptionalListenAddress
+from winnow.settings.values import (
+    BUNDLE_HELP,
+    BundleDirectory,
+    ListenAddress,
+    OptionalListenAddress,
+)
 
 
 class UpSettings(Settings):
@@ -27,7 +32,7 @@ class UpSettings(Settings):
     table: ClassVar[str] = "up"
 
     index: Path = Field(description="Directory of the index.")
-    bundle: BundlePlace = Field(default_factory=default_bundle, description=BUNDLE_HELP)
+    bundle: BundleDirectory = Field(default_factory=default_bundle, description=BUNDLE_HELP)
     listen: ListenAddress = Field(
         "127.0.0.1:8080", description="HOST:PORT of the front node; port 0 for any free one."
     )

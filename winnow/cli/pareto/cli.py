@@ -16,7 +16,7 @@ from winnow.cli.quantities import milliseconds
 from winnow.domain.question import Retriever
 from winnow.inference.runtime import Runtime
 from winnow.settings.common import cores
-from winnow.settings.values import bundle_place
+from winnow.settings.values import parse_bundle_directory
 
 app = typer.Typer(no_args_is_help=True, help="Accuracy against latency, measured in one run.")
 
@@ -38,7 +38,7 @@ def run_(
     bundle: Annotated[
         list[Path] | None,
         typer.Option(
-            parser=bundle_place,
+            parser=parse_bundle_directory,
             metavar="BUNDLE",
             help="Bundle to compare. May be repeated.",
             show_default="the default",
@@ -72,7 +72,7 @@ def run_(
         Path | None,
         typer.Option(
             "--untuned",
-            parser=bundle_place,
+            parser=parse_bundle_directory,
             metavar="BUNDLE",
             help="Bundle of an untuned start: one thread on each node, inputs padded, ten passages "
             "found by encoding alone. It is asked every tenth question.",
@@ -127,7 +127,7 @@ def levers_(
     bundle: Annotated[
         list[Path],
         typer.Option(
-            parser=bundle_place,
+            parser=parse_bundle_directory,
             metavar="BUNDLE",
             help="Bundles, in the order of the steps: float32, then int8, then smaller ones.",
         ),

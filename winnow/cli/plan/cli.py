@@ -12,7 +12,7 @@ from winnow.cli.plan.planning import plan as planned
 from winnow.cli.quantities import count, milliseconds, size
 from winnow.errors import WinnowError
 from winnow.quoting import many
-from winnow.sizing.units import Units, read_units, shipped
+from winnow.sizing.units import Units, read_units, shipped_units
 
 _GIB = 2**30
 
@@ -87,7 +87,7 @@ def plan(
     The plan is an estimate from unit costs; docs/sizing.md has the formulae. Exit code 1 if no
     number of nodes answers in time.
     """
-    costs = shipped() if units is None else read_units(units)
+    costs = shipped_units() if units is None else read_units(units)
     wanted = PlanRequest(
         passages=count("--passages", passages),
         dimension=dimension,

@@ -6,7 +6,7 @@ Milliseconds are core time, and bytes are of one node, unless a name says otherw
 import math
 from collections.abc import Sequence
 
-from winnow.sizing.units import SHARES, LengthCost, ShardCost, StatesUnits, Units
+from winnow.sizing.units import SPREAD_QUANTILES, LengthCost, ShardCost, StatesUnits, Units
 
 FLOAT_BYTES = 4
 QUESTION = 12
@@ -152,7 +152,7 @@ def node_ms(units: Units, shards: int, retrieve: float, read: float, passages: i
 
 def slow(spread: Sequence[float]) -> float:
     """The 99th percentile of a spread, relative to the median."""
-    return spread[SHARES.index(0.99)]
+    return spread[SPREAD_QUANTILES.index(0.99)]
 
 
 def waiting_ms(service_ms: float, servers: int, busy: float, share: float) -> float:

@@ -28,7 +28,7 @@ from winnow.domain.question import EncodedQuestion
 from winnow.errors import UnavailableError
 from winnow.inference.encoder import open_question_encoder
 from winnow.rpc.channel import open_channel
-from winnow.sizing.asked import made_up_passages
+from winnow.sizing.synthetic import synthetic_passages
 from winnow.sizing.units import FrontUnits, ProcessUnits
 from winnow.telemetry.progress import StageProgress
 from winnow.text.tokenizer import Tokenizer
@@ -73,7 +73,7 @@ def measure(
 
 def write_passages(path: Path) -> None:
     """Writes made-up passages for an index."""
-    rows = (each.passage for each in made_up_passages())
+    rows = (each.passage for each in synthetic_passages())
     lines = (json.dumps({"id": p.id, "title": p.title, "text": p.text}) for p in rows)
     path.write_text("\n".join(lines), encoding="utf-8")
 

@@ -19,8 +19,8 @@ from winnow.inference.encoder import open_passage_encoder, open_question_encoder
 from winnow.inference.runtime import InferenceOptions
 from winnow.passages.encoding import PassageEncoder
 from winnow.settings.common import cores
-from winnow.sizing.asked import made_up_passages, made_up_questions
-from winnow.sizing.timing import milliseconds
+from winnow.sizing.synthetic import synthetic_passages, synthetic_questions
+from winnow.sizing.timing import time_runs
 from winnow.sizing.units import EncodeUnits, LengthCost, NodeUnits, Units
 from winnow.telemetry.progress import StageProgress
 from winnow.text.tokenizer import Tokenizer
@@ -52,7 +52,7 @@ def measure(plan: MeasuringPlan, progress: StageProgress) -> Units:
         passages, index = Path(place) / "passages.jsonl", Path(place) / "index"
         fronts.write_passages(passages)
         _run(["index", "build", "--passages", str(passages), "--out", str(index)])
-        asked = made_up_questions()[: plan.questions]
+        asked = synthetic_questions()[: plan.questions]
         front, process = fronts.measure(index, bundle, asked, progress, plan.shards)
     return Units(
         processor=processor(),
@@ -107,7 +107,7 @@ def _encoding(bundle: Bundle, threads: int) -> EncodeUnits:
     encoder = open_question_encoder(bundle, tokenizer.special)
     by_length = []
     for tokens in LENGTHS:
-        times = milliseconds(partial(encoder.question, (_WORD,) * tokens), _QUESTIONS)
+        times = time_runs(partial(encoder.question, (_WORD,) * tokens), _QUESTIONS)
         by_length.append(LengthCost(tokens=tokens, ms=round(median(times), 4)))
     return EncodeUnits(question=tuple(by_length), passage=_passages(bundle, tokenizer, threads))
 
@@ -115,7 +115,7 @@ def _encoding(bundle: Bundle, threads: int) -> EncodeUnits:
 def _passages(bundle: Bundle, tokenizer: Tokenizer, threads: int) -> LengthCost:
     model = open_passage_encoder(bundle, tokenizer.special, InferenceOptions(runs=threads))
     encoder = PassageEncoder(model, bundle.manifest.encoder)
-    rows = made_up_passages()[:_PASSAGES]
+    rows = synthetic_passages()[:_PASSAGES]
     titles = list(tokenizer.tokenise_many([row.passage.title for row in rows]))
     texts = list(tokenizer.tokenise_many([row.passage.text for row in rows]))
     pairs = [(title.ids, text.ids) for title, text in zip(titles, texts, strict=True)]
