@@ -1,4 +1,4 @@
-"""What the client's wheel holds: `winnow.client`, and the modules of `winnow` that it imports."""
+"""Builds the client's wheel from `winnow.client` and the modules of `winnow` that it imports."""
 
 import ast
 from collections.abc import Iterator
@@ -7,22 +7,20 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_FIRST = "winnow.client"
-_BESIDE = ("py.typed", "v1/*.pyi")
-"""What type checkers read."""
+_ROOT_MODULE = "winnow.client"
+_TYPING_FILES = ("py.typed", "v1/*.pyi")
 
 
 class ClientHook(BuildHookInterface[Any]):
-    """Adds the client's modules, as they are in the checkout, to the wheel."""
+    """Adds the client's modules of the checkout to the wheel."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Called before the wheel is built; an editable one holds the same."""
+        """Adds the files. Hatch calls it before it builds a wheel, editable or not."""
         root = Path(self.root).parent
-        modules = needed(root)
-        files = {module_file(root, name) for name in modules}
-        stubs = {path for form in _BESIDE for path in (root / "winnow").glob(form)}
+        files = {module_file(root, name) for name in imported_modules(root)}
+        stubs = {path for pattern in _TYPING_FILES for path in (root / "winnow").glob(pattern)}
         files |= {
             path for path in stubs if path.suffix != ".pyi" or path.with_suffix(".py") in files
         }
@@ -30,27 +28,27 @@ class ClientHook(BuildHookInterface[Any]):
             build_data["force_include"][str(path)] = path.relative_to(root).as_posix()
 
 
-def needed(root: Path) -> set[str]:
-    """The client, what it imports from `winnow`, what that imports, and the packages of all."""
-    found, waiting = set[str](), [_FIRST]
-    while waiting:
-        name = waiting.pop()
-        if name in found or not (file := module_file(root, name)).is_file():
+def imported_modules(root: Path) -> set[str]:
+    """Names of the client's modules, of all that they import from `winnow`, and of the packages."""
+    modules, pending = set[str](), [_ROOT_MODULE]
+    while pending:
+        name = pending.pop()
+        if name in modules or not (file := module_file(root, name)).is_file():
             continue
-        found.add(name)
+        modules.add(name)
         package = name.rpartition(".")[0]
-        waiting += [*([package] if package else []), *_imported(file)]
-    return found
+        pending += [*([package] if package else []), *_imported_names(file)]
+    return modules
 
 
 def module_file(root: Path, name: str) -> Path:
-    """Where a module would be."""
-    place = root.joinpath(*name.split("."))
-    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    """The path of a module, whether it exists or not."""
+    path = root.joinpath(*name.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
-def _imported(file: Path) -> Iterator[str]:
-    """Names that may be modules of `winnow`; those for type checkers alone are left out."""
+def _imported_names(file: Path) -> Iterator[str]:
+    """Imported names that may be modules of `winnow`, except imports only for type checkers."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     for statement in tree.body:
         if isinstance(statement, ast.If) and getattr(statement.test, "id", "") == "TYPE_CHECKING":

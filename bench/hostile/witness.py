@@ -39,7 +39,7 @@ async def answers(stage: Stage) -> dict[str, bytes]:
         OverloadedError: the front never granted all passages.
 
     """
-    async with AnswerClient(stage.cluster.address, "witness") as client:
+    async with AnswerClient(stage.cluster.address, client_name="witness") as client:
         return {each: await _answer(client, each) for each in stage.questions[:_QUESTIONS]}
 
 

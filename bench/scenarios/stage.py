@@ -202,7 +202,9 @@ async def staged(
             cluster.start()
         proxy.target = cluster.nodes[0]
         await cluster.wait_ready()
-        client = await stack.enter_async_context(AnswerClient(cluster.address, shape.client))
+        client = await stack.enter_async_context(
+            AnswerClient(cluster.address, client_name=shape.client)
+        )
         asking = FrontAsker(client, DEADLINE, shape.passages)
         stage = Stage(
             cluster=cluster,

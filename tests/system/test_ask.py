@@ -153,7 +153,7 @@ async def test_a_server_without_grpc_is_named_as_such() -> None:
         port = other.sockets[0].getsockname()[1]
         code, _, err = await ask("?", "--address", f"127.0.0.1:{port}")
     assert code == 1
-    assert "what listens there speaks no gRPC: check the port" in err
+    assert "that port serves no gRPC: check the port" in err
 
 
 @pytest.mark.parametrize("name", ["hybrid", "HYBRID"])

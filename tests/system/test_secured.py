@@ -25,7 +25,7 @@ from winnow.cli.keys.changing import add, remove
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.client import Client, Credentials, Outcome, PassageFields
 from winnow.client.channels import open_channel
-from winnow.client.credentials import Access
+from winnow.client.credentials import LiveCredentials
 from winnow.errors import PermissionDeniedError, UnauthenticatedError, UnavailableError
 from winnow.keys.key import Scope
 from winnow.security.metrics import expiries
@@ -128,7 +128,7 @@ def test_a_key_feeds_or_asks_as_its_scopes_say(secured: Secured) -> None:
 def test_an_idle_stream_ends_when_its_key_is_removed(secured: Secured) -> None:
     credentials = secured.new_key("streamer", Scope.FEED, Scope.ASK)
     until(lambda: answers(secured, credentials), 60)
-    access = Access(secured.cluster.feed, credentials)
+    access = LiveCredentials(secured.cluster.feed, credentials)
     with open_channel(secured.cluster.feed, access) as channel:
         put = feed_pb2_grpc.FeedServiceStub(channel).PutStream
         passage, ended = feed_pb2.FedPassage(id="idle", text="It is idle."), threading.Event()
@@ -221,7 +221,7 @@ def test_a_tool_finds_its_credentials_in_variables(secured: Secured) -> None:
     done = asked()
     # the name of the front is not that of its address
     assert done.returncode == 1
-    assert b"that of its certificate" in done.stderr
+    assert b"another authority or name" in done.stderr
     secured.authority.issue("node", [NAME, "127.0.0.1"])
     done = asked()
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Clients that ask, predict and feed: plain values in and out, no protobuf messages."""
+"""Clients that ask, predict and feed, with plain values instead of protobuf messages."""
 
 from winnow.client.aio import AsyncClient
 from winnow.client.client import Client

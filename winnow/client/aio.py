@@ -1,4 +1,4 @@
-"""The client for programs with an event loop."""
+"""The client for asyncio programs."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from winnow.client.calls import (
     DEFAULT_TIMEOUT,
     Call,
     CallOptions,
-    failure,
-    identified,
+    call_error,
+    request_id_metadata,
 )
 from winnow.client.channels import SERVICE, check_address, open_aio_channel
-from winnow.client.client import CHECK_EVERY, CHECK_TIMEOUT, Result
-from winnow.client.credentials import Access, Credentials
+from winnow.client.client import CHECK_INTERVAL, CHECK_TIMEOUT, Result
+from winnow.client.credentials import Credentials, LiveCredentials
 from winnow.client.feeding import DEFAULT_FEED_TIMEOUT, Ids, PassageFields, delete_call, put_call
 from winnow.client.options import Options, answer_call
 from winnow.client.predicting import Predictions, predict_call
@@ -31,17 +31,23 @@ from winnow.rpc.replying import until_replied
 
 
 class AsyncConnection:
-    """A connection to front nodes within one event loop; `async with` closes it at the end."""
+    """A connection to front nodes, for one event loop. `async with` closes it at the end."""
 
-    def __init__(self, address: str, client_name: str, credentials: Credentials | None) -> None:
-        """Takes the arguments of `Client`. Needs no running loop yet."""
+    def __init__(
+        self,
+        address: str = DEFAULT_ADDRESS,
+        *,
+        client_name: str = "",
+        credentials: Credentials | None = None,
+    ) -> None:
+        """Takes the arguments of `Client`. Needs no running event loop yet."""
         check_address(address)
         self.address = address
-        self._access = Access(address, credentials)
-        self._options = CallOptions(self._access, client_name)
+        self._credentials = LiveCredentials(address, credentials)
+        self._options = CallOptions(self._credentials, client_name)
 
     async def available(self) -> bool:
-        """Whether a front node reports that it serves."""
+        """Whether a front node is reachable and reports SERVING."""
         request = health_pb2.HealthCheckRequest(service=SERVICE)
         health = health_pb2_grpc.HealthStub(self._channel)
         try:
@@ -51,13 +57,13 @@ class AsyncConnection:
         return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
 
     async def close(self) -> None:
-        """Closes the connection and cancels the questions in hand."""
+        """Closes the connection, and cancels its running calls."""
         await self._channel.close()
 
     @cached_property
     def _channel(self) -> grpc.aio.Channel:
-        """The channel of the loop that runs when it is first used."""
-        return open_aio_channel(self.address, self._access)
+        """The channel, opened on the event loop of the first call."""
+        return open_aio_channel(self.address, self._credentials)
 
     async def __aenter__(self) -> Self:
         return self
@@ -67,17 +73,7 @@ class AsyncConnection:
 
 
 class AsyncClient(AsyncConnection):
-    """Asks as `Client` does, within one event loop."""
-
-    def __init__(
-        self,
-        address: str = DEFAULT_ADDRESS,
-        *,
-        client_name: str = "",
-        credentials: Credentials | None = None,
-    ) -> None:
-        """Takes the arguments of `Client`. Needs no running loop yet."""
-        super().__init__(address, client_name, credentials)
+    """An asyncio `Client`: asks questions, applies heads, and writes passages."""
 
     async def ask(
         self,
@@ -87,7 +83,7 @@ class AsyncClient(AsyncConnection):
         request_id: str | None = None,
         **options: Unpack[Options],
     ) -> Reply:
-        """Asks once; arguments and errors are those of `Client.ask`. Cancelling ends the call."""
+        """Asks a question. Arguments and errors are those of `Client.ask`."""
         return await self._run(answer_call(question, options), timeout, request_id)
 
     async def predict(
@@ -99,7 +95,7 @@ class AsyncClient(AsyncConnection):
         timeout: float = DEFAULT_TIMEOUT,
         request_id: str | None = None,
     ) -> Predictions:
-        """Applies heads; arguments and errors are those of `Client.predict`."""
+        """Applies heads. Arguments and errors are those of `Client.predict`."""
         return await self._run(predict_call(text, heads, ring), timeout, request_id)
 
     async def put(
@@ -109,9 +105,9 @@ class AsyncClient(AsyncConnection):
         timeout: float = DEFAULT_FEED_TIMEOUT,
         request_id: str | None = None,
     ) -> tuple[WriteResult, ...]:
-        """Stores passages; arguments and errors are those of `Client.put`.
+        """Stores passages. Arguments and errors are those of `Client.put`.
 
-        Cancelling ends the call, which may have stored some of them.
+        A cancelled call may have stored some of the passages.
         """
         return await self._run(put_call(passages), timeout, request_id)
 
@@ -123,25 +119,27 @@ class AsyncClient(AsyncConnection):
         timeout: float = DEFAULT_FEED_TIMEOUT,
         request_id: str | None = None,
     ) -> tuple[WriteResult, ...]:
-        """Deletes passages; arguments and errors are those of `Client.delete`."""
+        """Deletes passages. Arguments and errors are those of `Client.delete`."""
         return await self._run(delete_call(ids, version), timeout, request_id)
 
     async def wait_ready(self, timeout: float = 60.0) -> None:
-        """Waits until a front node serves.
+        """Waits until a front node reports SERVING.
 
-        Raises UnavailableError if none did within `timeout` seconds.
+        Raises UnavailableError if none does within `timeout` seconds.
         """
         deadline = Deadline.after(timeout)
         while not await self.available():
             if deadline.left() <= 0:
-                raise UnavailableError(f"no front node at {self.address} serves")
-            await asyncio.sleep(CHECK_EVERY)
+                raise UnavailableError(
+                    f"no front node at {self.address} served within {timeout:g} s"
+                )
+            await asyncio.sleep(CHECK_INTERVAL)
 
     async def _run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
-        identity = identified(request_id)
-        options = self._options.of(timeout, identity)
+        id_metadata = request_id_metadata(request_id)
+        options = self._options.arguments(timeout, id_metadata)
         try:
-            reply: Any = await until_replied(call.on(self._channel)(call.request, **options))
+            reply: Any = await until_replied(call.method_of(self._channel)(call.request, **options))
         except grpc.aio.AioRpcError as error:
-            raise failure(error, self.address, timeout, identity) from error
+            raise call_error(error, self.address, timeout, id_metadata) from error
         return call.result(reply)

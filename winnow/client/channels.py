@@ -1,7 +1,7 @@
-"""Channels of clients: to one front node, or to several that share the questions.
+"""Channels of clients: to one front node, or balanced over several.
 
 An address is `HOST:PORT`, or a gRPC target of several front nodes: `dns:///HOST:PORT` or
-`ipv4:ADDRESS:PORT,ADDRESS:PORT`. Of several, each call goes to one that reports itself healthy.
+`ipv4:ADDRESS:PORT,ADDRESS:PORT`. Calls are spread over the front nodes that report SERVING.
 """
 
 import json
@@ -11,21 +11,21 @@ import grpc
 import grpc.aio
 
 from winnow.address import Address
-from winnow.client.credentials import Access
+from winnow.client.credentials import LiveCredentials
 from winnow.errors import InvalidRequestError, Violation
 from winnow.rpc.channel import OPTIONS
 from winnow.security.rotating import RotatingChannel
 
 SERVICE = "winnow.v1.AnswerService"
-_SEVERAL = ("dns:", "ipv4:", "ipv6:")
-_TARGETS = (*_SEVERAL, "unix:")
+_BALANCED = ("dns:", "ipv4:", "ipv6:")
+_TARGETS = (*_BALANCED, "unix:")
 _Options = list[tuple[str, int | str]]
 
 
 def check_address(address: str) -> None:
     """Raises InvalidRequestError if `address` is neither HOST:PORT nor a gRPC target.
 
-    gRPC takes port 443 where none is named, and a port modulo 65536.
+    gRPC alone would use port 443 for a missing port, and larger ports modulo 65536.
     """
     try:
         if not address.startswith(_TARGETS):
@@ -35,45 +35,52 @@ def check_address(address: str) -> None:
         raise InvalidRequestError(Violation("address", problem)) from error
 
 
-def open_channel(address: str, access: Access | None = None) -> grpc.Channel:
-    """A channel for threads, in plain text without `access`; connects when first used."""
+def open_channel(address: str, live: LiveCredentials | None = None) -> grpc.Channel:
+    """Opens a synchronous channel, which connects when it is first used.
+
+    It uses plain text if `live` is None or has no TLS.
+    """
     options = _options(address)
-    if access is None or (credentials := access.credentials) is None:
+    if live is None or (credentials := live.channel_credentials()) is None:
         return grpc.insecure_channel(address, options=options)
-    return grpc.secure_channel(address, credentials, options=[*options, *access.options])
+    return grpc.secure_channel(address, credentials, options=[*options, *live.options])
 
 
-def open_aio_channel(address: str, access: Access | None = None) -> grpc.aio.Channel:
-    """The same for the running event loop; it follows the files of its credentials."""
+def open_aio_channel(address: str, live: LiveCredentials | None = None) -> grpc.aio.Channel:
+    """Opens an asyncio channel, which uses new certificates when their files change.
+
+    It uses plain text if `live` is None or has no TLS.
+    """
     options = _options(address)
-    if access is None or access.credentials is None:
+    if live is None or live.channel_credentials() is None:
         return grpc.aio.insecure_channel(address, options=options)
 
-    def newest() -> grpc.aio.Channel:
-        credentials = access.credentials
+    def open_current() -> grpc.aio.Channel:
+        credentials = live.channel_credentials()
         assert credentials is not None
-        return grpc.aio.secure_channel(address, credentials, options=[*options, *access.options])
+        return grpc.aio.secure_channel(address, credentials, options=[*options, *live.options])
 
-    return RotatingChannel(newest, lambda: access.version)
+    return RotatingChannel(open_current, lambda: live.version)
 
 
 class ThreadedChannel:
-    """The channel of a client for threads, replaced when its certificates change."""
+    """The channel of a synchronous client. It is replaced when the certificates change."""
 
-    def __init__(self, address: str, access: Access) -> None:
-        self._address, self._access = address, access
+    def __init__(self, address: str, live: LiveCredentials) -> None:
+        self._address, self._live = address, live
         self._lock = threading.Lock()
-        self._version = access.version
-        self._newest = open_channel(address, access)
+        self._version = live.version
+        self._newest = open_channel(address, live)
         self._previous: grpc.Channel | None = None
-        """The channel of calls that began before the last change. Without calls a channel soon
-        closes its connection, so it is closed with the next change.
+        """The channel of calls that began before the last change; closed at the next change.
+
+        Until then it holds no connection for long: gRPC closes idle connections.
         """
 
     @property
     def newest(self) -> grpc.Channel:
         """The channel for new calls."""
-        if self._access.version != self._version:
+        if self._live.version != self._version:
             self._renew()
         return self._newest
 
@@ -85,23 +92,23 @@ class ThreadedChannel:
 
     def _renew(self) -> None:
         with self._lock:
-            if (version := self._access.version) == self._version:
-                return  # another thread was faster
+            if (version := self._live.version) == self._version:
+                return  # another thread has replaced the channel
             if self._previous is not None:
                 self._previous.close()
             self._previous = self._newest
-            self._newest = open_channel(self._address, self._access)
+            self._newest = open_channel(self._address, self._live)
             self._version = version
 
 
 def _options(address: str) -> _Options:
     check_address(address)
     options: _Options = list(OPTIONS)
-    if address.startswith(_SEVERAL):
+    if address.startswith(_BALANCED):
         config = {
             "loadBalancingConfig": [{"round_robin": {}}],
-            # the health of the server as a whole, since it may serve heads only. A front node that
-            # is about to stop reports it here first, and gets no further questions
+            # health of the whole server: it may serve only heads. A front node that is about to
+            # stop reports NOT_SERVING here first, and gets no new calls
             "healthCheckConfig": {"serviceName": ""},
         }
         options.append(("grpc.service_config", json.dumps(config)))

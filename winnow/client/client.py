@@ -1,4 +1,4 @@
-"""The client for programs with threads."""
+"""The client for synchronous programs."""
 
 import time
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from winnow.client.calls import (
     Call,
     CallOptions,
     Metadata,
-    failure,
-    identified,
+    call_error,
+    request_id_metadata,
 )
 from winnow.client.channels import SERVICE, ThreadedChannel, check_address
-from winnow.client.credentials import Access, Credentials
+from winnow.client.credentials import Credentials, LiveCredentials
 from winnow.client.feeding import DEFAULT_FEED_TIMEOUT, Ids, PassageFields, delete_call, put_call
 from winnow.client.options import Options, answer_call
 from winnow.client.predicting import Predictions, predict_call
@@ -26,15 +26,15 @@ from winnow.deadline import Deadline
 from winnow.domain.write import WriteResult
 from winnow.errors import UnavailableError
 
-CHECK_EVERY = 0.1
+CHECK_INTERVAL = 0.1
 CHECK_TIMEOUT = 1.0
 Result = TypeVar("Result")
 
 
 class Client:
-    """Asks a front node, or several alike. Threads may share one; `with` closes it at the end.
+    """A client of a front node, or of several. Threads may share it; `with` closes it at the end.
 
-    It connects when it first asks, and again after a connection was lost.
+    It connects at the first call, and again after a lost connection.
     """
 
     def __init__(
@@ -47,21 +47,20 @@ class Client:
         """Makes no connection yet.
 
         Args:
-            address: HOST:PORT of a front node; or of several, `dns:///HOST:PORT` or
-                `ipv4:ADDRESS:PORT,ADDRESS:PORT`, of which each question takes a healthy one.
-            client_name: names the caller to front nodes, which share their time among callers.
-                Where they ask for keys, it is the key that names it.
-            credentials: certificates and a token, for front nodes that ask for them.
+            address: HOST:PORT of a front node. For several, `dns:///HOST:PORT` or
+                `ipv4:ADDRESS:PORT,ADDRESS:PORT`: each call goes to a healthy one.
+            client_name: name of the caller: 1 to 64 letters, digits or ._:@-. Front nodes share
+                their time fairly among names. With keys, the name of the key counts instead.
+            credentials: certificates and a token, if the front nodes require them.
 
-        Raises InvalidRequestError if the address is none, the name is not 1 to 64 letters, digits
-        or ._:@-, or the credentials cannot be used.
+        Raises InvalidRequestError if an argument is invalid or a file cannot be used.
 
         """
         check_address(address)
         self.address = address
-        access = Access(address, credentials)
-        self._options = CallOptions(access, client_name)
-        self._channel = ThreadedChannel(address, access)
+        live = LiveCredentials(address, credentials)
+        self._options = CallOptions(live, client_name)
+        self._channel = ThreadedChannel(address, live)
 
     def ask(
         self,
@@ -71,19 +70,20 @@ class Client:
         request_id: str | None = None,
         **options: Unpack[Options],
     ) -> Reply:
-        """Asks once, and waits for the reply.
+        """Asks a question, and waits for the reply.
 
         Args:
             question: 1 to 1000 characters.
             timeout: seconds until the question is given up; shards get less.
-            request_id: what logs call the question; a new one if None.
+            request_id: id of the question in logs; a random one if None.
             options: see `winnow.client.Options`.
 
-        Raises InvalidRequestError if `violations` names every field that breaks a rule. Raises
-        OverloadedError if the cluster is full; `retry_after` says in how many seconds to try.
-        Raises DeadlineExceededError if there was no reply in time. Raises UnavailableError if no
-        front node or no shard can be reached. Raises WinnowError if anything else that the front
-        node says.
+        Raises:
+            InvalidRequestError: fields break a rule; `violations` names each of them.
+            OverloadedError: the cluster is full; try again after `retry_after` seconds.
+            DeadlineExceededError: there was no reply in time.
+            UnavailableError: no front node or no shard can be reached.
+            WinnowError: the front node reported another error.
 
         """
         return self._run(answer_call(question, options), timeout, request_id)
@@ -97,21 +97,22 @@ class Client:
         timeout: float = DEFAULT_TIMEOUT,
         request_id: str | None = None,
     ) -> Predictions:
-        """Applies heads to a text, or to several, and waits for what they say.
+        """Applies heads to a text, or to several, and waits for the predictions.
 
         Args:
-            text: one of 1 to 2000 characters, or a list of up to 16.
-            heads: the id of one head, or up to 32 ids.
-            ring: the ring that holds the heads; empty for the front node's default.
-            timeout: seconds until the texts are given up.
-            request_id: what logs call the request; a new one if None.
+            text: a text of 1 to 2000 characters, or up to 16 texts.
+            heads: id of a head, or up to 32 ids.
+            ring: name of the encoder group that holds the heads; empty for the default group.
+            timeout: seconds until the request is given up.
+            request_id: id of the request in logs; a random one if None.
 
-        Raises InvalidRequestError if `violations` names every field that breaks a rule. Raises
-        NotFoundError if there is no such ring, or no such head in it. Raises OverloadedError if the
-        front node is full; `retry_after` says in how many seconds to try. Raises
-        DeadlineExceededError if no head was applied in time. Raises UnavailableError if no front
-        node can be reached, or it serves no heads. Raises WinnowError if anything else that the
-        front node says.
+        Raises:
+            InvalidRequestError: fields break a rule; `violations` names each of them.
+            NotFoundError: the encoder group, or a head in it, does not exist.
+            OverloadedError: the front node is full; try again after `retry_after` seconds.
+            DeadlineExceededError: no head was applied in time.
+            UnavailableError: no front node can be reached, or it serves no heads.
+            WinnowError: the front node reported another error.
 
         """
         return self._run(predict_call(text, heads, ring), timeout, request_id)
@@ -125,20 +126,22 @@ class Client:
     ) -> tuple[WriteResult, ...]:
         """Stores a passage, or up to 100, and waits until they are durable.
 
-        The client's address must be that of a front node's --feed-listen. A call that fails may
-        have stored a part: send it again, which does no harm.
+        The client's address must be that of a front node's --feed-listen. A failed call may have
+        stored some of the passages. It is safe to send them again.
 
         Args:
-            passages: see `winnow.client.PassageFields`. Of several with one id the last one counts.
+            passages: see `winnow.client.PassageFields`. If ids repeat, the last passage counts.
             timeout: seconds until the call is given up.
-            request_id: what logs call the request; a new one if None.
+            request_id: id of the request in logs; a random one if None.
 
-        Raises InvalidRequestError if `violations` names every field that breaks a rule; nothing was
-        stored. Raises OverloadedError if too much is in hand; `retry_after` says in how many
-        seconds to try. Raises NotWritableError if the index takes no writes as it is set up; says
-        what to change. Raises DeadlineExceededError if it was not stored in time. Raises
-        UnavailableError if no front node or a shard cannot be reached. Raises WinnowError if
-        anything else that the front node says.
+        Raises:
+            InvalidRequestError: fields break a rule, and nothing was stored; `violations` names
+                each field.
+            OverloadedError: too many writes are running; try again after `retry_after` seconds.
+            NotWritableError: the index takes no writes; the message says what to change.
+            DeadlineExceededError: the passages were not stored in time.
+            UnavailableError: no front node can be reached, or a shard cannot.
+            WinnowError: the front node reported another error.
 
         """
         return self._run(put_call(passages), timeout, request_id)
@@ -151,22 +154,22 @@ class Client:
         timeout: float = DEFAULT_FEED_TIMEOUT,
         request_id: str | None = None,
     ) -> tuple[WriteResult, ...]:
-        """Deletes the passage with an id, or up to 1000; an id that is not there is no error.
+        """Deletes passages by their ids, at most 1000. An unknown id is no error.
 
-        Errors and other arguments are those of `put`.
+        Errors are those of `put`.
 
         Args:
-            ids: an id, several, or a mapping of ids to versions.
-            version: of the deletions that have none of their own. A passage with a higher one
-                stays, and no put with a lower one brings it back.
+            ids: an id, several ids, or a mapping of ids to versions.
+            version: version of the deletions of ids without one. A passage with a higher version
+                is kept. A later put with a lower version is ignored.
             timeout: seconds until the call is given up.
-            request_id: what logs call the request; a new one if None.
+            request_id: id of the request in logs; a random one if None.
 
         """
         return self._run(delete_call(ids, version), timeout, request_id)
 
     def available(self) -> bool:
-        """Whether a front node reports that it serves."""
+        """Whether a front node is reachable and reports SERVING."""
         request = health_pb2.HealthCheckRequest(service=SERVICE)
         health = health_pb2_grpc.HealthStub(self._channel.newest)
         try:
@@ -176,32 +179,34 @@ class Client:
         return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
 
     def wait_ready(self, timeout: float = 60.0) -> None:
-        """Waits until a front node serves.
+        """Waits until a front node reports SERVING.
 
-        Raises UnavailableError if none did within `timeout` seconds.
+        Raises UnavailableError if none does within `timeout` seconds.
         """
         deadline = Deadline.after(timeout)
         while not self.available():
             if deadline.left() <= 0:
-                raise UnavailableError(f"no front node at {self.address} serves")
-            time.sleep(CHECK_EVERY)
+                raise UnavailableError(
+                    f"no front node at {self.address} served within {timeout:g} s"
+                )
+            time.sleep(CHECK_INTERVAL)
 
     def close(self) -> None:
-        """Closes the connection and cancels the questions in hand."""
+        """Closes the connection, and cancels its running calls."""
         self._channel.close()
 
     def _run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
-        return call.result(self.reply(call, timeout, identified(request_id)))
+        return call.result(self.reply(call, timeout, request_id_metadata(request_id)))
 
-    def reply(self, call: Call[Result], timeout: float, identity: Metadata) -> Any:
-        """The message that a front node replies with. Raises a WinnowError if the call fails."""
-        options = self._options.of(timeout, identity)
-        running = call.on(self._channel.newest).future(call.request, **options)
+    def reply(self, call: Call[Result], timeout: float, id_metadata: Metadata) -> Any:
+        """Sends a call, and returns the reply message. Raises WinnowError if the call fails."""
+        options = self._options.arguments(timeout, id_metadata)
+        running = call.method_of(self._channel.newest).future(call.request, **options)
         try:
             return running.result()
         except grpc.RpcError as error:
-            raise failure(error, self.address, timeout, identity) from error
-        except BaseException:  # Ctrl-C: nobody waits for the shards any more
+            raise call_error(error, self.address, timeout, id_metadata) from error
+        except BaseException:  # Ctrl-C: stop the work on the shards, too
             running.cancel()
             raise
 

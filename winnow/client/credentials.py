@@ -1,4 +1,4 @@
-"""How a client proves its identity, which servers it trusts, and the files that say so."""
+"""Credentials of a client: its certificate and token, and the authorities that it trusts."""
 
 import time
 from dataclasses import dataclass, field
@@ -14,16 +14,16 @@ from winnow.keys.token import HEADER, is_token
 from winnow.security.certificates import CertificateError, Certificates, TlsFiles
 from winnow.security.peers import channel_credentials
 
-_SEVERAL = ("dns:///", "ipv4:", "ipv6:")
-_CHECK_EVERY = 1.0
+_TARGET_PREFIXES = ("dns:///", "ipv4:", "ipv6:")
+_CHECK_INTERVAL = 1.0
 """Seconds between two checks of the certificate files."""
-_MOST_TOKEN_BYTES = 4_096
+_MAX_TOKEN_BYTES = 4_096
 _NO_TOKEN = "it holds no token"  # noqa: S105 (no password)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """For a front node that serves over TLS, asks for keys, or both.
+    """Credentials for front nodes that require TLS, keys, or both.
 
     Files are read again when they change: certificates for new connections, tokens for new calls.
     """
@@ -31,28 +31,28 @@ class Credentials:
     ca: str | Path | None = None
     """File of the authorities that may sign the front node's certificate, in PEM."""
     cert: str | Path | None = None
-    """File of the client's certificate, where front nodes ask for one, in PEM."""
+    """File of the client's certificate, in PEM, if front nodes require one."""
     key: str | Path | None = None
-    """File of its private key, in PEM, without a passphrase."""
+    """File of the private key of `cert`, in PEM, without a passphrase."""
     tls: bool = False
-    """Use TLS even without `ca`: with the authorities that come with gRPC."""
+    """Whether to use TLS without `ca`, with the authorities that come with gRPC."""
     server_name: str = ""
     """Name that the front node's certificate must have; empty for the host of the address."""
     token_file: str | Path | None = None
     """File with the token of a key, as `winnow keys new` prints it."""
     token: str = field(default="", repr=False)
-    """The token itself."""
+    """The token of a key, instead of `token_file`."""
 
     def __post_init__(self) -> None:
         """Raises InvalidRequestError if the fields contradict each other."""
         if (self.cert is None) != (self.key is None):
-            raise _wrong("cert", "give a certificate and its key, or none of them")
+            raise _invalid("cert", "give a certificate and its key, or neither")
         if self.token and self.token_file is not None:
-            raise _wrong("token", "give a token or a file with one, not both")
+            raise _invalid("token", "give a token or a file with one, not both")
         if self.token and not is_token(self.token):
-            raise _wrong("token", "has characters that no token has")
+            raise _invalid("token", "has characters that no token has")
         if (self.cert is not None or self.server_name) and not self.encrypted:
-            raise _wrong("ca", "certificates and names need TLS: give `ca`, or set `tls`")
+            raise _invalid("ca", "certificates and names need TLS: give `ca`, or set `tls`")
 
     @property
     def encrypted(self) -> bool:
@@ -64,16 +64,16 @@ class Credentials:
         """Whether calls carry a token."""
         return bool(self.token) or self.token_file is not None
 
-    def check(self, address: str) -> None:
+    def check_address(self, address: str) -> None:
         """Raises InvalidRequestError if a token would travel to another machine in plain text."""
-        if self.has_token and not self.encrypted and not _stays_here(address):
-            raise _wrong(
+        if self.has_token and not self.encrypted and not _is_local(address):
+            raise _invalid(
                 "token", f"would be sent to {address} in plain text: give `ca`, or set `tls`"
             )
 
 
-class Access:
-    """The channel credentials and the token of a client, up to date. Threads may share it."""
+class LiveCredentials:
+    """Credentials with the current content of their files. Threads may share it."""
 
     def __init__(self, address: str, credentials: Credentials | None = None) -> None:
         """Reads the files.
@@ -81,37 +81,36 @@ class Access:
         Raises InvalidRequestError if a file cannot be used, or a token would be sent in plain text.
         """
         self._credentials = credentials = credentials or Credentials()
-        credentials.check(address)
+        credentials.check_address(address)
         self._certificates = _certificates(credentials) if credentials.encrypted else None
         self._checked = time.monotonic()
         self._token_file: WatchedFiles[str] | None = None
         if credentials.token_file is not None:
             path = Path(credentials.token_file)
-            self._token_file = WatchedFiles([path], partial(_token, path))
+            self._token_file = WatchedFiles([path], partial(_read_token, path))
 
     @property
     def version(self) -> int:
-        """Grows when the certificates change, and channels with it. Checks files once a second."""
+        """A number that grows when the certificates change. Checks files once a second."""
         if self._certificates is None:
             return 0
-        if time.monotonic() - self._checked >= _CHECK_EVERY:
+        if time.monotonic() - self._checked >= _CHECK_INTERVAL:
             self._checked = time.monotonic()
             self._certificates.refresh()
         return self._certificates.version
 
-    @property
-    def credentials(self) -> grpc.ChannelCredentials | None:
-        """The credentials of a new channel; None for plain text."""
+    def channel_credentials(self) -> grpc.ChannelCredentials | None:
+        """TLS credentials for a new channel; None for plain text."""
         return channel_credentials(self._certificates) if self._certificates else None
 
     @property
     def options(self) -> list[tuple[str, int | str]]:
-        """The options of a new channel."""
+        """Options for a new channel."""
         name = self._credentials.server_name
         return [("grpc.ssl_target_name_override", name)] if name else []
 
     def metadata(self) -> tuple[tuple[str, str], ...]:
-        """The metadata of a call. A missing or damaged token file leaves the last good token."""
+        """Metadata of a call, with the token. If its file is damaged, the old token is used."""
         token = self._credentials.token
         if self._token_file is not None:
             self._token_file.refresh()
@@ -119,19 +118,19 @@ class Access:
         return ((HEADER, f"Bearer {token}"),) if token else ()
 
 
-def _stays_here(address: str) -> bool:
-    """Whether messages to an address stay on this machine."""
+def _is_local(address: str) -> bool:
+    """Whether an address is of this machine."""
     if address.startswith("unix:"):
         return True
-    for prefix in _SEVERAL:
+    for prefix in _TARGET_PREFIXES:
         address = address.removeprefix(prefix)
     try:
         return all(Address.parse(each).loopback for each in address.split(","))
-    except ValueError:  # a gRPC target that says more than HOST:PORT
+    except ValueError:  # a gRPC target of another form
         return False
 
 
-def _wrong(name: str, problem: str) -> InvalidRequestError:
+def _invalid(name: str, problem: str) -> InvalidRequestError:
     return InvalidRequestError(Violation(name, problem))
 
 
@@ -143,19 +142,19 @@ def _certificates(credentials: Credentials) -> Certificates:
     try:
         return Certificates(TlsFiles(cert=cert, key=key, ca=ca))
     except CertificateError as error:
-        raise _wrong("credentials", str(error)) from error
+        raise _invalid("credentials", str(error)) from error
 
 
-def _token(path: Path) -> str:
-    """The token in a file. Raises InvalidRequestError if there is none."""
+def _read_token(path: Path) -> str:
+    """Reads the token in a file. Raises InvalidRequestError if it holds none."""
     try:
         with path.open("rb") as file:
-            token = file.read(_MOST_TOKEN_BYTES).decode("ascii").strip()
+            token = file.read(_MAX_TOKEN_BYTES).decode("ascii").strip()
         if not is_token(token):
             raise ValueError(_NO_TOKEN)
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else _NO_TOKEN
-        raise _wrong(
-            "token_file", f"cannot use {path}: {why}; expected what `winnow keys new` prints"
+        reason = error.strerror if isinstance(error, OSError) else _NO_TOKEN
+        raise _invalid(
+            "token_file", f"cannot use {path}: {reason}; expected what `winnow keys new` prints"
         ) from None  # the cause would quote the content of the file
     return token

@@ -1,4 +1,4 @@
-"""Puts and deletions: the calls of the feed service, and their replies as plain values."""
+"""Calls of the feed service, which store and delete passages, with plain values."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Required, TypedDict
@@ -12,72 +12,64 @@ from winnow.v1 import feed_pb2, feed_pb2_grpc
 
 DEFAULT_FEED_ADDRESS = "127.0.0.1:8081"
 DEFAULT_FEED_TIMEOUT = 30.0
-"""Seconds."""
+"""Seconds until a write is given up."""
 
 
 class PassageFields(TypedDict, total=False):
-    """A passage to be stored."""
+    """Fields of a passage to store."""
 
     id: Required[str]
-    """1 to 256 characters. A passage with a known id replaces the old one."""
+    """1 to 256 characters. A stored passage with the same id is replaced."""
     text: Required[str]
     """1 to 10000 characters."""
     title: str
     """At most 1000 characters."""
     metadata: Mapping[str, Any]
-    """Values for filters, of any kind that JSON has, at most 20 levels deep."""
+    """JSON values for filters, at most 20 levels deep."""
     version: int | None
-    """A write with a lower version than the stored one changes nothing."""
-
-
-def put_message(passages: PassageFields | Sequence[PassageFields]) -> feed_pb2.PutRequest:
-    """The message that stores passages. Raises InvalidRequestError if a value has the wrong type;
-    limits are checked by the front node.
-    """
-    given = [passages] if isinstance(passages, Mapping) else passages
-    message, violations = feed_pb2.PutRequest(), []
-    for number, fields in enumerate(given):
-        place = f"passages[{number}]"
-        if unknown := [name for name in fields if name not in PassageFields.__annotations__]:
-            violations.append(Violation(place, f"a passage has no field {quoted(unknown[0])}"))
-            continue
-        try:
-            message.passages.append(convert.passage_to_message(_passage(fields)))
-        except (TypeError, ValueError) as error:
-            violations.append(Violation(place, shortened(str(error))))
-    if violations:
-        raise InvalidRequestError(*violations)
-    return message
+    """Version of the passage. A write with a lower version than the stored one is ignored."""
 
 
 Ids = str | Sequence[str] | Mapping[str, int | None]
-"""An id, several, or several with a version each."""
+"""An id, several ids, or several ids with the version of each."""
 
 
-def delete_message(ids: Ids, version: int | None) -> feed_pb2.DeleteRequest:
-    """The message that deletes passages; raises as `put_message` does."""
-    message, violations = feed_pb2.DeleteRequest(), []
-    given = [ids] if isinstance(ids, str) else ids
+def put_call(passages: PassageFields | Sequence[PassageFields]) -> Call[tuple[WriteResult, ...]]:
+    """The call that stores passages.
+
+    Raises InvalidRequestError if a value has the wrong type. The front node checks limits.
+    """
+    request, violations = feed_pb2.PutRequest(), []
+    for number, fields in enumerate([passages] if isinstance(passages, Mapping) else passages):
+        field = f"passages[{number}]"
+        if unknown := [name for name in fields if name not in PassageFields.__annotations__]:
+            violations.append(Violation(field, f"a passage has no field {quoted(unknown[0])}"))
+            continue
+        try:
+            request.passages.append(convert.passage_to_message(_passage(fields)))
+        except (TypeError, ValueError) as error:
+            violations.append(Violation(field, shortened(str(error))))
+    if violations:
+        raise InvalidRequestError(*violations)
+    return Call(feed_pb2_grpc.FeedServiceStub, "Put", request, _results)
+
+
+def delete_call(ids: Ids, version: int | None) -> Call[tuple[WriteResult, ...]]:
+    """The call that deletes passages; `version` is that of ids without one.
+
+    Raises InvalidRequestError if a value has the wrong type. The front node checks limits.
+    """
+    request, violations = feed_pb2.DeleteRequest(), []
     versions = ids if isinstance(ids, Mapping) else {}
-    for number, each in enumerate(given):
+    for number, each in enumerate([ids] if isinstance(ids, str) else ids):
         try:
             deletion = Deletion(each, versions.get(each, version))
-            message.deletions.append(convert.deletion_to_message(deletion))
+            request.deletions.append(convert.deletion_to_message(deletion))
         except (TypeError, ValueError) as error:
             violations.append(Violation(f"deletions[{number}]", shortened(str(error))))
     if violations:
         raise InvalidRequestError(*violations)
-    return message
-
-
-def put_call(passages: PassageFields | Sequence[PassageFields]) -> Call[tuple[WriteResult, ...]]:
-    """The call that stores passages. Raises as `put_message` does."""
-    return Call(feed_pb2_grpc.FeedServiceStub, "Put", put_message(passages), _results)
-
-
-def delete_call(ids: Ids, version: int | None) -> Call[tuple[WriteResult, ...]]:
-    """The call that deletes passages. Raises as `put_message` does."""
-    return Call(feed_pb2_grpc.FeedServiceStub, "Delete", delete_message(ids, version), _results)
+    return Call(feed_pb2_grpc.FeedServiceStub, "Delete", request, _results)
 
 
 def _results(message: feed_pb2.PutResponse | feed_pb2.DeleteResponse) -> tuple[WriteResult, ...]:

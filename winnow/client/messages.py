@@ -1,10 +1,11 @@
-"""A client that speaks in messages, for the tools that measure a cluster."""
+"""A client that takes and returns protobuf messages, for tools that measure a cluster."""
+
+from functools import cached_property
 
 import grpc
 
 from winnow.client.aio import AsyncConnection
 from winnow.client.channels import SERVICE
-from winnow.client.credentials import Credentials
 from winnow.errors import UnavailableError
 from winnow.rpc.replying import until_replied
 from winnow.rpc.status import error_of
@@ -12,28 +13,25 @@ from winnow.v1 import answer_pb2, answer_pb2_grpc
 
 
 class AnswerClient(AsyncConnection):
-    """Asks a front node, or several alike."""
+    """Sends questions as messages to a front node, or to several."""
 
-    def __init__(
-        self, address: str, name: str = "", credentials: Credentials | None = None
-    ) -> None:
-        """Takes the arguments of `Client`; `name` is the name of the client."""
-        super().__init__(address, name, credentials)
-        self._stub = answer_pb2_grpc.AnswerServiceStub(self._channel)
+    @cached_property
+    def _stub(self) -> "answer_pb2_grpc.AnswerServiceAsyncStub":
+        return answer_pb2_grpc.AnswerServiceStub(self._channel)
 
     async def ask(
         self, request: answer_pb2.AnswerRequest, timeout: float
     ) -> answer_pb2.AnswerResponse:
-        """Asks once. Raises a WinnowError with the status and the message of the server."""
+        """Asks a question. Raises a WinnowError with the server's status and message."""
         try:
-            options = self._options.of(timeout, ())
+            options = self._options.arguments(timeout, ())
             return await until_replied(self._stub.Answer(request, **options))
         except grpc.aio.AioRpcError as error:
             message = f"{error.code().name}: {error.details()}"
             raise error_of(error.code(), message, error.trailing_metadata()) from error
 
     async def expect_serving(self) -> None:
-        """Raises UnavailableError unless the service serves."""
+        """Raises UnavailableError unless the front node answers questions now."""
         if not await self.available():
             raise UnavailableError(
                 f"{self.address} does not serve {SERVICE}: start it with `winnow up --index DIR`, "

@@ -1,6 +1,6 @@
-"""Predictions of heads: the call, and its reply as plain values.
+"""The call that applies heads, and its reply as plain values.
 
-Scores and offsets mean what `winnow/v1/head.proto` says of them.
+`winnow/v1/head.proto` defines scores and offsets.
 """
 
 import math
@@ -28,26 +28,26 @@ class HeadPrediction:
     failure: str = ""
     """Why there is no prediction; empty if there is one."""
     labels: tuple[LabelScore, ...] = ()
-    """Best first; empty for heads that find entities."""
+    """Labels, the best first; empty for heads that find entities."""
     out_of_scope: bool | None = None
     """Whether no label fits; None if the head cannot tell."""
     entities: tuple[Entity, ...] = ()
-    """In the order of the text; `entity.text == text[entity.start:entity.end]`, always."""
+    """Entities in the order of the text. `entity.text == text[entity.start:entity.end]`."""
 
     @property
     def label(self) -> str | None:
-        """The best label that the text is given, or None if it is given none."""
+        """The best assigned label; None if no label is assigned."""
         return next((each.label for each in self.labels if each.assigned), None)
 
 
 @dataclass(frozen=True, slots=True)
 class TextPrediction:
-    """A text and the predictions of its heads, in the order of the request."""
+    """A text, and the prediction of each head in the order of the request."""
 
     text: str
     heads: tuple[HeadPrediction, ...]
     truncated: bool = False
-    """The text was longer than the encoder reads, and was cut."""
+    """Whether the text was cut: the encoder has a maximum length."""
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as JSON has it: scores that are not finite become None."""
@@ -56,14 +56,14 @@ class TextPrediction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictTimings:
-    """Milliseconds spent in each stage by all texts together, as the front node measured them."""
+    """Milliseconds of each stage, summed over all texts, as the front node measured them."""
 
     queue_ms: float = 0.0
     tokenise_ms: float = 0.0
     encode_ms: float = 0.0
     heads_ms: float = 0.0
     total_ms: float = 0.0
-    """Elapsed time: texts are worked on at the same time."""
+    """Elapsed time. It may be less than the sum: texts are processed in parallel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Predictions:
     """The predictions for one text or several."""
 
     results: tuple[TextPrediction, ...]
-    """One for each text, in the order of the request."""
+    """The predictions for each text, in the order of the request."""
     ring: str
     """Name of the encoder group that predicted."""
     timings: PredictTimings
@@ -83,33 +83,26 @@ class Predictions:
         return dict(plain(asdict(self)))
 
 
-def predict_message(
-    text: str | Sequence[str], heads: str | Sequence[str], ring: str = ""
-) -> head_pb2.PredictRequest:
-    """The message that asks for predictions. Raises InvalidRequestError if a value has the wrong
-    type; limits are checked by the front node.
+def predict_call(
+    text: str | Sequence[str], heads: str | Sequence[str], ring: str
+) -> Call[Predictions]:
+    """The call that applies heads.
+
+    Raises InvalidRequestError if a value has the wrong type. The front node checks limits.
     """
-    given = {
+    fields = {
         "text" if isinstance(text, str) else "texts": text,
         "head_ids": [heads] if isinstance(heads, str) else heads,
         "ring": ring,
     }
-    message, violations = head_pb2.PredictRequest(), []
-    for name, value in given.items():
+    request, violations = head_pb2.PredictRequest(), []
+    for name, value in fields.items():
         try:
-            message.MergeFrom(head_pb2.PredictRequest(**{name: value}))  # type: ignore[arg-type]
+            request.MergeFrom(head_pb2.PredictRequest(**{name: value}))  # type: ignore[arg-type]
         except (TypeError, ValueError) as error:
             violations.append(Violation(name, shortened(str(error))))
     if violations:
         raise InvalidRequestError(*violations)
-    return message
-
-
-def predict_call(
-    text: str | Sequence[str], heads: str | Sequence[str], ring: str
-) -> Call[Predictions]:
-    """The call that applies heads. Raises as `predict_message` does."""
-    request = predict_message(text, heads, ring)
     texts = request.texts or [request.text]
     stub = head_pb2_grpc.HeadServiceStub
     return Call(stub, "Predict", request, partial(_predictions, texts))
@@ -117,15 +110,17 @@ def predict_call(
 
 def _predictions(texts: Sequence[str], message: head_pb2.PredictResponse) -> Predictions:
     results = (
-        TextPrediction(text, heads_of(result.heads), result.text_truncated)
+        TextPrediction(text, head_predictions(result.heads), result.text_truncated)
         for text, result in zip(texts, message.results, strict=True)
     )
     timings = value_of_message(PredictTimings, message.timings)
     return value_of_message(Predictions, message, results=tuple(results), timings=timings)
 
 
-def heads_of(messages: Sequence[head_pb2.HeadPrediction]) -> tuple[HeadPrediction, ...]:
-    """The predictions of several heads."""
+def head_predictions(
+    messages: Sequence[head_pb2.HeadPrediction],
+) -> tuple[HeadPrediction, ...]:
+    """Converts the predictions of several heads."""
     return tuple(map(_head, messages))
 
 

@@ -1,6 +1,6 @@
 """The reply to a question, as plain values.
 
-Scores, statuses, offsets and times mean what `winnow/v1/answer.proto` says of them.
+`winnow/v1/answer.proto` defines scores, statuses, offsets and times.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ class ShardTimings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadTiming:
-    """One passage that was read."""
+    """Start and duration of the read of one passage."""
 
     passage_id: str
     start_ms: float
@@ -35,21 +35,22 @@ class ReadTiming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardCall:
-    """A call of the front node to a shard, with its hedges and retries.
+    """A call of the front node to a shard. Hedges and retries are separate calls.
 
-    Starts on the content node do not include the time of the way there.
+    Start times on the content node do not include the network.
     """
 
     shard: int
     kind: CallKind | None
-    """None if this client does not know the kind; the same holds for the outcome."""
+    """Kind of the call; None if this client does not know it."""
     outcome: CallOutcome | None
+    """Outcome of the call; None if this client does not know it."""
     start_ms: float
     ms: float
-    """Until the call ended; until the answers were merged if it was abandoned."""
+    """Duration until the call ended. An abandoned call counts until the answers were merged."""
     retrieve_start_ms: float = 0.0
     retrieve_ms: float = 0.0
-    """0 if it did not retrieve."""
+    """Time to retrieve; 0 for a call that only read."""
     reads: tuple[ReadTiming, ...] = ()
 
 
@@ -66,7 +67,7 @@ class Timings:
     total_ms: float = 0.0
     shards: tuple[ShardTimings, ...] = ()
     retrieve_start_ms: float = 0.0
-    """0 where shards retrieve and read in one round trip."""
+    """Start of retrieving; 0 if shards retrieve and read in one round trip."""
     read_start_ms: float = 0.0
     merge_start_ms: float = 0.0
     calls: tuple[ShardCall, ...] = ()
@@ -81,26 +82,26 @@ class Passage:
     title: str
     text: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    """As it was indexed; empty if there is none. Integers beyond 2^53 lose their last digits."""
+    """Metadata as indexed; integers beyond 2^53 lose their last digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An answer and its scores. `text == passage.text[start:end]`, always."""
+    """An answer and its scores. `text == passage.text[start:end]`."""
 
     text: str
     start: int
-    """First character, in Unicode code points."""
+    """Offset of the first character in the passage, in Unicode code points."""
     end: int
-    """One past the last character."""
+    """Offset after the last character."""
     score: float
-    """Higher is better; comparable over shards."""
+    """Final score: higher is better. Scores of different shards are comparable."""
     passage: Passage
     shard: int
     relevance: float = 0.0
     """The reader's raw logit for the passage."""
     span_score: float = 0.0
-    """The reader's raw logits for start and end."""
+    """Sum of the reader's raw logits for start and end."""
     distance: float = 0.0
     """Squared Euclidean distance between question and passage: 0 to 4, lower is nearer."""
     hybrid_distance: float = 0.0
@@ -119,19 +120,20 @@ class ShardCoverage:
     passages: int
     status: ShardStatus
     reason: str = ""
-    """Empty where the shard was searched."""
+    """Why the shard was not searched; empty if it was."""
     sequence: int | None = None
-    """Last write that the shard had when it was searched; 0 before the first write, None if the
-    shard was not searched.
+    """Number of the last write that the search included; 0 before the first write.
+
+    None if the shard was not searched.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """The searched part of the index, in passages. `known == searched + failed`, always."""
+    """The searched part of the index, in passages. `known == searched + failed`."""
 
     complete: bool
-    """True only if every shard was searched."""
+    """Whether every shard was searched."""
     known: int
     searched: int
     failed: int
@@ -144,44 +146,44 @@ class Reply:
 
     question: str
     has_answer: bool
-    """Whether the best answer is likely enough to be shown as one."""
+    """Whether the best answer is likely enough to be shown."""
     answers: tuple[Answer, ...]
-    """Best first. Candidates are listed even where `has_answer` is false."""
+    """Answers, the best first. Candidates are listed even if `has_answer` is false."""
     coverage: Coverage
     timings: Timings
     passages_read: int
-    """Passages that were read, speculative reads included; 0 if `cached`."""
+    """Number of passages read, including speculative reads; 0 if `cached`."""
     passages_asked: int
-    """Passages that the question asked to read, over all shards."""
+    """Number of passages that the question requested to read, over all shards."""
     passages_granted: int
-    """Passages that the front node allowed to read; fewer than asked under load."""
+    """Number of passages that the front node admitted; fewer than requested under load."""
     read_scope: ReadScope | None
-    """The scope that was used; None if this client does not know it."""
+    """The read scope in effect; None if this client does not know it."""
     request_id: str
     """Id of the question in the logs of every process that worked on it."""
     question_truncated: bool
-    """The question was longer than the encoder reads, and was cut."""
+    """Whether the question was cut: the encoder has a maximum length."""
     heads: tuple[HeadPrediction, ...] = ()
     """Predictions of the requested heads, in the order of the request."""
     cached: bool = False
-    """Whether no passage was read: the same question was asked before, or at the same time."""
+    """Whether the answer came from the cache, or from the same question asked concurrently."""
     passages_needed: int | None = None
-    """Passages that the answers depend on; None if the front node is too old to say."""
+    """Number of passages that the answers depend on; None from an old front node."""
     max_loss: float | None = None
     """Accuracy budget of early stopping, in points of exact match; 0 if it was disabled.
 
-    None if the front node is too old to say.
+    None from an old front node, which does not report it.
     """
 
     @property
     def dimmed(self) -> bool:
-        """Whether the front node read fewer passages than asked, so that answers may be worse."""
-        asked, granted = self.passages_asked, self.passages_granted
-        return dimmed(asked, granted, self.passages_needed, self.max_loss)
+        """Whether overload reduced the passages read, so that answers may be worse."""
+        requested, granted = self.passages_asked, self.passages_granted
+        return dimmed(requested, granted, self.passages_needed, self.max_loss)
 
     @property
     def answer(self) -> str | None:
-        """The words of the best answer, or None if no answer is likely."""
+        """The text of the best answer; None if no answer is likely."""
         return self.answers[0].text if self.has_answer and self.answers else None
 
     def as_dict(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from tenacious import happens
 from unreadable import without_descriptors
 
 from winnow.client import AsyncClient, Client, Credentials, Reply
-from winnow.client.credentials import Access
+from winnow.client.credentials import LiveCredentials
 from winnow.client.messages import AnswerClient
 from winnow.errors import (
     InvalidRequestError,
@@ -123,8 +123,8 @@ async def test_tools_that_measure_have_the_same_credentials(guarded: Guarded) ->
         ({"token_file": None, "token": "wrong"}, UnauthenticatedError, "not known here"),
         ({"cert": None, "key": None}, UnavailableError, "it may expect TLS"),
         (PLAIN, UnavailableError, "it may expect TLS"),
-        ({"server_name": "other.winnow.test"}, UnavailableError, "that of its certificate"),
-        ({"server_name": ""}, UnavailableError, "that of its certificate"),
+        ({"server_name": "other.winnow.test"}, UnavailableError, "another authority or name"),
+        ({"server_name": ""}, UnavailableError, "another authority or name"),
     ],
 )
 async def test_who_lacks_something_is_told_what(
@@ -139,7 +139,7 @@ async def test_who_lacks_something_is_told_what(
 async def test_tls_with_a_front_that_speaks_none_is_named(guarded: Guarded, kind: Any) -> None:
     async with scripted_front() as plain:
         client = kind(plain.address, credentials=guarded.credentials(token_file=None))
-        with pytest.raises(UnavailableError, match="speaks no TLS: leave out --tls"):
+        with pytest.raises(UnavailableError, match="serves no TLS: leave out --tls"):
             await client.ask("Who?")
         await client.close()
 
@@ -156,7 +156,7 @@ async def test_a_port_of_http_is_named(kind: Any) -> None:
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         client = kind(f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
-        with pytest.raises(UnavailableError, match="8080 for questions or 8081 to feed"):
+        with pytest.raises(UnavailableError, match="8080 to ask or 8081 to feed"):
             await client.ask("Who?")
         await client.close()
 
@@ -174,7 +174,7 @@ async def test_a_port_of_https_is_named(guarded: Guarded, kind: Any) -> None:
     async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context) as server:
         address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
         client = kind(address, credentials=guarded.credentials())
-        with pytest.raises(UnavailableError, match="8080 for questions or 8081 to feed"):
+        with pytest.raises(UnavailableError, match="8080 to ask or 8081 to feed"):
             await client.ask("Who?")
         await client.close()
 
@@ -185,7 +185,7 @@ async def test_a_front_of_another_authority_is_not_believed(
 ) -> None:
     stranger = Authority(tmp_path, "stranger")
     async with asking(kind, guarded, ca=stranger.ca) as client:
-        with pytest.raises(UnavailableError, match="that of its certificate"):
+        with pytest.raises(UnavailableError, match="another authority or name"):
             await client.ask("Who?")
     assert not guarded.front.requests
 
@@ -217,7 +217,7 @@ async def test_new_certificates_are_used_for_new_calls(
     guarded: Guarded, kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that has expired is no longer let in; the next one is."""
-    monkeypatch.setattr("winnow.client.credentials._CHECK_EVERY", 0.0)
+    monkeypatch.setattr("winnow.client.credentials._CHECK_INTERVAL", 0.0)
     async with asking(kind, guarded) as client:
         await client.ask("Who?")
         guarded.authority.issue("client", days=-1)
@@ -231,7 +231,7 @@ async def test_new_certificates_are_used_for_new_calls(
 async def test_calls_in_hand_outlive_their_certificates(
     guarded: Guarded, kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("winnow.client.credentials._CHECK_EVERY", 0.0)
+    monkeypatch.setattr("winnow.client.credentials._CHECK_INTERVAL", 0.0)
     guarded.front.hangs = True
     async with asking(kind, guarded) as client:
         first = asyncio.ensure_future(client.ask("first"))
@@ -302,7 +302,7 @@ def test_a_token_is_never_shown() -> None:
 def test_a_new_token_is_sent_after_a_read_of_its_file_that_failed(tmp_path: Path) -> None:
     older, newer, file = new_token(), new_token(), tmp_path / "token"
     file.write_text(older)
-    access = Access("127.0.0.1:1", Credentials(token_file=file))
+    access = LiveCredentials("127.0.0.1:1", Credentials(token_file=file))
     file.write_text(newer)
     with without_descriptors():
         assert access.metadata() == (("authorization", f"Bearer {older}"),)

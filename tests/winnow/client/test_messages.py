@@ -71,7 +71,7 @@ async def test_a_client_with_a_name_sends_it_and_one_without_sends_none() -> Non
     request = answer_pb2.AnswerRequest(question="?")
     async with scripted_front() as front:
         for name, sent in (("polite", "polite"), ("", None)):
-            async with AnswerClient(front.address, name) as client:
+            async with AnswerClient(front.address, client_name=name) as client:
                 await client.ask(request, 10)
             assert front.metadata.get(client_key.KEY) == sent
 

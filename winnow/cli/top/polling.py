@@ -11,7 +11,7 @@ from typing import Self
 from winnow.address import Address
 from winnow.cli.top.metrics_page import MetricsPage
 from winnow.client import Client, Credentials
-from winnow.client.calls import Call, identified
+from winnow.client.calls import Call, request_id_metadata
 from winnow.v1 import cluster_pb2, cluster_pb2_grpc
 
 _LARGEST = 16 << 20
@@ -56,7 +56,7 @@ class FrontPoller:
         stub, request = cluster_pb2_grpc.ClusterServiceStub, cluster_pb2.GetClusterRequest()
         call = Call(stub, "GetCluster", request, lambda message: message)
         reply: cluster_pb2.GetClusterResponse = self._client.reply(
-            call, self._timeout, identified(None)
+            call, self._timeout, request_id_metadata(None)
         )
         return reply
 

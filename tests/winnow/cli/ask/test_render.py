@@ -15,12 +15,12 @@ from winnow.client import (
     ShardCoverage,
     ShardStatus,
 )
-from winnow.client.received import reply_of
+from winnow.client.reply_messages import reply_of_message
 
 
 @pytest.fixture
 def reply() -> Reply:
-    return reply_of("Who opened the café?", full_reply())
+    return reply_of_message("Who opened the café?", full_reply())
 
 
 def text(reply: Reply, width: int = 80, plain: bool = True) -> str:

@@ -9,7 +9,7 @@ from scripted_front import full_reply
 from winnow.cli.ask.render import shown
 from winnow.cli.ask.timeline import timeline
 from winnow.client import CallKind, CallOutcome, ReadTiming, ShardCall, Timings
-from winnow.client.received import reply_of
+from winnow.client.reply_messages import reply_of_message
 
 
 def lines(timings: Timings, width: int = 90) -> list[str]:
@@ -17,7 +17,7 @@ def lines(timings: Timings, width: int = 90) -> list[str]:
 
 
 def test_every_stage_call_and_read_is_where_it_was_shard_by_shard() -> None:
-    assert lines(reply_of("?", full_reply()).timings) == [
+    assert lines(reply_of_message("?", full_reply()).timings) == [
         "                                   from     took",
         "tokenise                            0.0      0.2  ▏",
         "queue                               0.2      0.5  █",
@@ -64,13 +64,13 @@ def test_no_time_at_all_has_no_bars() -> None:
 
 @pytest.mark.parametrize("width", [1, 20, 49, 50])
 def test_a_narrow_terminal_has_figures_without_bars(width: int) -> None:
-    found = lines(reply_of("?", full_reply()).timings, width)
+    found = lines(reply_of_message("?", full_reply()).timings, width)
     assert len(found) == 14
     assert not any("██" in line for line in found)
 
 
 def test_the_timeline_follows_the_answer_if_asked_for() -> None:
-    reply = reply_of("?", full_reply())
+    reply = reply_of_message("?", full_reply())
     console = Console(file=io.StringIO(), width=90, highlight=False)
     console.print(shown(reply, 90, plain=True, timings=True), soft_wrap=True)
     assert isinstance(console.file, io.StringIO)

@@ -12,7 +12,7 @@ from winnow.cli.feed.batches import MOST_BYTES, PACKED, FeedBatch, batches
 from winnow.cli.feed.in_hand import Ledger
 from winnow.cli.feed.resuming import ResumeFile, Source
 from winnow.cli.feed.sending import backoff
-from winnow.client.feeding import put_message
+from winnow.client.feeding import put_call
 from winnow.domain.passage import Passage
 from winnow.domain.write import Put
 from winnow.errors import ArtefactError
@@ -57,12 +57,12 @@ def test_metadata_counts_as_it_is_packed(value: list[object]) -> None:
     assert len(metadata) <= MAX_METADATA
     rows = [Row(n, Put(Passage(f"p{n}", "", "x" * 7_000, metadata))) for n in range(100)]
     for made in batches(rows, 100):
-        assert put_message(made.fields()).ByteSize() < LARGEST
+        assert put_call(made.fields()).request.ByteSize() < LARGEST
 
 
 @given(st.dictionaries(st.text(min_size=1), SCALARS | st.lists(SCALARS)))
 def test_metadata_takes_no_more_than_it_counts(metadata: dict[str, Any]) -> None:
-    message = put_message({"id": "", "text": "", "metadata": metadata}).passages[0].metadata
+    message = put_call({"id": "", "text": "", "metadata": metadata}).request.passages[0].metadata
     assert message.ByteSize() <= PACKED * len(json.dumps(metadata))
 
 

@@ -1,10 +1,10 @@
-"""Replies of the answer service: messages to plain values."""
+"""Converts reply messages of the answer service to plain values."""
 
 from collections.abc import Iterable
 
 from google.protobuf import json_format
 
-from winnow.client.predicting import heads_of
+from winnow.client.predicting import head_predictions
 from winnow.client.replies import (
     Answer,
     Coverage,
@@ -23,7 +23,8 @@ from winnow.domain.shard_call import CallKind, CallOutcome
 from winnow.v1 import answer_pb2
 
 
-def reply_of(question: str, message: answer_pb2.AnswerResponse) -> Reply:
+def reply_of_message(question: str, message: answer_pb2.AnswerResponse) -> Reply:
+    """Converts the reply to a question."""
     return value_of_message(
         Reply,
         message,
@@ -32,7 +33,7 @@ def reply_of(question: str, message: answer_pb2.AnswerResponse) -> Reply:
         coverage=_coverage(message.coverage),
         timings=_timings(message.timings),
         read_scope=convert.read_scope_of_message(message.read_scope),
-        heads=heads_of(message.heads),
+        heads=head_predictions(message.heads),
         max_loss=convert.decimal(message.max_loss) if message.HasField("max_loss") else None,
     )
 
@@ -57,7 +58,7 @@ def _coverage(message: answer_pb2.Coverage) -> Coverage:
 
 
 def _status(number: int) -> ShardStatus:
-    """A status that this client does not know is a failure."""
+    """The status of a shard. An unknown status counts as a failure."""
     name = _name(answer_pb2.ShardCoverage.Status.items(), number).removeprefix("STATUS_")
     return ShardStatus.__members__.get(name, ShardStatus.FAILED)
 
@@ -81,5 +82,5 @@ def _call(message: answer_pb2.ShardCall) -> ShardCall:
 
 
 def _name(items: Iterable[tuple[str, int]], number: int) -> str:
-    """The name of a value of an enum; empty if this client does not know the value."""
+    """The name of an enum's value; empty for a value that this client does not know."""
     return next((name for name, value in items if value == number), "")

@@ -5,7 +5,7 @@ import json
 from scripted_front import full_reply
 
 from winnow.client import CallKind, CallOutcome, ShardStatus
-from winnow.client.received import reply_of
+from winnow.client.reply_messages import reply_of_message
 from winnow.v1 import answer_pb2
 
 
@@ -15,14 +15,14 @@ def test_every_status_of_the_contract_has_its_name() -> None:
     names = [name for name in known if name != "STATUS_UNSPECIFIED"]
     for name in names:
         reply.coverage.shards.add(status=answer_pb2.ShardCoverage.Status.Value(name))
-    shards = reply_of("?", reply).coverage.shards
+    shards = reply_of_message("?", reply).coverage.shards
     assert [f"STATUS_{part.status.name}" for part in shards] == names
 
 
 def test_a_status_that_is_not_known_is_a_failure() -> None:
     reply = answer_pb2.AnswerResponse()
     reply.coverage.shards.add(status=99)
-    assert reply_of("?", reply).coverage.shards[0].status is ShardStatus.FAILED
+    assert reply_of_message("?", reply).coverage.shards[0].status is ShardStatus.FAILED
 
 
 def test_every_kind_and_outcome_of_a_call_has_its_name_and_unknown_ones_have_none() -> None:
@@ -33,7 +33,7 @@ def test_every_kind_and_outcome_of_a_call_has_its_name_and_unknown_ones_have_non
     for outcome in call.Outcome.values():
         reply.timings.calls.add(outcome=outcome)
     reply.timings.calls.add(kind=99, outcome=99)
-    calls = reply_of("?", reply).timings.calls
+    calls = reply_of_message("?", reply).timings.calls
     kinds, outcomes = len(call.Kind.values()), len(call.Outcome.values())
     assert [each.kind for each in calls[:kinds]] == [None, *CallKind]
     assert [each.outcome for each in calls[kinds : kinds + outcomes]] == [None, *CallOutcome]
@@ -42,13 +42,13 @@ def test_every_kind_and_outcome_of_a_call_has_its_name_and_unknown_ones_have_non
 
 def test_a_scope_that_is_not_known_is_none() -> None:
     reply = answer_pb2.AnswerResponse(read_scope=99)  # type: ignore[arg-type]
-    assert reply_of("?", reply).read_scope is None
+    assert reply_of_message("?", reply).read_scope is None
 
 
 def test_as_a_dictionary_it_is_json_with_the_answer_first() -> None:
     message = full_reply()
     message.answers[1].score = float("nan")
-    found = reply_of("Who?", message).as_dict()
+    found = reply_of_message("Who?", message).as_dict()
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert list(found) == [
         "question", "answer", "has_answer", "answers", "coverage", "timings", "passages_read",
