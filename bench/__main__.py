@@ -1,7 +1,7 @@
 """Runs a benchmark: `python -m bench NAME [flags]`; `python -m bench NAME --help` lists its flags.
 
-Exits with 0 if every promise is kept, with 1 if one is broken, and with 3 if none is broken but
-one cannot be judged.
+Exit codes: 0 if every criterion holds, 1 if one fails, 3 if none fails but one has too few
+measurements to judge.
 """
 
 import argparse
@@ -12,28 +12,30 @@ from collections.abc import Sequence
 from winnow import signals
 
 BENCHMARKS = {
-    "corpus": ("bench.corpus", "write the passages that figures on real text are measured on"),
-    "crashes": ("bench.crashes.run", "kill a shard that is written to, and check what it holds"),
-    "fairness": ("bench.fairness", "run one polite client beside greedy clients"),
+    "corpus": ("bench.corpus", "write the passages for measurements on real text"),
+    "crashes": ("bench.crashes.run", "kill a shard while it takes writes, and check its contents"),
+    "fairness": ("bench.fairness", "measure a polite client while greedy clients send load"),
     "faults": ("bench.faults.scenarios", "kill, stop and overload the nodes of a cluster"),
-    "feeding": ("bench.feeding", "compare questions with and without passages being fed"),
+    "feeding": ("bench.feeding", "measure the rate of feeding, and its effect on questions"),
     "heads": ("bench.heads.run", "measure heads on a shared encoder"),
-    "hostile": ("bench.hostile.scenarios", "attack a cluster by hostile clients"),
-    "overhead": ("bench.overhead", "compare an answer with the bare models on the same work"),
-    "soak": ("bench.soak", "watch the memory of nodes under load for an hour"),
-    "txtai": ("bench.txtai", "run two of the faults on a cluster of txtai"),
+    "hostile": ("bench.hostile.scenarios", "run attacks of hostile clients on a cluster"),
+    "overhead": ("bench.overhead", "compare the latency of an answer with that of the bare models"),
+    "soak": ("bench.soak", "check that the memory of nodes does not grow under load"),
+    "txtai": ("bench.txtai", "run two fault scenarios on a txtai cluster"),
 }
-"""The module of each benchmark, with its functions `add_arguments` and `run`, and its help."""
+"""Module and help text of each benchmark. A module has the functions `add_arguments` and `run`."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the benchmark that the first argument names; returns the exit code."""
-    listed = "\n".join(f"  {name:10} {about}" for name, (_, about) in BENCHMARKS.items())
-    chooser = _parser("python -m bench", f"{__doc__}\nBenchmarks:\n{listed}")
-    chooser.add_argument("name", choices=BENCHMARKS, metavar="NAME", help="name of the benchmark")
-    chosen, _ = chooser.parse_known_args(arguments[:1])
-    benchmark = importlib.import_module(BENCHMARKS[chosen.name][0])
-    parser = _parser(f"python -m bench {chosen.name}", benchmark.__doc__)
+    lines = "\n".join(f"  {name:10} {summary}" for name, (_, summary) in BENCHMARKS.items())
+    name_parser = _parser("python -m bench", f"{__doc__}\nBenchmarks:\n{lines}")
+    name_parser.add_argument(
+        "name", choices=BENCHMARKS, metavar="NAME", help="name of the benchmark"
+    )
+    selected, _ = name_parser.parse_known_args(arguments[:1])
+    benchmark = importlib.import_module(BENCHMARKS[selected.name][0])
+    parser = _parser(f"python -m bench {selected.name}", benchmark.__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON")
     benchmark.add_arguments(parser)
     options = parser.parse_args(arguments[1:])

@@ -1,10 +1,10 @@
-"""Writes the passages that figures on real text are measured on.
+"""Writes the passages for measurements on real text.
 
     python -m bench corpus --data ../shared/data --out var/real.jsonl [--all | --training]
 
-The file holds 60 000 Wikipedia passages (every eleventh of wiki2015), or all 661 243, and every
-context of both development sets. With `--training` it holds all Wikipedia passages and the contexts
-of training questions: `winnow models mine-ranking` retrieves from these.
+The file has 60 000 Wikipedia passages (every eleventh of wiki2015) and every context of both
+development sets. With `--all` it has all 661 243 Wikipedia passages. With `--training` it has all
+Wikipedia passages and the contexts of training questions, for `winnow models mine-ranking`.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from models.data import DEVELOPMENT, DataDirectory
 
-STRIDE, WIKIPEDIA = 11, 60_000
+_WIKIPEDIA_STRIDE, _MAX_WIKIPEDIA_PASSAGES = 11, 60_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,26 +22,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, default=Path("var/real.jsonl"))
     parser.add_argument("--every", type=int, default=1, help="keep every n-th Wikipedia passage")
     parser.add_argument("--all", action="store_true", help="keep all Wikipedia passages")
-    parser.add_argument("--training", action="store_true", help="for mining, not for measuring")
+    parser.add_argument("--training", action="store_true", help="write passages for mining")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the file."""
+    """Writes the file; returns the exit code."""
     data = DataDirectory(options.data)
     everything = options.all or options.training
-    wikipedia = data.wikipedia(1) if everything else data.wikipedia(STRIDE)[:WIKIPEDIA]
-    passages = {f"wiki-{n}": p for n, p in enumerate(wikipedia)}
+    stride, limit = (1, None) if everything else (_WIKIPEDIA_STRIDE, _MAX_WIKIPEDIA_PASSAGES)
+    passages = {f"wiki-{n}": p for n, p in enumerate(data.wikipedia(stride)[:limit])}
     passages = dict(list(passages.items())[:: options.every])
     questions = {name: data.development(name) for name in DEVELOPMENT}
     if options.training:
         questions = {"training": data.gold()}
     for name, rows in questions.items():
-        golds = dict.fromkeys(q.gold for q in rows if q.gold is not None)
-        passages |= {f"{name}-{n}": gold for n, gold in enumerate(golds)}
+        contexts = dict.fromkeys(q.gold for q in rows if q.gold is not None)
+        passages |= {f"{name}-{n}": gold for n, gold in enumerate(contexts)}
     with options.out.open("w", encoding="utf-8") as file:
         for identifier, passage in passages.items():
             row = {"id": identifier, "title": passage.title, "text": passage.text}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
-    told = {"file": str(options.out), "passages": len(passages)}
-    print(json.dumps(told) if options.json else f"{options.out}: {len(passages)} passages")
+    report = {"file": str(options.out), "passages": len(passages)}
+    print(json.dumps(report) if options.json else f"{options.out}: {len(passages)} passages")
     return 0

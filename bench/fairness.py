@@ -1,131 +1,143 @@
-"""One polite client beside greedy clients: each gets its turns.
+"""Measures a polite client while greedy clients send load: does it get its fair share?
 
     python -m bench fairness --index INDEX --questions FILE [--only NAME] [--seconds 10] [--json]
 
-Starts one cluster on this machine. In each scenario a polite client asks one question after the
-other, of ten passages and with two seconds each: first alone, then beside a greedy load. The load
-runs in a separate process at a low priority, as if it were another machine. A load with names is
-compared with one without names, which runs just before it; on a machine that does other work the
-answers a second differ by more than the promise. Exits with 1 if a promise is broken.
+Starts one cluster on this machine. In each scenario a polite client asks consecutive questions, of
+ten passages and with a deadline of two seconds: first alone, then beside a greedy load. The load
+runs in a separate process at a low priority, as if it were another machine. Just before a load of
+many client names, the same load without names runs for comparison. Other work on the machine can
+change the goodput by more than the bound. Exits with 1 if a promise is broken.
 """
 
 import argparse
 import contextlib
 from functools import partial
 
-from bench.hostile.attacker import attacking
+from bench.hostile.attacker import attack_process
 from bench.hostile.attacks.greedy import LOADS, SETTLING, UNNAMED
-from bench.hostile.courses import target_of
-from bench.hostile.criteria import outcome_metrics
+from bench.hostile.criteria import outcome_values
+from bench.hostile.procedures import attack_target
 from bench.scenarios import runner
 from bench.scenarios.criteria import Criterion, Finding
-from bench.scenarios.rows import OK, Observed, availability, latency
+from bench.scenarios.rows import OK, Measurements, availability, latency_quantile
 from bench.scenarios.runner import Scenario
-from bench.scenarios.stage import Shape, Stage
+from bench.scenarios.stage import Setup, Stage
 
-MOST_SLOWER = 3.0
-"""Most times that the polite client's median grows beside a load."""
-LEAST_ANSWERED = 0.95
-"""Least share of its questions that are answered beside one greedy client, and least goodput with
-names, of that without.
+MAX_MEDIAN_RATIO = 3.0
+"""Bound of the polite client's median beside a load, as a ratio to its median alone."""
+MIN_SHARE = 0.95
+"""Lower bound of the share of polite questions that are answered beside one greedy client. Also of
+the goodput of a load with names, as a ratio to the goodput without names.
 """
-_CALM = 20.0
-"""Seconds after which a load before is surely forgotten."""
+_CALM_TIMEOUT = 20.0
+"""Seconds in which a cluster recovers from an earlier load."""
 _PASSAGES = 10
-ALONE, UNNAMED_PHASE, BESIDE = "alone", "beside no names", "beside"
+ALONE, BESIDE_UNNAMED, BESIDE = "alone", "beside no names", "beside"
 
 
-async def crowded(stage: Stage, name: str) -> None:
-    """Runs the polite client alone, then beside a load; with names, beside one without first."""
+async def ask_beside_load(stage: Stage, name: str) -> None:
+    """Runs the polite client alone, then beside a load.
+
+    Before a load with several names, it runs the client beside the load without names.
+    """
     loads = {BESIDE: name}
-    if LOADS[name].parties > 1:
-        loads = {UNNAMED_PHASE: UNNAMED, BESIDE: name}
-    stage.phase("calming")
+    if LOADS[name].names > 1:
+        loads = {BESIDE_UNNAMED: UNNAMED, BESIDE: name}
+    stage.begin_phase("calming")
 
-    async def calm() -> bool:
+    async def answered_in_full() -> bool:
         row = await stage.load.ask()
-        return row.status == OK and stage.asking.reply.passages_read == _PASSAGES
+        return row.status == OK and stage.asker.reply.passages_read == _PASSAGES
 
     with contextlib.suppress(TimeoutError):
-        await stage.until(calm, _CALM)
-    stage.phase(ALONE)
-    await stage.load.closed(1, stage.seconds / 3)
+        await stage.wait_until(answered_in_full, _CALM_TIMEOUT)
+    stage.begin_phase(ALONE)
+    await stage.load.run_closed_loop(1, stage.seconds / 3)
     for phase, load in loads.items():
-        target = target_of(stage, stage.seconds / (1 - SETTLING))
-        async with attacking(load, target) as attack:
-            stage.phase("settling")
-            await stage.load.closed(1, target.seconds * SETTLING)
-            stage.phase(phase)
-            await stage.load.closed(1, stage.seconds)
-            marks = outcome_metrics(await attack.outcomes(target.seconds))
-        stage.marks |= {f"{phase}, {mark}": count for mark, count in marks.items()}
+        target = attack_target(stage, stage.seconds / (1 - SETTLING))
+        async with attack_process(load, target) as attack:
+            stage.begin_phase("settling")
+            await stage.load.run_closed_loop(1, target.seconds * SETTLING)
+            stage.begin_phase(phase)
+            await stage.load.run_closed_loop(1, stage.seconds)
+            marks = outcome_values(await attack.outcomes(target.seconds))
+        stage.values |= {f"{phase}, {mark}": count for mark, count in marks.items()}
 
 
-def answers(seen: Observed, phase: str) -> float:
-    """Returns the answers to all clients in a phase."""
-    polite = sum(row.status == OK for row in seen.phases[phase])
-    return polite + seen.marks.get(f"{phase}, outcome {OK}", 0.0)
+def count_answers(measurements: Measurements, phase: str) -> float:
+    """Returns the number of answers to all clients in a phase."""
+    polite = sum(row.status == OK for row in measurements.phases[phase])
+    return polite + measurements.values.get(f"{phase}, outcome {OK}", 0.0)
 
 
-def median_within(factor: float) -> Criterion:
-    """The polite client's median beside the load is at most `factor` times that alone."""
+def max_median_ratio(factor: float) -> Criterion:
+    """The polite client's median beside the load is at most `factor` times its median alone."""
 
-    def judge(seen: Observed) -> Finding:
-        alone, beside = (latency(seen.phases[phase], 0.5) for phase in (ALONE, BESIDE))
-        summary = f"median {beside * 1e3:.0f} ms, {beside / alone:.1f} times that alone"
+    def judge(measurements: Measurements) -> Finding:
+        alone, beside = (
+            latency_quantile(measurements.phases[phase], 0.5) for phase in (ALONE, BESIDE)
+        )
+        summary = f"median {beside * 1e3:.0f} ms, {beside / alone:.1f} times the median alone"
         return Finding(beside <= factor * alone, f"{summary}, at most {factor:g}")
 
     return judge
 
 
-def answered(share: float) -> Criterion:
-    """At least this share of the polite client's questions is answered."""
+def min_answered(min_share: float) -> Criterion:
+    """At least `min_share` of the polite client's questions are answered."""
 
-    def judge(seen: Observed) -> Finding:
-        rows = seen.phases[BESIDE]
-        reached = availability(rows)
-        return Finding(reached >= share, f"{reached:.0%} of {len(rows)} polite questions answered")
-
-    return judge
-
-
-def has_turns(parties: int) -> Criterion:
-    """The polite client has its share of the answers, as one of `parties` and itself."""
-
-    def judge(seen: Observed) -> Finding:
-        rows = seen.phases[BESIDE]
-        # one less: its last question may still wait
-        due = max(int(answers(seen, BESIDE)) // (parties + 1) - 1, 0)
-        own = sum(row.status == OK for row in rows)
-        summary = f"{own} of {len(rows)} polite questions answered, {due} are its turns"
-        return Finding(own >= min(due, len(rows)), summary)
+    def judge(measurements: Measurements) -> Finding:
+        rows = measurements.phases[BESIDE]
+        share_answered = availability(rows)
+        summary = f"{share_answered:.0%} of {len(rows)} polite questions answered"
+        return Finding(share_answered >= min_share, summary)
 
     return judge
 
 
-def goodput_kept(share: float) -> Criterion:
-    """Clients with names have at least this share of the answers that they have without."""
+def fair_share(names: int) -> Criterion:
+    """The polite client gets an equal share of the answers beside `names` greedy client names."""
 
-    def judge(seen: Observed) -> Finding:
-        named, unnamed = answers(seen, BESIDE), answers(seen, UNNAMED_PHASE)
-        summary = f"{named:.0f} answers, {unnamed:.0f} without names, at least {share:.0%}"
-        return Finding(named >= share * unnamed, summary)
+    def judge(measurements: Measurements) -> Finding:
+        rows = measurements.phases[BESIDE]
+        # minus one, because its last question may still be waiting
+        due_answers = max(int(count_answers(measurements, BESIDE)) // (names + 1) - 1, 0)
+        polite_answers = sum(row.status == OK for row in rows)
+        summary = f"{polite_answers} of {len(rows)} polite questions answered"
+        summary += f", the fair share is {due_answers}"
+        return Finding(polite_answers >= min(due_answers, len(rows)), summary)
+
+    return judge
+
+
+def min_goodput_ratio(min_share: float) -> Criterion:
+    """With names, clients get at least `min_share` of the answers that they get without names."""
+
+    def judge(measurements: Measurements) -> Finding:
+        named, unnamed = (
+            count_answers(measurements, BESIDE),
+            count_answers(measurements, BESIDE_UNNAMED),
+        )
+        summary = f"{named:.0f} answers, {unnamed:.0f} without names, at least {min_share:.0%}"
+        return Finding(named >= min_share * unnamed, summary)
 
     return judge
 
 
 def scenarios() -> tuple[Scenario, ...]:
-    """Returns one scenario for each load."""
-    one = (median_within(MOST_SLOWER), answered(LEAST_ANSWERED))
+    """Returns a scenario for each greedy load."""
+    one_name = (max_median_ratio(MAX_MEDIAN_RATIO), min_answered(MIN_SHARE))
+
+    def several_names(names: int) -> tuple[Criterion, ...]:
+        return fair_share(names), min_goodput_ratio(MIN_SHARE)
+
     return tuple(
         Scenario(
             name=name,
             description=load.description,
-            course=partial(crowded, name=name),
-            criteria=(
-                (has_turns(load.parties), goodput_kept(LEAST_ANSWERED)) if load.parties > 1 else one
-            ),
-            shape=Shape(passages=_PASSAGES, client="polite"),
+            procedure=partial(ask_beside_load, name=name),
+            criteria=several_names(load.names) if load.names > 1 else one_name,
+            setup=Setup(passages=_PASSAGES, client="polite"),
         )
         for name, load in LOADS.items()
     )

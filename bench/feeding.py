@@ -1,15 +1,15 @@
-"""What feeding through a front node costs: its rate, and its effect on questions.
+"""Measures the rate of feeding through a front node, and its effect on questions.
 
     python -m bench feeding --index INDEX --passages FILE --questions FILE [--rounds 5]
 
 Serves a copy of INDEX as `winnow up --feed-listen` does, and measures in one interleaved run:
 
-- the rate of feeding passages until they are durable, against that of the encoder alone on the
-  same passages, in threads of this process (wanted: a share of at least 0.9);
-- the latency of questions, asked one after the other, while passages are fed at half of that rate,
-  against the latency without feeding (wanted: p99 at most 1.3 times as long, by its 95 % interval);
-- how many of the questions were answered from all shards, from some, refused or late (wanted: all
-  complete). `--merge-after` has nodes merge often meanwhile.
+- the rate at which fed passages become durable, as a ratio to the rate of the encoder alone, which
+  encodes the same passages in threads of this process (target: at least 0.9);
+- the latency of consecutive questions while passages are fed at half of that rate, as a ratio to
+  the latency without feeding (target: a p99 at most 1.3 times as long, by its 95 % interval);
+- the number of questions with a complete answer, with an incomplete one, refused, and late
+  (target: all complete). A small `--merge-after` makes nodes merge often meanwhile.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count, islice
@@ -28,9 +28,8 @@ from pathlib import Path
 from statistics import median
 
 from bench import quantiles
-from bench.figures import Figure, at_least, quantile, show
-from bench.inputs import add_index_and_questions
-from bench.inputs import questions as read
+from bench.figures import Figure, at_least, print_figures, quantile_figure
+from bench.inputs import add_index_and_questions, read_question_texts
 from winnow.bundle import default_bundle, load_bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.client import AsyncClient, PassageFields
@@ -45,34 +44,34 @@ from winnow.settings.common import cores
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import answer_pb2
 
-LEAST_SHARE, MOST_SLOWER = 0.9, 1.3
-"""Targets of the rate of feeding, and of the p99 of questions beside it."""
-AT_ONCE = 4
-"""Requests that feed at the same time."""
-REQUEST, SMALL = 50, 10
-"""Passages of a request, at full rate and at half of it."""
-PLAIN, BESIDE = "without feeding", "beside feeding"
+MIN_RATE_RATIO, MAX_P99_RATIO = 0.9, 1.3
+"""Targets: feeding rate as a ratio to the encoder's, and growth of the questions' p99."""
+CONCURRENT_REQUESTS = 4
+"""Put requests in flight at full rate."""
+FULL_RATE_BATCH, HALF_RATE_BATCH = 50, 10
+"""Passages of a put request, at full and at half rate."""
+WITHOUT_FEEDING, WITH_FEEDING = "without feeding", "beside feeding"
 
 
-class Source:
-    """Passages of a file, again and again, always under new ids: so each is stored."""
+class PassageSource:
+    """Cycles through the passages of a file under new ids, so that nodes store every one."""
 
     def __init__(self, path: Path) -> None:
         rows = islice((row for row in read_rows(path) if isinstance(row, Row)), 20_000)
         self._passages = [row.passage for row in rows]
         self._numbers = count()
 
-    def take(self, number: int) -> list[Passage]:
-        """Returns the next passages."""
-        found = []
-        for place in islice(self._numbers, number):
-            passage = self._passages[place % len(self._passages)]
-            found.append(Passage(f"fed-{place}", passage.title, passage.text))
-        return found
+    def next_passages(self, count: int) -> list[Passage]:
+        """Returns the next `count` passages."""
+        passages = []
+        for number in islice(self._numbers, count):
+            passage = self._passages[number % len(self._passages)]
+            passages.append(Passage(f"fed-{number}", passage.title, passage.text))
+        return passages
 
 
 class BareEncoder:
-    """The encoder alone, on tokenised passages."""
+    """Runs the encoder alone, on tokenised passages."""
 
     def __init__(self, threads: int) -> None:
         bundle = load_bundle(default_bundle())
@@ -82,10 +81,13 @@ class BareEncoder:
         self._encoder = PassageEncoder(model, bundle.manifest.encoder)
 
     def rate(self, passages: Sequence[Passage]) -> float:
-        """Returns passages a second."""
+        """Encodes passages; returns how many it encoded per second."""
         work = [
-            (self._tokenizer.tokenise(each.title).ids, self._tokenizer.tokenise(each.text).ids)
-            for each in passages
+            (
+                self._tokenizer.tokenise(passage.title).ids,
+                self._tokenizer.tokenise(passage.text).ids,
+            )
+            for passage in passages
         ]
         started = time.perf_counter()
         with ThreadPoolExecutor(self._threads) as pool:
@@ -93,10 +95,16 @@ class BareEncoder:
         return len(work) / (time.perf_counter() - started)
 
 
+def batched(passages: Sequence[Passage], size: int) -> Iterator[Sequence[Passage]]:
+    """Yields consecutive batches of at most `size` passages."""
+    for start in range(0, len(passages), size):
+        yield passages[start : start + size]
+
+
 async def put(client: AsyncClient, passages: Sequence[Passage]) -> None:
-    """Stores passages; waits as long as a full front says, and repeats a late request at once."""
+    """Stores passages. Retries after an overloaded front's delay, and at once after a timeout."""
     fields: list[PassageFields] = [
-        {"id": each.id, "title": each.title, "text": each.text} for each in passages
+        {"id": passage.id, "title": passage.title, "text": passage.text} for passage in passages
     ]
     while True:
         try:
@@ -109,50 +117,53 @@ async def put(client: AsyncClient, passages: Sequence[Passage]) -> None:
             return
 
 
-async def feed_rate(client: AsyncClient, passages: Sequence[Passage]) -> float:
-    """Feeds at full rate; returns passages a second until the last one is durable."""
-    parts = (passages[start : start + REQUEST] for start in range(0, len(passages), REQUEST))
+async def feed(client: AsyncClient, passages: Sequence[Passage]) -> float:
+    """Feeds passages at full rate; returns how many became durable per second."""
+    batches = batched(passages, FULL_RATE_BATCH)
     started = time.perf_counter()
 
     async def work() -> None:
-        for part in parts:
-            await put(client, part)
+        for batch in batches:
+            await put(client, batch)
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(AT_ONCE):
+        for _ in range(CONCURRENT_REQUESTS):
             group.create_task(work())
     return len(passages) / (time.perf_counter() - started)
 
 
-async def feed_at(client: AsyncClient, source: Source, rate: float, until: asyncio.Event) -> int:
-    """Feeds small requests at a rate, until an event; returns the number of passages.
+async def feed_at_rate(
+    client: AsyncClient, source: PassageSource, rate: float, stop: asyncio.Event
+) -> int:
+    """Feeds `rate` passages a second until `stop` is set; returns the number of passages.
 
-    The front refuses some of them for a while where questions leave too little of the machine.
+    The front may refuse a request for a while if questions need the machine; `put` repeats it.
     """
     fed, started = 0, time.perf_counter()
     async with asyncio.TaskGroup() as group:
-        while not until.is_set():
-            group.create_task(put(client, source.take(SMALL)))
-            fed += SMALL
+        while not stop.is_set():
+            group.create_task(put(client, source.next_passages(HALF_RATE_BATCH)))
+            fed += HALF_RATE_BATCH
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(max(started + fed / rate - time.perf_counter(), 0)):
-                    await until.wait()
+                    await stop.wait()
     return fed
 
 
 @dataclass(slots=True)
 class QuestionSeries:
-    """Questions that were asked one after the other."""
+    """Latencies and outcomes of consecutive questions."""
 
-    taken: list[float] = field(default_factory=list)
-    """Seconds of each question; a late one took the timeout."""
+    latencies: list[float] = field(default_factory=list)
+    """Seconds of each question; a late one counts with its timeout."""
     outcomes: Counter[str] = field(default_factory=Counter)
+    """Number of questions that ended `complete`, `incomplete`, `refused` and `late`."""
 
     async def ask(self, client: AnswerClient, questions: Sequence[str], timeout: float) -> None:
-        """Asks more questions."""
+        """Asks questions one after the other, and adds them to the series."""
         for question in questions:
             request = answer_pb2.AnswerRequest(question=question, max_loss=0, fresh=True)
-            began = time.perf_counter()
+            started = time.perf_counter()
             try:
                 reply = await client.ask(request, timeout=timeout)
                 outcome = "complete" if reply.coverage.complete else "incomplete"
@@ -161,101 +172,115 @@ class QuestionSeries:
             except DeadlineExceededError:
                 outcome = "late"
             self.outcomes[outcome] += 1
-            self.taken.append(time.perf_counter() - began)
+            self.latencies.append(time.perf_counter() - started)
 
 
 async def measure(cluster: LocalCluster, options: argparse.Namespace) -> list[Figure]:
     """Runs the rounds; returns the figures."""
-    source, bare = Source(options.passages), BareEncoder(options.threads)
-    questions = read(options.questions)
-    encoded, feds, beside = list[float](), list[float](), list[float]()
-    series = {PLAIN: QuestionSeries(), BESIDE: QuestionSeries()}
+    source, bare_encoder = PassageSource(options.passages), BareEncoder(options.threads)
+    questions = read_question_texts(options.questions)
+    encoder_rates, feed_rates, background_rates = list[float](), list[float](), list[float]()
+    series = {WITHOUT_FEEDING: QuestionSeries(), WITH_FEEDING: QuestionSeries()}
     async with AsyncClient(cluster.feed) as feeding, AnswerClient(cluster.address) as client:
-        await feed_rate(feeding, source.take(REQUEST))
+        await feed(feeding, source.next_passages(FULL_RATE_BATCH))
         await QuestionSeries().ask(client, questions[:20], options.timeout)
         for number in range(options.rounds):
-            passages = source.take(options.block)
-            encoded.append(await asyncio.to_thread(bare.rate, passages))
-            feds.append(await feed_rate(feeding, passages))
+            passages = source.next_passages(options.block)
+            encoder_rates.append(await asyncio.to_thread(bare_encoder.rate, passages))
+            feed_rates.append(await feed(feeding, passages))
             start = number * options.questions_each
-            places = range(start, start + options.questions_each)
-            asked = [questions[place % len(questions)] for place in places]
-            await series[PLAIN].ask(client, asked, options.timeout)
-            enough = asyncio.Event()
-            background = asyncio.create_task(feed_at(feeding, source, median(feds) / 2, enough))
-            began = time.perf_counter()
-            await series[BESIDE].ask(client, asked, options.timeout)
-            enough.set()
+            numbers = range(start, start + options.questions_each)
+            batch = [questions[number % len(questions)] for number in numbers]
+            await series[WITHOUT_FEEDING].ask(client, batch, options.timeout)
+            stop = asyncio.Event()
+            rate = median(feed_rates) / 2
+            background = asyncio.create_task(feed_at_rate(feeding, source, rate, stop))
+            started = time.perf_counter()
+            await series[WITH_FEEDING].ask(client, batch, options.timeout)
+            stop.set()
             fed = await background
             # the last passages are stored after the last question
-            beside.append(fed / (time.perf_counter() - began))
+            background_rates.append(fed / (time.perf_counter() - started))
             print(
-                f"round {number + 1}: encoder {encoded[-1]:.1f}/s, feeding {feds[-1]:.1f}/s; "
-                f"{fed} fed beside {len(asked)} questions",
+                f"round {number + 1}: encoder {encoder_rates[-1]:.1f}/s, "
+                f"feeding {feed_rates[-1]:.1f}/s; {fed} passages fed during {len(batch)} questions",
                 file=sys.stderr,
                 flush=True,
             )
-    found = [*rates(encoded, feds, beside), *latencies(series[PLAIN].taken, series[BESIDE].taken)]
-    return found + [each for name, one in series.items() for each in outcomes(name, one.outcomes)]
-
-
-def rates(encoded: list[float], feds: list[float], beside: list[float]) -> list[Figure]:
-    """Returns passages a second, and the share of the encoder's rate that feeding reaches."""
-    shares = [fed / raw for fed, raw in zip(feds, encoded, strict=True)]
-    spread = (min(shares), max(shares))
-    share = Figure("feeding", "feeding, of the encoder", median(shares), "times", spread=spread)
     return [
-        Figure("feeding", "the encoder alone, passages", median(encoded), "/s"),
-        Figure("feeding", "feeding, passages", median(feds), "/s"),
-        at_least(share, LEAST_SHARE),
-        Figure("feeding", "fed beside questions, passages", median(beside), "/s"),
+        *rate_figures(encoder_rates, feed_rates, background_rates),
+        *latency_figures({name: own.latencies for name, own in series.items()}),
+        *(figure for name, own in series.items() for figure in outcome_figures(name, own.outcomes)),
     ]
 
 
-def latencies(calm: list[float], busy: list[float]) -> list[Figure]:
-    """Returns quantiles of the questions without feeding and beside it."""
-    grown = quantiles.ratio(quantiles.quantile(busy, 0.99), quantiles.quantile(calm, 0.99))
+def rate_figures(
+    encoder_rates: list[float], feed_rates: list[float], background_rates: list[float]
+) -> list[Figure]:
+    """Returns medians of the rates, in passages a second, and of feeding's ratio to the encoder."""
+    ratios = [fed / encoded for fed, encoded in zip(feed_rates, encoder_rates, strict=True)]
+    spread = (min(ratios), max(ratios))
+    ratio = Figure("feeding", "feeding, of the encoder", median(ratios), "times", spread=spread)
+    return [
+        Figure("feeding", "the encoder alone, passages", median(encoder_rates), "/s"),
+        Figure("feeding", "feeding, passages", median(feed_rates), "/s"),
+        at_least(ratio, MIN_RATE_RATIO),
+        Figure("feeding", "fed beside questions, passages", median(background_rates), "/s"),
+    ]
+
+
+def latency_figures(latencies: Mapping[str, list[float]]) -> list[Figure]:
+    """Returns quantiles of the questions without feeding and with it, and the ratio of the p99."""
+    p99 = {name: quantiles.quantile(own, 0.99) for name, own in latencies.items()}
+    p99_ratio = quantiles.ratio(p99[WITH_FEEDING], p99[WITHOUT_FEEDING])
     return [
         *(
-            quantile("questions", name, taken, share)
-            for name, taken in ((PLAIN, calm), (BESIDE, busy))
-            for share in (0.5, 0.99)
+            quantile_figure("questions", name, own, level)
+            for name, own in latencies.items()
+            for level in (0.5, 0.99)
         ),
         Figure(
             "questions",
             "p99 beside feeding, of without (95 %)",
-            grown.value,
+            p99_ratio.value,
             "times",
-            spread=(grown.low, grown.high),
-            wanted=f"at most {MOST_SLOWER:g}",
-            holds=quantiles.within(grown, MOST_SLOWER),
+            spread=(p99_ratio.low, p99_ratio.high),
+            target=f"at most {MAX_P99_RATIO:g}",
+            holds=quantiles.is_at_most(p99_ratio, MAX_P99_RATIO),
         ),
     ]
 
 
-def outcomes(name: str, counted: Counter[str]) -> list[Figure]:
-    """Returns the counts of outcomes; all are wanted to be complete."""
+def outcome_figures(name: str, counts: Counter[str]) -> list[Figure]:
+    """Returns the counts of outcomes; the target of each but `complete` is 0."""
     return [
         Figure("questions", f"{name}: {outcome}", count)
         if outcome == "complete"
-        else Figure("questions", f"{name}: {outcome}", count, wanted="0", holds=not count)
-        for outcome, count in sorted(counted.items())
+        else Figure("questions", f"{name}: {outcome}", count, target="0", holds=not count)
+        for outcome, count in sorted(counts.items())
     ]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags of `python -m bench feeding`."""
     add_index_and_questions(parser)
-    parser.add_argument("--passages", type=Path, required=True, help="file as for building")
+    parser.add_argument(
+        "--passages", type=Path, required=True, help="JSON lines, as for `winnow index build`"
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--block", type=int, default=1_000, help="passages fed in a round")
     parser.add_argument(
-        "--questions-each", type=int, default=200, help="questions of a round, each way"
+        "--questions-each",
+        type=int,
+        default=200,
+        help="questions in a round, without and with feeding",
     )
-    parser.add_argument("--threads", type=int, default=cores(), help="threads that encode")
+    parser.add_argument("--threads", type=int, default=cores(), help="encoder threads")
     parser.add_argument("--nice", type=int, default=10, help="niceness of the feeding threads")
-    parser.add_argument("--timeout", type=float, default=30.0, help="seconds of a question")
-    parser.add_argument("--merge-after", type=int, default=2_000, help="writes of a shard")
+    parser.add_argument(
+        "--timeout", type=float, default=30.0, help="deadline of a question, in seconds"
+    )
+    parser.add_argument("--merge-after", type=int, default=2_000, help="writes before a merge")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -274,4 +299,4 @@ def run(options: argparse.Namespace) -> int:
         with LocalCluster(plan) as cluster:
             cluster.start()
             asyncio.run(cluster.wait_ready())
-            return show(asyncio.run(measure(cluster, options)), as_json=options.json)
+            return print_figures(asyncio.run(measure(cluster, options)), as_json=options.json)

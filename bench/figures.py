@@ -1,98 +1,104 @@
-"""A measured value with its target, and how values of one interleaved run are compared."""
+"""Measured values with their targets, and ratios between variants of one interleaved run."""
 
 import itertools
 import json
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, asdict, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from statistics import median
 
 from bench.quantiles import nearest_rank
 
-BLOCKS = 5
-"""Parts of a run; each gives a value, and the spread of these says how sure the whole is."""
+BLOCK_COUNT = 5
+"""Number of consecutive parts of a run. The spread of their values shows the uncertainty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
     """One line of a benchmark's table."""
 
-    row: str
-    what: str
+    group: str
+    """The benchmark, or the part of it that measured the value."""
+    name: str
     value: float
     unit: str = ""
     _: KW_ONLY
     spread: tuple[float, float] | None = None
-    """Lowest and highest value of the blocks of a run."""
-    wanted: str = ""
-    """The target in words; empty without a target."""
+    """Lowest and highest value of the run's blocks, or the confidence interval of `value`."""
+    target: str = ""
+    """The target in words, such as `at most 1.3`; empty if there is none."""
     holds: bool | None = None
-    """Whether the target was reached; None without a target."""
+    """Whether the target was reached; None if there is no target or it cannot be judged."""
 
 
-def at_most(figure: Figure, most: float) -> Figure:
+def at_most(figure: Figure, limit: float) -> Figure:
     """Returns a figure with an upper bound as its target."""
-    return replace(figure, wanted=f"at most {most:g}", holds=figure.value <= most)
+    return replace(figure, target=f"at most {limit:g}", holds=figure.value <= limit)
 
 
-def at_least(figure: Figure, least: float) -> Figure:
+def at_least(figure: Figure, limit: float) -> Figure:
     """Returns a figure with a lower bound as its target."""
-    return replace(figure, wanted=f"at least {least:g}", holds=figure.value >= least)
+    return replace(figure, target=f"at least {limit:g}", holds=figure.value >= limit)
 
 
-def quantile(row: str, what: str, seconds: Sequence[float], share: float) -> Figure:
-    """Returns a quantile of times, in milliseconds."""
-    parts = [nearest_rank(block, share) * 1e3 for block in _blocks(seconds)]
-    name = f"{what}, p{share * 100:g}"
-    return Figure(
-        row, name, nearest_rank(seconds, share) * 1e3, "ms", spread=(min(parts), max(parts))
-    )
+def quantile_figure(group: str, name: str, seconds: Sequence[float], level: float) -> Figure:
+    """Returns a quantile of `seconds` as a figure in milliseconds."""
+    in_blocks = [nearest_rank(block, level) * 1e3 for block in _blocks(seconds)]
+    value, spread = nearest_rank(seconds, level) * 1e3, (min(in_blocks), max(in_blocks))
+    return Figure(group, f"{name}, p{level * 100:g}", value, "ms", spread=spread)
 
 
-def ratio(
-    row: str, what: str, seconds: Sequence[float], against: Sequence[float], share: float
+def ratio_figure(
+    group: str, name: str, seconds: Sequence[float], baseline: Sequence[float], level: float
 ) -> Figure:
-    """Divides a quantile of times by that of others, which were measured in turn with them.
+    """Divides a quantile of `seconds` by that of `baseline`; the two were measured interleaved.
 
-    It is the median over blocks, so that a burst of other work on the machine spoils one of them
-    only.
+    The value is the median over blocks, because other work on the machine may spoil one block.
     """
-    parts = [
-        nearest_rank(ours, share) / nearest_rank(theirs, share)
-        for ours, theirs in zip(_blocks(seconds), _blocks(against), strict=True)
+    in_blocks = [
+        nearest_rank(block, level) / nearest_rank(reference, level)
+        for block, reference in zip(_blocks(seconds), _blocks(baseline), strict=True)
     ]
-    return Figure(row, what, median(parts), "times", spread=(min(parts), max(parts)))
+    return Figure(group, name, median(in_blocks), "times", spread=(min(in_blocks), max(in_blocks)))
 
 
-def line(figure: Figure) -> str:
-    """Returns a figure as a line of the table."""
+def format_line(figure: Figure) -> str:
+    """Formats a figure as a line of the table."""
     spread = "({:.3g} to {:.3g})".format(*figure.spread) if figure.spread else ""
-    wanted = f"wanted: {figure.wanted}" if figure.wanted else ""
+    target = f"target: {figure.target}" if figure.target else ""
     value = f"{figure.value:10.3f}".rstrip("0").rstrip(".") if figure.unit else f"{figure.value:g}"
-    return f"{figure.row:9} {figure.what:52} {value:>10} {figure.unit:5} {spread:18} {wanted}"
+    return f"{figure.group:9} {figure.name:52} {value:>10} {figure.unit:5} {spread:18} {target}"
 
 
-def show(figures: Sequence[Figure], *, as_json: bool) -> int:
-    """Prints figures, then those that miss their targets; returns 1 if one does, else 0."""
+def print_figures(figures: Sequence[Figure], *, as_json: bool) -> int:
+    """Prints figures, then those that missed their targets; returns 1 if any did, else 0."""
     if as_json:
-        print(json.dumps([_plain(figure) for figure in figures], indent=2))
+        print(json.dumps([_as_json(figure) for figure in figures], indent=2))
     else:
         for figure in figures:
-            print(line(figure))
+            print(format_line(figure))
     missed = [figure for figure in figures if figure.holds is False]
     for figure in missed:
-        print(f"not as wanted: {line(figure)}", file=sys.stderr)
+        print(f"missed target: {format_line(figure)}", file=sys.stderr)
     return 1 if missed else 0
 
 
 def _blocks(values: Sequence[float]) -> list[Sequence[float]]:
-    """Cuts values into blocks, in order of time."""
-    ends = [len(values) * number // BLOCKS for number in range(BLOCKS + 1)]
+    """Splits values into `BLOCK_COUNT` consecutive blocks, and leaves out empty ones."""
+    ends = [len(values) * number // BLOCK_COUNT for number in range(BLOCK_COUNT + 1)]
     return [values[begin:end] for begin, end in itertools.pairwise(ends) if end > begin]
 
 
-def _plain(figure: Figure) -> dict[str, object]:
-    """A figure for JSON, which has no infinity: an open end of a spread is null."""
+def _as_json(figure: Figure) -> dict[str, object]:
+    """Returns a figure's JSON object; an infinite end of the spread becomes null."""
     spread = figure.spread and [end if math.isfinite(end) else None for end in figure.spread]
-    return {**asdict(figure), "spread": spread}
+    return {
+        "row": figure.group,
+        "what": figure.name,
+        "value": figure.value,
+        "unit": figure.unit,
+        "spread": spread,
+        "wanted": figure.target,
+        "holds": figure.holds,
+    }

@@ -1,4 +1,4 @@
-"""The flags that name an index and questions, and the questions themselves."""
+"""The flags `--index` and `--questions`, and reading the questions of a file."""
 
 import argparse
 from pathlib import Path
@@ -14,7 +14,7 @@ def add_index_and_questions(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def questions(path: Path, limit: int | None = None) -> list[str]:
-    """Reads the questions of a file; with a limit, at most `limit` of them, evenly spread."""
-    found = [each.question for each in read_questions(path)]
-    return found if limit is None else found[:: max(len(found) // limit, 1)][:limit]
+def read_question_texts(path: Path, limit: int | None = None) -> list[str]:
+    """Reads the questions of a file; with a limit, that many, evenly spread over the file."""
+    texts = [each.question for each in read_questions(path)]
+    return texts if limit is None else texts[:: max(len(texts) // limit, 1)][:limit]

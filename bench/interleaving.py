@@ -1,4 +1,4 @@
-"""The order in which variants are measured, so that drift of the machine is no difference."""
+"""Interleaves the variants of a measurement, so that drift of the machine affects them alike."""
 
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
@@ -12,13 +12,12 @@ def interleaved(
 ) -> Iterator[tuple[Variant, Item]]:
     """Yields every item with every variant, block after block of items.
 
-    The order of the variants is reversed from one block to the next: the first variant of a block
-    finds colder caches.
+    Each block reverses the order of the variants, because its first variant finds colder caches.
 
     Args:
-        variants: what is compared
-        items: what each variant is measured on
-        block: consecutive items of one variant; more of them warm the variant's own caches
+        variants: the variants to compare
+        items: the inputs of each variant
+        block: number of consecutive items for one variant; long blocks warm the variant's caches
 
     """
     for number, start in enumerate(range(0, len(items), block)):

@@ -1,4 +1,4 @@
-"""Metrics and memory of running processes, read from outside (Linux)."""
+"""Metrics and memory of other processes, read over HTTP and from `/proc` (Linux)."""
 
 import asyncio
 import os
@@ -11,8 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 _TIMEOUT = 5.0
 
 
-def total(exposition: str, name: str, **labels: str) -> float:
-    """Adds up the series of a metric that have these labels; `exposition` is a page of metrics."""
+def metric_sum(exposition: str, name: str, **labels: str) -> float:
+    """Returns the sum of a metric's series with these labels in a page of metrics."""
     return sum(
         sample.value
         for family in text_string_to_metric_families(exposition)
@@ -21,33 +21,36 @@ def total(exposition: str, name: str, **labels: str) -> float:
     )
 
 
-async def fetch(address: str) -> str:
-    """Fetches the page of metrics that HOST:PORT serves; raises OSError if it is unreachable."""
+async def fetch_metrics(address: str) -> str:
+    """Fetches the page of metrics at HOST:PORT; raises OSError if the address is unreachable."""
 
-    def read() -> str:
-        with urllib.request.urlopen(f"http://{address}/metrics", timeout=_TIMEOUT) as reply:
-            return str(reply.read().decode())
+    def read_page() -> str:
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=_TIMEOUT) as response:
+            return str(response.read_page().decode())
 
-    return await asyncio.to_thread(read)
+    return await asyncio.to_thread(read_page)
 
 
-def memory(pids: Iterable[int]) -> int:
-    """Returns the bytes that processes hold in memory, added up."""
+def resident_bytes(pids: Iterable[int]) -> int:
+    """Returns the resident memory of all these processes, in bytes."""
     return sum(resident for resident, _ in map(_resident_and_mapped, pids))
 
 
-def anonymous_memory(pids: Iterable[int]) -> int:
-    """Returns the bytes in memory without mapped files, which come and go with the reads."""
+def anonymous_bytes(pids: Iterable[int]) -> int:
+    """Returns the resident memory without mapped files, in bytes.
+
+    Pages of mapped files come and go with reads.
+    """
     return sum(resident - mapped for resident, mapped in map(_resident_and_mapped, pids))
 
 
-def descriptors(pids: Iterable[int]) -> int:
-    """Counts the open descriptors of processes."""
+def open_descriptors(pids: Iterable[int]) -> int:
+    """Returns the number of open file descriptors of all these processes."""
     return sum(1 for pid in pids for _ in Path(f"/proc/{pid}/fd").iterdir())
 
 
 def _resident_and_mapped(pid: int) -> tuple[int, int]:
-    """Bytes of a process in memory, and how many of these belong to mapped files."""
+    """Returns the resident bytes of a process, and the part of them in mapped files."""
     _, resident, mapped, *_ = map(int, Path(f"/proc/{pid}/statm").read_text().split())
     page = os.sysconf("SC_PAGE_SIZE")
     return resident * page, mapped * page

@@ -1,8 +1,8 @@
 """Quantiles of measured values, and their confidence intervals. Pure.
 
-A p99 of few answers is nearly their maximum. So each quantile has an interval that needs no
-assumption about the distribution: the number of answers below a quantile is binomial, hence two of
-the answers themselves bound it (David and Nagaraja, Order Statistics, section 7.1).
+The p99 of a few values is nearly their maximum, so each quantile has a confidence interval. The
+interval assumes nothing about the distribution: the number of values below a quantile is binomial,
+so two of the sorted values bound it (David and Nagaraja, Order Statistics, section 7.1).
 """
 
 import itertools
@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-_TAIL = 0.025
-"""On each side: intervals hold the quantile 95 times in 100."""
+_TAIL_PROBABILITY = 0.025
+"""Probability that a quantile lies below its interval; the same above. Intervals are of 95 %."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,69 +21,77 @@ class Estimate:
     value: float
     low: float
     high: float
-    """Infinite if there were too few values to bound it."""
+    """Upper end of the interval; infinite if there are too few values to bound the quantile."""
 
 
-def nearest_rank(values: Sequence[float], share: float) -> float:
-    """Returns a quantile by nearest rank; NaN without values."""
+def nearest_rank(values: Sequence[float], level: float) -> float:
+    """Returns the quantile at `level` (0 to 1) by nearest rank; NaN without values."""
     ordered = sorted(values)
-    return ordered[max(math.ceil(share * len(ordered)), 1) - 1] if ordered else math.nan
+    return ordered[max(math.ceil(level * len(ordered)), 1) - 1] if ordered else math.nan
 
 
-def quantile(values: Sequence[float], share: float) -> Estimate:
-    """Returns a quantile of values that are at least 0, with its interval; NaN without values."""
+def quantile(values: Sequence[float], level: float) -> Estimate:
+    """Returns a quantile of non-negative values with its interval; NaN without values."""
     ordered = sorted(values)
     if not ordered:
         return Estimate(value=math.nan, low=0.0, high=math.inf)
-    low, high = ranks(len(ordered), share)
+    low, high = bounding_ranks(len(ordered), level)
     return Estimate(
-        value=nearest_rank(ordered, share),
+        value=nearest_rank(ordered, level),
         low=ordered[low - 1] if low else 0.0,
         high=ordered[high - 1] if high <= len(ordered) else math.inf,
     )
 
 
-def ranks(count: int, share: float) -> tuple[int, int]:
-    """Returns which of `count` sorted values bound a quantile, counted from 1.
+def bounding_ranks(count: int, level: float) -> tuple[int, int]:
+    """Returns the ranks, counted from 1, of the two of `count` sorted values that bound a quantile.
 
-    Rank 0 means that no value bounds it from below, `count` + 1 that none bounds it from above.
+    Rank 0 means that no value is a lower bound. Rank `count` + 1 means that none is an upper bound.
     """
-    below = list(itertools.accumulate(_binomial(count, share)))
-    low = sum(chance <= _TAIL for chance in below)
-    high = sum(chance < 1 - _TAIL for chance in below) + 1
+    cumulative = list(itertools.accumulate(_binomial_probabilities(count, level)))
+    low = sum(chance <= _TAIL_PROBABILITY for chance in cumulative)
+    high = sum(chance < 1 - _TAIL_PROBABILITY for chance in cumulative) + 1
     return low, high
 
 
-def ratio(over: Estimate, under: Estimate) -> Estimate:
+def ratio(numerator: Estimate, denominator: Estimate) -> Estimate:
     """Divides one estimate by another that was measured independently.
 
-    The interval follows from both by MOVER on a logarithmic scale (Zou and Donner, Statistics in
-    Medicine 27, 2008).
+    The interval is computed by the method MOVER on a logarithmic scale (Zou and Donner, Statistics
+    in Medicine 27, 2008).
     """
-    if not (over.value > 0 and under.value > 0):
+    if not (numerator.value > 0 and denominator.value > 0):
         return Estimate(value=math.nan, low=0.0, high=math.inf)
-    value = over.value / under.value
-    down = math.hypot(_distance(over.value, over.low), _distance(under.high, under.value))
-    up = math.hypot(_distance(over.high, over.value), _distance(under.value, under.low))
-    return Estimate(value=value, low=value * math.exp(-down), high=value * math.exp(up))
+    value = numerator.value / denominator.value
+    low_distance = math.hypot(
+        _log_distance(numerator.value, numerator.low),
+        _log_distance(denominator.high, denominator.value),
+    )
+    high_distance = math.hypot(
+        _log_distance(numerator.high, numerator.value),
+        _log_distance(denominator.value, denominator.low),
+    )
+    return Estimate(
+        value=value, low=value * math.exp(-low_distance), high=value * math.exp(high_distance)
+    )
 
 
-def within(estimate: Estimate, most: float) -> bool | None:
-    """Whether a value is at most `most`; None if its interval lies on both sides of that."""
-    if estimate.high <= most:
+def is_at_most(estimate: Estimate, limit: float) -> bool | None:
+    """Whether a value is at most `limit`; None if `limit` lies within its interval."""
+    if estimate.high <= limit:
         return True
-    return False if estimate.low > most else None
+    return False if estimate.low > limit else None
 
 
-def _distance(more: float, less: float) -> float:
-    """Distance of two values on a logarithmic scale."""
-    if math.isinf(more) or less <= 0:
+def _log_distance(larger: float, smaller: float) -> float:
+    """Distance between two values on a logarithmic scale."""
+    if math.isinf(larger) or smaller <= 0:
         return math.inf
-    return math.log(more / less)
+    return math.log(larger / smaller)
 
 
-def _binomial(count: int, share: float) -> Iterator[float]:
+def _binomial_probabilities(count: int, level: float) -> Iterator[float]:
     """Yields the probabilities that 0, 1, … of `count` values are below a quantile."""
-    for below in range(count + 1):
-        ways = math.lgamma(count + 1) - math.lgamma(below + 1) - math.lgamma(count - below + 1)
-        yield math.exp(ways + below * math.log(share) + (count - below) * math.log1p(-share))
+    for k in range(count + 1):
+        coefficient = math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
+        yield math.exp(coefficient + k * math.log(level) + (count - k) * math.log1p(-level))

@@ -1,4 +1,4 @@
-"""Synthetic passages and shards: each follows from a text alone, so that no model is needed."""
+"""Synthetic passages and shards, whose tokens and vectors are computed without a model."""
 
 import re
 import zlib
@@ -28,7 +28,7 @@ class SyntheticEncoder:
     dimension: int
     """Length of a vector."""
     vocabulary: int
-    """Number of tokens."""
+    """Number of distinct tokens."""
 
     def tokens(self, text: str) -> tuple[int, ...]:
         """Returns one token for each word."""
@@ -36,7 +36,7 @@ class SyntheticEncoder:
         return tuple(_FIRST_WORD + zlib.crc32(word.encode()) % words for word in text.split())
 
     def vector(self, text: str) -> np.ndarray:
-        """Returns a random vector of norm one."""
+        """Returns a pseudo-random vector of norm one."""
         values = np.random.default_rng(zlib.crc32(text.encode())).standard_normal(self.dimension)
         return (values / np.linalg.norm(values)).astype(np.float32)
 
@@ -51,7 +51,7 @@ class SyntheticEncoder:
         )
 
     def write(self, identifier: str, text: str | None, version: int | None = None) -> Write:
-        """Returns a write that stores a passage; one that deletes it if there is no text."""
+        """Returns a write that stores a passage, or deletes it if `text` is None."""
         return Write(identifier, version, None if text is None else self.passage(identifier, text))
 
 
@@ -65,16 +65,16 @@ def build_shard(
     fingerprint: str = "none",
     ef_construction: int = 200,
 ) -> Path:
-    """Writes the only shard of an index; returns its directory.
+    """Builds the only shard of an index; returns the shard's directory.
 
     Args:
-        directory: where the shard's directory is made
-        passages: content of the shard; may be empty
+        directory: parent of the shard's directory
+        passages: the shard's passages; may be empty
         index: id of the index
         dimension: length of a vector
         bundle: name of the bundle in the manifest
         fingerprint: encoding fingerprint of that bundle
-        ef_construction: parameter of the graph
+        ef_construction: candidates for each neighbour while the HNSW graph is built
 
     """
     staging = Staging(directory / "staging.sqlite")

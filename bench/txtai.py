@@ -1,14 +1,14 @@
-"""Two of the faults on a cluster of txtai: three shards over HTTP, one killed, then one stopped.
+"""Causes two faults in a txtai cluster: kills one shard, then stops one.
 
     python -m bench txtai --index INDEX --questions FILE [--rate N] [--seconds N]
         [--winnow FILE] [--json]
 
 Needs a separate environment with txtai and Winnow: see docs/faults.md. Builds txtai's shards from
-Winnow's, with the same passages and vectors. Starts one process per shard and one that asks them
-all, as txtai's documentation has it. Questions have two seconds, as Winnow's have. txtai only
-retrieves and reads nothing, so its latency cannot be compared with Winnow's. Compare the share of
-questions that is answered, and the latency with that without a fault. `--winnow` names the output
-of `python -m bench faults --only kill-shard --only stop-shard --json`.
+Winnow's, with the same passages and vectors. As in txtai's documentation, one process serves each
+shard and another one queries them all. Questions have the same deadline of two seconds. txtai only
+retrieves, so its latencies cannot be compared with Winnow's. Compare the share of answered
+questions, and the growth of latencies during a fault. `--winnow` takes the output of `python -m
+bench faults --only kill-shard --only stop-shard --json`.
 """
 
 import argparse
@@ -32,10 +32,9 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import txtai_vectors
-from bench.inputs import add_index_and_questions
-from bench.inputs import questions as read
+from bench.inputs import add_index_and_questions, read_question_texts
 from bench.scenarios.load import Load
-from bench.scenarios.rows import OK, Row, availability, failed, latency
+from bench.scenarios.rows import OK, Row, availability, failed_row, latency_quantile
 from bench.scenarios.stage import DEADLINE
 from winnow.cli.local.cluster import shard_directories
 from winnow.cli.local.ports import free_ports
@@ -44,70 +43,70 @@ from winnow.content_node.shard.store import PassageStore
 from winnow.files.opened import OpenFile
 
 _TRANSFORM = "bench.txtai_vectors.transform"
-_ALLOWED = {"ALLOW_RESOLVE_TRANSFORM": "True"}
+_ENVIRONMENT = {"ALLOW_RESOLVE_TRANSFORM": "True"}
 _PASSAGES = 10
 _READY_SECONDS = 120.0
 _POLL_SECONDS = 0.2
-_MOST_OPEN = 256
-"""Questions under way at once: a hung cluster must not slow down later ones."""
-_PHASES = {"killed": ("kill-shard", "without"), "stopped": ("stop-shard", "without")}
-"""Scenario and phase in Winnow's results that match a phase of txtai."""
+_MAX_IN_FLIGHT = 256
+"""Questions in flight: enough that a hung cluster does not delay later questions."""
+_WINNOW_PHASES = {"killed": ("kill-shard", "without"), "stopped": ("stop-shard", "without")}
+"""For each phase of txtai, the matching scenario and phase in Winnow's results."""
 
 
-def build(shard: Path, out: Path) -> None:
-    """Builds txtai's index of a shard, with the same passages and vectors."""
+def build_index(shard: Path, out: Path) -> None:
+    """Builds a txtai index in `out` from the passages and vectors of a Winnow shard."""
     from txtai import Embeddings  # noqa: PLC0415 (an optional package)
 
     store = PassageStore(OpenFile(shard / "passages.sqlite"))
     vectors = store.vectors(read_shard_manifest(shard).dimension)
     passages = [stored.passage for stored in store.load(range(len(vectors)))]
-    txtai_vectors.known.update(
+    txtai_vectors.precomputed.update(
         (passage.text, vector) for passage, vector in zip(passages, vectors, strict=True)
     )
     embeddings = Embeddings({"method": "external", "transform": _TRANSFORM, "content": True})
     embeddings.index((passage.id, passage.text, None) for passage in passages)
     embeddings.save(str(out))
     embeddings.close()
-    txtai_vectors.known.clear()
+    txtai_vectors.precomputed.clear()
 
 
-class Cluster:
+class TxtaiCluster:
     """The processes of a txtai cluster; a context manager that leaves no process behind."""
 
     def __init__(self, scratch: Path, shards: int) -> None:
-        """`scratch` holds the index of each shard, by its number."""
+        """`scratch` has the txtai index of each shard in a directory named by its number."""
         self._scratch = scratch
         self._ports = free_ports(shards + 1)
         self._children: dict[int, subprocess.Popen[bytes]] = {}
 
     @property
     def address(self) -> str:
-        """HOST:PORT of the process that asks all shards."""
+        """HOST:PORT of the process that queries all shards."""
         return f"127.0.0.1:{self._ports[-1]}"
 
     def start(self, shard: int) -> None:
-        """Starts a shard, for the first time or again."""
+        """Starts or restarts the process of a shard."""
         self._start(shard, {"path": str(self._scratch / str(shard)), "embeddings": {}})
 
     def start_all(self) -> None:
-        """Starts every shard, and the process that asks them."""
+        """Starts the process of every shard, and the process that queries them."""
         last = len(self._ports) - 1
         for shard in range(last):
             self.start(shard)
         shards = [f"http://127.0.0.1:{port}" for port in self._ports[:-1]]
         self._start(last, {"cluster": {"shards": shards}})
 
-    def send(self, shard: int, number: signal.Signals) -> None:
-        """Sends a signal to a shard."""
-        self._children[shard].send_signal(number)
+    def send_signal(self, shard: int, signal_number: signal.Signals) -> None:
+        """Sends a signal to the process of a shard."""
+        self._children[shard].send_signal(signal_number)
 
-    def _start(self, place: int, config: Mapping[str, Any]) -> None:
-        path = self._scratch / f"{place}.yaml"
+    def _start(self, number: int, config: Mapping[str, Any]) -> None:
+        path = self._scratch / f"{number}.yaml"
         path.write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
         command = [sys.executable, "-m", "uvicorn", "txtai.api:app", "--log-level", "warning"]
-        self._children[place] = subprocess.Popen(
-            [*command, "--port", str(self._ports[place])],
-            env={**os.environ, **_ALLOWED, "CONFIG": str(path)},
+        self._children[number] = subprocess.Popen(
+            [*command, "--port", str(self._ports[number])],
+            env={**os.environ, **_ENVIRONMENT, "CONFIG": str(path)},
             stderr=subprocess.DEVNULL,
         )
 
@@ -121,24 +120,24 @@ class Cluster:
 
 
 class TxtaiAsker:
-    """Asks a txtai cluster over HTTP."""
+    """Asks a txtai cluster a question over HTTP."""
 
     def __init__(self, address: str, threads: ThreadPoolExecutor) -> None:
         self._address, self._threads = address, threads
 
     async def __call__(self, question: str) -> Row:
-        """Returns a row without its times."""
+        """Returns the question's row; both times are 0."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(DEADLINE):
                 found = await loop.run_in_executor(self._threads, self._search, question)
         except TimeoutError:
-            return failed("late")
+            return failed_row("late")
         except urllib.error.HTTPError as error:
-            return failed(f"HTTP {error.code}")
+            return failed_row(f"HTTP {error.code}")
         except (OSError, ValueError) as error:
-            return failed(type(error).__name__)
-        return Row(0.0, 0.0) if found else failed("empty")
+            return failed_row(type(error).__name__)
+        return Row(0.0, 0.0) if found else failed_row("empty")
 
     def _search(self, question: str) -> list[Any]:
         query = urllib.parse.urlencode({"query": question, "limit": _PASSAGES})
@@ -147,8 +146,8 @@ class TxtaiAsker:
             return list(json.load(reply))
 
 
-async def play(cluster: Cluster, load: Load, rate: float, seconds: float) -> None:
-    """Asks while all is well, with one shard killed, and with one shard stopped."""
+async def cause_faults(cluster: TxtaiCluster, load: Load, rate: float, seconds: float) -> None:
+    """Asks questions without a fault, with one shard killed, and with one shard stopped."""
 
     async def until_answered() -> None:
         load.phase = "waiting"
@@ -157,32 +156,32 @@ async def play(cluster: Cluster, load: Load, rate: float, seconds: float) -> Non
                 await asyncio.sleep(_POLL_SECONDS)
 
     await until_answered()
-    async with load.at(rate):
+    async with load.at_rate(rate):
         load.phase = "healthy"
         await asyncio.sleep(seconds)
-        cluster.send(0, signal.SIGKILL)
+        cluster.send_signal(0, signal.SIGKILL)
         load.phase = "killed"
         await asyncio.sleep(seconds)
     cluster.start(0)
     await until_answered()
-    async with load.at(rate):
-        cluster.send(0, signal.SIGSTOP)
+    async with load.at_rate(rate):
+        cluster.send_signal(0, signal.SIGSTOP)
         load.phase = "stopped"
         await asyncio.sleep(seconds)
-    cluster.send(0, signal.SIGCONT)
+    cluster.send_signal(0, signal.SIGCONT)
 
 
 def figures(rows: Mapping[str, list[Row]]) -> dict[str, dict[str, float]]:
-    """Returns availability and latency of each phase, named as in Winnow's results.
+    """Returns availability and latencies of each phase, under the names of Winnow's results.
 
-    A phase without any answer has no latency.
+    A phase without any answer has no latencies.
     """
     found: dict[str, dict[str, float]] = {}
     for phase, own in rows.items():
         if phase != "waiting":
             found[phase] = {"questions": len(own), "availability": availability(own)}
             if found[phase]["availability"]:
-                found[phase] |= {f"p{n}_ms": latency(own, n / 100) * 1e3 for n in (50, 99)}
+                found[phase] |= {f"p{n}_ms": latency_quantile(own, n / 100) * 1e3 for n in (50, 99)}
     return found
 
 
@@ -196,52 +195,59 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Builds the shards, runs the faults, and prints the figures."""
-    questions = read(options.questions)
-    os.environ.update(_ALLOWED)
+    questions = read_question_texts(options.questions)
+    os.environ.update(_ENVIRONMENT)
     shards = shard_directories(options.index)
     with (
         tempfile.TemporaryDirectory() as scratch,
-        Cluster(Path(scratch), len(shards)) as cluster,
+        TxtaiCluster(Path(scratch), len(shards)) as cluster,
         Console(stderr=True, highlight=False).status("building") as status,
     ):
         for number, shard in enumerate(shards):
-            build(shard, Path(scratch) / str(number))
+            build_index(shard, Path(scratch) / str(number))
         status.update("asking")
         cluster.start_all()
 
         async def ask() -> Mapping[str, list[Row]]:
-            with ThreadPoolExecutor(_MOST_OPEN) as threads:
+            with ThreadPoolExecutor(_MAX_IN_FLIGHT) as threads:
                 load = Load(TxtaiAsker(cluster.address, threads), questions)
-                await play(cluster, load, options.rate, options.seconds)
+                await cause_faults(cluster, load, options.rate, options.seconds)
                 return load.rows
 
-        seen = figures(asyncio.run(ask()))
+        by_phase = figures(asyncio.run(ask()))
     if options.json:
-        print(json.dumps(seen, indent=2))
+        print(json.dumps(by_phase, indent=2))
     else:
-        Console(highlight=False).print(_table(seen, options.winnow))
+        Console(highlight=False).print(_table(by_phase, options.winnow))
     return 0
 
 
-def _table(seen: Mapping[str, Mapping[str, float]], winnow: Path | None) -> Table:
+def _table(by_phase: Mapping[str, Mapping[str, float]], winnow: Path | None) -> Table:
     table = Table("system", "phase", "questions", "answered", "p50 ms", "p99 ms")
-    for phase, own in seen.items():
-        table.add_row("txtai", phase, *_cells(own))
+    for phase, figures_of_phase in by_phase.items():
+        table.add_row("txtai", phase, *_cells(figures_of_phase))
     results = json.loads(winnow.read_text(encoding="utf-8")) if winnow else {}
-    for phase, own in beside(results):
-        table.add_row("winnow", phase, *_cells(own))
+    for phase, figures_of_phase in winnow_phases(results):
+        table.add_row("winnow", phase, *_cells(figures_of_phase))
     return table
 
 
-def _cells(own: Mapping[str, float]) -> list[str]:
-    times = [f"{own[name]:.0f}" if name in own else "none" for name in ("p50_ms", "p99_ms")]
-    return [f"{own['questions']:.0f}", f"{own['availability']:.1%}", *times]
+def _cells(figures_of_phase: Mapping[str, float]) -> list[str]:
+    times = [
+        f"{figures_of_phase[name]:.0f}" if name in figures_of_phase else "none"
+        for name in ("p50_ms", "p99_ms")
+    ]
+    return [
+        f"{figures_of_phase['questions']:.0f}",
+        f"{figures_of_phase['availability']:.1%}",
+        *times,
+    ]
 
 
-def beside(results: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, float]]]:
-    """Yields the matching phases of Winnow's results, if they are there."""
-    for phase, (scenario, own) in _PHASES.items():
+def winnow_phases(results: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, float]]]:
+    """Yields the name and the figures of each matching phase in Winnow's results."""
+    for phase, (scenario, winnow_phase) in _WINNOW_PHASES.items():
         with contextlib.suppress(KeyError):
             phases = results[scenario]["phases"]
             yield f"healthy, before {phase}", phases["healthy"]
-            yield phase, phases[own]
+            yield phase, phases[winnow_phase]

@@ -14,13 +14,15 @@ from winnow.inference.encoder import open_question_encoder
 from winnow.text.tokenizer import Tokenizer
 
 Vector = NDArray[np.float32]
-known: dict[str, Vector] = {}
-"""Vectors of passages by text, while an index is built, so that none is encoded again."""
+precomputed: dict[str, Vector] = {}
+"""Precomputed vectors of passages by text, while an index is built."""
 
 
 def transform(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Returns one row for each text: a known passage, or a question."""
-    return np.stack([known[text] if text in known else _encoder()(text) for text in texts])
+    """Returns one vector for each text: precomputed for a passage, encoded for a question."""
+    return np.stack(
+        [precomputed[text] if text in precomputed else _encoder()(text) for text in texts]
+    )
 
 
 @cache

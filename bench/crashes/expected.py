@@ -1,4 +1,4 @@
-"""What a shard should hold and find: a plain dictionary, compared with the shard."""
+"""The expected contents of a shard, kept in dictionaries and compared with the shard."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -10,19 +10,19 @@ import numpy as np
 from bench.synthetic import SyntheticEncoder
 
 ENCODER = SyntheticEncoder(dimension=8, vocabulary=64)
-NEAREST = 5
-"""Passages that a search by meaning returns."""
+NEAREST_COUNT = 5
+"""Number of passages that a vector search returns."""
 Draft = tuple[str, str | None, int | None]
-"""A write: an id, a text or None for a deletion, and a version."""
+"""Arguments of a write: an id, a text or None for a deletion, and a version or None."""
 
 
-class WrongError(Exception):
-    """The shard differs from the dictionary."""
+class MismatchError(Exception):
+    """The shard differs from what was expected."""
 
 
 @dataclass(slots=True)
-class Model:
-    """Texts by id with their versions, and the versions of deletions."""
+class ExpectedShard:
+    """Expected passages of a shard: texts and versions by id, and versions of deletions by id."""
 
     texts: dict[str, tuple[str, int | None]] = field(default_factory=dict)
     tombstones: dict[str, int] = field(default_factory=dict)
@@ -32,59 +32,61 @@ class Model:
         """Applies writes in order; returns the outcome and the sequence number of each."""
         return [self._apply(*draft) for draft in drafts]
 
-    def after(self, drafts: Sequence[Draft]) -> "Model":
-        """Returns a copy with more writes."""
+    def with_writes(self, drafts: Sequence[Draft]) -> "ExpectedShard":
+        """Returns a copy to which the writes were applied."""
         copy = deepcopy(self)
         copy.apply(drafts)
         return copy
 
     def _apply(self, identifier: str, text: str | None, version: int | None) -> tuple[str, int]:
         stored = self.texts.get(identifier)
-        known = stored[1] if stored else self.tombstones.get(identifier)
-        if known is not None and version is not None and known > version:
+        stored_version = stored[1] if stored else self.tombstones.get(identifier)
+        if stored_version is not None and version is not None and stored_version > version:
             return "outdated", self.sequence
-        same = text == (stored[0] if stored else None)
-        if same and version in (None, known):
+        unchanged = text == (stored[0] if stored else None)
+        if unchanged and version in (None, stored_version):
             return "unchanged", self.sequence
         self.sequence += 1
         self.texts.pop(identifier, None)
         self.tombstones.pop(identifier, None)
         if text is not None:
             self.texts[identifier] = (text, version)
-        elif (gone := known if version is None else version) is not None:
-            self.tombstones[identifier] = gone
+        elif (tombstone_version := stored_version if version is None else version) is not None:
+            self.tombstones[identifier] = tombstone_version
         return "stored", self.sequence
 
 
-def survivor(model: Model, unknown: Sequence[Sequence[Draft]], dump: dict[str, Any]) -> Model:
-    """Returns the dictionary with the unacknowledged calls that the shard stored.
+def match_stored_calls(
+    expected: ExpectedShard, unacknowledged: Sequence[Sequence[Draft]], dump: dict[str, Any]
+) -> ExpectedShard:
+    """Returns the expected contents, including the unacknowledged calls that the shard stored.
 
-    These are the first of `unknown`, each as a whole.
+    The shard may store any number of `unacknowledged` calls, in order and each as a whole.
 
     Raises:
-        WrongError: the shard holds something else.
+        MismatchError: no number of them explains the contents of the shard.
 
     """
     texts, sequence = dump["texts"], dump["sequence"]
-    for count in range(len(unknown) + 1):
-        found = model.after([draft for call in unknown[:count] for draft in call])
-        same = texts == {name: text for name, (text, _) in found.texts.items()}
-        if same and sequence == found.sequence:
+    for count in range(len(unacknowledged) + 1):
+        found = expected.with_writes([draft for call in unacknowledged[:count] for draft in call])
+        unchanged = texts == {name: text for name, (text, _) in found.texts.items()}
+        if unchanged and sequence == found.sequence:
             return found
-    acknowledged = {name: text for name, (text, _) in model.texts.items()}
+    acknowledged = {name: text for name, (text, _) in expected.texts.items()}
     lost = sorted(acknowledged.items() - texts.items())
-    more = sorted(texts.items() - acknowledged.items())
-    raise WrongError(
-        f"the shard is at write {sequence}, write {model.sequence} was acknowledged, and "
-        f"{len(unknown)} calls were not: lost {lost[:5]}, more {more[:5]}"
+    unexpected = sorted(texts.items() - acknowledged.items())
+    raise MismatchError(
+        f"the shard is at write {sequence}, but write {expected.sequence} was acknowledged, and "
+        f"{len(unacknowledged)} calls were not: lost {lost[:5]}, unexpected {unexpected[:5]}"
     )
 
 
-def expect_found(found: dict[str, Any], model: Model, text: str) -> None:
-    """Compares what a search for `text` found with comparing all passages.
+def check_search(found: dict[str, Any], expected: ExpectedShard, text: str) -> None:
+    """Compares the results of a search for `text` with an exhaustive search.
 
     Raises:
-        WrongError: the search found other passages.
+        MismatchError: the search found other passages.
 
     """
     question = ENCODER.vector(text)
@@ -92,12 +94,12 @@ def expect_found(found: dict[str, Any], model: Model, text: str) -> None:
     def distance(each: str) -> float:
         return float(np.sum((ENCODER.vector(each) - question) ** 2))
 
-    near = sorted((each for each, _ in model.texts.values()), key=distance)[:NEAREST]
-    if found["near"] != near:
-        raise WrongError(f"the nearest of {text!r} are {near}, found {found['near']}")
+    nearest = sorted((each for each, _ in expected.texts.values()), key=distance)[:NEAREST_COUNT]
+    if found["near"] != nearest:
+        raise MismatchError(f"the nearest of {text!r} are {nearest}, found {found['near']}")
     words = set(ENCODER.tokens(text))
-    expected = sorted(
-        name for name, (each, _) in model.texts.items() if words & set(ENCODER.tokens(each))
+    expected_ids = sorted(
+        name for name, (each, _) in expected.texts.items() if words & set(ENCODER.tokens(each))
     )
-    if found["words"] != expected:
-        raise WrongError(f"{expected} have a word of {text!r}, found {found['words']}")
+    if found["words"] != expected_ids:
+        raise MismatchError(f"{expected_ids} have a word of {text!r}, found {found['words']}")

@@ -1,12 +1,12 @@
-"""Kills a shard that is written to, again and again, and compares it with a dictionary.
+"""Kills a shard's process again and again while it takes writes, and checks its contents.
 
     python -m bench crashes --kills 300
 
-A shard takes several writes at once and is merged. Its process, or that of a merge, is ended as by
-kill -9: at a fault point, or at any moment. Then it is started again and compared. Every
-acknowledged write must be there. Calls that were not acknowledged must be there in their order,
-each as a whole or not at all. Searches by meaning and by words must find what comparing with all
-passages finds. Exits with 1 at the first difference.
+A shard takes concurrent writes and is merged. SIGKILL ends its process, or that of a merge, at a
+fault point or at a random moment. Then it is started again and checked. It must have every
+acknowledged write. It may have the first of the unacknowledged calls, in order and each as a whole.
+Searches by vector and by words must find the same passages as an exhaustive search. Exits with 1 at
+the first difference.
 """
 
 import argparse
@@ -20,33 +20,33 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.crashes.expected import ENCODER, Model, WrongError
-from bench.crashes.life import ExpectedShard, first_texts, live, points_in_random_order
-from bench.figures import Figure, show
+from bench.crashes.expected import ENCODER, ExpectedShard, MismatchError
+from bench.crashes.life import Life, initial_texts, run_life, shuffled_fault_points
+from bench.figures import Figure, print_figures
 from bench.synthetic import build_shard
 from winnow.content_node.merging.names import LIVE, newest_first
 from winnow.faultpoints import POINTS
 
-_LIVES = 24
-"""Lives of each shard, before another one is built."""
-_DERIVED = ("graph.hnsw", "tokens.npy", "postings.npy", "counts.npy")
+_LIVES_PER_SHARD = 24
+"""Number of times a shard is killed before another shard is built."""
+_DERIVED_FILES = ("graph.hnsw", "tokens.npy", "postings.npy", "counts.npy")
 
 
 @dataclass(slots=True, kw_only=True)
 class Totals:
-    """What was seen so far."""
+    """Counts over all lives so far."""
 
     kills: Counter[str] = field(default_factory=Counter)
     """Kills by fault point."""
     shards: int = 0
     lives: int = 0
     acknowledged: int = 0
-    """Writes."""
+    """Number of acknowledged writes."""
     merges: int = 0
     checks: int = 0
-    """Comparisons of a shard with the dictionary."""
+    """Number of comparisons of a shard with its expected contents."""
 
-    def add(self, life: ExpectedShard) -> None:
+    def add(self, life: Life) -> None:
         """Counts a life."""
         self.kills.update(life.kills)
         self.lives += 1
@@ -55,55 +55,62 @@ class Totals:
         self.checks += life.checks
 
 
-async def crash_often(
+async def run_crashes(
     kills: int,
     seconds: float,
     rng: random.Random,
     report: Callable[[Totals], None],
     calls: int = 14,
 ) -> Totals:
-    """Kills processes until there were `kills` kills, or for `seconds`; raises WrongError."""
-    totals, until = Totals(), time.monotonic() + seconds
+    """Kills processes `kills` times, but for at most `seconds`.
+
+    Raises:
+        MismatchError: a shard lost an acknowledged write, or its searches are wrong.
+
+    """
+    totals, deadline = Totals(), time.monotonic() + seconds
     points: list[str] = []
 
-    def enough() -> bool:
-        return totals.kills.total() >= kills or time.monotonic() >= until
+    def is_done() -> bool:
+        return totals.kills.total() >= kills or time.monotonic() >= deadline
 
-    while not enough():
+    while not is_done():
         totals.shards += 1
         with tempfile.TemporaryDirectory(prefix="winnow-crashes-") as directory:
-            texts = first_texts(rng.randint(0, 30), rng)
+            texts = initial_texts(rng.randint(0, 30), rng)
             passages = [ENCODER.passage(name, text) for name, text in texts.items()]
             shard = build_shard(
                 Path(directory), passages, index="crashes", dimension=ENCODER.dimension
             )
-            life = ExpectedShard(model=Model({name: (text, None) for name, text in texts.items()}))
-            for last in [*[False] * _LIVES, True]:
-                if enough() and not last:
+            life = Life(
+                expected=ExpectedShard({name: (text, None) for name, text in texts.items()})
+            )
+            for is_last in [*[False] * _LIVES_PER_SHARD, True]:
+                if is_done() and not is_last:
                     continue
-                # a quarter of the kills come at any moment
+                # a fifth of the kills come at a random moment
                 points = points or [
-                    *points_in_random_order(POINTS, rng),
+                    *shuffled_fault_points(POINTS, rng),
                     *[""] * (len(POINTS) // 4),
                 ]
-                # the last life checks what the one before it left
-                point = "" if last else points.pop(rng.randrange(len(points)))
+                # the last life only checks what the life before it stored
+                point = "" if is_last else points.pop(rng.randrange(len(points)))
                 if point.startswith("repair."):
-                    damage(shard, rng)
+                    corrupt_derived_file(shard, rng)
                     point = f"{point.partition(':')[0]}:1"
-                life = await live(shard, life, rng, point, calls)
+                life = await run_life(shard, life, rng, point, calls)
                 totals.add(life)
                 report(totals)
     return totals
 
 
-def damage(shard: Path, rng: random.Random) -> None:
-    """Alters a byte of a derived file of the newest generation, which can be made again."""
+def corrupt_derived_file(shard: Path, rng: random.Random) -> None:
+    """Flips a bit in a derived file of the newest generation; the node can rebuild the file."""
     directory = shard / LIVE
     names = newest_first(path.name for path in directory.glob("*"))
     if not names:
         return
-    path = directory / names[0] / rng.choice(_DERIVED)
+    path = directory / names[0] / rng.choice(_DERIVED_FILES)
     data = bytearray(path.read_bytes())
     data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
     path.write_bytes(data)
@@ -116,17 +123,17 @@ def figures(totals: Totals) -> list[Figure]:
         *(Figure("crashes", name, getattr(totals, name)) for name in names),
         Figure("crashes", "kills", totals.kills.total()),
         *(Figure("kills at", point, count) for point, count in sorted(totals.kills.items())),
-        Figure("crashes", "writes lost or half stored", 0, wanted="0", holds=True),
+        Figure("crashes", "writes lost or half stored", 0, target="0", holds=True),
     ]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags of `python -m bench crashes`."""
-    parser.add_argument("--kills", type=int, default=300, help="processes to kill")
+    parser.add_argument("--kills", type=int, default=300, help="number of kills")
     parser.add_argument(
         "--seconds", type=float, default=1_800.0, help="stop after this many seconds"
     )
-    parser.add_argument("--seed", type=int, default=1, help="seed of the random histories")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random writes and kills")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -141,8 +148,8 @@ def run(options: argparse.Namespace) -> int:
 
     rng = random.Random(options.seed)
     try:
-        totals = asyncio.run(crash_often(options.kills, options.seconds, rng, report))
-    except WrongError as error:
-        print(f"wrong with --seed {options.seed}: {error}", file=sys.stderr)
+        totals = asyncio.run(run_crashes(options.kills, options.seconds, rng, report))
+    except MismatchError as error:
+        print(f"check failed with --seed {options.seed}: {error}", file=sys.stderr)
         return 1
-    return show(figures(totals), as_json=options.json)
+    return print_figures(figures(totals), as_json=options.json)

@@ -1,7 +1,7 @@
-"""The process that is killed: `python -m bench.crashes.victim SHARD` serves a shard.
+"""The process to kill: `python -m bench.crashes.victim SHARD` serves a shard.
 
-It holds the shard as a node does, without models and gRPC. It reads commands as lines of JSON from
-its standard input and replies to each with a line; it works on several at once.
+It opens the shard as a node does, without models and gRPC. It reads commands as JSON lines from its
+standard input, runs them concurrently, and prints a JSON line as the reply to each.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 from prometheus_client import CollectorRegistry
 
-from bench.crashes.expected import ENCODER, NEAREST
+from bench.crashes.expected import ENCODER, NEAREST_COUNT
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.shard import LiveShard
@@ -39,33 +39,33 @@ _LIMITS = WriteLimits(
     vocabulary=ENCODER.vocabulary,
     unmerged=100_000,
 )
-_ALL = 1_000
-_SECONDS = 60.0
+_ALL_PASSAGES = 1_000
+_WRITE_TIMEOUT = 60.0
 
 
 class Victim:
-    """A shard and its merger, which do what commands say."""
+    """A shard and its merger. Each public coroutine but `reply` is a command."""
 
     def __init__(self, shard: Path) -> None:
         registry = CollectorRegistry()
         self._shard: LiveShard = open_live(
             shard,
-            lambda trimmed: open_newest(shard, trimmed, _open, feeding=True),
+            lambda trimmed: open_newest(shard, trimmed, _open_base, feeding=True),
             lambda _: _LIMITS,
             WriteMetrics(registry),
             feeding=True,
         )
         self.merger: Merger[StoredSegment] = Merger(
             shard=self._shard,
-            policy=MergePolicy(after=_ALL),
+            policy=MergePolicy(after=_ALL_PASSAGES),
             begin=lambda base, upto: MergeChild(base=base, shard=shard, upto=upto),
-            open_base=_open,
+            open_base=_open_base,
             tidy=lambda served: tidy(shard, served),
             metrics=MergeMetrics(registry),
         )
 
     async def reply(self, command: dict[str, Any]) -> None:
-        """Does what a command says, and prints the reply."""
+        """Runs a command, and prints the reply."""
         try:
             (kind,) = command.keys() - {"number"}
             value = await getattr(self, kind)(command[kind])
@@ -74,31 +74,31 @@ class Victim:
         _print({"number": command["number"], "value": value})
 
     async def writes(self, drafts: list[Any]) -> Any:
-        """Stores passages; returns the outcome and the sequence number of each."""
+        """Applies writes; returns the outcome and the sequence number of each."""
         written = await self._shard.write(
-            [ENCODER.write(*draft) for draft in drafts], Deadline.after(_SECONDS)
+            [ENCODER.write(*draft) for draft in drafts], Deadline.after(_WRITE_TIMEOUT)
         )
         return [(each.outcome.value, each.sequence) for each in written]
 
     async def merge(self, _: Any) -> Any:
-        """Merges the writes so far."""
+        """Merges the writes so far; returns the number of the last merged write."""
         await self.merger.merge(MergeReason.WRITES)
         return self._shard.merged
 
     async def dump(self, _: Any) -> Any:
-        """Returns all texts by id."""
+        """Returns all texts by id, and the number of the last write."""
         question = EncodedQuestion(
             text="", token_ids=(1,), vector=ENCODER.vector("all"), bundle_fingerprint=""
         )
         view = self._shard.view
-        found = retrieve(view, question, RetrievalDepth(passages=_ALL), 0.0)
+        found = retrieve(view, question, RetrievalDepth(passages=_ALL_PASSAGES), 0.0)
         return {
             "texts": {hit.passage_id: view.load(hit.row).passage.text for hit in found.hits},
             "sequence": view.sequence,
         }
 
     async def search(self, text: str) -> Any:
-        """Returns the nearest texts by meaning, and the ids of all that have a word of `text`."""
+        """Returns the texts nearest to `text`, and the ids of all passages with a word of it."""
         question = EncodedQuestion(
             text=text,
             token_ids=ENCODER.tokens(text),
@@ -106,25 +106,28 @@ class Victim:
             bundle_fingerprint="",
         )
         view = self._shard.view
-        near = retrieve(view, question, RetrievalDepth(passages=NEAREST), 0.0)
+        nearest = retrieve(view, question, RetrievalDepth(passages=NEAREST_COUNT), 0.0)
         words = retrieve(
-            view, question, RetrievalDepth(passages=_ALL, candidates=0, by_words=_ALL), 1.0
+            view,
+            question,
+            RetrievalDepth(passages=_ALL_PASSAGES, candidates=0, by_words=_ALL_PASSAGES),
+            1.0,
         )
         return {
-            "near": [view.load(hit.row).passage.text for hit in near.hits],
+            "near": [view.load(hit.row).passage.text for hit in nearest.hits],
             "words": sorted(hit.passage_id for hit in words.hits if hit.words > 0),
         }
 
 
-def _open(directory: Path) -> StoredSegment:
-    # a small shard would be searched without its graph, which is what is tested
-    return open_shard(directory, ef=_ALL, exact_up_to=0)
+def _open_base(directory: Path) -> StoredSegment:
+    # exact_up_to=0 makes even a small shard search its graph, which this benchmark tests
+    return open_shard(directory, ef=_ALL_PASSAGES, exact_up_to=0)
 
 
 async def _serve(shard: Path) -> None:
     victim = await asyncio.to_thread(Victim, shard)
     loop = asyncio.get_running_loop()
-    cleaning = asyncio.create_task(victim.merger.run())
+    merging = asyncio.create_task(victim.merger.run())
     lines: asyncio.Queue[str] = asyncio.Queue()
 
     def read() -> None:
@@ -134,7 +137,7 @@ async def _serve(shard: Path) -> None:
 
     loop.run_in_executor(None, read)
     _print({"ready": True})
-    tasks = {cleaning}
+    tasks = {merging}
     while True:
         tasks.add(asyncio.create_task(victim.reply(json.loads(await lines.get()))))
 

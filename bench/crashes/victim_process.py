@@ -1,4 +1,4 @@
-"""Starts a victim, sends commands to it, and sees its end."""
+"""Starts a victim process, sends commands to it, and observes its end."""
 
 import asyncio
 import json
@@ -13,15 +13,15 @@ from winnow.parent import PARENT_VARIABLE
 _ROOT = Path(__file__).parent.parent.parent
 
 
-class DiedError(Exception):
-    """The process ended before it replied."""
+class VictimEndedError(Exception):
+    """The victim process ended before it replied."""
 
 
 class VictimProcess:
-    """A victim that runs; a context manager that leaves no process behind."""
+    """A running victim; a context manager that leaves no process behind."""
 
     def __init__(self, shard: Path, kill_at: str = "") -> None:
-        """`kill_at` is a fault point as in `winnow.faultpoints`; empty for none."""
+        """`kill_at` is a fault point of `winnow.faultpoints`; empty for none."""
         self._arguments = (sys.executable, "-m", "bench.crashes.victim", str(shard))
         self._environment = {
             **os.environ,
@@ -32,7 +32,7 @@ class VictimProcess:
         self._replies: dict[int, asyncio.Future[Any]] = {}
         self._number = 0
         self.last_log_lines = ""
-        """The end of its log."""
+        """The last 4,000 characters of the victim's log."""
 
     async def __aenter__(self) -> Self:
         self._process = await asyncio.create_subprocess_exec(
@@ -45,48 +45,48 @@ class VictimProcess:
             limit=1 << 24,
         )
         self._ready: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._reading = asyncio.gather(self._read_replies(), self._read_log())
+        self._readers = asyncio.gather(self._read_replies(), self._read_log())
         return self
 
     async def __aexit__(self, *_: object) -> None:
         if self._process.returncode is None:
             self._process.kill()
-        await self.end()
+        await self.wait_ended()
         for future in (self._ready, *self._replies.values()):
             if future.done() and not future.cancelled():
                 future.exception()  # retrieved, so that asyncio does not warn about it
 
-    async def ready(self) -> None:
-        """Waits until the victim serves; raises DiedError."""
+    async def wait_ready(self) -> None:
+        """Waits until the victim serves; raises VictimEndedError if it ends before."""
         await self._ready
 
     def send(self, kind: str, value: Any = None) -> "asyncio.Future[Any]":
-        """Sends a command at once; the future has its reply, or DiedError."""
+        """Sends a command; the future gets its reply, or VictimEndedError."""
         self._number += 1
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._replies[self._number] = future
-        if self._reading.done() or self._process.stdin is None:
-            future.set_exception(DiedError(self.last_log_lines))
+        if self._readers.done() or self._process.stdin is None:
+            future.set_exception(VictimEndedError(self.last_log_lines))
         else:
             line = json.dumps({"number": self._number, kind: value}) + "\n"
             self._process.stdin.write(line.encode())
         return future
 
     @property
-    def killed(self) -> bool:
-        """Whether SIGKILL ended the process, and not an error."""
+    def was_killed(self) -> bool:
+        """Whether SIGKILL ended the process."""
         return self._process.returncode == -9
 
-    async def end(self) -> None:
-        """Waits for the end of the process."""
+    async def wait_ended(self) -> None:
+        """Waits until the process has ended and its output is read."""
         await self._process.wait()
-        await self._reading
+        await self._readers
 
     async def _read_replies(self) -> None:
         assert self._process.stdout is not None
         async for line in self._process.stdout:
             if not line.endswith(b"\n"):
-                break  # it died while it wrote
+                break  # the victim was killed while it wrote this line
             reply = json.loads(line)
             if "ready" in reply:
                 self._ready.set_result(True)
@@ -94,7 +94,7 @@ class VictimProcess:
                 self._replies.pop(reply["number"]).set_result(reply["value"])
         for future in (self._ready, *self._replies.values()):
             if not future.done():
-                future.set_exception(DiedError(self.last_log_lines))
+                future.set_exception(VictimEndedError(self.last_log_lines))
 
     async def _read_log(self) -> None:
         assert self._process.stderr is not None

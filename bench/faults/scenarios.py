@@ -1,139 +1,144 @@
-"""Faults on a real cluster: what must hold, and whether it does.
+"""Causes faults in a cluster, and checks what docs/faults.md promises.
 
     python -m bench faults --index INDEX --questions FILE [--only NAME] [--seconds N] [--json]
 
-Starts a cluster for every scenario, measures its peak, asks at half of that rate, and does the
-harm. Everything runs on this machine and through the loopback interface. Where a p99 is judged, a
-phase lasts until it has 500 answers, at most four times its seconds; the interval beside the p99
-holds 95 times in 100. Exits with 1 if a promise is broken, with 3 if one cannot be judged. A run
-with few seconds only tries the scenarios out: p99 and the 2 000 questions of the rolling restart
-need twenty or more.
+Starts a cluster for each scenario, measures its peak rate, asks at half of it, and causes a fault.
+Everything runs on this machine and through the loopback interface. Where a p99 is judged, a
+phase lasts until it has 500 answers, for at most four times `--seconds`; each p99 has a 95 %
+confidence interval. Exits with 1 if a promise was broken, with 3 if one is inconclusive. Judging
+a p99, and the 2 000 questions of a rolling restart, needs `--seconds 20` or more.
 """
 
 import argparse
 from functools import partial
 
-from bench.faults import courses
-from bench.faults.courses import LEAST_RESTARTED, Stranger
+from bench.faults import procedures
+from bench.faults.procedures import MIN_RESTART_QUESTIONS, ForeignNode
 from bench.scenarios import runner
 from bench.scenarios.criteria import (
-    LEAST_ANSWERS,
+    MIN_ANSWERS,
+    all_answered_by,
     all_complete,
-    all_in_time,
-    complete_again,
+    complete_after_return,
     goodput,
-    mark_within,
-    mark_within_mark,
     none_failed,
     p99_within,
     partial_answers,
     refused_within,
+    value_at_most,
+    value_at_most_value,
 )
 from bench.scenarios.runner import Scenario
-from bench.scenarios.stage import DEADLINE, Shape
+from bench.scenarios.stage import DEADLINE, Setup
 
-_LATE = DEADLINE + 0.1
-"""What the network and the client may add to the deadline."""
-_SHARD_LOST = (
-    all_in_time("going", _LATE),
-    all_in_time("without", _LATE),
+_MAX_LATENCY = DEADLINE + 0.1
+"""Longest latency in seconds: the network and the client may add 0.1 s to the deadline."""
+_LOST_SHARD_PROMISES = (
+    all_answered_by("going", _MAX_LATENCY),
+    all_answered_by("without", _MAX_LATENCY),
     partial_answers("without"),
-    all_in_time("back", _LATE),
-    complete_again("back"),
+    all_answered_by("back", _MAX_LATENCY),
+    complete_after_return("back"),
 )
-_REPLICA_LOST = (
+_LOST_REPLICA_PROMISES = (
     all_complete("going"),
     all_complete("without"),
     all_complete("back"),
     p99_within(2.0, "without"),
 )
-_FEW = 2
-"""Passages that a question has read where a p99 is judged: so a short time has enough answers."""
-_REPLICAS = Shape(replicas=2, passages=_FEW, least=LEAST_ANSWERS)
-_LOADED = (
+_FEW_PASSAGES = 2
+"""Passages to read per question where a p99 is judged, so that a phase soon has enough answers."""
+_REPLICAS = Setup(replicas=2, passages=_FEW_PASSAGES, min_answers=MIN_ANSWERS)
+_OVERLOAD_PROMISES = (
     goodput("overload", 0.85),
     refused_within("overload", 0.01),
-    mark_within("memory growth", 0.05),
+    value_at_most("memory growth", 0.05),
 )
 _REFUSED, _NOT_LOADED = "winnow_front_refused_nodes", "winnow_front_not_loaded_nodes"
-_STRANGERS = {
-    "index": Stranger(
-        fault="a shard of another index", counted=_REFUSED, shard={"index_id": "another"}
+_FOREIGN_NODES = {
+    "index": ForeignNode(
+        description="a shard of another index",
+        metric=_REFUSED,
+        manifest_changes={"index_id": "another"},
     ),
-    "bundle": Stranger(fault="a node with another bundle", counted=_REFUSED, score={"span": 1.0}),
-    "dimension": Stranger(
-        fault="a shard of another dimension", counted=_NOT_LOADED, shard={"dimension": 128}
+    "bundle": ForeignNode(
+        description="a node with another bundle", metric=_REFUSED, score_changes={"span": 1.0}
+    ),
+    "dimension": ForeignNode(
+        description="a shard of another dimension",
+        metric=_NOT_LOADED,
+        manifest_changes={"dimension": 128},
     ),
 }
 SCENARIOS = (
     Scenario(
         name="kill-shard",
         description="SIGKILL one of the shards, no replica",
-        course=courses.killed,
-        criteria=_SHARD_LOST,
+        procedure=procedures.kill_node,
+        criteria=_LOST_SHARD_PROMISES,
     ),
     Scenario(
         name="stop-shard",
         description="SIGSTOP one of the shards, no replica",
-        course=courses.stopped,
-        criteria=_SHARD_LOST,
+        procedure=procedures.stop_node,
+        criteria=_LOST_SHARD_PROMISES,
     ),
     Scenario(
         name="kill-replica",
         description="SIGKILL one replica of two",
-        course=courses.killed,
-        criteria=_REPLICA_LOST,
-        shape=_REPLICAS,
+        procedure=procedures.kill_node,
+        criteria=_LOST_REPLICA_PROMISES,
+        setup=_REPLICAS,
     ),
     Scenario(
         name="stop-replica",
         description="SIGSTOP one replica of two",
-        course=courses.stopped,
-        criteria=_REPLICA_LOST,
-        shape=_REPLICAS,
+        procedure=procedures.stop_node,
+        criteria=_LOST_REPLICA_PROMISES,
+        setup=_REPLICAS,
     ),
     Scenario(
         name="slow-replica",
-        description="one replica of two ten times slower",
-        course=courses.slow,
-        criteria=(all_complete("slow"), p99_within(1.5, "slow"), mark_within("extra load", 0.05)),
-        shape=Shape(replicas=2, proxied=True, passages=_FEW, least=LEAST_ANSWERS),
+        description="slow down one replica of two by a factor of ten",
+        procedure=procedures.slow_down_replica,
+        criteria=(all_complete("slow"), p99_within(1.5, "slow"), value_at_most("extra load", 0.05)),
+        setup=Setup(replicas=2, proxied=True, passages=_FEW_PASSAGES, min_answers=MIN_ANSWERS),
     ),
     Scenario(
         name="overload",
-        description="four times the peak load",
-        course=courses.overloaded,
-        criteria=_LOADED,
+        description="ask at four times the peak rate",
+        procedure=procedures.overload,
+        criteria=_OVERLOAD_PROMISES,
     ),
     Scenario(
         name="overload-apart",
-        description="four times the peak load, content nodes on their own processors",
-        course=courses.overloaded,
-        criteria=_LOADED,
-        shape=Shape(own_cores=True),
+        description="ask at four times the peak rate, content nodes on separate cores",
+        procedure=procedures.overload,
+        criteria=_OVERLOAD_PROMISES,
+        setup=Setup(separate_cores=True),
     ),
     Scenario(
         name="cancel",
-        description="a client cancels while passages are read",
-        course=courses.cancelled,
-        criteria=(mark_within_mark("busy after a cancel", "one passage", " s"),),
+        description="cancel questions while their passages are read",
+        procedure=procedures.cancel_questions,
+        criteria=(value_at_most_value("busy after a cancel", "one passage", " s"),),
     ),
     Scenario(
         name="rolling-restart",
-        description="every process restarted, two replicas, two fronts",
-        course=courses.restarted,
-        criteria=(none_failed("restarting", LEAST_RESTARTED), all_complete("restarting")),
-        shape=Shape(replicas=2, fronts=2),
+        description="restart every process in turn, two replicas, two fronts",
+        procedure=procedures.restart_all,
+        criteria=(none_failed("restarting", MIN_RESTART_QUESTIONS), all_complete("restarting")),
+        setup=Setup(replicas=2, fronts=2),
     ),
     *(
         Scenario(
             name=f"stranger-{name}",
-            description=f"{stranger.fault} joins",
-            course=partial(courses.joined, stranger=stranger),
+            description=f"start {foreign_node.description} beside the cluster",
+            procedure=partial(procedures.join_foreign_node, foreign_node=foreign_node),
             criteria=(all_complete("joining"),),
-            shape=Shape(stranger=True),
+            setup=Setup(foreign_node=True),
         )
-        for name, stranger in _STRANGERS.items()
+        for name, foreign_node in _FOREIGN_NODES.items()
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Row `cache`: the hit rate of the cache of encodings where texts come by a Zipf law."""
+"""Part `cache`: hit rates of the encoding cache for texts whose frequencies follow Zipf's law."""
 
 from collections.abc import Sequence
 from random import Random
@@ -12,12 +12,12 @@ from winnow.cli.ladder.texts import made_up
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.encoder import TextEncoding, Then
 
-_NEAR = 0.03
-"""Most distance of the hit rate from the one that the cache is sized for."""
+_HIT_RATE_TOLERANCE = 0.03
+"""Allowed difference between the measured hit rate and the one that the cache is sized for."""
 
 
-class _NoModel:
-    """Returns encodings of the right size: the hit rate does not depend on their values."""
+class _FakeEncoder:
+    """Returns zeros of an encoding's size, because the hit rate does not depend on the values."""
 
     def __init__(self, width: int) -> None:
         self._width = width
@@ -35,58 +35,62 @@ class _NoModel:
         pass
 
 
-class _Counted:
+class _CountingMetrics:
+    """Counts what a cache reports."""
+
     def __init__(self) -> None:
-        self.looks = {"hit": 0, "miss": 0}
-        self.bytes = self.evicted = 0
+        self.lookups = {"hit": 0, "miss": 0}
+        self.bytes = self.evictions = 0
 
     def looked_up(self, result: str) -> None:
-        self.looks[result] += 1
+        self.lookups[result] += 1
 
     def changed(self, more: int, evicted: int) -> None:
         self.bytes += more
-        self.evicted += evicted
+        self.evictions += evicted
 
 
-async def cache(bundle: Bundle, requests: int) -> list[Figure]:
-    """Measures a cache that is sized for 40 % hits, and one of the front's default size."""
-    chance, width = Random(0), bundle.manifest.encoder.dimension
-    each, texts = zipf.shares(), made_up(zipf.DISTINCT, chance)
-    entries = zipf.entries_for(zipf.HITS, each)
-    counted = _Counted()
-    one = CachedTextEncoder(_NoModel(width), 1 << 30, counted)
+async def measure_cache(bundle: Bundle, requests: int) -> list[Figure]:
+    """Measures a cache sized for 40 % hits, and a cache of the front's default size."""
+    rng, width = Random(0), bundle.manifest.encoder.dimension
+    frequencies, texts = zipf.shares(), made_up(zipf.DISTINCT, rng)
+    entry_count = zipf.entries_for(zipf.HITS, frequencies)
+    metrics = _CountingMetrics()
+    large_cache = CachedTextEncoder(_FakeEncoder(width), 1 << 30, metrics)
     for ids in texts[:1_000]:
-        await one.encode(ids)
-    size = counted.bytes / 1_000
-    found = []
-    for name, budget in (("seed's", round(entries * size)), ("default of 64 MiB", 64 << 20)):
-        rate, evicted = await _rate(width, budget, each, texts, requests, chance)
-        wanted = name == "seed's"
-        found += [
-            Figure("cache", f"{name} cache: memory", budget / (1 << 20), "MiB"),
-            Figure("cache", f"{name} cache: encodings", budget / size),
-            Figure("cache", f"{name} cache: hits", 100 * rate, "%",
-                   wanted=f"{zipf.HITS:.0%}, ± {_NEAR:.0%}" if wanted else "",
-                   holds=abs(rate - zipf.HITS) <= _NEAR if wanted else None),
-            Figure("cache", f"{name} cache: evictions", evicted),
+        await large_cache.encode(ids)
+    encoding_bytes = metrics.bytes / 1_000
+    figures = []
+    sized = f"cache for {zipf.HITS:.0%} hits"
+    budgets = {sized: round(entry_count * encoding_bytes), "default cache of 64 MiB": 64 << 20}
+    for name, budget in budgets.items():
+        rate, evictions = await _hit_rate(width, budget, frequencies, texts, requests, rng)
+        has_target = name == sized
+        figures += [
+            Figure("cache", f"{name}: memory", budget / (1 << 20), "MiB"),
+            Figure("cache", f"{name}: encodings", budget / encoding_bytes),
+            Figure("cache", f"{name}: hits", 100 * rate, "%",
+                   target=f"{zipf.HITS:.0%}, ± {_HIT_RATE_TOLERANCE:.0%}" if has_target else "",
+                   holds=abs(rate - zipf.HITS) <= _HIT_RATE_TOLERANCE if has_target else None),
+            Figure("cache", f"{name}: evictions", evictions),
         ]  # fmt: skip
-    return found
+    return figures
 
 
-async def _rate(
+async def _hit_rate(
     width: int,
     budget: int,
-    each: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]",
+    frequencies: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]",
     texts: Sequence[tuple[int, ...]],
     requests: int,
-    chance: Random,
+    rng: Random,
 ) -> tuple[float, int]:
-    """Returns the share of hits in the second half of the requests, and all evictions."""
-    counted = _Counted()
-    cached = CachedTextEncoder(_NoModel(width), budget, counted)
-    places = zipf.drawn(requests, each, chance)
-    for number, place in enumerate(places):
+    """Returns the share of hits in the second half of the requests, and the number of evictions."""
+    metrics = _CountingMetrics()
+    cached = CachedTextEncoder(_FakeEncoder(width), budget, metrics)
+    text_indexes = zipf.drawn(requests, frequencies, rng)
+    for number, index in enumerate(text_indexes):
         if number == requests // 2:
-            counted.looks = {"hit": 0, "miss": 0}
-        await cached.encode(texts[place])
-    return counted.looks["hit"] / sum(counted.looks.values()), counted.evicted
+            metrics.lookups = {"hit": 0, "miss": 0}
+        await cached.encode(texts[index])
+    return metrics.lookups["hit"] / sum(metrics.lookups.values()), metrics.evictions

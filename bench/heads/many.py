@@ -1,4 +1,4 @@
-"""Rows `many` and `ten`: a thousand heads of which 200 are in use, and ten heads on one text."""
+"""Parts `many` and `ten`: 200 active heads of a thousand, and ten heads on one text."""
 
 import json
 import time
@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from random import Random
 
-from bench.figures import Figure, at_most, quantile, ratio
-from bench.heads.serving import DEADLINE, InProcess, in_process, served
+from bench.figures import Figure, at_most, quantile_figure, ratio_figure
+from bench.heads.serving import DEADLINE, LocalPredictor, front_serving_heads, local_predictor
 from bench.heads.synthetic_heads import head_ids
 from bench.interleaving import interleaved
 from winnow.bundle import Bundle
@@ -16,122 +16,146 @@ from winnow.cli.ladder.texts import Ids, made_up
 from winnow.deadline import Deadline
 from winnow.v1 import head_pb2
 
-ACTIVE = 200
-MOST = 1.3
-_FITTING = 100
-"""Heads that fit into the smaller budget."""
-_TEN = 10
+ACTIVE_HEADS = 200
+MAX_RATIO = 1.3
+_FITTING_HEADS = 100
+"""Number of heads that fit into the smaller memory budget."""
+_TEN_HEADS = 10
 
 
-async def many(bundle: Bundle, store: Path, requests: int) -> list[Figure]:
-    """Measures warm heads, in this process and by gRPC, and then with room for half of them."""
-    chance = Random(0)
-    texts = made_up(2 * requests, chance)
-    places = zipf.drawn(requests, zipf.shares(ACTIVE), chance)
-    heads = [head_ids()[place] for place in places]
-    with in_process(bundle, store) as inside:
-        cold = [await _cold(inside, texts[0], head) for head in head_ids(ACTIVE)]
-        found = [quantile("many", "cold load of a head", cold, 0.5)]
-        found += await _warm(bundle, store, inside, texts, heads)
-        each = inside.count("winnow_heads_memory_bytes") / ACTIVE
-    return found + await _pressed(bundle, store, texts, heads, round(_FITTING * each))
+async def measure_many(bundle: Bundle, store: Path, requests: int) -> list[Figure]:
+    """Measures heads in memory, in this process and by gRPC, then with memory for half of them."""
+    rng = Random(0)
+    texts = made_up(2 * requests, rng)
+    head_indexes = zipf.drawn(requests, zipf.shares(ACTIVE_HEADS), rng)
+    heads = [head_ids()[index] for index in head_indexes]
+    with local_predictor(bundle, store) as predictor:
+        cold = [await _time_cold_load(predictor, texts[0], head) for head in head_ids(ACTIVE_HEADS)]
+        figures = [quantile_figure("many", "cold load of a head", cold, 0.5)]
+        figures += await _measure_warm(bundle, store, predictor, texts, heads)
+        head_bytes = predictor.count("winnow_heads_memory_bytes") / ACTIVE_HEADS
+    return figures + await _measure_small_budget(
+        bundle, store, texts, heads, round(_FITTING_HEADS * head_bytes)
+    )
 
 
-async def ten(bundle: Bundle, store: Path, requests: int) -> list[Figure]:
-    """Measures ten heads on a text against one head."""
-    texts, ids = made_up(requests, Random(0)), head_ids(_TEN)
-    taken: dict[int, list[float]] = {1: [], _TEN: []}
-    with in_process(bundle, store) as inside:
-        await inside.predict(texts[0], ids)
-        for number, text in interleaved(list(taken), texts):
-            began = time.perf_counter()
-            await inside.predict(text, ids[:number])
-            taken[number].append(time.perf_counter() - began)
+async def measure_ten(bundle: Bundle, store: Path, requests: int) -> list[Figure]:
+    """Compares ten heads on a text with one head."""
+    texts, ids = made_up(requests, Random(0)), head_ids(_TEN_HEADS)
+    latencies: dict[int, list[float]] = {1: [], _TEN_HEADS: []}
+    with local_predictor(bundle, store) as predictor:
+        await predictor.predict(texts[0], ids)
+        for number, text in interleaved(list(latencies), texts):
+            started = time.perf_counter()
+            await predictor.predict(text, ids[:number])
+            latencies[number].append(time.perf_counter() - started)
     return [
-        quantile("ten", "one head on a text", taken[1], 0.5),
-        quantile("ten", "ten heads on a text", taken[_TEN], 0.5),
-        at_most(ratio("ten", "ten heads, of one", taken[_TEN], taken[1], 0.5), MOST),
+        quantile_figure("ten", "one head on a text", latencies[1], 0.5),
+        quantile_figure("ten", "ten heads on a text", latencies[_TEN_HEADS], 0.5),
+        at_most(
+            ratio_figure("ten", "ten heads, of one", latencies[_TEN_HEADS], latencies[1], 0.5),
+            MAX_RATIO,
+        ),
     ]
 
 
-async def _cold(inside: InProcess, ids: Ids, head: str) -> float:
-    states = inside.encoder.with_states(ids)[1]
+async def _time_cold_load(predictor: LocalPredictor, ids: Ids, head: str) -> float:
+    states = predictor.encoder.with_states(ids)[1]
     assert states is not None
-    began = time.perf_counter()
-    (applied,) = await inside.heads.apply(states, [head], Deadline.after(DEADLINE))
+    started = time.perf_counter()
+    (applied,) = await predictor.heads.apply(states, [head], Deadline.after(DEADLINE))
     if applied.failure is not None:
         raise applied.failure
-    return time.perf_counter() - began
+    return time.perf_counter() - started
 
 
-async def _warm(
-    bundle: Bundle, store: Path, inside: InProcess, texts: list[Ids], heads: list[str]
+async def _measure_warm(
+    bundle: Bundle, store: Path, predictor: LocalPredictor, texts: list[Ids], heads: list[str]
 ) -> list[Figure]:
-    """Compares the bare encoder, a head in process and a head by gRPC, on texts of equal length."""
-    words = _words(bundle, texts)
-    async with served(bundle, store) as stub:
+    """Compares the bare encoder, a head in process, and a head by gRPC, on equally long texts."""
+    random_texts = _texts_of_equal_length(bundle, texts)
+    async with front_serving_heads(bundle, store) as stub:
         for head in dict.fromkeys(heads):
             request = head_pb2.PredictRequest(text="warm", head_ids=[head])
             await stub.Predict(request, timeout=DEADLINE)
 
-        async def bare(number: int) -> None:
-            inside.encoder.with_states(texts[number])
+        async def encode_only(number: int) -> None:
+            predictor.encoder.with_states(texts[number])
 
-        async def local(number: int) -> None:
-            await inside.predict(texts[number], [heads[number]])
+        async def predict_here(number: int) -> None:
+            await predictor.predict(texts[number], [heads[number]])
 
-        async def remote(number: int) -> None:
-            request = head_pb2.PredictRequest(text=words[number], head_ids=[heads[number]])
+        async def predict_by_grpc(number: int) -> None:
+            request = head_pb2.PredictRequest(text=random_texts[number], head_ids=[heads[number]])
             await stub.Predict(request, timeout=DEADLINE)
 
-        ways: list[Callable[[int], Awaitable[None]]] = [bare, local, remote]
-        taken: dict[Callable[[int], Awaitable[None]], list[float]] = {way: [] for way in ways}
-        for way, number in interleaved(ways, range(len(heads))):
-            began = time.perf_counter()
-            await way(number)
-            taken[way].append(time.perf_counter() - began)
-    named = {
-        "bare encoder": bare,
-        f"in process, {ACTIVE} heads warm": local,
-        f"by gRPC, {ACTIVE} heads warm": remote,
+        variants: list[Callable[[int], Awaitable[None]]] = [
+            encode_only,
+            predict_here,
+            predict_by_grpc,
+        ]
+        latencies: dict[Callable[[int], Awaitable[None]], list[float]] = {
+            variant: [] for variant in variants
+        }
+        for variant, number in interleaved(variants, range(len(heads))):
+            started = time.perf_counter()
+            await variant(number)
+            latencies[variant].append(time.perf_counter() - started)
+    variants_by_name = {
+        "bare encoder": encode_only,
+        f"in process, {ACTIVE_HEADS} heads warm": predict_here,
+        f"by gRPC, {ACTIVE_HEADS} heads warm": predict_by_grpc,
     }
-    local_ratio = ratio(
-        "many", "p90 in process, of the bare encoder's", taken[local], taken[bare], 0.9
+    local_ratio = ratio_figure(
+        "many",
+        "p90 in process, of the bare encoder's",
+        latencies[predict_here],
+        latencies[encode_only],
+        0.9,
     )
     return [
         *(
-            quantile("many", name, taken[way], share)
-            for name, way in named.items()
-            for share in (0.5, 0.9, 0.99)
+            quantile_figure("many", name, latencies[variant], level)
+            for name, variant in variants_by_name.items()
+            for level in (0.5, 0.9, 0.99)
         ),
-        at_most(local_ratio, MOST),
-        ratio("many", "p90 by gRPC, of the bare encoder's", taken[remote], taken[bare], 0.9),
+        at_most(local_ratio, MAX_RATIO),
+        ratio_figure(
+            "many",
+            "p90 by gRPC, of the bare encoder's",
+            latencies[predict_by_grpc],
+            latencies[encode_only],
+            0.9,
+        ),
     ]
 
 
-async def _pressed(
+async def _measure_small_budget(
     bundle: Bundle, store: Path, texts: list[Ids], heads: list[str], budget: int
 ) -> list[Figure]:
-    """Measures heads with a budget of memory into which half of them fit."""
-    taken = list[float]()
-    with in_process(bundle, store, budget) as inside:
+    """Measures heads with a memory budget of `budget` bytes, into which half of them fit."""
+    latencies = list[float]()
+    with local_predictor(bundle, store, budget) as predictor:
         for ids, head in zip(texts, heads, strict=False):
-            began = time.perf_counter()
-            await inside.predict(ids, [head])
-            taken.append(time.perf_counter() - began)
-        loads = inside.count("winnow_heads_loads_total", result="loaded")
-        evictions = inside.count("winnow_heads_evictions_total")
-    room = f"room for {_FITTING}"
+            started = time.perf_counter()
+            await predictor.predict(ids, [head])
+            latencies.append(time.perf_counter() - started)
+        loads = predictor.count("winnow_heads_loads_total", result="loaded")
+        evictions = predictor.count("winnow_heads_evictions_total")
+    label = f"room for {_FITTING_HEADS}"
     return [
-        *(quantile("many", f"in process, {room}", taken, share) for share in (0.5, 0.9, 0.99)),
-        Figure("many", f"loads, {room}, of {len(heads)} requests", loads),
-        Figure("many", f"evictions, {room}", evictions),
+        *(
+            quantile_figure("many", f"in process, {label}", latencies, level)
+            for level in (0.5, 0.9, 0.99)
+        ),
+        Figure("many", f"loads, {label}, of {len(heads)} requests", loads),
+        Figure("many", f"evictions, {label}", evictions),
     ]
 
 
-def _words(bundle: Bundle, texts: list[Ids]) -> list[str]:
-    """Returns random texts of the same token counts as `texts`. Each word is one token."""
+def _texts_of_equal_length(bundle: Bundle, texts: list[Ids]) -> list[str]:
+    """Returns random texts with the token counts of `texts`. Each word is one token."""
     pieces = json.loads(bundle.tokenizer.read_text(encoding="utf-8"))["model"]["vocab"]
     vocabulary = sorted(piece for piece in pieces if piece.isascii() and piece.isalpha())
-    chance = Random(1)
-    return [" ".join(chance.choices(vocabulary, k=len(ids))) for ids in texts]
+    rng = Random(1)
+    return [" ".join(rng.choices(vocabulary, k=len(ids))) for ids in texts]

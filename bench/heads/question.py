@@ -1,10 +1,10 @@
-"""Row `question`: a question with three heads, against the same question without."""
+"""Part `question`: latency of a question with three heads, compared with no heads."""
 
 import tempfile
 import time
 from pathlib import Path
 
-from bench.figures import Figure, at_most, quantile, ratio
+from bench.figures import Figure, at_most, quantile_figure, ratio_figure
 from bench.heads.synthetic_heads import head_ids
 from bench.interleaving import interleaved
 from winnow.bundle import Bundle
@@ -17,42 +17,47 @@ from winnow.packaged import demo_corpus
 from winnow.settings.common import cores
 from winnow.v1 import answer_pb2
 
-MOST = 1.05
+MAX_RATIO = 1.05
 _SHARDS, _WARM_UP, _DEADLINE = 3, 10, 30.0
 
 
-async def question(bundle: Bundle, store: Path, requests: int) -> list[Figure]:
-    """Asks the demo's index on this machine, one question at a time; caches are bypassed."""
+async def measure_question(bundle: Bundle, store: Path, requests: int) -> list[Figure]:
+    """Asks the demo's index on this machine, one question at a time, without cached answers."""
     rows = read_questions(demo_corpus() / "questions.jsonl")
-    asked = [rows[number % len(rows)].question for number in range(requests)]
-    taken: dict[int, list[float]] = {0: [], 3: []}
+    questions = [rows[number % len(rows)].question for number in range(requests)]
+    latencies: dict[int, list[float]] = {0: [], 3: []}
     with tempfile.TemporaryDirectory() as directory:
         index = Path(directory) / "index"
         passages = demo_corpus() / "passages.jsonl"
         with BuildProgress() as progress:
-            built = BuildPlan(source=passages, target=index, shards=_SHARDS, threads=cores())
-            build_index(built, bundle, progress)
+            build_plan = BuildPlan(source=passages, target=index, shards=_SHARDS, threads=cores())
+            build_index(build_plan, bundle, progress)
         plan = LocalPlan(index, bundle.directory, "127.0.0.1:0", front=("--heads", str(store)))
         with LocalCluster(plan) as cluster:
             cluster.start()
             await cluster.wait_ready()
             async with AnswerClient(cluster.address) as client:
-                for heads, each in interleaved(list(taken), asked[:_WARM_UP]):
+                for heads, each in interleaved(list(latencies), questions[:_WARM_UP]):
                     await _ask(client, each, head_ids(heads))
-                for heads, each in interleaved(list(taken), asked):
-                    taken[heads].append(await _ask(client, each, head_ids(heads)))
+                for heads, each in interleaved(list(latencies), questions):
+                    latencies[heads].append(await _ask(client, each, head_ids(heads)))
     return [
-        quantile("question", "a question", taken[0], 0.5),
-        quantile("question", "a question with three heads", taken[3], 0.5),
-        at_most(ratio("question", "with three heads, of without", taken[3], taken[0], 0.5), MOST),
+        quantile_figure("question", "a question", latencies[0], 0.5),
+        quantile_figure("question", "a question with three heads", latencies[3], 0.5),
+        at_most(
+            ratio_figure(
+                "question", "with three heads, of without", latencies[3], latencies[0], 0.5
+            ),
+            MAX_RATIO,
+        ),
     ]
 
 
 async def _ask(client: AnswerClient, question: str, heads: list[str]) -> float:
     request = answer_pb2.AnswerRequest(question=question, heads=heads, max_loss=0, fresh=True)
-    began = time.perf_counter()
+    started = time.perf_counter()
     reply = await client.ask(request, _DEADLINE)
-    taken = time.perf_counter() - began
+    seconds = time.perf_counter() - started
     assert not any(each.failure for each in reply.heads), reply.heads
     assert len(reply.heads) == len(heads)
-    return taken
+    return seconds

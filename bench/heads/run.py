@@ -1,11 +1,11 @@
-"""What heads on a shared encoder cost.
+"""Measures what heads on a shared encoder cost.
 
     python -m bench heads [--only many,ten,question,swap,cache,killed,hung] [--times 1.0] [--json]
 
-Measures everything in one run on this machine, in about two minutes; variants are interleaved.
-Heads have random weights in the shape of trained ones, which changes no speed. A thousand of them
-are published first, in another minute or two, and kept. Spreads are of five parts of a run. Exits
-with 1 if a figure misses its target.
+Measures all parts in one run on this machine, in about two minutes. Variants are interleaved. Heads
+have the shape of trained ones and random weights, which does not change their speed. The first run
+publishes a thousand heads to a local store, in another minute or two; later runs use that store.
+Spreads are those of five consecutive blocks of a run. Exits with 1 if a figure misses its target.
 """
 
 import argparse
@@ -14,57 +14,70 @@ import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from bench.figures import Figure, show
-from bench.heads.cache import cache
-from bench.heads.many import many, ten
-from bench.heads.question import question
-from bench.heads.servers import lost
-from bench.heads.swap import swap
-from bench.heads.synthetic_heads import many_heads
+from bench.figures import Figure, print_figures
+from bench.heads.cache import measure_cache
+from bench.heads.many import measure_many, measure_ten
+from bench.heads.question import measure_question
+from bench.heads.servers import measure_lost_server
+from bench.heads.swap import measure_swap
+from bench.heads.synthetic_heads import open_store_of_many
 from winnow.bundle import Bundle, default_bundle, load_bundle
 from winnow.telemetry.progress import StageProgress
 
-Row = Callable[[Bundle, Path, float], Awaitable[list[Figure]]]
-ROWS: dict[str, Row] = {
-    "many": lambda bundle, store, times: many(bundle, store, round(2_000 * times)),
-    "ten": lambda bundle, store, times: ten(bundle, store, round(1_000 * times)),
-    "question": lambda bundle, store, times: question(bundle, store, round(300 * times)),
-    "swap": lambda bundle, _store, times: swap(bundle, round(10_000 * times)),
-    "cache": lambda bundle, _store, times: cache(bundle, round(100_000 * times)),
-    "killed": lambda bundle, _store, times: lost(bundle, "killed", signal.SIGKILL, 30 * times),
-    "hung": lambda bundle, _store, times: lost(bundle, "hung", signal.SIGSTOP, 30 * times),
+Part = Callable[[Bundle, Path, float], Awaitable[list[Figure]]]
+PARTS: dict[str, Part] = {
+    "many": lambda bundle, store, times: measure_many(bundle, store, round(2_000 * times)),
+    "ten": lambda bundle, store, times: measure_ten(bundle, store, round(1_000 * times)),
+    "question": lambda bundle, store, times: measure_question(bundle, store, round(300 * times)),
+    "swap": lambda bundle, _store, times: measure_swap(bundle, round(10_000 * times)),
+    "cache": lambda bundle, _store, times: measure_cache(bundle, round(100_000 * times)),
+    "killed": lambda bundle, _store, times: measure_lost_server(
+        bundle, "killed", signal.SIGKILL, 30 * times
+    ),
+    "hung": lambda bundle, _store, times: measure_lost_server(
+        bundle, "hung", signal.SIGSTOP, 30 * times
+    ),
 }
-_USUAL = [row for row in ROWS if row not in ("killed", "hung")]
-_WITHOUT_STORE = {"swap", "cache", "killed", "hung"}
-"""Rows that need no store of many heads."""
+_DEFAULT_PARTS = [part for part in PARTS if part not in ("killed", "hung")]
+_PARTS_WITHOUT_STORE = {"swap", "cache", "killed", "hung"}
+"""Parts that do not use the store of many heads."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags of `python -m bench heads`."""
-    parser.add_argument("--only", type=_rows, default=_USUAL, help=f"of {','.join(ROWS)}")
-    parser.add_argument("--times", type=float, default=1.0, help="factor of the number of requests")
+    parser.add_argument(
+        "--only",
+        type=_parse_parts,
+        default=_DEFAULT_PARTS,
+        help=f"parts to measure, of {','.join(PARTS)}",
+    )
+    parser.add_argument(
+        "--times", type=float, default=1.0, help="factor of the number of requests or seconds"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measures the chosen rows; returns the exit code."""
-    return show(asyncio.run(_measure(options.only, options.times)), as_json=options.json)
+    """Measures the chosen parts; returns the exit code."""
+    return print_figures(asyncio.run(_measure(options.only, options.times)), as_json=options.json)
 
 
-def _rows(text: str) -> list[str]:
-    chosen = text.split(",")
-    if unknown := set(chosen) - set(ROWS):
-        known = ", ".join(ROWS)
+def _parse_parts(text: str) -> list[str]:
+    parts = text.split(",")
+    if unknown := set(parts) - set(PARTS):
+        choices = ", ".join(PARTS)
         raise argparse.ArgumentTypeError(
-            f"unknown row {', '.join(sorted(unknown))}: choose from {known}"
+            f"unknown part {', '.join(sorted(unknown))}: choose from {choices}"
         )
-    return chosen
+    return parts
 
 
-async def _measure(chosen: list[str], times: float) -> list[Figure]:
-    bundle, found = load_bundle(default_bundle()), list[Figure]()
+async def _measure(parts: list[str], times: float) -> list[Figure]:
+    bundle, figures = load_bundle(default_bundle()), list[Figure]()
     with StageProgress() as progress:
-        store = many_heads(bundle, progress) if set(chosen) - _WITHOUT_STORE else Path()
-        for row in chosen:
-            progress.say(f"measuring {row}")
-            found += await ROWS[row](bundle, store, times)
-    return found
+        store = (
+            open_store_of_many(bundle, progress) if set(parts) - _PARTS_WITHOUT_STORE else Path()
+        )
+        for part in parts:
+            progress.say(f"measuring {part}")
+            figures += await PARTS[part](bundle, store, times)
+    return figures

@@ -1,4 +1,4 @@
-"""An encoder and heads: in this process, and behind a front node in its own process."""
+"""Serves an encoder and heads, in this process or by a front node in another process."""
 
 import contextlib
 import tempfile
@@ -27,14 +27,14 @@ from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import head_pb2, head_pb2_grpc
 
 DEADLINE = 30.0
-_AMPLE = 1 << 30
-"""Bytes in which every head has room."""
-_READY = 60.0
+_AMPLE_BYTES = 1 << 30
+"""Memory budget in bytes into which all heads fit."""
+_READY_TIMEOUT = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class InProcess:
-    """An encoder without a cache, and heads."""
+class LocalPredictor:
+    """Predicts in this process, with an encoder without a cache."""
 
     encoder: Encoder
     texts: LocalTextEncoder
@@ -42,26 +42,28 @@ class InProcess:
     registry: CollectorRegistry
 
     async def predict(self, ids: Sequence[int], heads: Sequence[str]) -> None:
-        """Encodes a text and applies heads to it, as a front node does; raises any failure."""
+        """Encodes a text and applies heads to it, as a front node does; raises a head's failure."""
         deadline = Deadline.after(DEADLINE)
         with self.heads.begin_encoder_thread_run(heads, deadline) as run:
             encoding = await self.texts.encode(ids, then=run.run)
-            found = run.applied()
+            results = run.applied()
         assert encoding.states is not None
-        if left := heads[len(found) :]:
-            found += await self.heads.apply(encoding.states, left, deadline)
-        for applied in found:
+        if remaining := heads[len(results) :]:
+            results += await self.heads.apply(encoding.states, remaining, deadline)
+        for applied in results:
             if applied.failure is not None:
                 raise applied.failure
 
     def count(self, name: str, **labels: str) -> float:
-        """Returns a metric of the heads."""
+        """Returns the value of a metric of the heads; 0 if it was never set."""
         return self.registry.get_sample_value(name, {"ring": "bench", **labels}) or 0.0
 
 
 @contextlib.contextmanager
-def in_process(bundle: Bundle, store: Path, budget: int = _AMPLE) -> Iterator[InProcess]:
-    """Opens both; heads in memory may take `budget` bytes."""
+def local_predictor(
+    bundle: Bundle, store: Path, budget: int = _AMPLE_BYTES
+) -> Iterator[LocalPredictor]:
+    """Opens the encoder and the heads of a store; loaded heads may take `budget` bytes."""
     tokenizer, registry = Tokenizer(bundle.tokenizer), CollectorRegistry()
     encoder = open_question_encoder(bundle, tokenizer.special, states=True)
     texts, threads = LocalTextEncoder(encoder, cores()), FairThreads(cores(), "heads")
@@ -74,7 +76,7 @@ def in_process(bundle: Bundle, store: Path, budget: int = _AMPLE) -> Iterator[In
         metrics=HeadCacheMetrics(registry).group("bench"),
     )
     try:
-        yield InProcess(encoder, texts, heads, registry)
+        yield LocalPredictor(encoder, texts, heads, registry)
     finally:
         heads.close()
         threads.close()
@@ -82,10 +84,10 @@ def in_process(bundle: Bundle, store: Path, budget: int = _AMPLE) -> Iterator[In
 
 
 @contextlib.asynccontextmanager
-async def served(
+async def front_serving_heads(
     bundle: Bundle, store: Path
 ) -> AsyncIterator["head_pb2_grpc.HeadServiceAsyncStub"]:
-    """Starts a front node that serves the heads of a store, and no index."""
+    """Starts a front node that serves the heads of a store without an index; yields a stub."""
     address = f"127.0.0.1:{free_ports(1)[0]}"
     command = ["front", "--bundle", str(bundle.directory), "--heads", str(store)]
     with tempfile.TemporaryFile() as log, Processes() as processes:
@@ -94,7 +96,7 @@ async def served(
             stub = head_pb2_grpc.HeadServiceStub(channel)
             try:
                 await stub.ListHeads(
-                    head_pb2.ListHeadsRequest(), timeout=_READY, wait_for_ready=True
+                    head_pb2.ListHeadsRequest(), timeout=_READY_TIMEOUT, wait_for_ready=True
                 )
             except grpc.aio.AioRpcError as error:
                 log.seek(0)

@@ -1,4 +1,4 @@
-"""Synthetic heads: some have the shape of trained ones, some always give the same label."""
+"""Makes synthetic heads: some with the shape of trained ones, some that return a constant label."""
 
 import functools
 import logging
@@ -19,34 +19,32 @@ from winnow.packaged import made_files
 from winnow.telemetry.progress import StageProgress
 
 LABELS = 20
-"""Labels of a head; tenants have ten or twenty."""
-MANY = 1_000
-"""Heads of the store."""
-_FORMAT = 2
+"""Number of labels of a head; real tenants have ten or twenty."""
+STORE_SIZE = 1_000
+"""Number of heads in the store."""
+_STORE_FORMAT = 2
 _QUERIES, _HIDDEN = 4, 160
 _OPSET, _IR = 20, 9
 _Node = tuple[str, list[str], str, dict[str, Any]]
-"""Operator, inputs, output and attributes."""
+"""An ONNX node: operator, inputs, output and attributes."""
 
 
 @functools.cache
-def trained_shape(width: int) -> bytes:
-    """Returns a model of the shape that `winnow models train-head` makes, with random weights.
+def trained_shape_model(width: int) -> bytes:
+    """Returns an ONNX model with random weights in the shape that `winnow models train-head` makes.
 
-    It has weighted means of the states and one hidden layer, in int8.
+    It computes weighted means of the token states and one hidden layer, in int8.
     """
     from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415 (slow)
 
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     sizes = {
         "look": (width, width // 6),
         "attend": (width // 6, _QUERIES),
         "hide": (_QUERIES * width, _HIDDEN),
         "label": (_HIDDEN, LABELS),
     }
-    weights = {
-        name: chance.normal(0, 0.05, size).astype(np.float32) for name, size in sizes.items()
-    }
+    weights = {name: rng.normal(0, 0.05, size).astype(np.float32) for name, size in sizes.items()}
     nodes: list[_Node] = [
         ("MatMul", [INPUT, "look"], "looked", {}),
         ("Tanh", ["looked"], "seen", {}),
@@ -61,11 +59,12 @@ def trained_shape(width: int) -> bytes:
         ("Reshape", ["labelled", "flat"], OUTPUT, {}),
     ]
     shapes = {"one_row": np.array([1, -1], np.int64), "flat": np.array([-1], np.int64)}
-    whole = _model(nodes, {**weights, **shapes}, width, LABELS)
+    float_model = _model(nodes, {**weights, **shapes}, width, LABELS)
     with tempfile.TemporaryDirectory() as directory:
         source, target = Path(directory) / "whole.onnx", Path(directory) / "int8.onnx"
-        source.write_bytes(whole)
-        logging.getLogger().setLevel(logging.ERROR)  # it recommends a step without gain here
+        source.write_bytes(float_model)
+        # its warning recommends a preprocessing step that gains nothing here
+        logging.getLogger().setLevel(logging.ERROR)
         quantize_dynamic(
             str(source),
             str(target),
@@ -77,10 +76,10 @@ def trained_shape(width: int) -> bytes:
         return target.read_bytes()
 
 
-def constant_head(width: int, labels: int, place: int) -> bytes:
-    """Returns a model that gives every text the label at `place`."""
+def constant_model(width: int, labels: int, label: int) -> bytes:
+    """Returns an ONNX model that gives every text the label with index `label`."""
     bias = np.zeros(labels, np.float32)
-    bias[place] = 5.0
+    bias[label] = 5.0
     nodes: list[_Node] = [
         ("ReduceMean", [INPUT, "axes"], "mean", {"keepdims": 0}),
         ("MatMul", ["mean", "weights"], "product", {}),
@@ -116,35 +115,38 @@ def publish(
 
 def _model(nodes: list[_Node], constants: dict[str, Any], width: int, labels: int) -> bytes:
     graph = helper.make_graph(
-        [helper.make_node(kind, given, [made], **more) for kind, given, made, more in nodes],
+        [
+            helper.make_node(operator, inputs, [output], **attributes)
+            for operator, inputs, output, attributes in nodes
+        ],
         "head",
         [helper.make_tensor_value_info(INPUT, TensorProto.FLOAT, ["tokens", width])],
         [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [labels])],
         [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
     )
     opset = [helper.make_opsetid("", _OPSET)]
-    made: onnx.ModelProto = helper.make_model(graph, opset_imports=opset, ir_version=_IR)
-    serialised: bytes = made.SerializeToString()
+    model: onnx.ModelProto = helper.make_model(graph, opset_imports=opset, ir_version=_IR)
+    serialised: bytes = model.SerializeToString()
     return serialised
 
 
-def head_ids(number: int = MANY) -> list[str]:
-    """Returns the ids of the first heads of the store."""
-    return [f"tenant-{place:04}" for place in range(number)]
+def head_ids(number: int = STORE_SIZE) -> list[str]:
+    """Returns the ids of the first `number` heads in the store."""
+    return [f"tenant-{index:04}" for index in range(number)]
 
 
-def many_heads(bundle: Bundle, progress: StageProgress) -> Path:
-    """Returns the directory of a store of `MANY` heads; it is made once, and kept."""
-    name = f"{bundle.manifest.states_fingerprint}-{MANY}-{_FORMAT}"
-    place = made_files() / "bench-heads" / name
-    store = open_store(place)
-    if place.is_dir() and len(store.ids()) == MANY:
-        return place
-    shutil.rmtree(place, ignore_errors=True)  # an unfinished one
-    model = trained_shape(bundle.manifest.encoder.dimension)
+def open_store_of_many(bundle: Bundle, progress: StageProgress) -> Path:
+    """Returns the directory of a store of `STORE_SIZE` heads. The first call creates the store."""
+    name = f"{bundle.manifest.states_fingerprint}-{STORE_SIZE}-{_STORE_FORMAT}"
+    directory = made_files() / "bench-heads" / name
+    store = open_store(directory)
+    if directory.is_dir() and len(store.ids()) == STORE_SIZE:
+        return directory
+    shutil.rmtree(directory, ignore_errors=True)  # an unfinished store
+    model = trained_shape_model(bundle.manifest.encoder.dimension)
     labels = [f"label-{number}" for number in range(LABELS)]
-    progress.start(f"publishing {MANY} heads", MANY)
+    progress.start(f"publishing {STORE_SIZE} heads", STORE_SIZE)
     for head in head_ids():
         publish(store, bundle, head, 1, labels, model)
         progress.advance()
-    return place
+    return directory

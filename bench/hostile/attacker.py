@@ -1,9 +1,8 @@
-"""The process that attacks: separate, so that it does not slow down the polite client itself.
+"""The attacker: a separate process, so that it does not slow down the polite client directly.
 
     python -m bench.hostile.attacker NAME FRONT NODE HTTP SECONDS SEED
 
-Prints how often each outcome came, as JSON. It runs at a low priority, as if it were another
-machine.
+Prints the count of each outcome as JSON. It runs at a low priority, as if it were another machine.
 """
 
 import asyncio
@@ -16,70 +15,72 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 
 from bench.hostile.attacks import calls, half, http, mixed, sockets
-from bench.hostile.attacks.greedy import LOADS, greedy
+from bench.hostile.attacks.greedy import LOADS, send_greedy_load
 from bench.hostile.attacks.target import Attack, Target
 from winnow.parent import PARENT_VARIABLE, die_with_parent
 
 ATTACKS: dict[str, Attack] = {
-    "questions": calls.questions,
-    "shards": calls.shards,
-    "bombs": calls.bombs,
-    "connections": sockets.connections,
-    "watches": calls.watches,
-    "reflections": calls.reflections,
-    "streams": calls.streams,
-    "others": sockets.others,
-    "cancels": calls.cancels,
-    "half-sent": half.half_sent,
-    "burst": calls.burst,
-    "mixed": mixed.mixed,
-    "held": mixed.held,
-    "http": http.fuzzed,
-    "http-held": http.connections,
-    "http-bodies": http.bodies,
-    **{name: partial(greedy, load) for name, load in LOADS.items()},
+    "questions": calls.send_random_questions,
+    "shards": calls.send_random_shard_calls,
+    "bombs": calls.send_gzip_bombs,
+    "connections": sockets.hold_idle_connections,
+    "watches": calls.open_health_watches,
+    "reflections": calls.query_reflection,
+    "streams": calls.open_idle_streams,
+    "others": sockets.speak_other_protocols,
+    "cancels": calls.cancel_questions,
+    "half-sent": half.send_half_messages,
+    "burst": calls.send_burst,
+    "mixed": mixed.run_mixed,
+    "held": mixed.hold_connections,
+    "http": http.send_random_requests,
+    "http-held": http.hold_idle_connections,
+    "http-bodies": http.send_long_bodies,
+    **{name: partial(send_greedy_load, load) for name, load in LOADS.items()},
 }
-MOST_GROWTH = 1 << 30
-"""Bytes by which a cluster may grow before an attack on it is ended."""
-_NICE = 10
+MAX_GROWTH = 1 << 30
+"""Memory growth of a cluster, in bytes, at which an attack on it is ended early."""
+_NICENESS = 10
 _GRACE = 15.0
-"""Seconds after an attack's own end in which it closes what it holds."""
+"""Seconds that an attack may take to close its connections after its end."""
 _POLL = 0.2
 
 
 class AttackProcess:
-    """An attack under way."""
+    """A running attack."""
 
     def __init__(self, process: asyncio.subprocess.Process, growth: Callable[[], int]) -> None:
         """`growth` returns the bytes by which the cluster has grown."""
         self._process, self._growth = process, growth
-        self.most_growth = 0
-        """Most bytes by which the cluster had grown."""
-        self.stopped = False
-        """Whether the attack was ended early: the cluster grew too much, or it took too long."""
+        self.max_growth = 0
+        """Largest growth so far, in bytes."""
+        self.ended_early = False
+        """Whether the attack was killed: the cluster grew too much, or the attack took too long."""
 
     async def outcomes(self, seconds: float) -> Counter[str]:
-        """Waits for the end, `seconds` and a grace at most; returns how often each outcome came."""
-        talking = asyncio.create_task(self._process.communicate())
+        """Waits at most `seconds` and a grace period for the end; returns the outcome counts."""
+        output = asyncio.create_task(self._process.communicate())
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds + _GRACE):
-                while not talking.done() and self.most_growth < MOST_GROWTH:
-                    self.most_growth = max(self.most_growth, self._growth())
-                    await asyncio.wait({talking}, timeout=_POLL)
-        self.stopped = not talking.done()
-        if self.stopped:
+                while not output.done() and self.max_growth < MAX_GROWTH:
+                    self.max_growth = max(self.max_growth, self._growth())
+                    await asyncio.wait({output}, timeout=_POLL)
+        self.ended_early = not output.done()
+        if self.ended_early:
             self._process.kill()
-        printed, _ = await talking
-        if self._process.returncode and not self.stopped:
-            raise RuntimeError(f"the attacker ended with {self._process.returncode}: see above")
-        return Counter(json.loads(printed) if printed else {})
+        outcomes, _ = await output
+        if self._process.returncode and not self.ended_early:
+            raise RuntimeError(
+                f"the attacker ended with exit code {self._process.returncode}: see its log above"
+            )
+        return Counter(json.loads(outcomes) if outcomes else {})
 
 
 @contextlib.asynccontextmanager
-async def attacking(
+async def attack_process(
     name: str, target: Target, growth: Callable[[], int] = lambda: 0
 ) -> AsyncIterator[AttackProcess]:
-    """Attacks in another process, until left or until the attack is over."""
+    """Runs an attack in another process; the exit of the context kills it."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bench.hostile.attacker", name, target.front, target.node),
         *(target.http, f"{target.seconds}", f"{target.seed}"),
@@ -95,9 +96,9 @@ async def attacking(
 
 
 def main() -> None:
-    """Runs one attack."""
+    """Runs the attack that the command line names, and prints its outcomes."""
     die_with_parent()
-    os.nice(_NICE)
+    os.nice(_NICENESS)
     name, front, node, http_address, seconds, seed = sys.argv[1:]
     target = Target(
         front=front, node=node, http=http_address, seconds=float(seconds), seed=int(seed)

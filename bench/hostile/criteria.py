@@ -1,62 +1,62 @@
-"""The promises of attacks, beyond those of `bench.scenarios.criteria`. Pure."""
+"""Promises about attacks and shutdown, as functions that judge measurements. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping
 
 from bench.scenarios.criteria import Criterion, Finding
-from bench.scenarios.rows import Observed
+from bench.scenarios.rows import Measurements
 
 OUTCOME = "outcome "
-"""Prefix of a mark that counts an outcome of an attack."""
+"""Name prefix of a value that counts an outcome of an attack."""
 CHANGED = "changed: "
-"""Prefix of the mark of a question whose answer differs after an attack."""
+"""Name prefix of a value for a question whose answer changed during an attack."""
 LABEL = "label "
-"""Prefix of the mark of a label that may be made of what a client sent."""
+"""Name prefix of a value for a metric label that may come from client input."""
 
 
-def outcomes(*allowed: str, least: int = 1) -> Criterion:
-    """The attack had only the allowed outcomes, and at least `least`."""
+def outcomes(*allowed: str, min_count: int = 1) -> Criterion:
+    """The attack had only allowed outcomes, and at least `min_count` of them."""
 
-    def judge(seen: Observed) -> Finding:
-        counts = _without_prefix(seen.marks, OUTCOME)
-        wrong = set(counts) - set(allowed)
+    def judge(measurements: Measurements) -> Finding:
+        counts = _without_prefix(measurements.values, OUTCOME)
+        forbidden = set(counts) - set(allowed)
         summary = ", ".join(f"{count:.0f} {name}" for name, count in sorted(counts.items()))
         summary = summary or "no outcome"
-        if wrong:
-            return Finding(False, f"{summary}: {', '.join(sorted(wrong))} is not allowed")
-        if sum(counts.values()) < least:  # an early end or a slow machine is no server's fault
-            return Finding(None, f"{summary}: too few, {least} are judged")
+        if forbidden:
+            return Finding(False, f"{summary}: {', '.join(sorted(forbidden))} is not allowed")
+        if sum(counts.values()) < min_count:  # a slow machine is no fault of the cluster
+            return Finding(None, f"{summary}: too few outcomes, {min_count} are needed")
         return Finding(True, summary)
 
     return judge
 
 
-def none_named(prefix: str, what: str) -> Criterion:
-    """No mark has this prefix; `what` says what such a mark means."""
+def no_value_named(prefix: str, description: str) -> Criterion:
+    """No measured value has a name with this prefix; `description` describes such values."""
 
-    def judge(seen: Observed) -> Finding:
-        found = sorted(_without_prefix(seen.marks, prefix))
-        return Finding(not found, f"{what}: {', '.join(found) or 'none'}")
-
-    return judge
-
-
-def takes_no_longer(process: str, more: float) -> Criterion:
-    """A process ends at most `more` seconds later while it is attacked."""
-
-    def judge(seen: Observed) -> Finding:
-        quiet = seen.marks[f"{process}, seconds when quiet"]
-        attacked = seen.marks[f"{process}, seconds while attacked"]
-        summary = f"{process} ended in {attacked:.1f} s, in {quiet:.1f} s without an attack"
-        return Finding(attacked <= quiet + more, summary)
+    def judge(measurements: Measurements) -> Finding:
+        names = sorted(_without_prefix(measurements.values, prefix))
+        return Finding(not names, f"{description}: {', '.join(names) or 'none'}")
 
     return judge
 
 
-def outcome_metrics(outcomes: Counter[str]) -> dict[str, float]:
-    """Returns outcomes of an attack as marks."""
+def shuts_down_in_time(process: str, extra_seconds: float) -> Criterion:
+    """Under attack, a process takes at most `extra_seconds` longer to end after SIGTERM."""
+
+    def judge(measurements: Measurements) -> Finding:
+        quiet = measurements.values[f"{process}, seconds when quiet"]
+        attacked = measurements.values[f"{process}, seconds while attacked"]
+        summary = f"{process} ended in {attacked:.1f} s under attack, in {quiet:.1f} s without"
+        return Finding(attacked <= quiet + extra_seconds, summary)
+
+    return judge
+
+
+def outcome_values(outcomes: Counter[str]) -> dict[str, float]:
+    """Returns the outcome counts of an attack as measured values."""
     return {OUTCOME + name: float(count) for name, count in outcomes.items()}
 
 
 def _without_prefix(marks: Mapping[str, float], prefix: str) -> dict[str, float]:
-    return {name[len(prefix) :]: at for name, at in marks.items() if name.startswith(prefix)}
+    return {name[len(prefix) :]: value for name, value in marks.items() if name.startswith(prefix)}

@@ -1,6 +1,6 @@
-"""Frames of HTTP/2 as bytes, enough to misuse the protocol. Pure.
+"""Encoding and parsing of single HTTP/2 frames, for clients that violate the protocol. Pure.
 
-The names of RFC 9113 (frames) and RFC 7541 (header fields, here without compression).
+The names are those of RFC 9113 (frames) and RFC 7541 (header fields, here without compression).
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,15 +11,15 @@ DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6
 ACK = 0x1
 END_HEADERS = 0x4
 INITIAL_WINDOW = 65_535
-HEAD = 9
-"""Bytes of a frame's head."""
+HEADER_BYTES = 9
+"""Length of a frame's header."""
 _INITIAL_WINDOW_SIZE = 4
-"""The setting's number."""
+"""Identifier of the setting SETTINGS_INITIAL_WINDOW_SIZE."""
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """The head of a frame."""
+class FrameHeader:
+    """The header of a frame."""
 
     length: int
     kind: int
@@ -28,23 +28,25 @@ class Head:
 
 
 def frame(kind: int, stream: int = 0, payload: bytes = b"", flags: int = 0) -> bytes:
-    """Returns a frame."""
-    return len(payload).to_bytes(3, "big") + bytes((kind, flags)) + _four(stream) + payload
+    """Encodes a frame."""
+    return len(payload).to_bytes(3, "big") + bytes((kind, flags)) + _four_bytes(stream) + payload
 
 
-def head(data: bytes) -> Head:
-    """Parses the nine bytes of a head."""
+def parse_header(data: bytes) -> FrameHeader:
+    """Parses the nine bytes of a frame's header."""
     stream = int.from_bytes(data[5:], "big") & 0x7FFFFFFF
-    return Head(int.from_bytes(data[:3], "big"), data[3], data[4], stream)
+    return FrameHeader(int.from_bytes(data[:3], "big"), data[3], data[4], stream)
 
 
-def fields(values: Mapping[str, str]) -> bytes:
-    """Returns header fields as literals with new names, each shorter than 127 bytes."""
-    return b"".join(b"\0" + _text(name) + _text(value) for name, value in values.items())
+def header_fields(values: Mapping[str, str]) -> bytes:
+    """Encodes header fields as literals with new names; names and values have at most 126 bytes."""
+    return b"".join(
+        b"\0" + _short_string(name) + _short_string(value) for name, value in values.items()
+    )
 
 
-def call(stream: int, path: str) -> bytes:
-    """Returns the frame that begins a gRPC call."""
+def call_headers(stream: int, path: str) -> bytes:
+    """Encodes the HEADERS frame that begins a gRPC call."""
     values = {
         ":method": "POST",
         ":scheme": "http",
@@ -53,24 +55,24 @@ def call(stream: int, path: str) -> bytes:
         "content-type": "application/grpc",
         "te": "trailers",
     }
-    return frame(HEADERS, stream, fields(values), END_HEADERS)
+    return frame(HEADERS, stream, header_fields(values), END_HEADERS)
 
 
-def message_head(length: int) -> bytes:
-    """Returns the prefix of a gRPC message of `length` bytes."""
-    return b"\0" + _four(length)
+def message_prefix(length: int) -> bytes:
+    """Encodes the prefix of a gRPC message of `length` bytes."""
+    return b"\0" + _four_bytes(length)
 
 
 def window_sizes(payload: bytes) -> Iterator[int]:
-    """Yields the sizes of a new stream's window in a SETTINGS frame."""
-    for at in range(0, len(payload) - 5, 6):
-        if int.from_bytes(payload[at : at + 2], "big") == _INITIAL_WINDOW_SIZE:
-            yield int.from_bytes(payload[at + 2 : at + 6], "big")
+    """Yields each initial window size in the payload of a SETTINGS frame."""
+    for position in range(0, len(payload) - 5, 6):
+        if int.from_bytes(payload[position : position + 2], "big") == _INITIAL_WINDOW_SIZE:
+            yield int.from_bytes(payload[position + 2 : position + 6], "big")
 
 
-def _four(number: int) -> bytes:
+def _four_bytes(number: int) -> bytes:
     return number.to_bytes(4, "big")
 
 
-def _text(value: str) -> bytes:
+def _short_string(value: str) -> bytes:
     return bytes((len(value),)) + value.encode("ascii")

@@ -1,6 +1,6 @@
 """Finds metric labels whose values may come from client input. Pure.
 
-The values of each label are listed here, so that a new label must be reviewed.
+The allowed values of each label are listed here, so that a new label needs a review.
 """
 
 import re
@@ -14,9 +14,9 @@ _STATUSES = (
     "INTERNAL|UNAVAILABLE|DATA_LOSS|UNAUTHENTICATED"
 )
 _OUTCOMES = "searched|timeout|unavailable|overloaded|failed|not_loaded|adaptive"
-_OWN = r"[\w.+:() -]{1,100}"
-"""What a process reports about itself: its version, the name of its bundle."""
-KNOWN = {
+_SELF_DESCRIPTION = r"[\w.+:() -]{1,100}"
+"""Values that a process reports about itself, such as its version and its bundle's name."""
+ALLOWED_VALUES = {
     "method": "Answer(s|OfMany)?|Predict|ListHeads|GetCluster|GetShardInfo|Retrieve|Read|Search",
     "status": f"{_STATUSES}|{_OUTCOMES}",
     "stage": "queue|tokenise|encode|retrieve|read|merge|heads",
@@ -24,31 +24,31 @@ KNOWN = {
     "result": "hit|miss|granted|dimmed|refused|admitted|sent|won|ok|unknown|late|other_encoder|"
     "done|failed|loaded|replaced|broken|no_room|unreachable",
     "reason": "slow|idle|crowded|unread",
-    "ring": _OWN,
+    "ring": _SELF_DESCRIPTION,
     "shard": r"\d{1,5}",
     "replica": r"[\w.:\[\]-]+:\d{1,5}",
-    "bundle": _OWN,
-    "model": _OWN,
-    "runtime": _OWN,
+    "bundle": _SELF_DESCRIPTION,
+    "model": _SELF_DESCRIPTION,
+    "runtime": _SELF_DESCRIPTION,
     "chosen_by": "setting|only|flags|measured",
     "le": r"\+Inf|[\d.e+-]+",
     "generation": "[012]",
-    "name": _OWN,
-    "version": _OWN,
+    "name": _SELF_DESCRIPTION,
+    "version": _SELF_DESCRIPTION,
     "fingerprint": "[0-9a-f]{8,64}",
-    "grpc": _OWN,
-    "implementation": _OWN,
+    "grpc": _SELF_DESCRIPTION,
+    "implementation": _SELF_DESCRIPTION,
     "major": r"\d+",
     "minor": r"\d+",
-    "patchlevel": _OWN,
+    "patchlevel": _SELF_DESCRIPTION,
 }
-"""The values of each label, as a regular expression."""
+"""Regular expression of the allowed values of each label."""
 
 
-def strange(exposition: str) -> Iterator[str]:
-    """Yields unknown labels of a page of metrics, as NAME=VALUE."""
+def unknown_labels(exposition: str) -> Iterator[str]:
+    """Yields the labels with unknown names or values in a page of metrics, as NAME=VALUE."""
     for family in text_string_to_metric_families(exposition):
         for sample in family.samples:
             for name, value in sample.labels.items():
-                if not re.fullmatch(KNOWN.get(name, "(?!)"), value):
+                if not re.fullmatch(ALLOWED_VALUES.get(name, "(?!)"), value):
                     yield f"{name}={value[:50]}"

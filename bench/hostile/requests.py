@@ -38,74 +38,78 @@ _EXTRAS = (
 )
 
 
-def request(chance: Random) -> bytes:
-    """Returns a request, sometimes followed by a second, cut short, or with a wrong bit."""
-    data = _whole(chance)
-    way = chance.randrange(12)
-    if way == 0:
-        return data[: chance.randrange(len(data) + 1)]
-    if way == 1:
-        at = chance.randrange(len(data))
-        return data[:at] + bytes((data[at] ^ 1 << chance.randrange(8),)) + data[at + 1 :]
-    return data + _whole(chance) if way == 2 else data
+def random_request(rng: Random) -> bytes:
+    """Returns a request, sometimes truncated, with a flipped bit, or followed by a second one."""
+    data = _well_framed(rng)
+    choice = rng.randrange(12)
+    if choice == 0:
+        return data[: rng.randrange(len(data) + 1)]
+    if choice == 1:
+        position = rng.randrange(len(data))
+        return (
+            data[:position]
+            + bytes((data[position] ^ 1 << rng.randrange(8),))
+            + data[position + 1 :]
+        )
+    return data + _well_framed(rng) if choice == 2 else data
 
 
-def long_body(number: int) -> Iterator[bytes]:
-    """Yields the pieces of a request that is long or endless, of one of four kinds."""
+def long_body(kind: int) -> Iterator[bytes]:
+    """Yields the pieces of a request with a long body; `kind % 4` selects one of four kinds."""
     chunked = "transfer-encoding: chunked\r\n"
-    if number % 4 == 0:
-        yield _head("POST", "/v1/answers", chunked)
+    if kind % 4 == 0:
+        yield _request_head("POST", "/v1/answers", chunked)
         for _ in range(100):
             yield b"1\r\n \r\n" * 2_000
-    elif number % 4 == 1:
-        yield _head("POST", f"/{MARK}", chunked)
+    elif kind % 4 == 1:
+        yield _request_head("POST", f"/{MARK}", chunked)
         for _ in range(100):
             yield b"4000\r\n" + bytes(0x4000) + b"\r\n"
     else:
         value: Any = [{}] * 100_000
-        if number % 4 == 3:
+        if kind % 4 == 3:
             value = [{"readScope": ' has no field named "' * 15_000}]
         body = json.dumps({"requests": value}).encode()
-        yield _head("POST", "/v1/answers", f"content-length: {len(body)}\r\n") + body
+        yield _request_head("POST", "/v1/answers", f"content-length: {len(body)}\r\n") + body
 
 
-def _head(method: str, path: str, further: str) -> bytes:
+def _request_head(method: str, path: str, more_headers: str) -> bytes:
     return (
         f"{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-        f"connection: close\r\n{further}\r\n"
+        f"connection: close\r\n{more_headers}\r\n"
     ).encode()
 
 
-def _whole(chance: Random) -> bytes:
-    body = _body(chance)
+def _well_framed(rng: Random) -> bytes:
+    body = _random_body(rng)
     lines = [
-        f"{chance.choice(_METHODS)} {chance.choice(_PATHS)} HTTP/1.1",
-        f"host: {chance.choice(_HOSTS)}",
-        f"content-type: {chance.choice(_TYPES)}",
+        f"{rng.choice(_METHODS)} {rng.choice(_PATHS)} HTTP/1.1",
+        f"host: {rng.choice(_HOSTS)}",
+        f"content-type: {rng.choice(_TYPES)}",
     ]
     for name, values in _EXTRAS:
-        if chance.random() < 0.15:
-            lines.append(f"{name}: {chance.choice(values)}")
-    if chance.random() < 0.2:
+        if rng.random() < 0.15:
+            lines.append(f"{name}: {rng.choice(values)}")
+    if rng.random() < 0.2:
         lines.append("transfer-encoding: chunked")
-        size = chance.choice((b"%x" % len(body), b"%x" % (len(body) + 1), b"-1", b"f" * 40))
+        size = rng.choice((b"%x" % len(body), b"%x" % (len(body) + 1), b"-1", b"f" * 40))
         body = size + b"\r\n" + body + b"\r\n0\r\n\r\n"
     else:
-        lines.append(f"content-length: {len(body) + chance.choice((0,) * 9 + (1, -1, 10**12))}")
+        lines.append(f"content-length: {len(body) + rng.choice((0,) * 9 + (1, -1, 10**12))}")
     return "\r\n".join((*lines, "", "")).encode() + body
 
 
-def _body(chance: Random) -> bytes:
-    way = chance.randrange(10)
-    if way == 0:
-        return chance.randbytes(50)
-    if way == 1:
+def _random_body(rng: Random) -> bytes:
+    choice = rng.randrange(10)
+    if choice == 0:
+        return rng.randbytes(50)
+    if choice == 1:
         return b'{"question":' + b'{"a":' * 900 + b"1" + b"}" * 901
-    if way == 3:
+    if choice == 3:
         return b'{"answers":' + b"9" * 5_000 + b"}"
-    asked: dict[str, Any] = {"question": chance.choice(("who wrote it?", "", MARK)), "fresh": True}
-    asked["passagesToRead"] = 1
-    for name in chance.sample(_FIELDS, chance.randrange(3)):
-        asked[name] = chance.choice(_VALUES)
-    several = {"requests": [asked] * chance.choice((1, 2, 101))}
-    return json.dumps(several if way == 2 else asked).encode()
+    question: dict[str, Any] = {"question": rng.choice(("who wrote it?", "", MARK)), "fresh": True}
+    question["passagesToRead"] = 1
+    for name in rng.sample(_FIELDS, rng.randrange(3)):
+        question[name] = rng.choice(_VALUES)
+    batch = {"requests": [question] * rng.choice((1, 2, 101))}
+    return json.dumps(batch if choice == 2 else question).encode()

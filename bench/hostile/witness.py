@@ -1,10 +1,10 @@
-"""What an attack must not change: answers, memory, descriptors, labels."""
+"""Reads what an attack must not change: answers, memory, descriptors and metric labels."""
 
 import asyncio
 from dataclasses import dataclass
 
 from bench import processes
-from bench.hostile.labels import strange
+from bench.hostile.labels import unknown_labels
 from bench.scenarios.stage import Stage
 from winnow.client.messages import AnswerClient
 from winnow.errors import OverloadedError
@@ -12,56 +12,60 @@ from winnow.v1 import answer_pb2
 
 _QUESTIONS = 10
 _TIMEOUT = 20.0
-_TRIES = 20
-_PAUSE = 0.5
-"""Seconds between two tries, while a front grants less than is asked."""
+_ATTEMPTS = 20
+_RETRY_SECONDS = 0.5
+"""Seconds between two attempts, while the front grants fewer passages than requested."""
 
 
 @dataclass(frozen=True, slots=True)
-class Holdings:
-    """Resources of all processes of a cluster."""
+class Resources:
+    """Resources that all processes of a cluster hold together."""
 
     memory: int
-    """Bytes, without mapped files."""
+    """Resident bytes without mapped files."""
     descriptors: int
+    """Open file descriptors."""
 
 
-def holdings(stage: Stage) -> Holdings:
-    """Returns the resources that the cluster holds now."""
+def cluster_resources(stage: Stage) -> Resources:
+    """Reads the resources that the cluster holds now."""
     pids = stage.cluster.processes.pids()
-    return Holdings(processes.anonymous_memory(pids), processes.descriptors(pids))
+    return Resources(processes.anonymous_bytes(pids), processes.open_descriptors(pids))
 
 
-async def answers(stage: Stage) -> dict[str, bytes]:
-    """Returns the answers to the first few questions, without ids and timings.
+async def first_answers(stage: Stage) -> dict[str, bytes]:
+    """Asks the first questions; returns the serialised answer to each, without ids and timings.
 
     Raises:
         OverloadedError: the front never granted all passages.
 
     """
+    questions = stage.questions[:_QUESTIONS]
     async with AnswerClient(stage.cluster.address, client_name="witness") as client:
-        return {each: await _answer(client, each) for each in stage.questions[:_QUESTIONS]}
+        return {question: await _answer(client, question) for question in questions}
 
 
 async def _answer(client: AnswerClient, question: str) -> bytes:
     request = answer_pb2.AnswerRequest(question=question, fresh=True)
-    for _ in range(_TRIES):
+    for _ in range(_ATTEMPTS):
         try:
             reply = await client.ask(request, _TIMEOUT)
         except OverloadedError:
             pass
         else:
             if reply.passages_granted == reply.passages_asked and reply.coverage.complete:
-                kept = answer_pb2.AnswerResponse(
-                    has_answer=reply.has_answer, answers=reply.answers, coverage=reply.coverage
+                comparable = answer_pb2.AnswerResponse(
+                    has_answer=reply.has_answer,
+                    answers=reply.answers,
+                    coverage=reply.coverage,
                 )
-                return kept.SerializeToString(deterministic=True)
-        await asyncio.sleep(_PAUSE)
-    raise OverloadedError(f"{question!r} was not answered in full {_TRIES} times")
+                return comparable.SerializeToString(deterministic=True)
+        await asyncio.sleep(_RETRY_SECONDS)
+    raise OverloadedError(f"{question!r} got no complete answer in {_ATTEMPTS} attempts")
 
 
-async def labels(stage: Stage) -> set[str]:
-    """Returns labels of any process, as NAME=VALUE, that may be made of what clients sent."""
+async def unknown_cluster_labels(stage: Stage) -> set[str]:
+    """Returns the metric labels of all processes that may come from client input, as NAME=VALUE."""
     addresses = [stage.front_metrics, *stage.cluster.node_metrics]
-    pages = await asyncio.gather(*map(processes.fetch, addresses))
-    return {label for page in pages for label in strange(page)}
+    pages = await asyncio.gather(*map(processes.fetch_metrics, addresses))
+    return {label for page in pages for label in unknown_labels(page)}

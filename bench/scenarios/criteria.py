@@ -1,49 +1,52 @@
-"""The promises of scenarios: each judges what was measured. Pure."""
+"""Promises of scenarios, as functions that judge measurements. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from bench.quantiles import Estimate, quantile, ratio, within
+from bench.quantiles import Estimate, is_at_most, quantile, ratio
 from bench.scenarios.rows import (
     HEALTH,
     OK,
     REFUSED,
-    Observed,
+    Measurements,
     availability,
-    coverage,
-    latency,
-    seconds,
+    latencies,
+    latency_quantile,
+    mean_coverage,
 )
 
-LEAST_ANSWERS = 500
-"""Fewest answers that a p99 is judged by."""
+MIN_ANSWERS = 500
+"""Fewest answers from which a p99 is judged."""
+_COVERAGE_TOLERANCE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Whether a promise is kept."""
+    """The verdict on one promise."""
 
     holds: bool | None
-    """None if the measurements do not tell."""
+    """True if the promise was kept, False if it was broken, None if that is inconclusive."""
     summary: str
+    """The measured values and their bounds, in words."""
 
 
-Criterion = Callable[[Observed], Finding]
+Criterion = Callable[[Measurements], Finding]
+"""Judges whether measurements keep one promise."""
 
 
 def exit_code(findings: Iterable[Finding]) -> int:
-    """Returns 0 if all promises are kept, 1 if one is broken, else 3: one cannot be judged."""
+    """Returns 0 if all promises were kept, 1 if one was broken, else 3: one is inconclusive."""
     holds = [finding.holds for finding in findings]
     return 1 if False in holds else 3 if None in holds else 0
 
 
-def all_in_time(phase: str, deadline: float) -> Criterion:
-    """Every question was answered before its deadline."""
+def all_answered_by(phase: str, deadline: float) -> Criterion:
+    """Every question was answered within `deadline` seconds."""
 
-    def judge(seen: Observed) -> Finding:
-        rows = seen.phases[phase]
-        longest = latency(rows, 1.0)
+    def judge(measurements: Measurements) -> Finding:
+        rows = measurements.phases[phase]
+        longest = latency_quantile(rows, 1.0)
         holds = availability(rows) == 1.0 and longest <= deadline
         return Finding(
             holds, f"{availability(rows):.2%} of {len(rows)} answered, longest {longest:.2f} s"
@@ -52,140 +55,142 @@ def all_in_time(phase: str, deadline: float) -> Criterion:
     return judge
 
 
-def partial_answers(phase: str, within: float = 0.01) -> Criterion:
-    """Answers cover the shards that are left (the mark `left`), and give a reason for the rest."""
+def partial_answers(phase: str) -> Criterion:
+    """Answers cover all remaining shards (value `left`), and give a reason for each lost one."""
 
-    def judge(seen: Observed) -> Finding:
-        rows, left = [row for row in seen.phases[phase] if row.status == OK], seen.marks["left"]
-        near = bool(rows) and abs(coverage(rows) - left) <= within
-        reasons = all(row.explained for row in rows)
-        summary = f"coverage {coverage(rows):.3f}, {left:.3f} is left"
+    def judge(measurements: Measurements) -> Finding:
+        rows = [row for row in measurements.phases[phase] if row.status == OK]
+        left = measurements.values["left"]
+        near = bool(rows) and abs(mean_coverage(rows) - left) <= _COVERAGE_TOLERANCE
+        reasons = all(row.has_reasons for row in rows)
+        summary = f"coverage {mean_coverage(rows):.3f} of {left:.3f} available"
         return Finding(near and reasons, summary + ("" if reasons else ", a reason is missing"))
 
     return judge
 
 
-def complete_again(phase: str, within: float = 2.0) -> Criterion:
-    """Answers are complete from `within` seconds after the shard's return (mark `returned`)."""
+def complete_after_return(phase: str, seconds: float = 2.0) -> Criterion:
+    """Answers are complete from `seconds` after the shard's return (value `returned`)."""
 
-    def judge(seen: Observed) -> Finding:
-        returned = seen.marks["returned"]
-        rows = [row for row in seen.phases[phase] if row.at >= returned]
-        took = max((row.at - returned for row in rows if not row.whole), default=0.0)
-        late = any(row.at >= returned + within for row in rows)
-        return Finding(late and took < within, f"complete {took:.1f} s after its return")
-
-    return judge
-
-
-def all_complete(phase: str, least: int = 1) -> Criterion:
-    """Every question was answered from the whole index; there were at least `least`."""
-
-    def judge(seen: Observed) -> Finding:
-        rows = seen.phases[phase]
-        lost = Counter("partial" if r.status == OK else r.status for r in rows if not r.whole)
-        summary = f"{len(rows)} of at least {least}: {_counted(lost) or 'none lost'}"
-        return Finding(not lost and len(rows) >= least, summary)
+    def judge(measurements: Measurements) -> Finding:
+        returned = measurements.values["returned"]
+        rows = [row for row in measurements.phases[phase] if row.due >= returned]
+        took = max((row.due - returned for row in rows if not row.complete), default=0.0)
+        has_later_rows = any(row.due >= returned + seconds for row in rows)
+        summary = f"complete {took:.1f} s after the shard's return"
+        return Finding(has_later_rows and took < seconds, summary)
 
     return judge
 
 
-def none_failed(phase: str, least: int) -> Criterion:
-    """Every question was answered; there were at least `least`."""
+def all_complete(phase: str, min_questions: int = 1) -> Criterion:
+    """Every question was answered from the whole index; there were at least `min_questions`."""
 
-    def judge(seen: Observed) -> Finding:
-        rows = seen.phases[phase]
+    def judge(measurements: Measurements) -> Finding:
+        rows = measurements.phases[phase]
+        lost = Counter("partial" if r.status == OK else r.status for r in rows if not r.complete)
+        summary = f"{len(rows)} of at least {min_questions}: {_format_counts(lost) or 'none lost'}"
+        return Finding(not lost and len(rows) >= min_questions, summary)
+
+    return judge
+
+
+def none_failed(phase: str, min_questions: int) -> Criterion:
+    """Every question was answered; there were at least `min_questions`."""
+
+    def judge(measurements: Measurements) -> Finding:
+        rows = measurements.phases[phase]
         errors = Counter(row.status for row in rows if row.status != OK)
-        summary = f"{len(rows)} of {least}: {_counted(errors) or 'none failed'}"
+        summary = f"{len(rows)} of {min_questions}: {_format_counts(errors) or 'none failed'}"
         if partly := [row.reason for row in rows if row.status == OK and not row.complete]:
             summary += f", {len(partly)} answered in part ({partly[0]})"
-        return Finding(not errors and len(rows) >= least, summary)
+        return Finding(not errors and len(rows) >= min_questions, summary)
 
     return judge
 
 
-def p99_within(
-    factor: float, phase: str, healthy: str = "healthy", least: int = LEAST_ANSWERS
-) -> Criterion:
-    """The p99 is at most `factor` times that of the phase `healthy`.
+def p99_within(factor: float, phase: str, baseline: str = "healthy") -> Criterion:
+    """The p99 of a phase is at most `factor` times the p99 of the phase `baseline`.
 
-    It cannot be judged by fewer than `least` answers, or if the interval of the ratio lies on both
-    sides of `factor`. A phase without any answer breaks the promise.
+    The finding is inconclusive with fewer than `MIN_ANSWERS` answers, or if `factor` lies within
+    the confidence interval of the ratio. A phase without any answer breaks the promise.
     """
 
-    def judge(seen: Observed) -> Finding:
-        before, after = (seconds(seen.phases[name]) for name in (healthy, phase))
+    def judge(measurements: Measurements) -> Finding:
+        before, after = (latencies(measurements.phases[name]) for name in (baseline, phase))
         if not (before and after):
-            return Finding(False, f"{len(after)} answers beside {len(before)} healthy ones")
-        sides = quantile(after, 0.99), quantile(before, 0.99)
-        grown = ratio(*sides)
-        enough = min(len(before), len(after)) >= least
+            return Finding(False, f"{len(after)} answers, {len(before)} in the phase {baseline!r}")
+        p99, baseline_p99 = quantile(after, 0.99), quantile(before, 0.99)
+        growth = ratio(p99, baseline_p99)
         summary = (
-            f"p99 {grown.value:.2f} ({grown.low:.2f} to {grown.high:.2f}) times the healthy one, "
-            f"at most {factor:g}: {_milliseconds(sides[0])} of {len(after)} answers beside "
-            f"{_milliseconds(sides[1])} of {len(before)}"
+            f"p99 {growth.value:.2f} ({growth.low:.2f} to {growth.high:.2f}) times the {baseline} "
+            f"p99, at most {factor:g}: {_format_interval(p99)} of {len(after)} answers, "
+            f"{_format_interval(baseline_p99)} of {len(before)}"
         )
-        if not enough:
-            return Finding(None, f"{summary}, too few: {least} each are judged")
-        return Finding(within(grown, factor), summary)
+        if min(len(before), len(after)) < MIN_ANSWERS:
+            return Finding(None, f"{summary}, too few answers: {MIN_ANSWERS} each are needed")
+        return Finding(is_at_most(growth, factor), summary)
 
     return judge
 
 
-def mark_within(name: str, most: float, unit: str = "") -> Criterion:
-    """A mark is at most `most`."""
+def value_at_most(name: str, limit: float, unit: str = "") -> Criterion:
+    """The measured value `name` is at most `limit`."""
 
-    def judge(seen: Observed) -> Finding:
-        value = seen.marks[name]
-        return Finding(value <= most, f"{name} {_plain(value)}{unit}, at most {_plain(most)}{unit}")
+    def judge(measurements: Measurements) -> Finding:
+        value = measurements.values[name]
+        summary = f"{name} {_format_number(value)}{unit}, at most {_format_number(limit)}{unit}"
+        return Finding(value <= limit, summary)
 
     return judge
 
 
-def mark_within_mark(name: str, most: str, unit: str = "") -> Criterion:
-    """A mark is at most the mark `most`."""
-    return lambda seen: mark_within(name, seen.marks[most], unit)(seen)
+def value_at_most_value(name: str, limit_name: str, unit: str = "") -> Criterion:
+    """The measured value `name` is at most the measured value `limit_name`."""
+    return lambda measurements: value_at_most(name, measurements.values[limit_name], unit)(
+        measurements
+    )
 
 
 def goodput(phase: str, share: float) -> Criterion:
-    """Complete answers a second reach this share of the most that is possible (mark `peak`)."""
+    """Complete answers per second are at least `share` of the peak rate (value `peak`)."""
 
-    def judge(seen: Observed) -> Finding:
-        rows, peak = seen.phases[phase], seen.marks["peak"]
-        reached = sum(row.whole for row in rows) / seen.marks[f"{phase} seconds"]
+    def judge(measurements: Measurements) -> Finding:
+        rows, peak = measurements.phases[phase], measurements.values["peak"]
+        reached = sum(row.complete for row in rows) / measurements.values[f"{phase} seconds"]
         return Finding(reached >= share * peak, f"{reached:.1f}/s, {reached / peak:.0%} of peak")
 
     return judge
 
 
 def refused_within(phase: str, limit: float) -> Criterion:
-    """Every question that is not answered is refused, and the p99 of refusals is within `limit`.
+    """Every unanswered question is refused, and the p99 of refusals is at most `limit` seconds.
 
-    The summary adds how long health checks took in that phase: any call takes that long.
+    The summary adds the latency of health checks in that phase, the shortest possible calls.
     """
 
-    def judge(seen: Observed) -> Finding:
-        rows = seen.phases[phase]
+    def judge(measurements: Measurements) -> Finding:
+        rows = measurements.phases[phase]
         other = Counter(row.status for row in rows if row.status not in (OK, REFUSED))
-        half, took = (latency(rows, share, REFUSED) for share in (0.5, 0.99))
-        count = len(seconds(rows, REFUSED))
-        summary = f"p99 of {count} refusals {took * 1e3:.1f} ms, median {half * 1e3:.1f} ms"
+        p50, p99 = (latency_quantile(rows, level, REFUSED) for level in (0.5, 0.99))
+        count = len(latencies(rows, REFUSED))
+        summary = f"p99 of {count} refusals {p99 * 1e3:.1f} ms, median {p50 * 1e3:.1f} ms"
         summary += "".join(f", {count} {status}" for status, count in sorted(other.items()))
-        if checks := seen.phases.get(HEALTH):
-            half, least = (latency(checks, share) * 1e3 for share in (0.5, 0.99))
-            summary += f" (health checks meanwhile {least:.1f} ms, median {half:.1f} ms)"
-        return Finding(not other and took <= limit, summary)
+        if checks := measurements.phases.get(HEALTH):
+            check_p50, check_p99 = (latency_quantile(checks, level) * 1e3 for level in (0.5, 0.99))
+            summary += f" (health checks: p99 {check_p99:.1f} ms, median {check_p50:.1f} ms)"
+        return Finding(not other and p99 <= limit, summary)
 
     return judge
 
 
-def _counted(counts: Counter[str]) -> str:
+def _format_counts(counts: Counter[str]) -> str:
     return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
 
 
-def _plain(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.3g}"
 
 
-def _milliseconds(seen: Estimate) -> str:
-    return f"{seen.value * 1e3:.0f} ms ({seen.low * 1e3:.0f} to {seen.high * 1e3:.0f})"
+def _format_interval(seconds: Estimate) -> str:
+    return f"{seconds.value * 1e3:.0f} ms ({seconds.low * 1e3:.0f} to {seconds.high * 1e3:.0f})"

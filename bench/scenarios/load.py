@@ -1,4 +1,4 @@
-"""Load on a front node: closed loops, and questions at a fixed rate; rows by phase."""
+"""Load on a front node, in closed loops or at a fixed rate, with a row of every question."""
 
 import asyncio
 import contextlib
@@ -7,20 +7,20 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from bench.scenarios.rows import OK, Row, answered, failed
+from bench.scenarios.rows import OK, Row, answered_row, failed_row
 from winnow.client.messages import AnswerClient
 from winnow.errors import WinnowError
 from winnow.v1 import answer_pb2
 
 _PAUSE = 0.1
-"""Seconds that a closed loop waits after a question that was not answered."""
+"""Seconds that a client of a closed loop waits after a failed question."""
 
 
 class Load:
-    """Asks questions, and keeps the outcome of each under the phase in which it ended."""
+    """Asks questions, and adds the row of each to the phase in which it ended."""
 
     def __init__(self, ask: Callable[[str], Awaitable[Row]], questions: Sequence[str]) -> None:
-        """`ask` returns the row of a question, without its times."""
+        """`ask` sends a question and returns its row; both times may be 0."""
         self._ask = ask
         self._questions = itertools.cycle(questions)
         self._clock = asyncio.get_running_loop().time
@@ -30,71 +30,72 @@ class Load:
 
     @property
     def now(self) -> float:
-        """Seconds since the load began, as in `Row.at`."""
+        """Seconds since the start of the load, as in `Row.due`."""
         return self._clock() - self._began
 
     async def ask(self, due: float | None = None) -> Row:
-        """Asks the next question, which was due at `due` or is due now."""
-        at = self.now if due is None else due
-        row = replace(await self._ask(next(self._questions)), at=at, seconds=self.now - at)
+        """Asks the next question, which was due at `due`; None means now."""
+        due = self.now if due is None else due
+        reply = await self._ask(next(self._questions))
+        row = replace(reply, due=due, seconds=self.now - due)
         self.rows[self.phase].append(row)
         return row
 
-    async def closed(self, clients: int, seconds: float) -> float:
-        """Runs clients that each ask one question after the other.
+    async def run_closed_loop(self, clients: int, seconds: float) -> float:
+        """Runs `clients` that each ask one question after the other.
 
         Returns:
-            complete answers a second
+            complete answers per second
 
         """
-        began, rows = self.now, self.rows[self.phase]
-        until, before = began + seconds, len(rows)
+        started, rows = self.now, self.rows[self.phase]
+        earlier_rows = len(rows)
 
         async def client() -> None:
-            while self.now < until:
+            while self.now < started + seconds:
                 if (await self.ask()).status != OK:
                     await asyncio.sleep(_PAUSE)
 
         await asyncio.gather(*(client() for _ in range(clients)))
-        return sum(row.whole for row in rows[before:]) / (self.now - began)
+        return sum(row.complete for row in rows[earlier_rows:]) / (self.now - started)
 
     @contextlib.asynccontextmanager
-    async def at(self, rate: float) -> AsyncIterator[None]:
-        """Asks `rate` questions a second until left, then waits for those under way."""
-        asking: set[asyncio.Task[Row]] = set()
+    async def at_rate(self, rate: float) -> AsyncIterator[None]:
+        """Asks `rate` questions a second within the context; its exit waits for running ones."""
+        asker: set[asyncio.Task[Row]] = set()
 
-        async def offer() -> None:
-            began = self.now
+        async def send_on_schedule() -> None:
+            started = self.now
             for number in itertools.count():
-                due = began + number / rate
+                due = started + number / rate
                 await asyncio.sleep(max(due - self.now, 0.0))
                 task = asyncio.create_task(self.ask(due))
-                asking.add(task)
-                task.add_done_callback(asking.discard)
+                asker.add(task)
+                task.add_done_callback(asker.discard)
 
-        offering = asyncio.create_task(offer())
+        sender = asyncio.create_task(send_on_schedule())
         try:
             yield
         finally:
-            offering.cancel()
-            await asyncio.gather(offering, *asking, return_exceptions=True)
+            sender.cancel()
+            await asyncio.gather(sender, *asker, return_exceptions=True)
 
 
 class FrontAsker:
-    """Asks a front node, returns rows, and keeps the last answer."""
+    """Asks a front node a question, returns its row, and keeps the last reply."""
 
     def __init__(self, client: AnswerClient, deadline: float, passages: int | None = None) -> None:
-        """`deadline` is in seconds; `passages` are read, or the server's default number."""
+        """`deadline` is in seconds; `passages` to read are the server's default if None."""
         self._client, self._deadline, self._passages = client, deadline, passages
         self.reply = answer_pb2.AnswerResponse()
 
     async def __call__(self, question: str) -> Row:
-        """Returns a row without its times."""
+        """Returns the question's row; both times are 0."""
         request = answer_pb2.AnswerRequest(
             question=question, passages_to_read=self._passages, max_loss=0, fresh=True
         )
         try:
             self.reply = await self._client.ask(request, self._deadline)
         except WinnowError as error:
-            return failed(str(error).split(":", 1)[0])
-        return answered(self.reply)
+            return failed_row(str(error).split(":", 1)[0])
+        return answered_row(self.reply)

@@ -1,4 +1,4 @@
-"""A TCP proxy that delays every byte that a node sends."""
+"""A TCP proxy that delays a node's replies."""
 
 import asyncio
 import contextlib
@@ -13,16 +13,16 @@ class Proxy:
     def __init__(self, port: int) -> None:
         self.address = f"127.0.0.1:{port}"
         self.target = ""
-        """HOST:PORT; connections are closed at once while it is empty."""
+        """HOST:PORT of the server; while it is empty, the proxy closes every connection."""
         self.delay = 0.0
-        """Seconds by which every chunk of a reply is late; delays do not add up."""
+        """Seconds by which the proxy delays each chunk of a reply; delays do not add up."""
         self._port = port
         self._connections: set[asyncio.Task[None]] = set()
 
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncIterator["Proxy"]:
-        """Listens until left, then ends every connection."""
-        server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
+        """Listens within the context; its exit closes every connection."""
+        server = await asyncio.start_server(self._accept, "127.0.0.1", self._port)
         try:
             yield self
         finally:
@@ -31,55 +31,61 @@ class Proxy:
                 task.cancel()
             await asyncio.gather(*self._connections, return_exceptions=True)
 
-    async def _serve(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+    async def _accept(
+        self, client_reader: asyncio.StreamReader, client_writer: asyncio.StreamWriter
+    ) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._connections.add(task)
         try:
-            await self._forward(near, back)
+            await self._forward(client_reader, client_writer)
         except (OSError, asyncio.CancelledError):
-            pass  # either side may end at any time: that is what is tested
+            pass  # tests kill either side at any time
         finally:
             self._connections.discard(task)
-            back.close()
+            client_writer.close()
 
-    async def _forward(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+    async def _forward(
+        self, client_reader: asyncio.StreamReader, client_writer: asyncio.StreamWriter
+    ) -> None:
         if not self.target:
             return
         host, _, port = self.target.rpartition(":")
-        far, forth = await asyncio.open_connection(host, int(port))
+        server_reader, server_writer = await asyncio.open_connection(host, int(port))
         try:
             copies = {
-                asyncio.create_task(_copy(near, forth)),
-                asyncio.create_task(self._copy_late(far, back)),
+                asyncio.create_task(_copy(client_reader, server_writer)),
+                asyncio.create_task(self._copy_delayed(server_reader, client_writer)),
             }
             await asyncio.wait(copies, return_when=asyncio.FIRST_COMPLETED)
             for each in copies:
                 each.cancel()
             await asyncio.gather(*copies, return_exceptions=True)
         finally:
-            forth.close()
+            server_writer.close()
 
-    async def _copy_late(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        """Copies with a delay, which does not grow along a stream."""
+    async def _copy_delayed(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Copies a stream, each chunk `delay` seconds after it arrived."""
         loop = asyncio.get_running_loop()
-        waiting: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
+        chunks: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
 
         async def deliver() -> None:
             while True:
-                due, chunk = await waiting.get()
+                due, chunk = await chunks.get()
                 await asyncio.sleep(max(due - loop.time(), 0.0))
-                sink.write(chunk)
-                await sink.drain()
+                writer.write(chunk)
+                await writer.drain()
 
         async with asyncio.TaskGroup() as group:
-            delivering = group.create_task(deliver())
-            while chunk := await source.read(_CHUNK):
-                waiting.put_nowait((loop.time() + self.delay, chunk))
-            delivering.cancel()
+            delivery = group.create_task(deliver())
+            while chunk := await reader.read(_CHUNK):
+                chunks.put_nowait((loop.time() + self.delay, chunk))
+            delivery.cancel()
 
 
-async def _copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    while chunk := await source.read(_CHUNK):
-        sink.write(chunk)
-        await sink.drain()
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while chunk := await reader.read(_CHUNK):
+        writer.write(chunk)
+        await writer.drain()

@@ -1,4 +1,4 @@
-"""Runs scenarios on real clusters, judges them, and prints what was found."""
+"""Runs scenarios on clusters of real processes, judges them, and prints the findings."""
 
 import argparse
 import gc
@@ -13,43 +13,44 @@ from rich.console import Console
 from rich.status import Status
 from rich.table import Table
 
-from bench.inputs import add_index_and_questions
-from bench.inputs import questions as read
+from bench.inputs import add_index_and_questions, read_question_texts
 from bench.quantiles import quantile
 from bench.scenarios.criteria import Criterion, Finding, exit_code
 from bench.scenarios.rows import (
     OK,
-    Observed,
+    Measurements,
     Row,
     availability,
     completeness,
-    coverage,
-    latency,
-    seconds,
+    latencies,
+    latency_quantile,
+    mean_coverage,
 )
-from bench.scenarios.stage import Shape, Stage, staged
+from bench.scenarios.stage import Setup, Stage, open_stage
 from winnow import signals
 
-Results = Mapping[str, tuple[Observed, Sequence[Finding]]]
-_SIGNS = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[yellow]?[/]"}
+Results = Mapping[str, tuple[Measurements, Sequence[Finding]]]
+_SYMBOLS = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[yellow]?[/]"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A fault or an attack, and what must hold."""
+    """A fault or an attack, and the promises of a cluster that meets it."""
 
     name: str
     description: str
-    course: Callable[[Stage], Awaitable[None]]
-    """What is done to the cluster; leaves rows and marks."""
+    procedure: Callable[[Stage], Awaitable[None]]
+    """Causes the fault or attack; adds rows to the load and values to the stage."""
     criteria: tuple[Criterion, ...]
-    shape: Shape = field(default_factory=Shape)
+    setup: Setup = field(default_factory=Setup)
 
 
 def add_arguments(parser: argparse.ArgumentParser, names: Sequence[str]) -> None:
-    """Adds the flags that all benchmarks of scenarios share."""
+    """Adds the flags that all benchmarks with scenarios share."""
     add_index_and_questions(parser)
-    parser.add_argument("--only", choices=names, action="append", help="may be repeated")
+    parser.add_argument(
+        "--only", choices=names, action="append", help="scenario to run; may be repeated"
+    )
     parser.add_argument("--seconds", type=float, default=20.0, help="length of each phase")
 
 
@@ -61,84 +62,88 @@ def run(
     Args:
         options: parsed flags, as `add_arguments` adds them
         scenarios: all scenarios
-        one_cluster: whether all run on one cluster, of the first one's shape, so that a scenario
-            meets what the one before it left behind; else each has a cluster of its shape
+        one_cluster: whether all scenarios run on one cluster, with the setup of the first, so that
+            effects of one scenario on the next are found; else each has a separate cluster
 
     """
     chosen = [each for each in scenarios if not options.only or each.name in options.only]
-    gc.freeze()  # or the client's garbage collection is part of the latency
-    console, asked = Console(stderr=True, highlight=False), read(options.questions)
-    results: dict[str, tuple[Observed, list[Finding]]] = {}
+    gc.freeze()  # so that garbage collection in this client does not add to latencies
+    console, questions = (
+        Console(stderr=True, highlight=False),
+        read_question_texts(options.questions),
+    )
+    results: dict[str, tuple[Measurements, list[Finding]]] = {}
     for group in [chosen] if one_cluster else [[each] for each in chosen]:
-        signals.run(_play(group, options.index, asked, options.seconds, console, results))
+        signals.run(
+            _run_on_one_cluster(group, options.index, questions, options.seconds, console, results)
+        )
     if options.json:
-        print(json.dumps({name: _plain(*result) for name, result in results.items()}, indent=2))
+        print(json.dumps({name: _as_json(*result) for name, result in results.items()}, indent=2))
     else:
-        described = {each.name: each.description for each in chosen}
-        Console(highlight=False).print(_table(described, results))
+        descriptions = {each.name: each.description for each in chosen}
+        Console(highlight=False).print(_table(descriptions, results))
     return exit_code(finding for _, found in results.values() for finding in found)
 
 
-async def _play(
+async def _run_on_one_cluster(
     group: Sequence[Scenario],
     index: Path,
     questions: Sequence[str],
-    lasting: float,
+    phase_seconds: float,
     console: Console,
-    results: dict[str, tuple[Observed, list[Finding]]],
+    results: dict[str, tuple[Measurements, list[Finding]]],
 ) -> None:
-    """Runs scenarios on one cluster; adds their results."""
+    """Runs scenarios on one cluster, and adds the result of each to `results`."""
     with console.status("starting") as status:
-        async with staged(index, questions, group[0].shape, lasting, status.update) as stage:
+        async with open_stage(
+            index, questions, group[0].setup, phase_seconds, status.update
+        ) as stage:
             for number, scenario in enumerate(group):
                 if number:
                     stage.load.rows.clear()
-                    stage.marks.clear()
-                stage.say = _say(status, scenario)
-                await scenario.course(stage)
-                seen = Observed(defaultdict(list, stage.load.rows), dict(stage.marks))
-                findings = [judge(seen) for judge in scenario.criteria]
-                results[scenario.name] = (seen, findings)
+                    stage.values.clear()
+                stage.show_progress = _progress_of(status, scenario)
+                await scenario.procedure(stage)
+                measurements = Measurements(defaultdict(list, stage.load.rows), dict(stage.values))
+                findings = [judge(measurements) for judge in scenario.criteria]
+                results[scenario.name] = (measurements, findings)
                 for finding in findings:
-                    console.print(f"{_SIGNS[finding.holds]} {scenario.name}: {finding.summary}")
+                    console.print(f"{_SYMBOLS[finding.holds]} {scenario.name}: {finding.summary}")
 
 
-def _say(status: Status, scenario: Scenario) -> Callable[[str], None]:
+def _progress_of(status: Status, scenario: Scenario) -> Callable[[str], None]:
     return lambda what: status.update(f"{scenario.name} ({scenario.description}): {what}")
 
 
-def _table(described: Mapping[str, str], results: Results) -> Table:
-    table = Table("", "scenario", "what was seen")
+def _table(descriptions: Mapping[str, str], results: Results) -> Table:
+    table = Table("", "scenario", "finding")
     for name, (_, findings) in results.items():
         for number, finding in enumerate(findings):
-            first = "" if number else described[name]
-            table.add_row(_SIGNS[finding.holds], first, finding.summary)
+            first = "" if number else descriptions[name]
+            table.add_row(_SYMBOLS[finding.holds], first, finding.summary)
     return table
 
 
-def _plain(seen: Observed, findings: Sequence[Finding]) -> dict[str, object]:
-    """Plain values: figures of every phase, marks and findings."""
+def _as_json(measurements: Measurements, findings: Sequence[Finding]) -> dict[str, object]:
+    """Returns the JSON object of a result: statistics of every phase, values and findings."""
     phases = {
         phase: {
             "questions": len(rows),
             "availability": availability(rows),
             "complete": completeness(rows),
-            "coverage": coverage(rows),
-            "p50_ms": latency(rows, 0.5) * 1e3,
-            "p99_ms": latency(rows, 0.99) * 1e3,
+            "coverage": mean_coverage(rows),
+            "p50_ms": latency_quantile(rows, 0.5) * 1e3,
+            "p99_ms": latency_quantile(rows, 0.99) * 1e3,
             "p99_interval_ms": _interval(rows),
         }
-        for phase, rows in seen.phases.items()
+        for phase, rows in measurements.phases.items()
         if any(row.status == OK for row in rows)
     }
-    told = [{"holds": each.holds, "said": each.summary} for each in findings]
-    return {"phases": phases, "marks": dict(seen.marks), "findings": told}
+    verdicts = [{"holds": each.holds, "said": each.summary} for each in findings]
+    return {"phases": phases, "marks": dict(measurements.values), "findings": verdicts}
 
 
 def _interval(rows: Sequence[Row]) -> list[float | None]:
-    """Returns the confidence interval of the 99th percentile latency, in ms.
-
-    The upper end is None with too few answers.
-    """
-    seen = quantile(seconds(rows), 0.99)
-    return [seen.low * 1e3, None if math.isinf(seen.high) else seen.high * 1e3]
+    """Returns the confidence interval of the p99, in ms; the upper end is None if unbounded."""
+    p99 = quantile(latencies(rows), 0.99)
+    return [p99.low * 1e3, None if math.isinf(p99.high) else p99.high * 1e3]

@@ -1,4 +1,4 @@
-"""The promises of scenarios: rows in, findings out."""
+"""Promises of scenarios, as judged from rows."""
 
 import math
 from dataclasses import replace
@@ -7,14 +7,14 @@ import pytest
 
 from bench.scenarios import criteria, rows
 from bench.scenarios.criteria import Criterion
-from bench.scenarios.rows import HEALTH, REFUSED, Observed, Row, answered, failed
+from bench.scenarios.rows import HEALTH, REFUSED, Measurements, Row, answered_row, failed_row
 from winnow.v1 import answer_pb2
 
 WHOLE = Row(0.0, 0.1)
 PART = Row(0.0, 0.1, coverage=0.66, complete=False, reason="it hangs")
-LOST = replace(failed("DEADLINE_EXCEEDED"), seconds=2.0)
-REFUSAL = replace(failed(REFUSED), seconds=0.002)
-UNEXPLAINED = Row(0.0, 0.1, coverage=0.66, complete=False, explained=False)
+LOST = replace(failed_row("DEADLINE_EXCEEDED"), seconds=2.0)
+REFUSAL = replace(failed_row(REFUSED), seconds=0.002)
+UNEXPLAINED = Row(0.0, 0.1, coverage=0.66, complete=False, has_reasons=False)
 
 
 def at(seconds: float, complete: bool) -> Row:
@@ -26,27 +26,27 @@ def took(*milliseconds: float) -> list[Row]:
 
 
 def holds(criterion: Criterion, ended: list[Row], **marks: float) -> bool | None:
-    return criterion(Observed({"phase": ended}, marks)).holds
+    return criterion(Measurements({"phase": ended}, marks)).holds
 
 
 def test_figures_of_a_phase() -> None:
     some = [WHOLE, PART, LOST, REFUSAL]
     assert rows.availability(some) == 0.5
     assert rows.completeness(some) == 0.25
-    assert rows.coverage(some) == pytest.approx(0.83)
-    assert rows.latency(some, 0.99, REFUSED) == 0.002
+    assert rows.mean_coverage(some) == pytest.approx(0.83)
+    assert rows.latency_quantile(some, 0.99, REFUSED) == 0.002
 
 
 def test_a_phase_without_questions_is_no_success() -> None:
-    assert (rows.availability([]), rows.completeness([]), rows.coverage([])) == (0, 0, 0)
-    assert math.isnan(rows.latency([LOST], 0.5))
+    assert (rows.availability([]), rows.completeness([]), rows.mean_coverage([])) == (0, 0, 0)
+    assert math.isnan(rows.latency_quantile([LOST], 0.5))
 
 
 def test_quantiles_are_by_nearest_rank() -> None:
     some = took(*range(1, 101))
-    assert rows.latency(some, 0.5) == 0.050
-    assert rows.latency(some, 0.99) == 0.099
-    assert rows.latency(some, 1.0) == 0.100
+    assert rows.latency_quantile(some, 0.5) == 0.050
+    assert rows.latency_quantile(some, 0.99) == 0.099
+    assert rows.latency_quantile(some, 1.0) == 0.100
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_quantiles_are_by_nearest_rank() -> None:
     ],
 )
 def test_all_in_time(ended: list[Row], expected: bool) -> None:
-    assert holds(criteria.all_in_time("phase", 2.0), ended) is expected
+    assert holds(criteria.all_answered_by("phase", 2.0), ended) is expected
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_partial_answers_cover_the_shards_that_are_left_and_give_a_reason_for_th
 def test_answers_are_complete_again_soon_after_the_shard_returned(
     ended: list[Row], expected: bool
 ) -> None:
-    assert holds(criteria.complete_again("phase", 2.0), ended, returned=10.0) is expected
+    assert holds(criteria.complete_after_return("phase", 2.0), ended, returned=10.0) is expected
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_all_complete(ended: list[Row], expected: bool) -> None:
 
 
 def test_none_failed_counts_failures_by_status() -> None:
-    finding = criteria.none_failed("phase", 3)(Observed({"phase": [PART, LOST, REFUSAL]}))
+    finding = criteria.none_failed("phase", 3)(Measurements({"phase": [PART, LOST, REFUSAL]}))
     assert not finding.holds
     assert "1 DEADLINE_EXCEEDED, 1 RESOURCE_EXHAUSTED" in finding.summary
     assert "1 answered in part (it hangs)" in finding.summary
@@ -113,22 +113,22 @@ def test_none_failed_counts_failures_by_status() -> None:
 
 @pytest.mark.parametrize(("after", "expected"), [(100, True), (190, True), (210, False)])
 def test_p99_is_compared_with_the_healthy_one(after: float, expected: bool) -> None:
-    seen = Observed({"healthy": took(*[100] * 500), "hurt": took(*[after] * 500)})
-    assert criteria.p99_within(2.0, "hurt")(seen).holds is expected
+    measurements = Measurements({"healthy": took(*[100] * 500), "hurt": took(*[after] * 500)})
+    assert criteria.p99_within(2.0, "hurt")(measurements).holds is expected
 
 
 def test_a_p99_whose_interval_lies_on_both_sides_of_the_bar_is_not_judged() -> None:
     healthy, hurt = took(*range(1000, 1500)), took(*range(1000, 1490), *range(2000, 4000, 200))
-    finding = criteria.p99_within(2.0, "hurt")(Observed({"healthy": healthy, "hurt": hurt}))
+    finding = criteria.p99_within(2.0, "hurt")(Measurements({"healthy": healthy, "hurt": hurt}))
     assert finding.holds is None
     assert "of 500 answers" in finding.summary
 
 
 def test_a_p99_of_too_few_answers_is_not_judged() -> None:
-    seen = Observed({"healthy": took(*[100] * 499), "hurt": took(*[100] * 500)})
-    finding = criteria.p99_within(2.0, "hurt")(seen)
+    measurements = Measurements({"healthy": took(*[100] * 499), "hurt": took(*[100] * 500)})
+    finding = criteria.p99_within(2.0, "hurt")(measurements)
     assert finding.holds is None
-    assert "too few: 500 each are judged" in finding.summary
+    assert "too few answers: 500 each are needed" in finding.summary
 
 
 @pytest.mark.parametrize(
@@ -147,19 +147,19 @@ def test_the_exit_code_tells_broken_promises_from_those_that_cannot_be_judged(
 
 
 def test_a_phase_without_answers_breaks_a_promise_of_latency() -> None:
-    seen = Observed({"healthy": took(1), "hurt": [LOST]})
-    assert criteria.p99_within(2.0, "hurt")(seen).holds is False
+    measurements = Measurements({"healthy": took(1), "hurt": [LOST]})
+    assert criteria.p99_within(2.0, "hurt")(measurements).holds is False
 
 
 def test_marks_are_compared_with_numbers_and_with_each_other() -> None:
-    assert holds(criteria.mark_within("load", 0.05), [], load=0.05)
-    assert not holds(criteria.mark_within("load", 0.05), [], load=0.06)
-    assert holds(criteria.mark_within_mark("busy", "passage"), [], busy=0.1, passage=0.1)
-    assert not holds(criteria.mark_within_mark("busy", "passage"), [], busy=0.2, passage=0.1)
+    assert holds(criteria.value_at_most("load", 0.05), [], load=0.05)
+    assert not holds(criteria.value_at_most("load", 0.05), [], load=0.06)
+    assert holds(criteria.value_at_most_value("busy", "passage"), [], busy=0.1, passage=0.1)
+    assert not holds(criteria.value_at_most_value("busy", "passage"), [], busy=0.2, passage=0.1)
 
 
 def test_large_marks_are_shown_with_all_digits() -> None:
-    finding = criteria.mark_within("memory", 64, " MB")(Observed({}, {"memory": 1180.4}))
+    finding = criteria.value_at_most("memory", 64, " MB")(Measurements({}, {"memory": 1180.4}))
     assert finding.summary == "memory 1,180 MB, at most 64 MB"
 
 
@@ -174,7 +174,7 @@ def test_goodput_is_complete_answers_as_a_share_of_the_peak() -> None:
     [
         ([WHOLE, REFUSAL], True),
         ([WHOLE, REFUSAL, LOST], False),
-        ([replace(failed(REFUSED), seconds=0.02)], False),
+        ([replace(failed_row(REFUSED), seconds=0.02)], False),
         ([WHOLE], False),  # without refusals, their latency is unknown
     ],
 )
@@ -183,10 +183,10 @@ def test_refused_within(ended: list[Row], expected: bool) -> None:
 
 
 def test_refusals_are_shown_beside_health_checks() -> None:
-    seen = Observed({"phase": [REFUSAL], HEALTH: took(4, 5, 30)})
-    finding = criteria.refused_within("phase", 0.01)(seen)
+    measurements = Measurements({"phase": [REFUSAL], HEALTH: took(4, 5, 30)})
+    finding = criteria.refused_within("phase", 0.01)(measurements)
     assert finding.holds
-    assert "health checks meanwhile 30.0 ms, median 5.0 ms" in finding.summary
+    assert "health checks: p99 30.0 ms, median 5.0 ms" in finding.summary
 
 
 def test_a_reply_becomes_a_row() -> None:
@@ -200,6 +200,6 @@ def test_a_reply_becomes_a_row() -> None:
         ],
     )
     reply = answer_pb2.AnswerResponse(coverage=coverage)
-    assert answered(reply) == Row(0.0, 0.0, coverage=0.6, complete=False, reason="late")
+    assert answered_row(reply) == Row(0.0, 0.0, coverage=0.6, complete=False, reason="late")
     coverage.shards[1].reason = ""
-    assert not answered(answer_pb2.AnswerResponse(coverage=coverage)).explained
+    assert not answered_row(answer_pb2.AnswerResponse(coverage=coverage)).has_reasons

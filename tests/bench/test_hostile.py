@@ -9,11 +9,11 @@ from google.protobuf.message import DecodeError
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 
 from bench.hostile import frames, payloads, requests
-from bench.hostile.attacks.half import half_sent
-from bench.hostile.attacks.target import Target, paced
-from bench.hostile.criteria import LABEL, OUTCOME, none_named, outcomes, takes_no_longer
-from bench.hostile.labels import KNOWN, strange
-from bench.scenarios.rows import Observed
+from bench.hostile.attacks.half import send_half_messages
+from bench.hostile.attacks.target import Target, run_paced
+from bench.hostile.criteria import LABEL, OUTCOME, no_value_named, outcomes, shuts_down_in_time
+from bench.hostile.labels import ALLOWED_VALUES, unknown_labels
+from bench.scenarios.rows import Measurements
 from winnow.content_node.metrics import NodeMetrics
 from winnow.stateless.http.connection_limiter import HttpMetrics
 from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
@@ -23,12 +23,14 @@ from winnow.v1 import answer_pb2
 
 def test_a_head_is_parsed_from_a_frame() -> None:
     data = frames.frame(frames.DATA, 7, b"hello", 1)
-    assert frames.head(data[: frames.HEAD]) == frames.Head(5, frames.DATA, 1, 7)
-    assert data[frames.HEAD :] == b"hello"
+    assert frames.parse_header(data[: frames.HEADER_BYTES]) == frames.FrameHeader(
+        5, frames.DATA, 1, 7
+    )
+    assert data[frames.HEADER_BYTES :] == b"hello"
 
 
 def test_header_fields_are_literals_with_their_lengths() -> None:
-    assert frames.fields({"te": "trailers"}) == b"\0\x02te\x08trailers"
+    assert frames.header_fields({"te": "trailers"}) == b"\0\x02te\x08trailers"
 
 
 def test_settings_say_how_large_a_window_is() -> None:
@@ -39,7 +41,7 @@ def test_settings_say_how_large_a_window_is() -> None:
 def test_random_messages_follow_from_the_seed_and_are_of_many_kinds() -> None:
     def made(seed: int) -> list[bytes]:
         chance = Random(seed)
-        return [payloads.question(chance)[1] for _ in range(300)]
+        return [payloads.random_question(chance)[1] for _ in range(300)]
 
     def reads(data: bytes) -> bool:
         try:
@@ -55,7 +57,7 @@ def test_random_messages_follow_from_the_seed_and_are_of_many_kinds() -> None:
 def test_random_requests_follow_from_the_seed_and_are_of_many_kinds() -> None:
     def made(seed: int) -> list[bytes]:
         chance = Random(seed)
-        return [requests.request(chance) for _ in range(300)]
+        return [requests.random_request(chance) for _ in range(300)]
 
     assert made(1) == made(1) != made(2)
     methods = {each.split(b" ")[0] for each in made(1)}
@@ -78,18 +80,18 @@ async def test_paced_calls_are_counted_by_outcome_and_bounded() -> None:
         running -= 1
         return "even" if number % 2 == 0 else "odd"
 
-    assert await paced(9, 0.01, act, at_once=2) <= Tally(even=5, odd=4)
+    assert await run_paced(9, 0.01, act, max_concurrent=2) <= Tally(even=5, odd=4)
     assert most <= 2
-    assert await paced(5, 0.0, act) == Tally()
+    assert await run_paced(5, 0.0, act) == Tally()
 
 
 def test_unlisted_labels_are_strange() -> None:
     registry = CollectorRegistry()
     metric = Counter("calls", "Calls", ("method", "asker"), registry=registry)
     metric.labels("Answer", payloads.MARK).inc()
-    assert set(strange(generate_latest(registry).decode())) == {f"asker={payloads.MARK}"}
+    assert set(unknown_labels(generate_latest(registry).decode())) == {f"asker={payloads.MARK}"}
     metric.labels(payloads.MARK, "").inc()
-    assert f"method={payloads.MARK}" in set(strange(generate_latest(registry).decode()))
+    assert f"method={payloads.MARK}" in set(unknown_labels(generate_latest(registry).decode()))
 
 
 def test_every_label_of_every_process_is_listed() -> None:
@@ -108,35 +110,35 @@ def test_every_label_of_every_process_is_listed() -> None:
         metrics(registry)
     collectors = set(registry._collector_to_names)
     names = {label for each in collectors for label in getattr(each, "_labelnames", ())}
-    assert {"method", "shard", "replica"} <= names <= set(KNOWN)
+    assert {"method", "shard", "replica"} <= names <= set(ALLOWED_VALUES)
 
 
 def test_an_outcome_that_is_not_allowed_breaks_the_promise() -> None:
-    judge = outcomes("OK", "UNAVAILABLE", least=3)
+    judge = outcomes("OK", "UNAVAILABLE", min_count=3)
     marks = {OUTCOME + "OK": 3.0}
-    assert judge(Observed({}, marks)).holds is True
-    finding = judge(Observed({}, {**marks, OUTCOME + "INTERNAL": 1.0}))
+    assert judge(Measurements({}, marks)).holds is True
+    finding = judge(Measurements({}, {**marks, OUTCOME + "INTERNAL": 1.0}))
     assert finding.holds is False
     assert "INTERNAL is not allowed" in finding.summary
 
 
 def test_too_few_outcomes_are_not_judged() -> None:
-    judge = outcomes("OK", least=3)
-    assert judge(Observed({}, {OUTCOME + "OK": 2.0})).holds is None
-    assert judge(Observed({}, {})).holds is None
+    judge = outcomes("OK", min_count=3)
+    assert judge(Measurements({}, {OUTCOME + "OK": 2.0})).holds is None
+    assert judge(Measurements({}, {})).holds is None
 
 
 def test_marks_with_a_forbidden_prefix_are_named() -> None:
-    judge = none_named(LABEL, "labels")
-    assert judge(Observed({}, {})).holds
-    finding = judge(Observed({}, {LABEL + "asker=me": 1.0}))
+    judge = no_value_named(LABEL, "labels")
+    assert judge(Measurements({}, {})).holds
+    finding = judge(Measurements({}, {LABEL + "asker=me": 1.0}))
     assert (finding.holds, finding.summary) == (False, "labels: asker=me")
 
 
 @pytest.mark.parametrize(("attacked", "expected"), [(3.0, True), (3.1, False)])
 def test_a_process_ends_as_soon_while_it_is_attacked(attacked: float, expected: bool) -> None:
     marks = {"front, seconds when quiet": 2.0, "front, seconds while attacked": attacked}
-    assert takes_no_longer("front", 1.0)(Observed({}, marks)).holds is expected
+    assert shuts_down_in_time("front", 1.0)(Measurements({}, marks)).holds is expected
 
 
 async def test_half_sent_messages_end_with_the_connection() -> None:
@@ -149,5 +151,5 @@ async def test_half_sent_messages_end_with_the_connection() -> None:
     server = await asyncio.start_server(close, "127.0.0.1", 0)
     async with server:
         address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        found = await asyncio.wait_for(half_sent(Target(front=address, seconds=600.0)), 60)
+        found = await asyncio.wait_for(send_half_messages(Target(front=address, seconds=600.0)), 60)
     assert found == {"closed": 100}

@@ -1,11 +1,11 @@
-"""Quantiles with intervals that need no assumption about the distribution."""
+"""Quantiles with intervals that assume nothing about the distribution."""
 
 import math
 import random
 
 import pytest
 
-from bench.quantiles import Estimate, quantile, ranks, ratio, within
+from bench.quantiles import Estimate, bounding_ranks, is_at_most, quantile, ratio
 
 
 def estimate(value: float, low: float, high: float) -> Estimate:
@@ -26,7 +26,7 @@ def estimate(value: float, low: float, high: float) -> Estimate:
 def test_ranks_are_those_of_the_binomial_distribution(
     count: int, share: float, expected: tuple[int, int]
 ) -> None:
-    assert ranks(count, share) == expected
+    assert bounding_ranks(count, share) == expected
 
 
 def test_an_interval_holds_the_true_quantile_nearly_always() -> None:
@@ -59,6 +59,6 @@ def test_a_ratio_to_an_unknown_value_is_unbounded() -> None:
 
 
 def test_within_is_judged_by_the_whole_interval() -> None:
-    assert within(estimate(1.0, 0.9, 1.5), 1.5) is True
-    assert within(estimate(1.0, 0.9, 1.6), 1.5) is None
-    assert within(estimate(1.8, 1.6, 2.0), 1.5) is False
+    assert is_at_most(estimate(1.0, 0.9, 1.5), 1.5) is True
+    assert is_at_most(estimate(1.0, 0.9, 1.6), 1.5) is None
+    assert is_at_most(estimate(1.8, 1.6, 2.0), 1.5) is False

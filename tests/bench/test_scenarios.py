@@ -16,9 +16,9 @@ from bench.hostile.attacker import ATTACKS
 from bench.hostile.scenarios import scenarios as attacks
 from bench.scenarios.load import FrontAsker, Load
 from bench.scenarios.proxy import Proxy
-from bench.scenarios.rows import Observed, Row, failed
+from bench.scenarios.rows import Measurements, Row, failed_row
 from bench.scenarios.runner import Scenario
-from bench.scenarios.stage import Shape, Stage
+from bench.scenarios.stage import Setup, Stage
 from winnow.cli.local.cluster import LocalCluster
 from winnow.client.messages import AnswerClient
 from winnow.errors import OverloadedError
@@ -73,13 +73,13 @@ async def test_a_proxy_that_ends_closes_its_connections(echo_server: str) -> Non
 
 
 def test_mapped_files_are_not_anonymous_memory() -> None:
-    assert 0 < processes.anonymous_memory([os.getpid()]) < processes.memory([os.getpid()])
+    assert 0 < processes.anonymous_bytes([os.getpid()]) < processes.resident_bytes([os.getpid()])
 
 
 def test_an_open_file_counts_as_a_descriptor(tmp_path: Path) -> None:
-    before = processes.descriptors([os.getpid()])
+    before = processes.open_descriptors([os.getpid()])
     with (tmp_path / "open").open("w"):
-        assert processes.descriptors([os.getpid()]) == before + 1
+        assert processes.open_descriptors([os.getpid()]) == before + 1
 
 
 def test_series_are_added_up_by_their_labels() -> None:
@@ -89,15 +89,15 @@ def test_series_are_added_up_by_their_labels() -> None:
         'winnow_calls_total{shard="1",result="sent"} 4\n'
         'winnow_calls_total{shard="1",result="won"} 1\n'
     )
-    assert processes.total(page, "winnow_calls_total", result="sent") == 7
-    assert processes.total(page, "winnow_calls_total") == 8
-    assert processes.total(page, "winnow_other") == 0
+    assert processes.metric_sum(page, "winnow_calls_total", result="sent") == 7
+    assert processes.metric_sum(page, "winnow_calls_total") == 8
+    assert processes.metric_sum(page, "winnow_other") == 0
 
 
 def test_memory_is_added_up_over_processes() -> None:
-    own = processes.memory([os.getpid()])
+    own = processes.resident_bytes([os.getpid()])
     assert own > 1 << 20
-    assert processes.memory([os.getpid()] * 2) == pytest.approx(2 * own, rel=0.1)
+    assert processes.resident_bytes([os.getpid()] * 2) == pytest.approx(2 * own, rel=0.1)
 
 
 class Client(AnswerClient):
@@ -129,7 +129,7 @@ async def test_a_question_belongs_to_the_phase_in_which_it_ends() -> None:
     for _ in range(3):
         await load.ask()
     load.phase = "second"
-    async with load.at(rate=1000.0):
+    async with load.at_rate(rate=1000.0):
         await client.reached(3 + 4)
     statuses = [row.status for row in load.rows["first"]]
     assert statuses == ["OK", "RESOURCE_EXHAUSTED", "OK"]
@@ -139,8 +139,8 @@ async def test_a_question_belongs_to_the_phase_in_which_it_ends() -> None:
 def test_a_phase_lasts_until_it_has_enough_answers() -> None:
     async def collected() -> Load:
         load = Load(FrontAsker(Client(), 1.0), ["up", "down"])
-        async with load.at(rate=20.0):
-            await stage_of(load, seconds=1.0, least=20).collect("healthy")
+        async with load.at_rate(rate=20.0):
+            await stage_of(load, seconds=1.0, min_answers=20).run_until_enough("healthy")
         return load
 
     load = in_virtual_time(collected())
@@ -150,8 +150,8 @@ def test_a_phase_lasts_until_it_has_enough_answers() -> None:
 def test_a_phase_ends_even_if_it_never_has_enough_answers() -> None:
     async def collected() -> Load:
         load = Load(FrontAsker(Client(), 1.0), ["down"])
-        async with load.at(rate=100.0):
-            await stage_of(load, seconds=1.0, least=20).collect("healthy")
+        async with load.at_rate(rate=100.0):
+            await stage_of(load, seconds=1.0, min_answers=20).run_until_enough("healthy")
         return load
 
     rows = in_virtual_time(collected()).rows["healthy"]
@@ -165,20 +165,20 @@ def in_virtual_time(collecting: Coroutine[Any, Any, Load]) -> Load:
         return runner.run(collecting)
 
 
-def stage_of(load: Load, seconds: float, least: int) -> Stage:
+def stage_of(load: Load, seconds: float, min_answers: int) -> Stage:
     """Returns a stage with a load and no cluster."""
     return Stage(
         cluster=cast(LocalCluster, None),
-        asking=FrontAsker(Client(), 1.0),
+        asker=FrontAsker(Client(), 1.0),
         load=load,
         questions=[],
         front_metrics="",
         seconds=seconds,
-        say=lambda _: None,
+        show_progress=lambda _: None,
         proxy=Proxy(0),
-        stranger="",
+        foreign_address="",
         index=Path(),
-        shape=Shape(least=least),
+        setup=Setup(min_answers=min_answers),
     )
 
 
@@ -194,15 +194,15 @@ def test_every_scenario_of_attacks_has_its_attack() -> None:
 
 
 def test_fairness_is_judged_by_turns_and_by_goodput() -> None:
-    polite = [Row(0.0, 0.3)] * 9 + [failed("RESOURCE_EXHAUSTED")]
+    polite = [Row(0.0, 0.3)] * 9 + [failed_row("RESOURCE_EXHAUSTED")]
     phases = {fairness.ALONE: [Row(0.0, 0.1)], fairness.BESIDE: polite}
     marks = {"beside, outcome OK": 91.0, "beside no names, outcome OK": 100.0}
-    seen = Observed({**phases, fairness.UNNAMED_PHASE: []}, marks)
-    assert fairness.median_within(3.1)(seen).holds
-    assert not fairness.median_within(2.9)(seen).holds
-    assert fairness.answered(0.9)(seen).holds
-    assert not fairness.answered(0.95)(seen).holds
-    assert fairness.has_turns(9)(seen).holds
-    assert not fairness.has_turns(8)(seen).holds
-    assert fairness.goodput_kept(1.0)(seen).holds
-    assert not fairness.goodput_kept(1.01)(seen).holds
+    measurements = Measurements({**phases, fairness.BESIDE_UNNAMED: []}, marks)
+    assert fairness.max_median_ratio(3.1)(measurements).holds
+    assert not fairness.max_median_ratio(2.9)(measurements).holds
+    assert fairness.min_answered(0.9)(measurements).holds
+    assert not fairness.min_answered(0.95)(measurements).holds
+    assert fairness.fair_share(9)(measurements).holds
+    assert not fairness.fair_share(8)(measurements).holds
+    assert fairness.min_goodput_ratio(1.0)(measurements).holds
+    assert not fairness.min_goodput_ratio(1.01)(measurements).holds

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from bench.soak import Sample, growth, writes
+from bench.soak import Sample, growth, random_writes
 
 
 def samples(*megabytes: float) -> list[Sample]:
@@ -31,7 +31,7 @@ def test_a_soak_that_is_too_short_is_not_judged() -> None:
 
 
 def test_writes_keep_a_shard_about_as_large_as_it_is() -> None:
-    some = list(itertools.islice(writes(passages=1_000, seed=1), 2_000))
+    some = list(itertools.islice(random_writes(passages=1_000, seed=1), 2_000))
     added = {each.id for each in some if each.id.startswith("fed-")}
     assert len(added) <= 250
     assert 0.2 < sum(each.put is None for each in some) / len(some) < 0.3

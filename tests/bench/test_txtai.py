@@ -2,10 +2,10 @@
 
 import pytest
 
-from bench.scenarios.rows import Row, failed
-from bench.txtai import beside, figures
+from bench.scenarios.rows import Row, failed_row
+from bench.txtai import figures, winnow_phases
 
-LOST = failed("late")
+LOST = failed_row("late")
 
 
 def test_figures_omit_the_waiting_and_latencies_without_answers() -> None:
@@ -20,8 +20,8 @@ def test_figures_omit_the_waiting_and_latencies_without_answers() -> None:
 
 def test_the_matching_phases_of_winnow_are_shown_if_they_are_there() -> None:
     results = {"stop-shard": {"phases": {"healthy": {"questions": 1}, "without": {"questions": 2}}}}
-    assert list(beside(results)) == [
+    assert list(winnow_phases(results)) == [
         ("healthy, before stopped", {"questions": 1}),
         ("stopped", {"questions": 2}),
     ]
-    assert list(beside({})) == []
+    assert list(winnow_phases({})) == []

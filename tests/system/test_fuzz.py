@@ -21,7 +21,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from random_messages import MARK, SHARD, metadata, predictions, questions, shard_message
 from whole_cluster import running
 
-from bench.hostile.labels import strange
+from bench.hostile.labels import unknown_labels
 from winnow.bundle import Bundle, default_bundle
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered
@@ -258,7 +258,7 @@ def test_no_label_of_a_metric_is_made_of_what_was_sent(front: Served) -> None:
     front.call(f"/winnow.v1.AnswerService/{MARK}", b"")
     page = generate_latest(REGISTRY).decode()
     assert MARK not in page
-    assert list(strange(page)) == []
+    assert list(unknown_labels(page)) == []
 
 
 @settings(EXAMPLES, max_examples=250)

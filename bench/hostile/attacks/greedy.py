@@ -1,4 +1,4 @@
-"""Greedy clients: many questions under way, each asked again as soon as it ends."""
+"""Greedy clients: each keeps many questions in flight, and replaces every one that ends."""
 
 import asyncio
 import itertools
@@ -14,23 +14,23 @@ from winnow.rpc.client_key import KEY
 from winnow.v1 import answer_pb2, answer_pb2_grpc
 
 SETTLING = 1 / 6
-"""Share of the time in which nothing is counted yet."""
+"""Share of the attack's time before counting begins."""
 _PAUSE = 0.1
-"""Seconds that a client waits after a refusal."""
+"""Seconds between a failed question and the next one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GreedyLoad:
-    """A number of questions under way at any time."""
+    """A constant number of questions in flight."""
 
     description: str
     in_flight: int
     deadline: float = 2.0
     passages: int = 10
-    client: Callable[[int, int], str] = lambda _flight, _asked: "greedy"
-    """Name of the client of a flight's next question; empty for none."""
-    parties: int = 1
-    """Names that take turns with a polite client."""
+    client_name: Callable[[int, int], str] = lambda _slot, _number: "greedy"
+    """Returns the client name for question `number` of slot `slot`; empty for no name."""
+    names: int = 1
+    """Number of client names that share the cluster equally with a polite client."""
 
 
 UNNAMED = "unnamed"
@@ -43,42 +43,42 @@ LOADS = {
         description="64 in flight, one passage each", in_flight=64, passages=1
     ),
     UNNAMED: GreedyLoad(
-        description="200 in flight, no names", in_flight=200, client=lambda _flight, _asked: ""
+        description="200 in flight, no names", in_flight=200, client_name=lambda _slot, _number: ""
     ),
     "names-120": GreedyLoad(
         description="200 in flight, 120 names",
         in_flight=200,
-        client=lambda flight, _: f"name-{flight % 120}",
-        parties=120,
+        client_name=lambda slot, _: f"name-{slot % 120}",
+        names=120,
     ),
     "names-200": GreedyLoad(
         description="200 in flight, 200 names",
         in_flight=200,
-        client=lambda flight, _: f"name-{flight}",
-        parties=200,
+        client_name=lambda slot, _: f"name-{slot}",
+        names=200,
     ),
     "new-names": GreedyLoad(
         description="200 in flight, a new name for each question",
         in_flight=200,
-        client=lambda flight, asked: f"new-{flight}-{asked}",
-        parties=50,
+        client_name=lambda slot, number: f"new-{slot}-{number}",
+        names=50,
     ),
 }
 
 
-async def greedy(load: GreedyLoad, target: Target) -> Counter[str]:
-    """Asks until the time is over; counts the statuses of what ended after the settling."""
+async def send_greedy_load(load: GreedyLoad, target: Target) -> Counter[str]:
+    """Asks until the time is over; returns status counts of the questions after `SETTLING`."""
     statuses = Counter[str]()
     async with open_aio_channel(target.front) as channel:
         stub = answer_pb2_grpc.AnswerServiceStub(channel)
 
-        async def flight(number: int) -> None:
-            for asked in itertools.count():
-                question = f"what is number {(number + asked) % 100}?"
+        async def ask_in_loop(slot: int) -> None:
+            for number in itertools.count():
+                question = f"what is number {(slot + number) % 100}?"
                 request = answer_pb2.AnswerRequest(
                     question=question, passages_to_read=load.passages, max_loss=0, fresh=True
                 )
-                name = load.client(number, asked)
+                name = load.client_name(slot, number)
                 metadata = ((KEY, name),) if name else ()
                 try:
                     await stub.Answer(request, timeout=load.deadline, metadata=metadata)
@@ -87,12 +87,12 @@ async def greedy(load: GreedyLoad, target: Target) -> Counter[str]:
                     statuses[error.code().name] += 1
                     await asyncio.sleep(_PAUSE)
 
-        flights = [asyncio.create_task(flight(number)) for number in range(load.in_flight)]
+        loops = [asyncio.create_task(ask_in_loop(slot)) for slot in range(load.in_flight)]
         await asyncio.sleep(target.seconds * SETTLING)
         statuses.clear()
         await asyncio.sleep(target.seconds * (1 - SETTLING))
-        counted = statuses.copy()
-        for task in flights:
+        final_statuses = statuses.copy()
+        for task in loops:
             task.cancel()
-        await asyncio.gather(*flights, return_exceptions=True)
-    return counted
+        await asyncio.gather(*loops, return_exceptions=True)
+    return final_statuses

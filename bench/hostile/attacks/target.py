@@ -1,4 +1,4 @@
-"""The target of an attack, and doing something many times at an even pace."""
+"""The target of an attack, and the pacing of its calls."""
 
 import asyncio
 from collections import Counter
@@ -9,55 +9,55 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Addresses of a cluster, and the length of an attack on it."""
+    """Addresses of a cluster, and the duration and seed of an attack on it."""
 
     front: str = ""
-    """HOST:PORT."""
+    """HOST:PORT of a front node."""
     node: str = ""
     """HOST:PORT of a content node."""
     http: str = ""
-    """HOST:PORT where the front serves HTTP."""
+    """HOST:PORT of the front's HTTP server."""
     seconds: float = 0.0
     seed: int = 0
 
 
 Attack = Callable[[Target], Coroutine[Any, Any, Counter[str]]]
-"""Attacks until its seconds are over; returns how often each outcome came."""
+"""Attacks a target for its seconds; returns the count of each outcome."""
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """Splits HOST:PORT as sockets take it."""
+    """Splits HOST:PORT into the host and the port number."""
     host, _, port = address.rpartition(":")
     return host, int(port)
 
 
-async def paced(
-    count: int, seconds: float, act: Callable[[int], Awaitable[str]], at_once: int = 64
+async def run_paced(
+    count: int, seconds: float, send: Callable[[int], Awaitable[str]], max_concurrent: int = 64
 ) -> Counter[str]:
-    """Calls `act` with 0, 1, … spread evenly over `seconds`, `at_once` at a time at most.
+    """Calls `send` with 0, 1, … at an even rate; at most `max_concurrent` calls run concurrently.
 
-    Ends after `count` calls, or when the time is over and those under way have ended.
+    Ends after `count` calls, or when `seconds` are over and the running calls have ended.
 
     Returns:
-        how often each outcome came
+        the count of each outcome
 
     """
-    clock, room = asyncio.get_running_loop().time, asyncio.Semaphore(at_once)
-    began, outcomes, tasks = clock(), Counter[str](), set[asyncio.Task[None]]()
+    clock, slots = asyncio.get_running_loop().time, asyncio.Semaphore(max_concurrent)
+    started, outcomes, tasks = clock(), Counter[str](), set[asyncio.Task[None]]()
 
-    async def one(number: int) -> None:
+    async def run_one(number: int) -> None:
         try:
-            outcomes[await act(number)] += 1
+            outcomes[await send(number)] += 1
         finally:
-            room.release()
+            slots.release()
 
     for number in range(count):
-        await asyncio.sleep(max(began + number * seconds / count - clock(), 0.0))
-        await room.acquire()
-        if clock() - began >= seconds:
-            room.release()
+        await asyncio.sleep(max(started + number * seconds / count - clock(), 0.0))
+        await slots.acquire()
+        if clock() - started >= seconds:
+            slots.release()
             break
-        task = asyncio.create_task(one(number))
+        task = asyncio.create_task(run_one(number))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
     await asyncio.gather(*tasks)

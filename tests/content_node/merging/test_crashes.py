@@ -7,20 +7,20 @@ import random
 
 import pytest
 
-from bench.crashes.expected import Draft, Model, WrongError, survivor
-from bench.crashes.run import Totals, crash_often
+from bench.crashes.expected import Draft, ExpectedShard, MismatchError, match_stored_calls
+from bench.crashes.run import Totals, run_crashes
 
 
 @pytest.mark.timeout(300)
 async def test_a_shard_that_is_killed_again_and_again_holds_what_was_acknowledged() -> None:
     seen: list[Totals] = []
-    last = await crash_often(30, 60.0, random.Random(20_150_727), seen.append, calls=8)
+    last = await run_crashes(30, 60.0, random.Random(20_150_727), seen.append, calls=8)
     assert last.kills.total() >= 5  # more on a machine that has nothing else to do
     assert last.checks >= last.lives - last.kills.total()
 
 
 def test_the_dictionary_knows_what_versions_mean() -> None:
-    model = Model()
+    model = ExpectedShard()
     assert model.apply([("a", "one", None)]) == [("stored", 1)]
     assert model.apply([("a", "one", None), ("a", "two", 3)]) == [("unchanged", 1), ("stored", 2)]
     assert model.apply([("a", "old", 2), ("a", None, 2)]) == [("outdated", 2), ("outdated", 2)]
@@ -30,11 +30,11 @@ def test_the_dictionary_knows_what_versions_mean() -> None:
 
 
 def test_calls_that_were_not_acknowledged_are_there_from_the_first_on_or_not_at_all() -> None:
-    model = Model({"a": ("one", None)}, {}, 1)
+    model = ExpectedShard({"a": ("one", None)}, {}, 1)
     calls: list[list[Draft]] = [[("a", "two", None), ("b", "x", None)], [("a", None, None)]]
     for texts, sequence in (({"a": "one"}, 1), ({"a": "two", "b": "x"}, 3), ({"b": "x"}, 4)):
-        found = survivor(model, calls, {"texts": texts, "sequence": sequence})
+        found = match_stored_calls(model, calls, {"texts": texts, "sequence": sequence})
         assert {name: text for name, (text, _) in found.texts.items()} == texts
     for texts, sequence in (({"a": "two"}, 2), ({}, 1), ({"a": "one"}, 2), ({}, 2)):
-        with pytest.raises(WrongError, match="is at write"):
-            survivor(model, calls, {"texts": texts, "sequence": sequence})
+        with pytest.raises(MismatchError, match="is at write"):
+            match_stored_calls(model, calls, {"texts": texts, "sequence": sequence})

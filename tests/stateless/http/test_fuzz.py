@@ -11,7 +11,7 @@ from tenacious import happens
 
 from bench.hostile.attacks.http import status_of
 from bench.hostile.attacks.target import Target
-from bench.hostile.requests import request
+from bench.hostile.requests import random_request
 
 _REQUESTS, _AT_ONCE = 600, 32
 _PATIENCE = 2.0
@@ -26,7 +26,7 @@ async def test_nonsense_is_refused_and_leaves_nothing_behind(
 
     async def ask(target: Target) -> str:
         async with places:
-            return await status_of(target, [request(chance)], _PATIENCE)
+            return await status_of(target, [random_request(chance)], _PATIENCE)
 
     with capture_logs() as logged:
         async with front.serving():
