@@ -93,7 +93,7 @@ async def _run(
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(feed, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
-    bundle = await process.bundle_of(settings, registry)
+    bundle = await process.load_configured_bundle(settings, registry)
     check_settings(settings, bundle)
     pool = ReaderPool(settings.threads, settings.reader_threads, metrics, nice=settings.reader_nice)
     choosing = RuntimeMetrics(registry).choosing(bundle.manifest.name)
@@ -159,8 +159,8 @@ def _server(settings: NodeSettings, registry: CollectorRegistry, tracer: Tracer)
     return Server(
         services=[SERVICE, FEED_SERVICE],
         interceptor=CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer),
-        largest=largest,
-        arriving=_MESSAGES * largest,
+        max_message_bytes=largest,
+        max_pending_bytes=_MESSAGES * largest,
         security=server_security(settings, CertificateMetrics(registry)),
     )
 

@@ -10,7 +10,7 @@ from winnow.deadline import Deadline
 from winnow.domain.shard import ShardInfo
 from winnow.errors import IdentityError, NotLoadedError, UnavailableError
 from winnow.quoting import shortened
-from winnow.rpc.deadline import of_context
+from winnow.rpc.deadline import deadline_of
 from winnow.rpc.server import KIB
 from winnow.shard_writer import ShardWriter
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
@@ -87,6 +87,6 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         return self._served
 
     def _deadline(self, context: Any) -> Deadline:
-        deadline = of_context(context, self._default_deadline)
+        deadline = deadline_of(context, self._default_deadline)
         deadline.check("the call began")
         return deadline

@@ -17,7 +17,7 @@ from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion
 from winnow.errors import LeavingError, NotLoadedError, UnavailableError
 from winnow.rpc import client_key
-from winnow.rpc.deadline import of_context
+from winnow.rpc.deadline import deadline_of
 from winnow.rpc.server import KIB
 from winnow.searcher import Searcher
 from winnow.v1 import shard_pb2, shard_pb2_grpc
@@ -111,7 +111,7 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         return self._searcher
 
     def _deadline(self, context: Any) -> Deadline:
-        deadline = of_context(context, self._default_deadline)
+        deadline = deadline_of(context, self._default_deadline)
         deadline.check("the call began")
         return deadline
 

@@ -42,7 +42,7 @@ def run(settings: EncoderSettings) -> None:
 
 async def _run(settings: EncoderSettings, registry: CollectorRegistry, tracer: Tracer) -> None:
     metrics = EncoderMetrics(registry)
-    bundle = await process.bundle_of(settings, registry)
+    bundle = await process.load_configured_bundle(settings, registry)
     tokenizer = await asyncio.to_thread(Tokenizer, bundle.tokenizer)
     choosing = RuntimeMetrics(registry).choosing(bundle.manifest.name)
     options = replace(settings.inference, choosing=choosing)
@@ -67,7 +67,7 @@ async def _run(settings: EncoderSettings, registry: CollectorRegistry, tracer: T
         _log.info("encoder loaded", bundle=info.bundle, fingerprint=info.fingerprint)
 
     try:
-        await process.serve(server, settings, prepare, leave=lambda: metrics.ready.set(0))
+        await process.serve(server, settings, prepare, on_leave=lambda: metrics.ready.set(0))
     finally:
         await asyncio.to_thread(encoder.close)
 

@@ -10,7 +10,7 @@ from winnow.encoder_node.admission import AdmittedEncoder
 from winnow.encoder_node.validation import check_fingerprint, check_ids, check_states
 from winnow.errors import UnavailableError
 from winnow.rpc import client_key
-from winnow.rpc.deadline import of_context
+from winnow.rpc.deadline import deadline_of
 from winnow.v1 import encoder_pb2, encoder_pb2_grpc
 
 SERVICE = "winnow.v1.EncoderService"
@@ -43,7 +43,7 @@ class EncoderServicer(encoder_pb2_grpc.EncoderServiceServicer):
         check_ids(request.token_ids, self._info.max_tokens, self._vocabulary)
         if self._encoder is None:
             raise UnavailableError("the encoder is still loading")
-        deadline = of_context(context, self._default_deadline)
+        deadline = deadline_of(context, self._default_deadline)
         client = client_key.of_metadata(context.invocation_metadata())
         encoding = await self._encoder.encode(tuple(request.token_ids), deadline, client)
         if convert.is_quick(encoding.states, kind):

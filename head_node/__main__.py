@@ -43,8 +43,8 @@ async def _run(settings: HeadNodeSettings, registry: CollectorRegistry, tracer: 
     server = Server(
         services=[SERVICE],
         interceptor=boundary,
-        largest=LARGEST,
-        arriving=ARRIVING,
+        max_message_bytes=LARGEST,
+        max_pending_bytes=ARRIVING,
         security=security,
     )
     head_node_pb2_grpc.add_HeadNodeServiceServicer_to_server(servicer, server.grpc)
@@ -71,7 +71,7 @@ async def _run(settings: HeadNodeSettings, registry: CollectorRegistry, tracer: 
         _log.info("heads found", store=store.name, encoder=encoder.fingerprint)
 
     try:
-        await process.serve(server, settings, prepare, leave=lambda: metrics.ready.set(0))
+        await process.serve(server, settings, prepare, on_leave=lambda: metrics.ready.set(0))
     finally:
         opening.close(wait=False)  # a store that hangs does not hold up the end
         for heads in serving:

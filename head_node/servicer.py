@@ -11,7 +11,7 @@ from winnow.heads.admission import TextAdmission
 from winnow.heads.heads import Heads
 from winnow.heads.manifest import EncoderEntry
 from winnow.rpc import client_key
-from winnow.rpc.deadline import of_context
+from winnow.rpc.deadline import deadline_of
 from winnow.rpc.server import KIB
 from winnow.telemetry.tracing.span import span
 from winnow.v1 import head_node_pb2, head_node_pb2_grpc
@@ -53,7 +53,7 @@ class HeadNodeServicer(head_node_pb2_grpc.HeadNodeServiceServicer):
         check_encoder(request.encoder_fingerprint, self._group.encoder)
         heads = check_heads(request.head_ids)
         states = convert.states_of_request(request)
-        deadline = of_context(context, self._default_deadline)
+        deadline = deadline_of(context, self._default_deadline)
         client = client_key.of_metadata(context.invocation_metadata())
         with self._admission.enter(1, client), span("heads", {"winnow.heads": len(heads)}):
             applied = await self._group.heads.apply(states, heads, _for_heads(deadline), client)

@@ -67,7 +67,7 @@ class FakePredictions:
         server = Server(
             services=[SERVICE],
             interceptor=CallInterceptor(RpcMetrics(self.registry)),
-            largest=LARGEST,
+            max_message_bytes=LARGEST,
         )
         servicer = HeadServicer(self.core, 2.0)
         head_pb2_grpc.add_HeadServiceServicer_to_server(servicer, server.grpc)

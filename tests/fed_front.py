@@ -118,8 +118,8 @@ class FedFront:
         server = Server(
             services=[SERVICE],
             interceptor=boundary,
-            largest=LARGEST,
-            arriving=ARRIVING,
+            max_message_bytes=LARGEST,
+            max_pending_bytes=ARRIVING,
             reject=door,
         )
         servicer = FeedServicer(self.core, self._deadline)

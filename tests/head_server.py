@@ -36,7 +36,10 @@ class ServedHeads:
         self.servicer = HeadNodeServicer(self.admission, 10.0)
         boundary = CallInterceptor(RpcMetrics(self.registry), quiet=True, tracer=self.tracer)
         self.server = Server(
-            services=[SERVICE], interceptor=boundary, largest=LARGEST, arriving=ARRIVING
+            services=[SERVICE],
+            interceptor=boundary,
+            max_message_bytes=LARGEST,
+            max_pending_bytes=ARRIVING,
         )
         head_node_pb2_grpc.add_HeadNodeServiceServicer_to_server(self.servicer, self.server.grpc)
 

@@ -146,7 +146,7 @@ class HttpFront:
         self.settings = FrontSettings.load(given, None, {})
         self.calls: list[HttpOperation] = []
         self.boundary = CallInterceptor(RpcMetrics(self.registry), tracer=tracer)
-        finished = self.boundary.part_finished
+        finished = self.boundary.record_part
         self.add(answer_calls(self.core, 2.0, self.admission.refusal, finished))
         self.address, self.ready = "", True
 

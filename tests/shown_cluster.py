@@ -59,7 +59,7 @@ def front_metrics(answers: int) -> CollectorRegistry:
     metrics.ready.set(1)
     admission = AdmissionMetrics(registry)
     for _ in range(answers):
-        rpc.finished("Answer", "OK", 0.04)
+        rpc.record_call("Answer", "OK", 0.04)
         metrics.stage.labels("read").observe(0.03)
         metrics.coverage.observe(0.5)
         admission.count("granted")

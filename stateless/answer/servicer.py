@@ -10,7 +10,7 @@ from winnow.convert import answer as convert
 from winnow.domain.answered import Answered
 from winnow.inference.fair_threads import FairThreads
 from winnow.rpc import client_key, request_id
-from winnow.rpc.deadline import of_context
+from winnow.rpc.deadline import deadline_of
 from winnow.stateless.answer.core import AnswerCore
 from winnow.v1 import answer_pb2
 
@@ -39,7 +39,7 @@ class AnswerServicer:
     ) -> bytes:
         answered = await self._core.ask(
             convert.request_of_message(request),
-            of_context(context, self._default_deadline),
+            deadline_of(context, self._default_deadline),
             client_key.of_metadata(context.invocation_metadata()),
         )
         return convert.answered_to_bytes(answered, request_id.current())

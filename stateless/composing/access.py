@@ -13,7 +13,7 @@ from winnow.keys.file import load_gate, watch_key_file
 from winnow.keys.gate import Gate, HeaderGate, header_gate
 from winnow.keys.metrics import KeyMetrics
 from winnow.rpc import client_key
-from winnow.rpc.guard import Guard
+from winnow.rpc.guard import KeyGuard
 from winnow.rpc.message_interceptor import Reject
 from winnow.security.from_settings import ServerSecurity, peer_channels, server_security
 from winnow.security.metrics import CertificateMetrics
@@ -63,7 +63,7 @@ def open_access(settings: FrontSettings, registry: CollectorRegistry) -> FrontAc
 
 
 def _guarded(gate: Gate, behind: Reject) -> Reject:
-    return Guard(gate, behind)
+    return KeyGuard(gate, behind)
 
 
 def open_gate(

@@ -54,7 +54,7 @@ def serve_answers(
     seconds = front.settings.default_deadline
     servicer = AnswerServicer(core, seconds)
     servicer.add_to(front.server.grpc)
-    refusal, finished = partial(front.rejection.refusal, SERVICE), front.boundary.part_finished
+    refusal, finished = partial(front.rejection.refusal, SERVICE), front.boundary.record_part
     front.calls.extend(answer_calls(core, seconds, refusal, finished))
     return opened
 

@@ -3,7 +3,7 @@
 import asyncio
 
 from winnow.inference.fair_threads import FairThreads
-from winnow.rpc.channel import open_apart
+from winnow.rpc.channel import open_unshared
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener
 from winnow.stateless.cluster.membership import IndexIdentity
@@ -51,10 +51,10 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
     server = Server(
         services=[SERVICE],
         interceptor=front.boundary,
-        largest=LARGEST,
-        arriving=ARRIVING,
+        max_message_bytes=LARGEST,
+        max_pending_bytes=ARRIVING,
         reject=front.access.guarded(door_of(admission)),
-        streams=_STREAMS,
+        max_streams=_STREAMS,
         security=front.access.security,
     )
     servicer = FeedServicer(core, settings.feed_deadline)
@@ -68,7 +68,7 @@ def _writers(front: Front, cluster: OpenCluster) -> Writers:
     fingerprint = front.bundle.manifest.encoding_fingerprint
 
     def open_writer(address: str, index: IndexIdentity, shard: int) -> OpenWriter:
-        channel = open_apart(address, front.access.peers)
+        channel = open_unshared(address, front.access.peers)
         writer = RemoteShardWriter(
             channel=channel,
             address=address,

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from winnow.bundle import Bundle
 from winnow.rpc import process
 from winnow.rpc.interceptor import CallInterceptor
-from winnow.rpc.process import Prepare, bundle_of
+from winnow.rpc.process import Prepare, load_configured_bundle
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener, serve_metrics
 from winnow.stateless.answer.servicer import SERVICE
@@ -81,7 +81,7 @@ async def opened(
 ) -> AsyncIterator[Front]:
     """A front without parts; closes what its parts opened at the end."""
     metrics = FrontMetrics(registry)
-    bundle = await bundle_of(settings, registry)
+    bundle = await load_configured_bundle(settings, registry)
     rejection = EarlyRejection()
     boundary = CallInterceptor(RpcMetrics(registry), tracer=tracer)
     access = open_access(settings, registry)
@@ -115,8 +115,8 @@ async def serve(front: Front, parts: Iterable[Part]) -> None:
         front.server,
         front.settings,
         prepare,
-        leave=lambda: front.metrics.ready.set(0),
-        further=further,
+        on_leave=lambda: front.metrics.ready.set(0),
+        extra_listeners=further,
     )
     for beside in (front.access.beside, *(part.beside for part in parts)):
         for others, look_after in beside.items():
@@ -136,9 +136,11 @@ def _server(
         Server,
         interceptor=boundary,
         reject=access.guarded(rejection),
-        streams=streams,
+        max_streams=streams,
         security=access.security,
     )
     if not settings.serves_heads:
         return made(services=services)
-    return made(services=[*services, HEAD_SERVICE], largest=LARGEST, arriving=ARRIVING)
+    return made(
+        services=[*services, HEAD_SERVICE], max_message_bytes=LARGEST, max_pending_bytes=ARRIVING
+    )

@@ -28,7 +28,7 @@ def serve_http(front: Front) -> Part:
     boundary = front.boundary
     edge = Edge(
         gate=gate,
-        finished=boundary.finished,
+        finished=boundary.record_call,
         json=JsonText(aside),
         readiness=readiness,
         tracer=boundary.tracer,

@@ -15,7 +15,7 @@ from winnow.errors import NotWritableError
 from winnow.passages.canonical import PassageDigest
 from winnow.rpc import call_metadata
 from winnow.rpc.deadline import timeout
-from winnow.rpc.replying import until_replied
+from winnow.rpc.replying import reply_of
 from winnow.rpc.server import KIB
 from winnow.rpc.status import error_of_node
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
@@ -67,7 +67,9 @@ class RemoteShardWriter:
                 request = shard_feed_pb2.WriteRequest(**self._meant, writes=batch)
                 reply = await self._call(
                     self._stub.Write(
-                        request, timeout=timeout(deadline), metadata=call_metadata.outgoing()
+                        request,
+                        timeout=timeout(deadline),
+                        metadata=call_metadata.build(),
                     )
                 )
                 found += convert.written_of_message(reply, len(batch))
@@ -83,7 +85,9 @@ class RemoteShardWriter:
             try:
                 reply = await self._call(
                     self._stub.FindUnchanged(
-                        request, timeout=timeout(deadline), metadata=call_metadata.outgoing()
+                        request,
+                        timeout=timeout(deadline),
+                        metadata=call_metadata.build(),
                     )
                 )
             except NotWritableError:
@@ -115,7 +119,7 @@ class RemoteShardWriter:
 
     async def _call(self, call: Awaitable[Reply]) -> Reply:
         try:
-            return await until_replied(call)
+            return await reply_of(call)
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 refused = NotWritableError(

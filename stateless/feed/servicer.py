@@ -8,7 +8,7 @@ from winnow.convert import feed as convert
 from winnow.deadline import Deadline
 from winnow.errors import WinnowError
 from winnow.rpc import client_key
-from winnow.rpc.deadline import of_context
+from winnow.rpc.deadline import deadline_of
 from winnow.rpc.message_interceptor import Metadata, Reject
 from winnow.stateless.feed.admission import FeedAdmission
 from winnow.stateless.feed.core import FeedCore
@@ -61,11 +61,11 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
         return convert.summary_to_message(summary)
 
     def _deadline(self, context: Any) -> Deadline:
-        return of_context(context, self._default)
+        return deadline_of(context, self._default)
 
     def _at_most(self, context: Any) -> Deadline:
         """The deadline of a message that has just arrived: streams may go on for hours."""
-        left = of_context(context, self._default).left()
+        left = deadline_of(context, self._default).left()
         return Deadline.after(min(left, self._default))
 
 

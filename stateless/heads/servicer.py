@@ -4,7 +4,7 @@ from typing import Any
 
 from winnow.convert import head as convert
 from winnow.rpc import client_key, request_id
-from winnow.rpc.deadline import of_context
+from winnow.rpc.deadline import deadline_of
 from winnow.stateless.heads.core import PredictCore
 from winnow.v1 import head_pb2, head_pb2_grpc
 
@@ -28,7 +28,7 @@ class HeadServicer(head_pb2_grpc.HeadServiceServicer):
     ) -> head_pb2.PredictResponse:
         predicted = await self._core.predict(
             convert.request_of_message(request),
-            of_context(context, self._default_deadline),
+            deadline_of(context, self._default_deadline),
             client_key.of_metadata(context.invocation_metadata()),
         )
         return convert.predicted_to_message(predicted, request_id.current())

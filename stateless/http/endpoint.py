@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
 from winnow.rpc import request_id
 from winnow.rpc.bounded_receive import BoundedReceive
-from winnow.rpc.interceptor import name_call
+from winnow.rpc.interceptor import bind_request_id
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
 from winnow.stateless.http.call import Gate, HttpOperation
@@ -56,7 +56,7 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one call; sends nothing if the caller has gone."""
         with self._traced(scope):
-            name_call(request_id.current())
+            bind_request_id(request_id.current())
             response = await self._response(scope, receive)
         if response is not None:
             await response(scope, receive, send)
@@ -116,7 +116,7 @@ class Endpoint:
             return json.dumps(dict(parse_qsl(query, keep_blank_values=True))).encode()
         check_media_type(headers)
         try:
-            data: bytes = await self._arrivals.message(Body(receive, self._call.largest))
+            data: bytes = await self._arrivals.first_message(Body(receive, self._call.largest))
         except DeadlineExceededError as error:
             raise LateBodyError("the body was not here in time: send all of it at once") from error
         return data

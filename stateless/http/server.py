@@ -13,7 +13,7 @@ from uvicorn.config import Config
 
 from winnow.address import Address
 from winnow.errors import UnavailableError
-from winnow.rpc.server import AGE
+from winnow.rpc.server import MAX_CONNECTION_SECONDS
 from winnow.stateless.http.accepting import Acceptor
 from winnow.stateless.http.connection import HttpConnection, Requests
 from winnow.stateless.http.connection_limiter import ConnectionLimiter
@@ -33,7 +33,7 @@ class HttpServer:
         limiter: ConnectionLimiter,
         *,
         tls: ssl.SSLContext | None = None,
-        age: float = AGE,
+        age: float = MAX_CONNECTION_SECONDS,
     ) -> None:
         """Binds nothing yet.
 

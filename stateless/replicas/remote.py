@@ -13,7 +13,7 @@ from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
 from winnow.rpc import call_metadata
 from winnow.rpc.deadline import timeout
-from winnow.rpc.replying import until_replied
+from winnow.rpc.replying import reply_of
 from winnow.rpc.status import error_of_node
 from winnow.searcher import Read, Retrieved
 from winnow.v1 import shard_pb2, shard_pb2_grpc
@@ -114,10 +114,10 @@ class RemoteSearcher:
 
     async def _call(self, call: Awaitable[Reply]) -> Reply:
         try:
-            return await until_replied(call)
+            return await reply_of(call)
         except grpc.aio.AioRpcError as error:
             raise error_of_node(error, self.address) from error
 
 
 def _metadata(question: EncodedQuestion) -> tuple[tuple[str, str], ...]:
-    return call_metadata.outgoing(question.client)
+    return call_metadata.build(question.client)

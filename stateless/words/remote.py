@@ -32,7 +32,7 @@ class RemoteWordCounts:
         request = shard_feed_pb2.GetWordCountsRequest(changes_only=changes_only)
         try:
             return await self._stub.GetWordCounts(
-                request, timeout=timeout(deadline), metadata=call_metadata.outgoing()
+                request, timeout=timeout(deadline), metadata=call_metadata.build()
             )
         except grpc.aio.AioRpcError as error:
             raise error_of_node(error, self._address) from error

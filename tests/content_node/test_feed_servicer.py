@@ -56,7 +56,7 @@ def servicer() -> ShardFeedServicer:
 @pytest.fixture
 async def node(servicer: ShardFeedServicer) -> AsyncIterator[Stub]:
     boundary = CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
-    server = Server(services=[FEED_SERVICE], interceptor=boundary, largest=LARGEST_WRITE)
+    server = Server(services=[FEED_SERVICE], interceptor=boundary, max_message_bytes=LARGEST_WRITE)
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(servicer, server.grpc)
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
     async with open_channel(address) as channel:

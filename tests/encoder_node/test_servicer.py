@@ -121,7 +121,7 @@ async def test_a_greedy_client_does_not_keep_others_out(
     request = encoder_pb2.EncodeRequest(fingerprint=INFO.fingerprint)
 
     def ask(client: str) -> "asyncio.Future[encoder_pb2.EncodeResponse]":
-        call = stub.Encode(request, timeout=LONG, metadata=client_key.outgoing(client))
+        call = stub.Encode(request, timeout=LONG, metadata=client_key.outgoing_metadata(client))
         return asyncio.ensure_future(_reply(call))
 
     greedy = [ask("greedy") for _ in range(3)]

@@ -79,7 +79,7 @@ async def test_each_head_has_a_result_or_a_reason(
     stub: "head_node_pb2_grpc.HeadNodeServiceAsyncStub", heads: Fake
 ) -> None:
     reply = await stub.Apply(
-        asking("a", "broken", "b"), timeout=LONG, metadata=client_key.outgoing("tenant")
+        asking("a", "broken", "b"), timeout=LONG, metadata=client_key.outgoing_metadata("tenant")
     )
     assert [each.head_id for each in reply.heads] == ["a", "broken", "b"]
     assert [each.version for each in reply.heads] == [7, 0, 7]
@@ -98,7 +98,7 @@ async def test_heads_leave_time_for_the_way_back(
 ) -> None:
     """Or one late head would lose what all others said."""
     deadline = Deadline.after(left, ManualClock())
-    monkeypatch.setattr("winnow.head_node.servicer.of_context", lambda *_: deadline)
+    monkeypatch.setattr("winnow.head_node.servicer.deadline_of", lambda *_: deadline)
     await stub.Apply(asking("a"), timeout=LONG)
     assert heads.left == [pytest.approx(left - reserve)]
 

@@ -119,7 +119,7 @@ async def start_front(stack: contextlib.AsyncExitStack) -> str:
     server = Server(
         services=[SERVICE, HEAD_SERVICE],
         interceptor=CallInterceptor(RpcMetrics(REGISTRY)),
-        largest=LARGEST,
+        max_message_bytes=LARGEST,
     )
     servicer = AnswerServicer(core, 2.0)
     servicer.add_to(server.grpc)

@@ -42,7 +42,7 @@ class Servicer(answer_pb2_grpc.AnswerServiceServicer):
 @pytest.fixture
 async def port() -> AsyncIterator[int]:
     boundary = CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
-    server = Server(services=[SERVICE], interceptor=boundary, streams=128)
+    server = Server(services=[SERVICE], interceptor=boundary, max_streams=128)
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), server.grpc)
     yield await server.start("127.0.0.1:0")
     await server.drain(0)
@@ -119,7 +119,7 @@ async def test_of_too_many_incomplete_messages_the_oldest_is_given_up(method: st
     server = Server(
         services=[SERVICE],
         interceptor=CallInterceptor(RpcMetrics(CollectorRegistry())),
-        largest=4 * KIB * KIB,
+        max_message_bytes=4 * KIB * KIB,
     )
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(Servicer(), server.grpc)
     port = await server.start("127.0.0.1:0")
@@ -129,7 +129,7 @@ async def test_of_too_many_incomplete_messages_the_oldest_is_given_up(method: st
     ends = [asyncio.create_task(peer.ended()) for peer in peers]
     done, _ = await asyncio.wait(ends, timeout=LONG, return_when=asyncio.FIRST_COMPLETED)
     assert len(done) == 1
-    assert b"too many messages" in next(iter(done)).result().replace(b"%20", b" ")
+    assert b"too many incomplete messages" in next(iter(done)).result().replace(b"%20", b" ")
     for end in ends:
         end.cancel()
     for peer in peers:
@@ -162,7 +162,9 @@ async def test_a_message_that_is_larger_than_a_question_can_be_is_refused(port: 
 
 async def test_headers_without_an_end_are_not_read_for_ever() -> None:
     server = Server(
-        services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry())), idle=1.0
+        services=[SERVICE],
+        interceptor=CallInterceptor(RpcMetrics(CollectorRegistry())),
+        idle_seconds=1.0,
     )
     peer = await http2.Peer.connect(await server.start("127.0.0.1:0"))
     await peer.send(http2.call(ANSWER, flags=0))
@@ -202,7 +204,9 @@ async def test_a_client_with_more_calls_than_a_connection_may_have_waits_on_its_
 
     servicer = Slow()
     server = Server(
-        services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry())), streams=5
+        services=[SERVICE],
+        interceptor=CallInterceptor(RpcMetrics(CollectorRegistry())),
+        max_streams=5,
     )
     answer_pb2_grpc.add_AnswerServiceServicer_to_server(servicer, server.grpc)
     port = await server.start("127.0.0.1:0")
@@ -235,19 +239,19 @@ class Call:
 async def test_a_message_that_has_arrived_is_returned() -> None:
     call = Call()
     call.arrived.set_result("question")
-    assert await BoundedReceive(1).message(call) == "question"
+    assert await BoundedReceive(1).first_message(call) == "question"
 
 
 async def test_a_late_message_is_given_up() -> None:
-    with pytest.raises(DeadlineExceededError, match=r"was not here 0\.01 seconds"):
-        await BoundedReceive(1, seconds=0.01).message(Call())
+    with pytest.raises(DeadlineExceededError, match=r"was incomplete after 0\.01 seconds"):
+        await BoundedReceive(1, seconds=0.01).first_message(Call())
 
 
 async def test_a_call_that_ends_without_a_message_is_a_mistake() -> None:
     call = Call()
     call.arrived.set_result(grpc.aio.EOF)
     with pytest.raises(InvalidRequestError, match="ended without a message"):
-        await BoundedReceive(1).message(call)
+        await BoundedReceive(1).first_message(call)
 
 
 async def test_the_message_with_the_longest_wait_is_given_up() -> None:
@@ -255,10 +259,10 @@ async def test_the_message_with_the_longest_wait_is_given_up() -> None:
     calls = [Call() for _ in range(3)]
     waits = []
     for call in calls:
-        waits.append(asyncio.create_task(arrivals.message(call)))
+        waits.append(asyncio.create_task(arrivals.first_message(call)))
         await asyncio.sleep(0)
     await happens(waits[0].done)
-    with pytest.raises(OverloadedError, match="too many messages"):
+    with pytest.raises(OverloadedError, match="too many incomplete messages"):
         await waits[0]
     for call in calls[1:]:
         call.arrived.set_result("question")
@@ -267,17 +271,17 @@ async def test_the_message_with_the_longest_wait_is_given_up() -> None:
 
 async def test_every_missing_message_is_given_up_at_its_time() -> None:
     arrivals = BoundedReceive(10, seconds=0.01)
-    waits = [asyncio.create_task(arrivals.message(Call())) for _ in range(3)]
+    waits = [asyncio.create_task(arrivals.first_message(Call())) for _ in range(3)]
     for wait in waits:
         with pytest.raises(DeadlineExceededError):
             await wait
     with pytest.raises(DeadlineExceededError):
-        await arrivals.message(Call())
+        await arrivals.first_message(Call())
 
 
 async def test_a_cancelled_call_leaves_no_wait() -> None:
     arrivals, call = BoundedReceive(1), Call()
-    given_up = asyncio.create_task(arrivals.message(call))
+    given_up = asyncio.create_task(arrivals.first_message(call))
     await asyncio.sleep(0)
     given_up.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -285,4 +289,4 @@ async def test_a_cancelled_call_leaves_no_wait() -> None:
     call.arrived.set_result("too late")
     following = Call()
     following.arrived.set_result("question")
-    assert await arrivals.message(following) == "question"
+    assert await arrivals.first_message(following) == "question"

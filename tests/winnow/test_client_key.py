@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from winnow.rpc.client_key import KEY, of_metadata, outgoing
+from winnow.rpc.client_key import KEY, of_metadata, outgoing_metadata
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_a_key_arrives_and_is_nobody_else_s_however_long_it_has_grown() -> None:
     have no key, at encoder and head servers: their turn is the key with ":predict" behind it.
     """
     names = ["anna", *(f"{who}{'x' * 63}:predict" for who in "ab")]
-    arrived = [of_metadata(outgoing(name)) for name in names]
+    arrived = [of_metadata(outgoing_metadata(name)) for name in names]
     assert arrived[0] == "anna"
     assert all(arrived)
     assert len(set(arrived)) == len(names)

@@ -5,7 +5,7 @@ from manual_clock import ManualClock
 
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError
-from winnow.rpc.deadline import of_context, passed
+from winnow.rpc.deadline import deadline_of, was_reached
 
 
 def test_time_left_falls_as_the_clock_runs() -> None:
@@ -46,7 +46,7 @@ def test_work_that_is_too_late_is_named() -> None:
 def test_a_call_cancelled_at_the_end_of_its_time_ran_out_of_it(
     left: float | None, given: float | None, expected: bool
 ) -> None:
-    assert passed(left, given) is expected
+    assert was_reached(left, given) is expected
 
 
 class Caller:
@@ -64,4 +64,4 @@ class Caller:
     [(1.5, 1.5), (None, 2.0), (1e12, 3_600.0)],  # 1e12 s: gRPC lets a caller ask for 11 415 years
 )
 def test_a_call_takes_an_hour_at_most(left: float | None, expected: float) -> None:
-    assert of_context(Caller(left), 2.0).left() == pytest.approx(expected, abs=1.0)
+    assert deadline_of(Caller(left), 2.0).left() == pytest.approx(expected, abs=1.0)

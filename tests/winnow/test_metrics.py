@@ -47,7 +47,7 @@ def test_a_process_says_what_it_is_and_what_it_uses() -> None:
 def test_who_asks_for_openmetrics_gets_it() -> None:
     """Prometheus does; only that form leads from a histogram to traces."""
     registry = CollectorRegistry()
-    RpcMetrics(registry).finished("Answer", "OK", 0.01, {"trace_id": "07"})
+    RpcMetrics(registry).record_call("Answer", "OK", 0.01, {"trace_id": "07"})
     port = MetricsEndpoint(registry).start("127.0.0.1", 0)
     accept = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3"
     asked = urllib.request.Request(f"http://127.0.0.1:{port}/", headers={"Accept": accept})
@@ -60,7 +60,7 @@ def test_who_asks_for_openmetrics_gets_it() -> None:
 
 def test_nothing_is_said_of_when_a_series_was_created() -> None:
     registry = CollectorRegistry()
-    RpcMetrics(registry).finished("Answer", "OK", 0.01)
+    RpcMetrics(registry).record_call("Answer", "OK", 0.01)
     page = scraped(registry)
     assert "winnow_request_seconds_count{" in page
     assert "_created" not in page

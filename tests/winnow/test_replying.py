@@ -10,7 +10,7 @@ import pytest
 from heap_in_use import counted, kept
 from tenacious import happens, turn
 
-from winnow.rpc.replying import until_replied
+from winnow.rpc.replying import reply_of
 
 CALLS = 4_000
 LONG = 60.0
@@ -58,12 +58,12 @@ async def ask(server: Server) -> AsyncIterator[Callable[[bytes], Any]]:
     await made.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         method: Any = channel.unary_unary("/any/Method")
-        yield lambda request: until_replied(method(request, timeout=60.0))
+        yield lambda request: reply_of(method(request, timeout=60.0))
     await made.stop(None)
 
 
 async def test_grpc_calls_have_the_cython_call_underneath() -> None:
-    """It is not public, and `until_replied` cancels it."""
+    """It is not public, and `reply_of` cancels it."""
     async with grpc.aio.insecure_channel("127.0.0.1:1") as channel:
         method: Any = channel.unary_unary("/any/Method")
         call = method(b"", timeout=60.0)
@@ -79,7 +79,7 @@ async def test_a_call_that_cannot_be_sent_fails_at_once() -> None:
         method: Any = channel.unary_unary("/any/Method")
         async with asyncio.timeout(LONG):
             with pytest.raises(Exception, match="execute_batch"):
-                await until_replied(method(b"", metadata=(("not-ascii", "\N{SNOWMAN}"),)))
+                await reply_of(method(b"", metadata=(("not-ascii", "\N{SNOWMAN}"),)))
 
 
 async def test_a_reply_is_returned(server: Server, ask: Callable[[bytes], Any]) -> None:

@@ -35,7 +35,9 @@ class Process:
     async def run(self) -> None:
         server = Server(services=[], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry())))
         listen = f"127.0.0.1:{self.port}"
-        await serve(server, listen, self.prepare, linger=self.linger, grace=0, leave=self.left.set)
+        await serve(
+            server, listen, self.prepare, linger=self.linger, grace=0, on_leave=self.left.set
+        )
 
     async def health(self) -> AsyncIterator[int]:
         """What it says of itself, whenever that changes."""
@@ -142,7 +144,9 @@ async def test_further_servers_begin_and_end_with_the_first() -> None:
     further = [Listener(Server(services=[], interceptor=boundary), f"127.0.0.1:{ports[1]}")]
     listen = f"127.0.0.1:{ports[0]}"
     one = Server(services=[], interceptor=boundary)
-    running = asyncio.create_task(serve(one, listen, nothing, linger=0, grace=0, further=further))
+    running = asyncio.create_task(
+        serve(one, listen, nothing, linger=0, grace=0, extra_listeners=further)
+    )
     for port in ports:
         async for status in Process(nothing, port=port).health():
             if status == SERVING:
@@ -164,7 +168,7 @@ async def test_if_a_further_server_cannot_listen_none_does() -> None:
             nothing,
             linger=0,
             grace=0,
-            further=further,
+            extra_listeners=further,
         )
     again = Server(services=[], interceptor=boundary)
     assert await again.start(f"127.0.0.1:{free}") == free

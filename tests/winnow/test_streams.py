@@ -19,7 +19,7 @@ from winnow.errors import (
     Violation,
 )
 from winnow.rpc import request_id
-from winnow.rpc.bounded_receive import BoundedReceive, Messages
+from winnow.rpc.bounded_receive import BoundedReceive, MessageStream
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.message_interceptor import Metadata
 from winnow.rpc.server import KIB, Server
@@ -125,7 +125,7 @@ async def test_bytes_in_the_middle_that_are_no_message_are_the_clients_mistake()
             await call.write(deleting("a").SerializeToString())
             await call.write(b"\xff\xff\xff")
             assert await call.code() is grpc.StatusCode.INVALID_ARGUMENT
-            assert "not a message of this method" in await call.details()
+            assert "not a valid message of this method" in await call.details()
         await happens(lambda: house.ended("INVALID_ARGUMENT") == 1)
         assert house.servicer.read == 1
 
@@ -155,9 +155,9 @@ async def test_a_client_that_is_gone_ends_its_stream() -> None:
     async with serving() as (house, _):
         peer = await http2.Peer.connect(house.port)
         await peer.send(http2.call(DELETE) + http2.half_of(1_000))
-        await happens(lambda: house.server._messages.calls == 1)
+        await happens(lambda: house.server._messages.running_calls == 1)
         await peer.close()
-        await happens(lambda: house.server._messages.calls == 0)
+        await happens(lambda: house.server._messages.running_calls == 0)
 
 
 async def test_a_deadline_that_passes_between_messages_is_counted_as_one() -> None:
@@ -166,7 +166,7 @@ async def test_a_deadline_that_passes_between_messages_is_counted_as_one() -> No
         await call.write(deleting("a"))
         assert await call.code() is grpc.StatusCode.DEADLINE_EXCEEDED
         await happens(lambda: house.ended("DEADLINE_EXCEEDED") == 1)
-        await happens(lambda: house.server._messages.calls == 0)
+        await happens(lambda: house.server._messages.running_calls == 0)
         assert house.servicer.read == 1
         assert not house.ended("OK")
 
@@ -214,7 +214,7 @@ async def test_a_server_that_ends_tells_its_streams() -> None:
         await happens(lambda: house.servicer.read == 1)
         await asyncio.wait_for(house.server.drain(60), LONG)
         assert await call.code() is grpc.StatusCode.UNAVAILABLE
-        assert "send what it has not acknowledged again" in await call.details()
+        assert "send the unacknowledged messages again" in await call.details()
 
 
 async def test_a_server_that_ends_lets_a_stream_finish_what_it_has_read() -> None:
@@ -235,16 +235,16 @@ class Silent:
 
 
 async def test_a_stream_that_stalls_is_given_up() -> None:
-    messages = Messages(BoundedReceive(1, seconds=0.01), Silent())
-    with pytest.raises(DeadlineExceededError, match="or after the message before it"):
+    messages = MessageStream(BoundedReceive(1, seconds=0.01), Silent())
+    with pytest.raises(DeadlineExceededError, match=r"was incomplete after 0\.01 seconds"):
         await anext(messages)
 
 
 async def test_messages_of_streams_count_among_all_incomplete_messages() -> None:
     arrivals = BoundedReceive(1)
-    first = asyncio.ensure_future(anext(Messages(arrivals, Silent())))
+    first = asyncio.ensure_future(anext(MessageStream(arrivals, Silent())))
     await asyncio.sleep(0)
-    second = asyncio.ensure_future(anext(Messages(arrivals, Silent())))
-    with pytest.raises(OverloadedError, match="too many messages"):
+    second = asyncio.ensure_future(anext(MessageStream(arrivals, Silent())))
+    with pytest.raises(OverloadedError, match="too many incomplete messages"):
         await asyncio.wait_for(first, LONG)
     second.cancel()

@@ -39,7 +39,7 @@ class Servicer(feed_pb2_grpc.FeedServiceServicer, head_pb2_grpc.HeadServiceServi
             await asyncio.Event().wait()
         if self.error is not None:
             raise self.error
-        self.handed_on = call_metadata.outgoing("me")
+        self.handed_on = call_metadata.build("me")
         return feed_pb2.PutResponse()
 
     async def Delete(

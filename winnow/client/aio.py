@@ -27,7 +27,7 @@ from winnow.client.replies import Reply
 from winnow.deadline import Deadline
 from winnow.domain.write import WriteResult
 from winnow.errors import UnavailableError
-from winnow.rpc.replying import until_replied
+from winnow.rpc.replying import reply_of
 
 
 class AsyncConnection:
@@ -139,7 +139,7 @@ class AsyncClient(AsyncConnection):
         id_metadata = request_id_metadata(request_id)
         options = self._options.arguments(timeout, id_metadata)
         try:
-            reply: Any = await until_replied(call.method_of(self._channel)(call.request, **options))
+            reply: Any = await reply_of(call.method_of(self._channel)(call.request, **options))
         except grpc.aio.AioRpcError as error:
             raise call_error(error, self.address, timeout, id_metadata) from error
         return call.result(reply)

@@ -7,7 +7,7 @@ import grpc
 from winnow.client.aio import AsyncConnection
 from winnow.client.channels import SERVICE
 from winnow.errors import UnavailableError
-from winnow.rpc.replying import until_replied
+from winnow.rpc.replying import reply_of
 from winnow.rpc.status import error_of
 from winnow.v1 import answer_pb2, answer_pb2_grpc
 
@@ -25,7 +25,7 @@ class AnswerClient(AsyncConnection):
         """Asks a question. Raises a WinnowError with the server's status and message."""
         try:
             options = self._options.arguments(timeout, ())
-            return await until_replied(self._stub.Answer(request, **options))
+            return await reply_of(self._stub.Answer(request, **options))
         except grpc.aio.AioRpcError as error:
             message = f"{error.code().name}: {error.details()}"
             raise error_of(error.code(), message, error.trailing_metadata()) from error

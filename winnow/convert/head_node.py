@@ -15,7 +15,7 @@ from winnow.domain.prediction import (
     TokenSpan,
 )
 from winnow.errors import WinnowError
-from winnow.rpc.status import code_of, error_of, public_of_node
+from winnow.rpc.status import code_of, error_of, public_node_message
 from winnow.v1 import head_node_pb2
 
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
@@ -93,4 +93,4 @@ def _prediction(message: head_node_pb2.AppliedHead) -> Prediction:
 
 def _failure(message: head_node_pb2.Failure) -> WinnowError:
     found = error_of(_CODES.get(message.code, grpc.StatusCode.UNKNOWN), message.message)
-    return found.with_public(public_of_node(found))
+    return found.with_public(public_node_message(found))

@@ -13,7 +13,7 @@ from winnow.heads.placed import PlacedHeads
 from winnow.rpc import call_metadata
 from winnow.rpc.channel import open_balanced
 from winnow.rpc.deadline import timeout
-from winnow.rpc.replying import until_replied
+from winnow.rpc.replying import reply_of
 from winnow.rpc.status import error_of_node
 from winnow.security.peers import PLAIN_TEXT, PeerChannels
 from winnow.v1 import head_node_pb2_grpc
@@ -39,10 +39,10 @@ class RemoteHeads:
 
         """
         request = convert.request_to_message(states, head_ids, self._fingerprint)
-        metadata = call_metadata.outgoing(client)
+        metadata = call_metadata.build(client)
         try:
             call = self._stub.Apply(request, timeout=timeout(deadline), metadata=metadata)
-            reply = await until_replied(call)
+            reply = await reply_of(call)
         except grpc.aio.AioRpcError as error:
             raise error_of_node(error, f"the head server {self.address}") from error
         found = [convert.applied_of_message(each) for each in reply.heads]

@@ -1,8 +1,8 @@
-"""Messages on their way: limits of the time that one may take and of how many are incomplete.
+"""Receives messages within limits: the time for one message, and the number of incomplete ones.
 
-gRPC waits for a message as long as its connection lives, keeps the parts that have arrived, and
-never answers a call that ends without a message. So the message of every call is read here, and the
-memory of incomplete messages is bounded by their number and their size.
+gRPC waits for a message as long as the connection lasts, and keeps the parts that have arrived. It
+never answers a call that ends without a message. So the message of every call is read here. The
+memory of incomplete messages is bounded by their number and their maximum size.
 """
 
 import asyncio
@@ -21,160 +21,165 @@ from winnow.errors import (
     WinnowError,
 )
 
-_SECONDS = 10.0
-"""A message of a megabyte takes about as long at a megabit a second."""
-_ENDS = "this server is about to end: send what it has not acknowledged again"
-_CLOSING = 0.05
-"""Seconds that gRPC may take to report that the caller gave up a call that seems to have ended."""
+_MESSAGE_SECONDS = 10.0
+"""Time limit of a message. A megabyte takes about as long at a megabit a second."""
+_SHUTDOWN_MESSAGE = "this server is shutting down: send the unacknowledged messages again"
+_CANCEL_SECONDS = 0.05
+"""Seconds in which gRPC reports that the caller cancelled a call, which looks like its end."""
 
 
 class BoundedReceive:
-    """Reads the messages of calls, within the limits."""
+    """Reads the messages of calls, within limits of time and number."""
 
-    def __init__(self, most: int, seconds: float = _SECONDS) -> None:
-        """`most`: incomplete messages at once; `seconds`: time limit of each."""
-        self._most, self._seconds = most, seconds
-        self._waiting: dict[asyncio.Future[WinnowError | None], float] = {}
-        """The future that ends each wait, and the time when it is late; the oldest first."""
+    def __init__(self, max_incomplete: int, seconds: float = _MESSAGE_SECONDS) -> None:
+        """`max_incomplete`: most incomplete messages; `seconds`: time limit of each."""
+        self._max_incomplete, self._seconds = max_incomplete, seconds
+        self._waits: dict[asyncio.Future[WinnowError | None], float] = {}
+        """The future of each awaited message, and its deadline; the oldest first."""
         self._timer: asyncio.TimerHandle | None = None
-        """The timer of the oldest wait: one for each message would cost more than the message."""
-        self._streams: set[asyncio.Future[WinnowError | None]] = set()
-        """The waits in `_waiting` for messages of streams."""
-        self._leaving = False
+        """The timer of the oldest wait. One for each message would cost more than reading it."""
+        self._stream_waits: set[asyncio.Future[WinnowError | None]] = set()
+        """The waits in `_waits` for messages of streams."""
+        self._shutting_down = False
 
-    async def message(self, context: Any) -> Any:
-        """The first message of a call whose handler was declared as one of a stream. Raises
-        InvalidRequestError if the call has ended without one. Raises DeadlineExceededError if it
-        took too long. Raises OverloadedError if too many others are on their way, and this is the
-        oldest.
+    async def first_message(self, context: Any) -> Any:
+        """Reads the first message of a call. gRPC must have its handler declared as streaming.
+
+        Raises:
+            InvalidRequestError: the call has ended without a message.
+            DeadlineExceededError: the message was not complete in time.
+            OverloadedError: too many messages are incomplete, and this is the oldest of them.
+
         """
-        message = await self.next(context)
+        message = await self.next_message(context)
         if message is grpc.aio.EOF:
             raise InvalidRequestError(Violation("request", "the call ended without a message"))
         return message
 
-    async def next(self, context: Any, lease: Lease | None = None) -> Any:
-        """The next message of such a call, or `grpc.aio.EOF`. Raises as `message` does.
+    async def next_message(self, context: Any, lease: Lease | None = None) -> Any:
+        """Reads the next message of a call, or `grpc.aio.EOF`. Raises as `first_message` does.
 
-        A call that its caller gave up is cancelled; it does not look like an ended call.
+        If the caller cancelled the call, this is cancelled and does not return `EOF`.
 
-        `lease`: the lease of a stream. Raises the error of an ended lease, or UnavailableError if
-        the server ends and more messages might follow.
+        `lease`: the lease of a stream. Also raises the error of an ended lease, or UnavailableError
+        if the server shuts down.
         """
         if lease is not None:
-            self.expect(lease)
-        # never cancelled: gRPC writes to what a cancelled read has freed
+            self.check_lease(lease)
+        # must not be cancelled: gRPC would write to memory that the cancelled read has freed
         reading = asyncio.ensure_future(context.read())
-        place = self._add()
-        reading.add_done_callback(partial(_arrived, place))
+        wait = self._start_wait()
+        reading.add_done_callback(partial(_finish, wait))
         if lease is not None:
-            self._streams.add(place)
-            lease.tell(partial(_give_up, place))
+            self._stream_waits.add(wait)
+            lease.tell(partial(_fail, wait))
         try:
-            late = await place
+            error = await wait
         finally:
-            self._waiting.pop(place, None)
-            self._streams.discard(place)
-        if late is not None:
-            raise late
+            self._waits.pop(wait, None)
+            self._stream_waits.discard(wait)
+        if error is not None:
+            raise error
         message = reading.result()
         if message is grpc.aio.EOF:
-            await asyncio.sleep(_CLOSING)
+            await asyncio.sleep(_CANCEL_SECONDS)
         return message
 
-    def leave(self) -> None:
-        """Ends all streams: a stream might last longer than the server may."""
-        self._leaving = True
-        for place in self._streams:
-            _give_up(place, UnavailableError(_ENDS))
+    def end_streams(self) -> None:
+        """Ends all streams, which might outlast the shutdown of the server."""
+        self._shutting_down = True
+        for wait in self._stream_waits:
+            _fail(wait, UnavailableError(_SHUTDOWN_MESSAGE))
 
-    def expect(self, lease: Lease) -> None:
-        """Raises the error that ends the stream of a lease, if there is one."""
-        if self._leaving:
-            raise UnavailableError(_ENDS)
+    def check_lease(self, lease: Lease) -> None:
+        """Raises an error if the lease has ended or the server shuts down."""
+        if self._shutting_down:
+            raise UnavailableError(_SHUTDOWN_MESSAGE)
         if lease.ended is not None:
             raise lease.ended
 
-    def _add(self) -> "asyncio.Future[WinnowError | None]":
-        """Adds the wait for a message, and ends the longest wait if there are too many.
+    def _start_wait(self) -> "asyncio.Future[WinnowError | None]":
+        """Adds the wait for a message, and ends the oldest wait if there are too many.
 
-        The longest wait is for an incomplete message: a whole one arrives with its call.
+        The oldest wait is for an incomplete message: a complete one arrives with its call.
         """
         loop = asyncio.get_running_loop()
-        place: asyncio.Future[WinnowError | None] = loop.create_future()
-        self._waiting[place] = loop.time() + self._seconds
+        wait: asyncio.Future[WinnowError | None] = loop.create_future()
+        self._waits[wait] = loop.time() + self._seconds
         if self._timer is None:
-            self._timer = loop.call_later(self._seconds, self._end_late)
-        if len(self._waiting) > self._most:
-            self._end(OverloadedError("too many messages are on their way; send it again, at once"))
-        return place
+            self._timer = loop.call_later(self._seconds, self._end_overdue)
+        if len(self._waits) > self._max_incomplete:
+            self._end_oldest(
+                OverloadedError("too many incomplete messages; send this one again, without pauses")
+            )
+        return wait
 
-    def _end_late(self) -> None:
-        """Ends the waits that are late."""
+    def _end_overdue(self) -> None:
+        """Ends the waits whose time is over."""
         loop, self._timer = asyncio.get_running_loop(), None
-        while self._waiting and self._timer is None:
-            due = next(iter(self._waiting.values()))
+        while self._waits and self._timer is None:
+            due = next(iter(self._waits.values()))
             if due > loop.time():
-                self._timer = loop.call_at(due, self._end_late)
+                self._timer = loop.call_at(due, self._end_overdue)
             else:
-                self._end(
+                self._end_oldest(
                     DeadlineExceededError(
-                        f"the message was not here {self._seconds:g} seconds after its call, or "
-                        "after the message before it"
+                        f"the message was incomplete after {self._seconds:g} seconds; send each "
+                        "message within that time"
                     )
                 )
 
-    def _end(self, why: WinnowError) -> None:
-        """Ends the oldest wait."""
-        place = next(iter(self._waiting))
-        del self._waiting[place]
-        _give_up(place, why)
+    def _end_oldest(self, error: WinnowError) -> None:
+        """Fails the oldest wait."""
+        wait = next(iter(self._waits))
+        del self._waits[wait]
+        _fail(wait, error)
 
 
-def _give_up(place: "asyncio.Future[WinnowError | None]", why: WinnowError) -> None:
-    if not place.done():
-        place.set_result(why)
+def _fail(wait: "asyncio.Future[WinnowError | None]", error: WinnowError) -> None:
+    if not wait.done():
+        wait.set_result(error)
 
 
-def _arrived(place: "asyncio.Future[WinnowError | None]", reading: "asyncio.Future[Any]") -> None:
-    """Ends the wait for a message.
+def _finish(wait: "asyncio.Future[WinnowError | None]", reading: "asyncio.Future[Any]") -> None:
+    """Ends a wait whose read has ended.
 
-    Retrieves the exception of a read whose call was ended, so that asyncio does not warn about it.
+    Retrieves the exception of the read, so that asyncio does not warn about it.
     """
     if not reading.cancelled():
         reading.exception()
-    if not place.done():
-        place.set_result(None)
+    if not wait.done():
+        wait.set_result(None)
 
 
-_LONGEST_PAUSE = 1.0
-"""Seconds after which a pausing stream checks whether it may go on."""
+_MAX_PAUSE = 1.0
+"""Seconds after which a paused stream checks its lease again."""
 
 
-class Messages:
-    """An iterator over the messages of a stream, which reads a message when it is asked for it.
+class MessageStream:
+    """An iterator over the messages of a stream. Reads each message when it is requested.
 
-    It raises the error of a message that is invalid or late; then the call is over.
+    Raises the error of an invalid or late message, which ends the call.
     """
 
     def __init__(self, receive: BoundedReceive, context: Any, lease: Lease | None = None) -> None:
-        """`lease` says how long the stream may go on, and when its next message may come."""
+        """`lease` limits how long the stream may last, and the rate of its messages."""
         self._receive, self._context, self._lease = receive, context, lease or Lease()
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Any:
-        await self._pause()
-        message = await self._receive.next(self._context, self._lease)
+        await self._await_rate_limit()
+        message = await self._receive.next_message(self._context, self._lease)
         if message is grpc.aio.EOF:
             raise StopAsyncIteration
         if isinstance(message, WinnowError):
             raise message
         return message
 
-    async def _pause(self) -> None:
+    async def _await_rate_limit(self) -> None:
         """Waits until the rate limit allows another message."""
         while pause := self._lease.pause():
-            self._receive.expect(self._lease)
-            await asyncio.sleep(min(pause, _LONGEST_PAUSE))
+            self._receive.check_lease(self._lease)
+            await asyncio.sleep(min(pause, _MAX_PAUSE))

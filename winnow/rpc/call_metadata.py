@@ -1,9 +1,13 @@
-"""The metadata of calls to other nodes: request id, trace, and client key."""
+"""The metadata of calls to other nodes: request id, client key and trace."""
 
 from winnow.rpc import client_key, request_id
 from winnow.telemetry.tracing.span import current
 
 
-def outgoing(client: str = "") -> tuple[tuple[str, str], ...]:
-    """Metadata of a call; `client` is the key of the client."""
-    return request_id.outgoing() + client_key.outgoing(client) + current().outgoing
+def build(client: str = "") -> tuple[tuple[str, str], ...]:
+    """Metadata of a call; `client` is the key that the call is made for."""
+    return (
+        request_id.outgoing_metadata()
+        + client_key.outgoing_metadata(client)
+        + current().outgoing_metadata
+    )

@@ -1,4 +1,4 @@
-"""Builds the channels between nodes; those of clients: `winnow.client.channels`."""
+"""Opens the channels between nodes; `winnow.client.channels` opens those of clients."""
 
 import json
 
@@ -7,11 +7,11 @@ import grpc
 from winnow.security.peers import PLAIN_TEXT, PeerChannels
 
 OPTIONS = (
-    # a node that was cut off is noticed within seconds, not minutes
+    # a lost connection is noticed within seconds, not minutes
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 3_000),
     ("grpc.keepalive_permit_without_calls", 1),
-    # a node that came back is found again within a second
+    # a restarted node is connected again within a second
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1_000),
     ("grpc.max_receive_message_length", 16 * 1024 * 1024),
@@ -19,27 +19,27 @@ OPTIONS = (
 
 
 def open_channel(address: str, peers: PeerChannels = PLAIN_TEXT) -> grpc.aio.Channel:
-    """A channel to `host:port`; connects when first used."""
+    """Opens a channel to `host:port`, which connects when it is first used."""
     return peers.channel(address, OPTIONS)
 
 
-def open_apart(address: str, peers: PeerChannels = PLAIN_TEXT) -> grpc.aio.Channel:
-    """Opens a channel with its own connection, which delays no other calls."""
+def open_unshared(address: str, peers: PeerChannels = PLAIN_TEXT) -> grpc.aio.Channel:
+    """Opens a channel with a separate connection, so that it delays no other calls."""
     options = (("grpc.use_local_subchannel_pool", 1), *OPTIONS)
     return peers.channel(address, options)
 
 
 def open_balanced(target: str, service: str, peers: PeerChannels = PLAIN_TEXT) -> grpc.aio.Channel:
-    """A channel to all servers behind `target` that say they serve `service`, one after the other.
+    """Opens a channel that sends calls in turn to all servers of `target` that serve `service`.
 
-    A server that says NOT_SERVING, or is gone, gets no calls. Calls fail at once while there is
-    none, unless they wait for one to be ready. The caller sends failed calls again.
+    A server that is unreachable, or whose health is NOT_SERVING, gets no calls. Without any server,
+    calls fail immediately, unless they set `wait_for_ready`. Failed calls are not retried.
 
     Args:
-        target: HOST:PORT, all addresses of which are used. gRPC looks names up when it connects,
+        target: HOST:PORT; all addresses of the name are used. gRPC resolves it when it connects,
             and again when a connection is lost.
         service: full name, such as `winnow.v1.EncoderService`.
-        peers: how other nodes are called.
+        peers: whether and how TLS is used.
 
     """
     config = {

@@ -1,8 +1,8 @@
-"""The key of the client, which calls carry for sharing fairly.
+"""The client key of a call: nodes share their capacity fairly among client keys.
 
-Where callers are known by keys, it is the name of the key. Elsewhere it is not checked: behind a
-proxy that knows its callers, the proxy sets it. Front nodes pass it on to content nodes, which
-share their readers by it.
+If callers authenticate, it is the name of their key. Otherwise it is the value of a header, which
+is not checked: a proxy that authenticates callers may set it. Front nodes pass it on to content
+nodes, which share their readers by it.
 """
 
 import hashlib
@@ -13,25 +13,25 @@ from typing import Any
 from winnow import caller
 
 KEY = "x-winnow-client"
-_LONGEST = 64
-_ALLOWED = re.compile(rf"[A-Za-z0-9._:@-]{{1,{_LONGEST}}}")
+_MAX_LENGTH = 64
+_ALLOWED = re.compile(rf"[A-Za-z0-9._:@-]{{1,{_MAX_LENGTH}}}")
 
 
 def of_metadata(metadata: Iterable[tuple[str, Any]] | None) -> str:
-    """The caller's key; empty, the key of all callers without one, if it sent no usable key."""
-    known = caller.current()
-    if known is not None:
-        return known.name
+    """The client key of a call; empty if it has no valid one. All such callers share one key."""
+    authenticated = caller.current()
+    if authenticated is not None:
+        return authenticated.name
     sent = next((value for key, value in metadata or () if key == KEY), "")
     return sent if isinstance(sent, str) and _ALLOWED.fullmatch(sent) else ""
 
 
-def outgoing(client: str) -> tuple[tuple[str, str], ...]:
-    """Metadata that passes the key on.
+def outgoing_metadata(client: str) -> tuple[tuple[str, str], ...]:
+    """Metadata that passes the client key on to another node.
 
-    A key that has grown too long here, by what it is a turn for, is replaced by its checksum: the
-    next server would take it for a missing key.
+    This node may have lengthened the key, by a suffix for the kind of work. A key that is too long
+    is replaced by its checksum, or the next server would ignore it.
     """
-    if len(client) > _LONGEST:
+    if len(client) > _MAX_LENGTH:
         client = hashlib.sha256(client.encode()).hexdigest()
     return ((KEY, client),) if client else ()

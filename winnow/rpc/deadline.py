@@ -1,4 +1,4 @@
-"""Deadlines out of and into gRPC."""
+"""Converts deadlines from and to gRPC."""
 
 from typing import Any
 
@@ -8,23 +8,22 @@ _ROUNDING = 0.01
 _JITTER = 0.005
 
 
-def of_context(context: Any, default: float) -> Deadline:
-    """The caller's deadline, an hour at most; `default` seconds from now if there is none."""
+def deadline_of(context: Any, default: float) -> Deadline:
+    """The caller's deadline, at most an hour from now; without one, `default` seconds from now."""
     left = context.time_remaining()
     return Deadline.after(min(default if left is None else float(left), LONGEST))
 
 
 def timeout(deadline: Deadline) -> float:
-    """The seconds left, for `timeout=`; never negative."""
+    """The seconds left, for the argument `timeout` of a gRPC call; never negative."""
     return max(deadline.left(), 0.0)
 
 
-def passed(left: float | None, given: float | None) -> bool:
-    """Whether a call that gRPC has just cancelled had run out of time, or its client went away.
+def was_reached(left: float | None, initial: float | None) -> bool:
+    """Whether a call that gRPC has just cancelled ran out of time; if not, its client cancelled it.
 
-    A client that gives up at its deadline cancels the call, often a little before the deadline that
-    the server knows: on the wire, deadlines are rounded up by a hundredth at most. `left` and
-    `given` are the seconds until the server's deadline, now and when the call began; None without a
-    deadline.
+    A client cancels the call at its deadline, often a little before the deadline that the server
+    knows: on the wire, deadlines are rounded up by at most one percent. `left` and `initial` are
+    the seconds until the server's deadline, now and when the call began; None without a deadline.
     """
-    return left is not None and given is not None and left <= _ROUNDING * given + _JITTER
+    return left is not None and initial is not None and left <= _ROUNDING * initial + _JITTER

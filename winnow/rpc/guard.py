@@ -1,4 +1,4 @@
-"""Rejects gRPC calls without a good key.
+"""Rejects gRPC calls without a valid key.
 
 Health and reflection need no key: probes have none, and the protos are public.
 """
@@ -16,17 +16,20 @@ _SCOPES = {
     "winnow.v1.HeadService": Scope.PREDICT,
     "winnow.v1.FeedService": Scope.FEED,
 }
-"""Other services need the scope `admin`."""
+"""Scopes by service; other services need the scope `admin`."""
 
 
-class Guard:
-    """A `Reject` that checks the key, binds the caller to the call, and then asks another one."""
+class KeyGuard:
+    """Checks the key of a call and binds its caller; a `Reject` that then applies another one."""
 
-    def __init__(self, gate: Gate, then: Reject) -> None:
-        self._gate, self._then = gate, then
+    def __init__(self, gate: Gate, next_check: Reject) -> None:
+        self._gate, self._next_check = gate, next_check
 
     def __call__(self, method: str, metadata: Metadata) -> WinnowError | None:
-        """The error that rejects a call of a method like `/winnow.v1.AnswerService/Answer`."""
+        """The error that rejects a call; None to accept it.
+
+        `method` is like `/winnow.v1.AnswerService/Answer`.
+        """
         service = method.split("/")[1]
         if service.startswith(_OURS):
             scope = _SCOPES.get(service, Scope.ADMIN)
@@ -35,4 +38,4 @@ class Guard:
             except WinnowError as error:
                 return error
             caller.bind(caller_of(self._gate, key, scope))
-        return self._then(method, metadata)
+        return self._next_check(method, metadata)

@@ -1,7 +1,7 @@
 """The health service of a server.
 
-Not the servicer of grpcio-health-checking (1.85). There, once a watcher leaves, the others are told
-nothing more, and a watcher that stays delays the end of the server for its whole grace.
+This replaces the servicer of grpcio-health-checking (1.85). There, once a watcher disconnects, the
+other watchers get no more updates, and each watcher delays the end of the server by the full grace.
 """
 
 import asyncio
@@ -17,31 +17,31 @@ _Status = health_pb2.HealthCheckResponse.ServingStatus
 
 
 LIVE = "live"
-"""A name that is SERVING while the process replies, also when it loads or leaves.
-
-It decides whether the process is restarted; the other names decide whether it gets calls."""
+"""The service name of the liveness check: SERVING while the process replies, even if it loads or
+drains. Supervisors restart the process by this name; callers route calls by the other names.
+"""
 
 
 class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
-    """One status for the server as a whole (the empty name) and its services; another for
-    `LIVE`.
+    """The health service: one status for the server (the empty name) and all its services, and a
+    separate one for `LIVE`.
     """
 
     def __init__(self, services: Iterable[str]) -> None:
-        """Begins as NOT_SERVING."""
+        """The initial status is NOT_SERVING."""
         self._names = {"", LIVE, *services}
         self._ready = self._closed = False
         self._changed = asyncio.Event()
 
-    def serving(self, ready: bool) -> None:
-        """Changes the status, unless the service was closed."""
+    def set_serving(self, ready: bool) -> None:
+        """Sets the status to SERVING or NOT_SERVING; after `close` it stays NOT_SERVING."""
         self._ready = ready and not self._closed
-        self._tell()
+        self._notify_watchers()
 
     def close(self) -> None:
-        """NOT_SERVING for ever; watchers are told, and their calls end."""
+        """Sets the status to NOT_SERVING for ever; watchers are notified, and their calls end."""
         self._ready, self._closed = False, True
-        self._tell()
+        self._notify_watchers()
 
     async def Check(  # noqa: N802 (the name in the proto)
         self, request: health_pb2.HealthCheckRequest, context: Any
@@ -55,12 +55,12 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
         self, request: health_pb2.HealthCheckRequest, context: Any
     ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
         """Returns the current status, then every change of it."""
-        told = None
+        last_sent = None
         while True:
             closed, changed, status = self._closed, self._changed, self._status(request.service)
-            if status != told:
+            if status != last_sent:
                 yield health_pb2.HealthCheckResponse(status=status)
-                told = status
+                last_sent = status
             if closed:
                 return
             await changed.wait()
@@ -68,9 +68,9 @@ class Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
     def _status(self, service: str) -> int:
         if service not in self._names:
             return int(_Status.SERVICE_UNKNOWN)
-        serving = self._ready or service == LIVE
-        return int(_Status.SERVING if serving else _Status.NOT_SERVING)
+        is_serving = self._ready or service == LIVE
+        return int(_Status.SERVING if is_serving else _Status.NOT_SERVING)
 
-    def _tell(self) -> None:
+    def _notify_watchers(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()

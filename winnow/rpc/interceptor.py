@@ -1,6 +1,6 @@
-"""What happens around every call: request id, trace, errors, metrics.
+"""The interceptor of every call: request id, trace, errors as statuses, metrics and log.
 
-It is an interceptor, so that servicers only convert, call and convert.
+So servicers only convert the request, call the core, and convert the result.
 """
 
 import asyncio
@@ -19,36 +19,33 @@ from winnow.telemetry.tracing.span import current
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
 _log = structlog.get_logger("winnow.rpc")
-_COMMON = {"OK", "CANCELLED", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
-"""Statuses that callers cause when they hedge, give up and retry, above all under load.
+_EXPECTED_CODES = {"OK", "CANCELLED", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
+"""Statuses of calls that are hedged, cancelled and retried, above all under load.
 
-There is no time then to write a line for each.
+Logging each of them would cost too much then.
 """
-_WATCHING = ("GetCluster",)
-"""Calls by which people watch a cluster, every second or two.
-
-Successful ones are not logged, or the log would be full of them.
-"""
+_MONITORING_METHODS = ("GetCluster",)
+"""Methods that monitoring calls every second or two. Successful calls are not logged."""
 _FAULTS = {"UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"}
-"""Statuses that are faults of the server in the terms of OpenTelemetry."""
+"""Statuses that OpenTelemetry counts as faults of the server."""
 _Handler = Callable[[Any, Any], Awaitable[Any]]
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):
-    """Turns errors into statuses, names the request, and counts it."""
+    """Turns errors into statuses, sets the request id, and counts, traces and logs every call."""
 
     def __init__(
         self, metrics: RpcMetrics, quiet: bool = False, tracer: Tracer = NO_TRACER
     ) -> None:
-        """`quiet` does not log calls with a common status."""
+        """`quiet` does not log calls whose status is frequent under load."""
         self._metrics, self._quiet = metrics, quiet
         self.tracer = tracer
-        """The tracer of calls by gRPC and by HTTP."""
+        """The tracer of gRPC and HTTP calls."""
 
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
     ) -> Any:
-        """Wraps the handlers of Winnow's own services that give one response."""
+        """Wraps the handlers of Winnow's own services, except those that stream responses."""
         handler = await continuation(handler_call_details)
         method = str(handler_call_details.method)
         if handler is None or handler.response_streaming or not method.startswith("/winnow."):
@@ -60,14 +57,14 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         )
         wrapped = self._wrap(inner, method.rsplit("/", 1)[-1])
         return make(
-            # a stream of a million passages is no trace that anybody could look at
+            # nobody could read the trace of a stream of a million passages
             wrapped if handler.request_streaming else self._traced(wrapped, method),
             request_deserializer=handler.request_deserializer,
             response_serializer=handler.response_serializer,
         )
 
     def _traced(self, call: _Handler, method: str) -> _Handler:
-        """`method` is like `/winnow.v1.AnswerService/Answer`."""
+        """Wraps a handler in a span; `method` is like `/winnow.v1.AnswerService/Answer`."""
         name = method.removeprefix("/")
         if not self.tracer.traces(name.rpartition("/")[2]):
             return call
@@ -81,55 +78,55 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
     def _wrap(self, handler: _Handler, method: str) -> _Handler:
         async def call(request: Any, context: Any) -> Any:
             structlog.contextvars.clear_contextvars()
-            chosen = request_id.accept(context.invocation_metadata())
-            name_call(chosen)
-            context.set_trailing_metadata(((request_id.KEY, chosen),))
-            started, given = time.perf_counter(), context.time_remaining()
+            call_id = request_id.accept(context.invocation_metadata())
+            bind_request_id(call_id)
+            context.set_trailing_metadata(((request_id.KEY, call_id),))
+            started, initial_time = time.perf_counter(), context.time_remaining()
             code = "CANCELLED"
             fault: Exception | None = None
             try:
-                if isinstance(
-                    request, WinnowError
-                ):  # what `winnow.rpc.message_interceptor` made of it
+                if isinstance(request, WinnowError):  # from `winnow.rpc.message_interceptor`
                     raise request
                 response = await handler(request, context)
                 code = "OK"
                 return response
             except WinnowError as error:
                 code, fault = code_of(error).name, error
-                await _abort(context, error, chosen)
+                await _abort(context, error, call_id)
             except asyncio.CancelledError:
-                if deadline.passed(context.time_remaining(), given):
+                if deadline.was_reached(context.time_remaining(), initial_time):
                     code = "DEADLINE_EXCEEDED"
                 raise
             except Exception as error:  # noqa: BLE001 (nothing may take the node down)
                 code, fault = "INTERNAL", error
-                await _abort(context, WinnowError(), chosen)
+                await _abort(context, WinnowError(), call_id)
             finally:
                 elapsed = time.perf_counter() - started
-                self.finished(method, code, elapsed, fault)
+                self.record_call(method, code, elapsed, fault)
 
         return call
 
-    def finished(self, method: str, code: str, elapsed: float, fault: Exception | None) -> None:
+    def record_call(self, method: str, code: str, elapsed: float, fault: Exception | None) -> None:
         """Counts, traces and logs a call, by gRPC or HTTP, that took `elapsed` seconds."""
         span = current()
         if span:
             span.set("rpc.grpc.status_code", grpc.StatusCode[code].value[0])
             span.failed(code if code in _FAULTS else "")
-        self._metrics.finished(method, code, elapsed, span.exemplar)
+        self._metrics.record_call(method, code, elapsed, span.exemplar)
         self._log_call(method, code, elapsed, fault)
 
-    def part_finished(self, method: str, code: str, elapsed: float) -> None:
-        """Counts one part of a call with several parts, under its own name."""
-        self._metrics.finished(method, code, elapsed, current().exemplar)
+    def record_part(self, method: str, code: str, elapsed: float) -> None:
+        """Counts one part of a call with several parts, under a separate method name."""
+        self._metrics.record_call(method, code, elapsed, current().exemplar)
 
     def _log_call(self, method: str, code: str, elapsed: float, fault: Exception | None) -> None:
-        """Logs one line for a call. Does not raise, given how a process sets up its logs."""
+        """Logs one line for a call. Never raises, if `logging_to_stderr` has set up the logs."""
         call = {"method": method, "status": code, "ms": round(elapsed * 1e3, 2)}
         if code == "INTERNAL":
             _log.error("call failed", **call, error=str(fault), exc_info=fault)
-        elif (self._quiet and code in _COMMON) or (code == "OK" and method in _WATCHING):
+        elif (self._quiet and code in _EXPECTED_CODES) or (
+            code == "OK" and method in _MONITORING_METHODS
+        ):
             return
         elif fault is not None:
             _log.info("call refused", **call, error=str(fault))
@@ -137,18 +134,18 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             _log.info("call", **call)
 
 
-def name_call(request: str) -> None:
-    """Adds the request id to the trace of the present call, and the trace to its log lines."""
+def bind_request_id(request_id: str) -> None:
+    """Adds the request id to the trace of the current call, and the trace id to its log lines."""
     span = current()
     if span:
-        span.set("winnow.request_id", request)
+        span.set("winnow.request_id", request_id)
         structlog.contextvars.bind_contextvars(trace_id=span.trace_id)
 
 
 async def _abort(context: Any, error: WinnowError, request: str) -> None:
-    """Ends a call with an error, and names its request.
+    """Ends a call with an error and its request id.
 
-    Also in the trailing metadata, since gRPC drops what was set there before.
+    The id is set in the trailing metadata again, because gRPC drops the earlier value.
     """
     status = rich_status(error, request)
     trailing = (*status.trailing_metadata, (request_id.KEY, request))

@@ -1,7 +1,7 @@
 """Receives the message of every call, before anything else is done for the call.
 
-This interceptor is around all others. Handlers of Winnow's own services are given the message, or
-the error in its place, which `CallInterceptor` raises.
+This is the outermost interceptor. Handlers of Winnow's own services get the message, or in its
+place the error, which `CallInterceptor` raises.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 
 from winnow import caller
 from winnow.errors import InvalidRequestError, Violation, WinnowError
-from winnow.rpc.bounded_receive import BoundedReceive, Messages
+from winnow.rpc.bounded_receive import BoundedReceive, MessageStream
 from winnow.rpc.per_address import PerAddressLimit
 from winnow.rpc.status import code_of
 
@@ -27,32 +27,32 @@ _Handler = Callable[..., Any]
 
 
 class MessageInterceptor(grpc.aio.ServerInterceptor):
-    """Declares every handler to gRPC as one of a stream, and reads the messages itself."""
+    """Declares every handler to gRPC as streaming, and reads the messages itself."""
 
     def __init__(
         self,
         receive: BoundedReceive,
         reject: Reject = lambda _method, _metadata: None,
-        began: Callable[[Any], None] = lambda _context: None,
+        on_call: Callable[[Any], None] = lambda _context: None,
         limit: PerAddressLimit | None = None,
     ) -> None:
-        """`began` is called with the context of every call; `limit` is that of each caller."""
-        self._receive, self._reject, self._began = receive, reject, began
+        """`on_call` is called with the context of every call; `limit` applies to each caller."""
+        self._receive, self._reject, self._on_call = receive, reject, on_call
         self._limit = limit or PerAddressLimit(None)
         self._wrapped: dict[str, Any] = {}
-        """The handlers by their methods: wrapped once, not for every call."""
-        self.calls = 0
-        """Calls in hand that have one reply."""
+        """The wrapped handler of each method: wrapping for every call would be slow."""
+        self.running_calls = 0
+        """Number of running calls with a single reply."""
         self._idle = asyncio.Event()
         self._idle.set()
 
-    async def idle(self) -> None:
-        """Waits until no call with one reply is in hand; streams of replies do not count."""
+    async def wait_until_idle(self) -> None:
+        """Waits until no call with a single reply is running. Streams of replies do not count."""
         await self._idle.wait()
 
-    def leave(self) -> None:
-        """From now on streams of messages end with an error at their next message."""
-        self._receive.leave()
+    def end_streams(self) -> None:
+        """Ends streams of messages with an error at their next message."""
+        self._receive.end_streams()
 
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
@@ -82,38 +82,38 @@ class MessageInterceptor(grpc.aio.ServerInterceptor):
                 call = self._unary_unary(handler.unary_unary, method)
         return make(
             call,
-            request_deserializer=_tolerant(handler.request_deserializer),
+            request_deserializer=_returning_errors(handler.request_deserializer),
             response_serializer=handler.response_serializer,
         )
 
     def _unary_unary(self, handler: _Handler, method: str) -> _Handler:
-        own = method.startswith("/winnow.")
+        is_winnow = method.startswith("/winnow.")
 
         async def call(_stream: Any, context: Any) -> Any:
-            self._began(context)
-            self._count(context)
+            self._on_call(context)
+            self._add_call(context)
             request = self._rejection(method, context) or await self._request(context)
-            if isinstance(request, WinnowError) and not own:
+            if isinstance(request, WinnowError) and not is_winnow:
                 await _abort(request, context)
             return await handler(request, context)
 
         return call
 
     def _stream_unary(self, handler: _Handler, method: str) -> _Handler:
-        """The handler reads when it is ready: until then messages wait on the client's side."""
+        """The handler reads when it is ready: until then messages wait at the client."""
 
         async def call(_stream: Any, context: Any) -> Any:
-            self._count(context)
+            self._add_call(context)
             if (rejection := self._rejection(method, context)) is not None:
                 return await handler(rejection, context)
             with caller.held() as lease:
-                return await handler(Messages(self._receive, context, lease), context)
+                return await handler(MessageStream(self._receive, context, lease), context)
 
         return call
 
     def _unary_stream(self, handler: _Handler, method: str) -> _Handler:
         async def call(_stream: Any, context: Any) -> AsyncIterator[Any]:
-            self._began(context)
+            self._on_call(context)
             request = self._rejection(method, context) or await self._request(context)
             if isinstance(request, WinnowError):
                 await _abort(request, context)
@@ -123,10 +123,10 @@ class MessageInterceptor(grpc.aio.ServerInterceptor):
         return call
 
     def _stream_stream(self, handler: _Handler, method: str) -> _Handler:
-        """Each message of a stream has the time limit and the place of a call's only message."""
+        """Each message of a stream is limited like the only message of a call."""
 
         async def call(_stream: Any, context: Any) -> AsyncIterator[Any]:
-            self._began(context)
+            self._on_call(context)
             if (rejection := self._rejection(method, context)) is not None:
                 await _abort(rejection, context)
             async for reply in handler(self._requests(context), context):
@@ -137,7 +137,7 @@ class MessageInterceptor(grpc.aio.ServerInterceptor):
     async def _requests(self, context: Any) -> AsyncIterator[Any]:
         while True:
             try:
-                request = await self._receive.next(context)
+                request = await self._receive.next_message(context)
             except WinnowError as error:
                 request = error
             if request is grpc.aio.EOF:
@@ -147,25 +147,25 @@ class MessageInterceptor(grpc.aio.ServerInterceptor):
             yield request
 
     def _rejection(self, method: str, context: Any) -> WinnowError | None:
-        """The error that rejects a call before its message is read; None if nothing does."""
-        # this binds the caller by its key, and a caller without a good key is not counted
+        """The error that rejects a call before its message is read; None to accept it."""
+        # first, because it binds the caller; a caller without a valid key is not counted
         rejection = self._reject(method, context.invocation_metadata())
         return rejection or self._limit.enter(method, context)
 
     async def _request(self, context: Any) -> Any:
         try:
-            return await self._receive.message(context)
+            return await self._receive.first_message(context)
         except WinnowError as error:
             return error
 
-    def _count(self, context: Any) -> None:
-        self.calls += 1
+    def _add_call(self, context: Any) -> None:
+        self.running_calls += 1
         self._idle.clear()
-        context.add_done_callback(self._uncount)
+        context.add_done_callback(self._remove_call)
 
-    def _uncount(self, _context: Any) -> None:
-        self.calls -= 1
-        if not self.calls:
+    def _remove_call(self, _context: Any) -> None:
+        self.running_calls -= 1
+        if not self.running_calls:
             self._idle.set()
 
 
@@ -173,14 +173,14 @@ async def _abort(error: WinnowError, context: Any) -> None:
     await context.abort(code_of(error), str(error))
 
 
-def _tolerant(deserialise: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
-    """Returns the error instead of raising it: gRPC would answer a client's mistake by INTERNAL."""
+def _returning_errors(deserialise: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
+    """Returns a parser that returns errors: gRPC would turn a raised one into INTERNAL."""
 
     def parse(data: bytes) -> Any:
         try:
             return deserialise(data)
         except DecodeError as error:
-            problem = f"not a message of this method, or text that is not UTF-8 ({error})"
+            problem = f"not a valid message of this method, or not UTF-8 text ({error})"
             return InvalidRequestError(Violation("request", problem))
 
     return parse

@@ -1,9 +1,8 @@
-"""The limit of calls that one caller may have in hand.
+"""The limit of running calls of one caller.
 
 Streams and health watches count, too: they may last for ever, and a client may open any number of
-connections. A caller is a key, where callers are known by keys, else a client address. Calls
-without a key are counted separately by address, or strangers could shut out the keyed callers of
-their address.
+connections. A caller is identified by its key, or else by its address. Calls without a key are
+counted apart. Otherwise strangers could shut out callers with keys at the same address.
 """
 
 from collections import Counter
@@ -14,51 +13,52 @@ from winnow import caller
 from winnow.errors import OverloadedError
 
 _OURS = "/winnow."
-_CHECK = "/grpc.health.v1.Health/Check"
-"""Is never rejected: by it, probes decide whether to restart a process."""
+_HEALTH_CHECK = "/grpc.health.v1.Health/Check"
+"""Never rejected: probes that restart processes call it."""
 _KEYLESS_SHARE = 10
-"""Services without keys, such as health watches, may have a tenth of the limit."""
-_Counted = tuple[str, str]
-"""The kind of calls, as errors name it, and the caller."""
+"""Divisor of the limit for services without keys, such as health watches."""
+_CallGroup = tuple[str, str]
+"""The kind of calls, for error messages, and the caller."""
 
 
 class PerAddressLimit:
-    """Counts the calls in hand by caller."""
+    """Counts the running calls of each caller."""
 
-    def __init__(self, most: int | None) -> None:
-        """`most`: calls of one caller; None for no limit."""
-        self._most = most
-        self._in_hand: Counter[_Counted] = Counter()
+    def __init__(self, max_calls: int | None) -> None:
+        """`max_calls`: most running calls of one caller; None for no limit."""
+        self._max_calls = max_calls
+        self._running: Counter[_CallGroup] = Counter()
 
     def enter(self, method: str, context: Any) -> OverloadedError | None:
         """Counts a call until it ends, or returns the error that rejects it.
 
-        A caller that is known by a key must be bound already. `method` is like
+        If the caller has a key, it must be bound already. `method` is like
         `/winnow.v1.AnswerService/Answer`.
         """
-        if self._most is None or method == _CHECK:
+        if self._max_calls is None or method == _HEALTH_CHECK:
             return None
-        counted, most = self._counted(method, context, self._most)
-        if self._in_hand[counted] >= most:
+        group, max_calls = self._group(method, context, self._max_calls)
+        if self._running[group] >= max_calls:
             return OverloadedError(
-                f"{most} {counted[0]} are in hand already; try again, or end some", 1.0
+                f"{max_calls} {group[0]} are running, which is the limit; end some or try again",
+                1.0,
             )
-        self._in_hand[counted] += 1
-        context.add_done_callback(partial(self._leave, counted))
+        self._running[group] += 1
+        context.add_done_callback(partial(self._release, group))
         return None
 
-    def _counted(self, method: str, context: Any, most: int) -> tuple[_Counted, int]:
-        """What a call counts as, and the limit for it."""
+    def _group(self, method: str, context: Any, max_calls: int) -> tuple[_CallGroup, int]:
+        """The group that a call counts in, and the limit of the group."""
         address = str(context.peer()).rpartition(":")[0]
         if not method.startswith(_OURS):
-            named = "health watches and calls of reflection of your address"
-            return (named, address), max(most // _KEYLESS_SHARE, 1)
+            kind = "health watches and reflection calls of your address"
+            return (kind, address), max(max_calls // _KEYLESS_SHARE, 1)
         known = caller.current()
         if known is not None:
-            return ("calls with your key", known.name), most
-        return ("calls of your address", address), most
+            return ("calls with your key", known.name), max_calls
+        return ("calls of your address", address), max_calls
 
-    def _leave(self, counted: _Counted, _context: Any) -> None:
-        self._in_hand[counted] -= 1
-        if not self._in_hand[counted]:
-            del self._in_hand[counted]
+    def _release(self, group: _CallGroup, _context: Any) -> None:
+        self._running[group] -= 1
+        if not self._running[group]:
+            del self._running[group]

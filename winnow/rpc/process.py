@@ -1,6 +1,6 @@
-"""A serving process as its settings describe it: logs, event loop, bundle, end.
+"""Sets up a serving process by its settings: logs, traces, event loop, bundle and listeners.
 
-Knows the settings of all processes; knows no service.
+Knows the settings that all processes have; knows no service.
 """
 
 import asyncio
@@ -24,53 +24,53 @@ from winnow.telemetry.tracing.tracer import Tracer
 
 Result = TypeVar("Result")
 Prepare = Callable[[], Awaitable[None]]
-Served = Callable[[CollectorRegistry, Tracer], Coroutine[Any, Any, Result]]
-"""Serves until it is told to end; its metrics go into the registry, its traces to the tracer."""
+ServeProcess = Callable[[CollectorRegistry, Tracer], Coroutine[Any, Any, Result]]
+"""Serves until the process is to end. Registers its metrics, and traces calls with the tracer."""
 
 
-class Listening(Protocol):
-    """The settings of a process that listens."""
+class ListenSettings(Protocol):
+    """The settings of a process that listens for calls."""
 
     @property
     def listen(self) -> str:
-        """HOST:PORT."""
+        """The HOST:PORT to listen on."""
 
     @property
     def health_listen(self) -> str:
-        """HOST:PORT of a server of health alone; empty for none."""
+        """HOST:PORT of a further server with the health service alone; empty for none."""
 
     @property
     def drain_linger(self) -> float:
-        """Seconds to serve on after the first signal."""
+        """Seconds to continue serving after the first signal."""
 
     @property
     def drain_grace(self) -> float:
-        """Seconds that running calls get then."""
+        """Seconds that running calls get after the linger time."""
 
 
-def run(settings: ProcessSettings, served: Served[Result]) -> Result:
-    """Runs an event loop until `served` has ended, with logs to standard error."""
+def run(settings: ProcessSettings, serve_process: ServeProcess[Result]) -> Result:
+    """Runs `serve_process` in an event loop, with logs on standard error; returns its result."""
     registry = CollectorRegistry()
     with logging_to_stderr(settings.log_level, settings.log_format is LogFormat.JSON) as logs:
         registry.register(dropped_lines(lambda: logs.dropped))
         share, name = settings.share_to_trace, f"winnow-{settings.table}"
         with tracing(settings.trace_to, share, name, registry) as tracer:
             try:
-                return signals.run(served(registry, tracer))
+                return signals.run(serve_process(registry, tracer))
             finally:
                 signals.ignore_signals()
 
 
-async def bundle_of(settings: ModelSettings, registry: CollectorRegistry) -> Bundle:
-    """Loads the bundle of the settings, in a thread, and shows it in the metrics."""
+async def load_configured_bundle(settings: ModelSettings, registry: CollectorRegistry) -> Bundle:
+    """Loads the configured bundle in a thread, and reports it in the metrics."""
     bundle = await asyncio.to_thread(load_bundle, settings.bundle)
     manifest = bundle.manifest
     BundleMetrics(registry).loaded(manifest.name, manifest.version, manifest.fingerprint)
     return bundle
 
 
-def _of_health(server: Server) -> Server:
-    """A server of the health of the same services, and nothing else."""
+def _health_server(server: Server) -> Server:
+    """A server with only the health service, for the same service names."""
     uncounted = CallInterceptor(RpcMetrics(CollectorRegistry()))
     security = ServerSecurity(reflection=False)
     return Server(services=server.services, interceptor=uncounted, security=security)
@@ -78,20 +78,23 @@ def _of_health(server: Server) -> Server:
 
 async def serve(
     server: Server,
-    settings: Listening,
+    settings: ListenSettings,
     prepare: Prepare,
-    leave: Callable[[], None] = lambda: None,
-    further: Sequence[Listener] = (),
+    on_leave: Callable[[], None] = lambda: None,
+    extra_listeners: Sequence[Listener] = (),
 ) -> None:
-    """Serves until SIGTERM or SIGINT, as `winnow.rpc.service.serve` does."""
+    """Calls `winnow.rpc.service.serve` with the settings, and adds the health server."""
     if settings.health_listen:
-        further = [*further, Listener(_of_health(server), settings.health_listen)]
+        extra_listeners = [
+            *extra_listeners,
+            Listener(_health_server(server), settings.health_listen),
+        ]
     await service.serve(
         server,
         settings.listen,
         prepare,
         linger=settings.drain_linger,
         grace=settings.drain_grace,
-        leave=leave,
-        further=further,
+        on_leave=on_leave,
+        extra_listeners=extra_listeners,
     )

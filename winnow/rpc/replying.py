@@ -1,7 +1,7 @@
-"""Waits for the reply of a call so that a call that is given up leaves nothing behind.
+"""Awaits the reply of a gRPC call without leaking memory when the caller is cancelled.
 
-Only this file uses `_cython_call` and `_call_response` of grpc.aio, which are not public. Tried
-with grpcio 1.85; `tests/winnow/test_replying.py` fails by name when they move.
+This file uses `_cython_call` and `_call_response` of grpc.aio, which are private. Tested with
+grpcio 1.85; `tests/winnow/test_replying.py` fails if a release renames them.
 """
 
 import asyncio
@@ -11,19 +11,19 @@ from typing import Any, TypeVar, cast
 import grpc
 
 Reply = TypeVar("Reply")
-_WHY = "nobody waits for it any more"
+_CANCELLED = "the caller was cancelled"
 
 
-async def until_replied(call: Awaitable[Reply]) -> Reply:
-    """The reply of a call with one reply; raises what the call raises.
+async def reply_of(call: Awaitable[Reply]) -> Reply:
+    """Returns the reply of a call with a single reply; raises the error of the call.
 
-    If the waiting task is cancelled, so is the call. gRPC (up to 1.85, grpc #43360) keeps a
-    kilobyte for ever for each call that is awaited when its task is cancelled. So the call is
-    awaited only once it has ended.
+    If the current task is cancelled, so is the call. gRPC (up to 1.85, grpc #43360) leaks a
+    kilobyte for each call that is awaited while its task is cancelled. So the call is awaited
+    only after it has ended.
     """
     ended = asyncio.Event()
     cast("grpc.aio.Call", call).add_done_callback(lambda _: ended.set())
-    # a call that cannot be sent never ends, but its task does
+    # a call that cannot be sent never calls back, but its task ends
     if (sending := getattr(call, "_call_response", None)) is not None:
         sending.add_done_callback(lambda _: ended.set())
     try:
@@ -35,9 +35,9 @@ async def until_replied(call: Awaitable[Reply]) -> Reply:
 
 
 def _end(call: Any) -> None:
-    """Cancels a call, but no task that awaits it, as `call.cancel()` would."""
-    underneath = getattr(call, "_cython_call", None)
-    if underneath is None:  # a call with interceptors has several
+    """Cancels a call without cancelling the tasks that await it, unlike `call.cancel()`."""
+    cython_call = getattr(call, "_cython_call", None)
+    if cython_call is None:  # a call with interceptors has several
         call.cancel()
-    elif not underneath.done():
-        underneath.cancel(_WHY)
+    elif not cython_call.done():
+        cython_call.cancel(_CANCELLED)

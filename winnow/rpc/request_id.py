@@ -1,4 +1,4 @@
-"""The id that a question carries through every process and every log line."""
+"""The id of a request, which every process passes on and writes into its log lines."""
 
 import re
 import uuid
@@ -12,20 +12,20 @@ _ALLOWED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 def accept(metadata: Iterable[tuple[str, Any]] | None) -> str:
-    """The caller's id if it is usable, else a new one; bound to the context of the log."""
+    """Returns the caller's id if it is valid, or else a new one; binds it to the log context."""
     sent = next((value for key, value in metadata or () if key == KEY), "")
-    usable = isinstance(sent, str) and _ALLOWED.fullmatch(sent) is not None
-    chosen = str(sent) if usable else uuid.uuid4().hex[:16]
-    structlog.contextvars.bind_contextvars(request_id=chosen)
-    return chosen
+    is_valid = isinstance(sent, str) and _ALLOWED.fullmatch(sent) is not None
+    request_id = str(sent) if is_valid else uuid.uuid4().hex[:16]
+    structlog.contextvars.bind_contextvars(request_id=request_id)
+    return request_id
 
 
 def current() -> str:
-    """The id of the present task, or an empty string."""
+    """The request id of the current task, or an empty string."""
     return str(structlog.contextvars.get_contextvars().get("request_id", ""))
 
 
-def outgoing() -> tuple[tuple[str, str], ...]:
-    """Metadata that passes the id on."""
-    chosen = current()
-    return ((KEY, chosen),) if chosen else ()
+def outgoing_metadata() -> tuple[tuple[str, str], ...]:
+    """Metadata that passes the request id on to another node."""
+    request_id = current()
+    return ((KEY, request_id),) if request_id else ()

@@ -21,31 +21,31 @@ from winnow.security.from_settings import ServerSecurity
 from winnow.security.serving import grpc_credentials
 
 KIB = 1024
-ARRIVING = 8 * KIB * KIB
-"""Bytes of all incomplete messages together, unless a service says otherwise."""
+DEFAULT_PENDING_BYTES = 8 * KIB * KIB
+"""Default limit of the bytes of all incomplete messages."""
 PLAIN_TEXT = ServerSecurity()
-AGE = 3_600
-"""Seconds after which a connection is replaced, with the certificates of that time."""
-_FAREWELL = 0.5
-"""Seconds for streams to learn that the server ends."""
+MAX_CONNECTION_SECONDS = 3_600
+"""Age at which a TLS connection is replaced, so that new certificates are used."""
+_STREAM_END_SECONDS = 0.5
+"""Seconds in which streams are notified that the server ends."""
 _OPTIONS = (
     # two servers would silently share one port (grpc #19773)
     ("grpc.so_reuseport", 0),
-    # or a front that pings an idle node is told too_many_pings
+    # otherwise a front that pings an idle node gets too_many_pings
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.keepalive_permit_without_calls", 1),
-    # a client that does not speak HTTP/2, or has vanished
+    # for clients that do not speak HTTP/2, or have vanished
     ("grpc.server_handshake_timeout_ms", 10_000),
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
-    # what a connection may send before it is read; gRPC would raise it to megabytes by itself
+    # bytes that a connection may send before they are read; gRPC would raise it to megabytes
     ("grpc.http2.lookahead_bytes", 16 * KIB),
     ("grpc.http2.bdp_probe", 0),
-    # it counts calls that have ended until they are put away: clients that keep to the limit of
-    # calls on a connection would be told UNAVAILABLE
+    # off: it also counts ended calls until they are cleaned up, so clients that respect the limit
+    # of calls on a connection would get UNAVAILABLE
     ("grpc.http.overload_protection", 0),
-    # calls that no handler has taken yet, at some 15 KB each, immediately ended ones included;
-    # beyond this gRPC cancels calls of any client, without a message
+    # calls that wait for a handler, at some 15 KB each, even if they have ended; beyond this limit
+    # gRPC cancels calls of any client, without a message
     ("grpc.server.max_pending_requests", 10_000),
     ("grpc.server.max_pending_requests_hard_limit", 10_000),
 )
@@ -59,11 +59,11 @@ class Server:
         *,
         services: Sequence[str],
         interceptor: CallInterceptor,
-        largest: int = 16 * KIB,
-        idle: float = 120.0,
-        arriving: int = ARRIVING,
+        max_message_bytes: int = 16 * KIB,
+        idle_seconds: float = 120.0,
+        max_pending_bytes: int = DEFAULT_PENDING_BYTES,
         reject: Reject = lambda _method, _metadata: None,
-        streams: int | None = None,
+        max_streams: int | None = None,
         security: ServerSecurity = PLAIN_TEXT,
     ) -> None:
         """Binds nothing yet.
@@ -71,26 +71,26 @@ class Server:
         Args:
             services: full names, such as `winnow.v1.AnswerService`.
             interceptor: counts and logs their calls, and converts their errors.
-            largest: most bytes of a message; a question of 1 000 characters has 4 KB.
-            idle: seconds without a call after which a connection is closed. A client that sends
-                headers without an end has no call; gRPC would read them for ever.
-            arriving: bytes that all incomplete messages together may take.
+            max_message_bytes: most bytes of one message; a question of 1 000 characters takes 4 KB.
+            idle_seconds: seconds without a call after which a connection is closed. This includes a
+                client that never completes its headers; gRPC would read them for ever.
+            max_pending_bytes: most bytes of all incomplete messages.
             reject: rejects calls of these services before their messages are read.
-            streams: calls of any kind that a connection may have in hand; more wait on the side of
-                the client. None for no limit.
-            security: how the server is protected.
+            max_streams: most running calls of a connection; further calls wait at the client. None
+                for no limit.
+            security: certificates, the limit of calls per caller, and whether there is reflection.
 
         """
         limits = [
-            ("grpc.max_receive_message_length", largest),
-            ("grpc.max_connection_idle_ms", int(idle * 1e3)),
+            ("grpc.max_receive_message_length", max_message_bytes),
+            ("grpc.max_connection_idle_ms", int(idle_seconds * 1e3)),
         ]
-        if streams is not None:
-            limits.append(("grpc.max_concurrent_streams", streams))
+        if max_streams is not None:
+            limits.append(("grpc.max_concurrent_streams", max_streams))
         if security.certificates is not None:
-            limits.append(("grpc.max_connection_age_ms", AGE * 1_000))
+            limits.append(("grpc.max_connection_age_ms", MAX_CONNECTION_SECONDS * 1_000))
         self._messages = MessageInterceptor(
-            BoundedReceive(arriving // largest),
+            BoundedReceive(max_pending_bytes // max_message_bytes),
             reject,
             IdleTrimmer(trimming()).begin,
             PerAddressLimit(security.peer_calls),
@@ -107,8 +107,9 @@ class Server:
             reflection.enable_server_reflection((*names, reflection.SERVICE_NAME), self.grpc)
 
     async def start(self, address: str) -> int:
-        """Binds and starts, NOT_SERVING; returns the port. Raises UnavailableError if the address
-        cannot be bound.
+        """Binds and starts, as NOT_SERVING; returns the port.
+
+        Raises UnavailableError if the address cannot be bound.
         """
         try:
             port = self._bind(address)
@@ -123,30 +124,30 @@ class Server:
         return int(port)
 
     def _bind(self, address: str) -> int:
-        """The port; 0 or a RuntimeError if the address cannot be bound."""
+        """Returns the port. Returns 0 or raises RuntimeError if the address cannot be bound."""
         if self._certificates is None:
             return int(self.grpc.add_insecure_port(address))
         return int(self.grpc.add_secure_port(address, grpc_credentials(self._certificates)))
 
     async def set_serving(self, ready: bool) -> None:
         """Sets the health of every service and of the server as a whole (the empty name)."""
-        self._health.serving(ready)
+        self._health.set_serving(ready)
 
     async def drain(self, grace: float) -> None:
-        """NOT_SERVING at once, then no new calls; waits up to `grace` seconds for those in hand.
+        """Reports NOT_SERVING, accepts no new calls, and gives running ones up to `grace` seconds.
 
-        Streams are not waited for: watchers of the health are told and need not listen, and a
-        stream of messages gets an error at its next message.
+        It does not wait for streams: health watchers are notified, and a stream of messages gets an
+        error at its next message.
         """
         self._health.close()
-        self._messages.leave()
+        self._messages.end_streams()
         stopping = asyncio.create_task(self.grpc.stop(grace))
         while not stopping.done():
-            idle = asyncio.create_task(self._messages.idle())
+            idle = asyncio.create_task(self._messages.wait_until_idle())
             await asyncio.wait({stopping, idle}, return_when=asyncio.FIRST_COMPLETED)
             idle.cancel()
-            await asyncio.wait({stopping}, timeout=_FAREWELL)
-            if not self._messages.calls:  # nor has one begun that was on its way
+            await asyncio.wait({stopping}, timeout=_STREAM_END_SECONDS)
+            if not self._messages.running_calls:  # no further call has begun meanwhile
                 break
         await self.grpc.stop(None)
         await stopping

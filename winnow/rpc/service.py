@@ -1,6 +1,6 @@
 """The life of a serving process: start, become ready, serve, leave, drain, end.
 
-Knows signals and the metrics endpoint; what is served is handed in.
+Knows signals and the metrics endpoint; knows no service.
 """
 
 import asyncio
@@ -25,15 +25,16 @@ class AnyServer(Protocol):
     """A server on one port, by gRPC or by HTTP."""
 
     async def start(self, address: str) -> int:
-        """Listens on HOST:PORT, not ready; returns the port. Raises UnavailableError if the address
-        cannot be bound.
+        """Listens on HOST:PORT, not ready yet; returns the port.
+
+        Raises UnavailableError if the address cannot be bound.
         """
 
     async def set_serving(self, ready: bool) -> None:
-        """Sets whether it is ready."""
+        """Sets whether the server reports itself ready."""
 
     async def drain(self, grace: float) -> None:
-        """Takes no new calls, and gives those in hand up to `grace` seconds."""
+        """Stops accepting calls; running calls get up to `grace` seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,47 +52,49 @@ async def serve(
     *,
     linger: float,
     grace: float,
-    leave: Callable[[], None] = lambda: None,
-    further: Sequence[Listener] = (),
+    on_leave: Callable[[], None] = lambda: None,
+    extra_listeners: Sequence[Listener] = (),
 ) -> None:
     """Serves until SIGTERM or SIGINT.
 
-    Listens at once but NOT_SERVING, awaits `prepare` (load, verify, warm up), then SERVING. If
-    `prepare` fails, the error is raised after the server has stopped. A NotLoadedError is the
-    exception: a restart would not help, so the process stays NOT_SERVING and tells callers why.
+    First listens as NOT_SERVING and awaits `prepare` (load, verify, warm up). Then it reports
+    SERVING. If `prepare` fails, its error is raised after the server has stopped. The exception is
+    NotLoadedError: a restart would not help, so the process stays NOT_SERVING and callers see why.
 
-    At the end it calls `leave` and reports NOT_SERVING. It serves on for `linger` seconds or until
-    a second signal, so that callers move elsewhere. Then it takes no new calls, and gives those in
-    hand `grace` seconds. Later signals change nothing.
+    At the end it calls `on_leave` and reports NOT_SERVING. It continues serving for `linger`
+    seconds or until a second signal, so that callers move elsewhere. Then it accepts no new calls,
+    and running calls get `grace` seconds. Later signals are ignored.
 
-    `further` servers begin and end with it.
+    `extra_listeners` start and end together with `server`.
     """
-    every = [Listener(server, listen), *further]
+    listeners = [Listener(server, listen), *extra_listeners]
     signals = asyncio.Semaphore(0)
     on_signals(asyncio.get_running_loop(), signals.release)
-    await _started(every)
+    await _start_shielded(listeners)
     waiting = asyncio.create_task(signals.acquire())
-    ready = asyncio.create_task(_become_ready(every, prepare))
+    ready = asyncio.create_task(_become_ready(listeners, prepare))
     try:
         await asyncio.wait({waiting, ready}, return_when=asyncio.FIRST_COMPLETED)
         if ready.done():
             was_ready = ready.result()
             await waiting
-            leave()
+            on_leave()
             if was_ready:
-                await _linger(every, signals, linger)
+                await _linger(listeners, signals, linger)
         _log.info("draining", grace=grace)
     finally:
         ready.cancel()
         waiting.cancel()
         with contextlib.suppress(asyncio.CancelledError, Exception):
             await ready
-        await asyncio.gather(*(each.server.drain(grace) for each in every))
+        await asyncio.gather(*(listener.server.drain(grace) for listener in listeners))
     _log.info("stopped")
 
 
 def serve_metrics(listen: str, registry: CollectorRegistry) -> None:
-    """Serves Prometheus metrics, those of the process included, at HOST:PORT unless it is empty.
+    """Serves the metrics of `registry` and of the process for Prometheus.
+
+    `listen` is HOST:PORT; if it is empty, nothing is served.
 
     Raises UnavailableError if the address cannot be bound.
     """
@@ -106,57 +109,61 @@ def serve_metrics(listen: str, registry: CollectorRegistry) -> None:
     _log.info("serving metrics", listen=listen, port=port)
 
 
-async def _started(every: Sequence[Listener]) -> None:
-    """Starts all servers, or none.
+async def _start_shielded(listeners: Sequence[Listener]) -> None:
+    """Starts all servers, or none, even if the task is cancelled by an early signal.
 
-    A signal that came before may cancel this, which gRPC would take for a fault while it starts.
+    gRPC reports a fault if it is cancelled while it starts.
     """
-    starting = asyncio.create_task(_start(every))
+    starting = asyncio.create_task(_start_all(listeners))
     try:
         await asyncio.shield(starting)
     except asyncio.CancelledError:
         await starting
-        await asyncio.gather(*(each.server.drain(0) for each in every))
+        await asyncio.gather(*(listener.server.drain(0) for listener in listeners))
         raise
 
 
-async def _start(every: Sequence[Listener]) -> None:
+async def _start_all(listeners: Sequence[Listener]) -> None:
     """Starts all servers, or none."""
     started: list[AnyServer] = []
     try:
-        for each in every:
-            port = await each.server.start(each.listen)
-            started.append(each.server)
-            _log.info("listening", listen=each.listen, port=port)
+        for listener in listeners:
+            port = await listener.server.start(listener.listen)
+            started.append(listener.server)
+            _log.info("listening", listen=listener.listen, port=port)
     except BaseException:
         for server in started:
             await server.drain(0)
         raise
 
 
-async def _say(every: Sequence[Listener], ready: bool) -> None:
-    for each in every:
-        await each.server.set_serving(ready)
+async def _set_serving(listeners: Sequence[Listener], ready: bool) -> None:
+    for listener in listeners:
+        await listener.server.set_serving(ready)
 
 
-async def _become_ready(every: Sequence[Listener], prepare: Callable[[], Awaitable[None]]) -> bool:
+async def _become_ready(
+    listeners: Sequence[Listener], prepare: Callable[[], Awaitable[None]]
+) -> bool:
     try:
         await prepare()
     except NotLoadedError as error:
         _log.error("startup failed; the node stays NOT_SERVING", error=str(error))
         return False
-    # loaded objects stay; searching them for garbage took a tenth of a second on a busy machine
+    # loaded objects stay; a garbage collection of them took a tenth of a second on a busy machine
     gc.collect()
     gc.freeze()
-    await _say(every, ready=True)
+    await _set_serving(listeners, ready=True)
     _log.info("ready")
     return True
 
 
-async def _linger(every: Sequence[Listener], signals: asyncio.Semaphore, seconds: float) -> None:
-    """Serves on as NOT_SERVING for `seconds`, or until another signal."""
+async def _linger(
+    listeners: Sequence[Listener], signals: asyncio.Semaphore, seconds: float
+) -> None:
+    """Continues serving as NOT_SERVING for `seconds`, or until another signal."""
     _log.info("leaving", linger=seconds)
-    await _say(every, ready=False)
+    await _set_serving(listeners, ready=False)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await signals.acquire()

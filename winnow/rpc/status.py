@@ -35,7 +35,7 @@ from winnow.errors import (
     WinnowError,
 )
 
-_CODES: tuple[tuple[type[WinnowError], StatusCode], ...] = (
+_CODE_BY_ERROR: tuple[tuple[type[WinnowError], StatusCode], ...] = (
     (InvalidRequestError, StatusCode.INVALID_ARGUMENT),
     (NotFoundError, StatusCode.NOT_FOUND),
     (UnauthenticatedError, StatusCode.UNAUTHENTICATED),
@@ -47,7 +47,7 @@ _CODES: tuple[tuple[type[WinnowError], StatusCode], ...] = (
     (NotWritableError, StatusCode.FAILED_PRECONDITION),
     (GenerationGoneError, StatusCode.ABORTED),
 )
-_PLAIN: dict[StatusCode, type[WinnowError]] = {
+_ERROR_BY_CODE: dict[StatusCode, type[WinnowError]] = {
     StatusCode.DEADLINE_EXCEEDED: DeadlineExceededError,
     StatusCode.NOT_FOUND: NotFoundError,
     StatusCode.UNAUTHENTICATED: UnauthenticatedError,
@@ -55,46 +55,48 @@ _PLAIN: dict[StatusCode, type[WinnowError]] = {
     StatusCode.FAILED_PRECONDITION: IdentityError,
     StatusCode.ABORTED: GenerationGoneError,
 }
-"""Errors that their status alone identifies."""
+"""Errors by status, where the status alone identifies the error."""
 
-_OF_NODES: tuple[tuple[type[WinnowError], str], ...] = (
-    (NotLoadedError, "a node could not load what it serves"),
-    (LeavingError, "a node is ending: try again"),
+_PUBLIC_NODE_MESSAGES: tuple[tuple[type[WinnowError], str], ...] = (
+    (NotLoadedError, "a node could not load its data"),
+    (LeavingError, "a node is shutting down: try again"),
     (UnavailableError, "a node could not be reached, or is not ready: try again"),
-    (OverloadedError, "a node has no room, or too much to do: try again"),
+    (OverloadedError, "a node is overloaded: try again"),
     (DeadlineExceededError, "a node did not reply in time"),
-    (NotWritableError, "a node takes no writes as it is set up"),
+    (NotWritableError, "a node is not configured to take writes"),
     (IdentityError, "a node has another index, bundle or version"),
     (WinnowError, "a node failed"),
 )
-"""Public messages for errors of nodes; the first that fits."""
+"""Public messages for errors of other nodes, by type; the first match counts."""
 
-_TOO_LARGE = "message larger than max"
-"""gRPC's message for a message beyond its limit; its status otherwise means: try again."""
+_SIZE_LIMIT_TEXT = "message larger than max"
+"""Part of gRPC's error for a message beyond the size limit. It has the status of an overload."""
 
-_MESSAGE = 2_000
-_DESCRIPTION, _VIOLATIONS = 600, 1_800
-_DETAILED = 1_900
-"""Most bytes of a message in its header, of one violation, of all violations, of all details.
+_MAX_MESSAGE = 2_000
+_MAX_DESCRIPTION, _MAX_VIOLATIONS = 600, 1_800
+_MAX_DETAILS = 1_900
+"""Most bytes of an error message, of one violation, of all violations, and of all details.
 
-An error travels as metadata, of which gRPC refuses some at random beyond 8 KB: the message in a
-header, and again beside the details in base64.
+An error is sent as metadata: the message in a header, and again with the details in base64. Beyond
+8 KB of metadata gRPC may refuse it, at random.
 """
 
-_AS_IT_IS = frozenset(range(ord(" "), ord("~") + 1)) - {ord("%")}
-"""Bytes that a header carries unchanged; each other byte takes three (`%C3`)."""
+_UNESCAPED = frozenset(range(ord(" "), ord("~") + 1)) - {ord("%")}
+"""Bytes that a header contains unchanged; every other byte takes three (`%C3`)."""
 
 Trailing = Iterable[tuple[str, Any]] | None
 Detail = TypeVar("Detail", bound=Message)
 
-_DETAILS = "grpc-status-details-bin"
+_DETAILS_KEY = "grpc-status-details-bin"
 _DOMAIN = "winnow"
 INTERNAL_MESSAGE = "internal error; the server's log has the details under this request id"
 
 
 def code_of(error: WinnowError) -> StatusCode:
     """The gRPC status of a domain error."""
-    return next((code for kind, code in _CODES if isinstance(error, kind)), StatusCode.INTERNAL)
+    return next(
+        (code for kind, code in _CODE_BY_ERROR if isinstance(error, kind)), StatusCode.INTERNAL
+    )
 
 
 def error_of(code: StatusCode, message: str, trailing: Trailing = ()) -> WinnowError:
@@ -103,17 +105,17 @@ def error_of(code: StatusCode, message: str, trailing: Trailing = ()) -> WinnowE
     `trailing` is the trailing metadata of the call, which carries the details.
     """
     if code is StatusCode.RESOURCE_EXHAUSTED:
-        delays = [info.retry_delay for info in _sent(trailing, error_details_pb2.RetryInfo)]
+        delays = [info.retry_delay for info in _details_of(trailing, error_details_pb2.RetryInfo)]
         if delays:
             return OverloadedError(message, delays[0].ToNanoseconds() / 1e9)
-        if _TOO_LARGE in message:
+        if _SIZE_LIMIT_TEXT in message:
             return InvalidRequestError(Violation("request", message))
         return OverloadedError(message)
     if code in (StatusCode.UNAVAILABLE, StatusCode.CANCELLED):
         return _unavailable(_reasons(trailing))(message)
     if code is StatusCode.FAILED_PRECONDITION and NOT_WRITABLE in _reasons(trailing):
         return NotWritableError(message)
-    return _PLAIN.get(code, WinnowError)(message)
+    return _ERROR_BY_CODE.get(code, WinnowError)(message)
 
 
 def _unavailable(reasons: Container[str]) -> type[UnavailableError]:
@@ -123,29 +125,29 @@ def _unavailable(reasons: Container[str]) -> type[UnavailableError]:
 
 
 def error_of_node(error: grpc.aio.AioRpcError, node: str) -> WinnowError:
-    """The domain error of a call to another node.
+    """The domain error of a failed call to another node.
 
     The message names the node and quotes its error. Callers without the scope `admin` see only the
     kind of error.
     """
-    found = error_of(error.code(), f"{node}: {error.details()}", error.trailing_metadata())
-    return found.with_public(public_of_node(found))
+    domain_error = error_of(error.code(), f"{node}: {error.details()}", error.trailing_metadata())
+    return domain_error.with_public(public_node_message(domain_error))
 
 
-def public_of_node(error: WinnowError) -> str:
-    """The public message for an error of a node: its kind."""
-    return next(public for kind, public in _OF_NODES if isinstance(error, kind))
+def public_node_message(error: WinnowError) -> str:
+    """The message for callers who may not see details of nodes: only the kind of error."""
+    return next(public for kind, public in _PUBLIC_NODE_MESSAGES if isinstance(error, kind))
 
 
 def rich_status(error: WinnowError, request_id: str = "") -> rpc_status._Status:
-    """A status with the details that clients can act upon, and the id of the request if given."""
+    """A gRPC status with the details that clients can act upon, and the request id unless empty."""
     code: int = code_of(error).value[0]
     if code == code_pb2.INTERNAL:
         message = status_pb2.Status(code=code, message=INTERNAL_MESSAGE)
     else:
-        message = status_pb2.Status(code=code, message=_sendable(message_of(error)))
+        message = status_pb2.Status(code=code, message=_shortened(message_of(error)))
         for detail in _details(error):
-            if sum(each.ByteSize() for each in message.details) + detail.ByteSize() > _DETAILED:
+            if sum(each.ByteSize() for each in message.details) + detail.ByteSize() > _MAX_DETAILS:
                 break
             message.details.append(detail)
     if request_id:
@@ -153,11 +155,11 @@ def rich_status(error: WinnowError, request_id: str = "") -> rpc_status._Status:
     return rpc_status.to_status(message)
 
 
-def _sendable(text: str, most: int = _MESSAGE) -> str:
-    """A text that can travel: names of files need not be UTF-8, and metadata must be short."""
+def _shortened(text: str, max_bytes: int = _MAX_MESSAGE) -> str:
+    """A text cut to `max_bytes` of a header, as valid UTF-8, which names of files need not be."""
     data = text.encode(errors="backslashreplace")
-    sent = accumulate(1 if byte in _AS_IT_IS else 3 for byte in data)
-    fits = sum(1 for _ in takewhile(lambda length: length <= most, sent))
+    lengths = accumulate(1 if byte in _UNESCAPED else 3 for byte in data)
+    fits = sum(1 for _ in takewhile(lambda length: length <= max_bytes, lengths))
     return data[:fits].decode(errors="ignore") + ("…" if fits < len(data) else "")
 
 
@@ -166,9 +168,9 @@ def _details(error: WinnowError) -> list[any_pb2.Any]:
     if isinstance(error, InvalidRequestError):
         bad = error_details_pb2.BadRequest()
         for violation in violations_of(error):
-            description = _sendable(violation.description, _DESCRIPTION)
-            bad.field_violations.add(field=_sendable(violation.field), description=description)
-            if bad.ByteSize() > _VIOLATIONS:
+            description = _shortened(violation.description, _MAX_DESCRIPTION)
+            bad.field_violations.add(field=_shortened(violation.field), description=description)
+            if bad.ByteSize() > _MAX_VIOLATIONS:
                 del bad.field_violations[-1]
                 break
         packed.append(_packed(bad))
@@ -190,9 +192,9 @@ def _packed(message: Message) -> any_pb2.Any:
     return packed
 
 
-def _sent(trailing: Trailing, kind: type[Detail]) -> Iterator[Detail]:
-    """The details of one kind that a status carries; none if they cannot be read."""
-    data = next((value for key, value in trailing or () if key == _DETAILS), b"")
+def _details_of(trailing: Trailing, kind: type[Detail]) -> Iterator[Detail]:
+    """The details of type `kind` in the trailing metadata; none if they cannot be parsed."""
+    data = next((value for key, value in trailing or () if key == _DETAILS_KEY), b"")
     try:
         status = status_pb2.Status.FromString(data)
         for packed in status.details:
@@ -204,4 +206,4 @@ def _sent(trailing: Trailing, kind: type[Detail]) -> Iterator[Detail]:
 
 
 def _reasons(trailing: Trailing) -> set[str]:
-    return {info.reason for info in _sent(trailing, error_details_pb2.ErrorInfo)}
+    return {info.reason for info in _details_of(trailing, error_details_pb2.ErrorInfo)}

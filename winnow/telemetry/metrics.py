@@ -109,7 +109,7 @@ class RpcMetrics:
             buckets=SLOW,
         )
 
-    def finished(
+    def record_call(
         self, method: str, status: str, seconds: float, exemplar: dict[str, str] | None = None
     ) -> None:
         """Counts one call; `exemplar` leads to its trace."""

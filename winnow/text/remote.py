@@ -13,7 +13,7 @@ from winnow.errors import InvalidRequestError, UnavailableError
 from winnow.rpc import call_metadata
 from winnow.rpc.channel import open_balanced
 from winnow.rpc.deadline import timeout
-from winnow.rpc.replying import until_replied
+from winnow.rpc.replying import reply_of
 from winnow.rpc.status import error_of_node
 from winnow.security.peers import PLAIN_TEXT, PeerChannels
 from winnow.text.encoder import TextEncoding
@@ -64,10 +64,10 @@ class RemoteEncoder:
         request = encoder_pb2.EncodeRequest(
             token_ids=ids, fingerprint=self._fingerprint, states_format=FORMATS[self._states]
         )
-        metadata = call_metadata.outgoing(client)
+        metadata = call_metadata.build(client)
         try:
             call = self._stub.Encode(request, timeout=timeout(deadline), metadata=metadata)
-            reply = await until_replied(call)
+            reply = await reply_of(call)
         except grpc.aio.AioRpcError as error:
             raise error_of_node(error, f"the encoder at {self._address}") from error
         return await self._checked(reply, len(ids))

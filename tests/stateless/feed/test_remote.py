@@ -26,7 +26,7 @@ from winnow.errors import (
 from winnow.passages.canonical import PassageDigest, digest
 from winnow.passages.encoding import pack
 from winnow.passages.validation import MAX_METADATA, MAX_TEXT, MAX_TITLE
-from winnow.rpc.channel import open_apart
+from winnow.rpc.channel import open_unshared
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import KIB, Server
 from winnow.stateless.feed.remote import LARGEST, RemoteShardWriter
@@ -76,12 +76,12 @@ async def reached(serves: bool = True) -> AsyncIterator[tuple[Servicer, RemoteSh
     server = Server(
         services=[SERVICE],
         interceptor=CallInterceptor(RpcMetrics(CollectorRegistry())),
-        largest=NODE,
+        max_message_bytes=NODE,
     )
     if serves:
         shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(servicer, server.grpc)
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
-    channel = open_apart(address)
+    channel = open_unshared(address)
     yield (
         servicer,
         RemoteShardWriter(
@@ -231,7 +231,7 @@ async def test_a_node_that_takes_no_writes_says_what_to_change() -> None:
 async def test_a_node_that_is_gone_is_unavailable() -> None:
     async with reached() as (_, writer):
         pass
-    channel = open_apart(writer.address)
+    channel = open_unshared(writer.address)
     gone = RemoteShardWriter(
         channel=channel,
         address=writer.address,

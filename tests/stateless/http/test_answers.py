@@ -177,7 +177,7 @@ async def test_who_is_refused_at_the_door_is_told_before_the_question_is_read(
     front.calls.clear()
     from winnow.stateless.http.answers import answer_calls
 
-    front.add(answer_calls(front.core, 2.0, front.admission.refusal, front.boundary.part_finished))
+    front.add(answer_calls(front.core, 2.0, front.admission.refusal, front.boundary.record_part))
     async with front.serving(), wire(front.address) as line:
         line.send("POST /v1/answer HTTP/1.1\r\nhost: localhost\r\nx-winnow-client: greedy\r\n")
         line.send("content-type: application/json\r\ncontent-length: 20\r\n\r\n")

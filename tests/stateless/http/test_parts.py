@@ -27,7 +27,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.rpc.status import _CODES
+from winnow.rpc.status import _CODE_BY_ERROR
 from winnow.stateless.composing.access import open_gate
 from winnow.stateless.http.answers import answer_calls
 from winnow.stateless.http.endpoint import Edge, Endpoint
@@ -64,7 +64,7 @@ def test_every_error_has_a_status(error: WinnowError, status: int) -> None:
 
 
 def test_no_error_that_grpc_tells_is_without_a_status() -> None:
-    for kind, _ in _CODES:
+    for kind, _ in _CODE_BY_ERROR:
         assert status_of(kind.__new__(kind)) >= 400
 
 

@@ -25,7 +25,7 @@ from winnow.errors import (
 from winnow.keys.gate import Gate
 from winnow.keys.key import Key, Scope
 from winnow.keys.token import digest_of, new_token
-from winnow.rpc.guard import Guard
+from winnow.rpc.guard import KeyGuard
 from winnow.security.certificates import Certificates
 from winnow.security.from_settings import ServerSecurity
 from winnow.v1 import answer_pb2
@@ -69,7 +69,7 @@ class Guarded:
 async def guarded(tmp_path: Path) -> AsyncIterator[Guarded]:
     authority, gate = Authority(tmp_path), Gate([])
     certificates = Certificates(authority.issue("front", [NAME]))
-    door = Guard(gate, lambda _method, _metadata: None)
+    door = KeyGuard(gate, lambda _method, _metadata: None)
     async with scripted_front(security=ServerSecurity(certificates), reject=door) as front:
         front.reply = full_reply()
         yield Guarded(front, gate, authority)

@@ -22,7 +22,7 @@ from winnow.keys.metrics import KeyMetrics
 from winnow.keys.token import digest_of, new_token
 from winnow.policy.rates import Rate
 from winnow.rpc import client_key
-from winnow.rpc.guard import Guard
+from winnow.rpc.guard import KeyGuard
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.rpc.status import error_of
@@ -77,7 +77,7 @@ class Front:
         self.server = Server(
             services=[ASK, FEED],
             interceptor=CallInterceptor(RpcMetrics(self.registry)),
-            reject=Guard(self.gate, lambda _method, _metadata: None),
+            reject=KeyGuard(self.gate, lambda _method, _metadata: None),
             security=ServerSecurity(peer_calls=_MOST),
         )
         answer_pb2_grpc.add_AnswerServiceServicer_to_server(Answers(), self.server.grpc)
@@ -239,7 +239,7 @@ async def test_a_stream_ends_when_its_key_is_revoked(
 async def test_messages_of_a_stream_wait_for_the_rate(
     channel: grpc.aio.Channel, front: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("winnow.rpc.bounded_receive._LONGEST_PAUSE", 0.01)
+    monkeypatch.setattr("winnow.rpc.bounded_receive._MAX_PAUSE", 0.01)
     front.gate.update(
         [Key(name="alice", digest=KEY.digest, scopes=KEY.scopes, rate=Rate(0.001, 3))]
     )

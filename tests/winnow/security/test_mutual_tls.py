@@ -13,7 +13,7 @@ from certificates import Authority
 from prometheus_client import CollectorRegistry
 from tenacious import happens
 
-from winnow.rpc.channel import open_apart, open_balanced, open_channel
+from winnow.rpc.channel import open_balanced, open_channel, open_unshared
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.security.certificates import Certificates, TlsFiles
@@ -137,10 +137,10 @@ async def test_a_server_whose_certificate_has_expired_is_not_called(node: Node) 
 
 async def test_a_server_takes_up_new_certificates_and_keeps_its_connections(node: Node) -> None:
     front = node.authority.issue("front")
-    async with open_apart(node.address, peers(front, NAME)) as before:
+    async with open_unshared(node.address, peers(front, NAME)) as before:
         assert await said(before) == "OK"
         node.authority.issue("node", ["renamed.winnow.test"])
-        async with open_apart(node.address, peers(front, "renamed.winnow.test")) as after:
+        async with open_unshared(node.address, peers(front, "renamed.winnow.test")) as after:
             assert await said(after) == "OK"
         assert await said(before) == "OK"
 
@@ -149,7 +149,7 @@ async def test_a_server_takes_up_other_authorities(node: Node, tmp_path: Path) -
     other = Authority(tmp_path, "other")
     files = other.issue("front", ca=node.authority.ca)
     node.authority.ca.write_bytes(node.authority.ca.read_bytes() + other.ca.read_bytes())
-    async with open_apart(node.address, peers(files, NAME)) as channel:
+    async with open_unshared(node.address, peers(files, NAME)) as channel:
         assert await said(channel) == "OK"
 
 
@@ -157,7 +157,7 @@ async def test_a_client_takes_up_new_certificates_and_ends_no_call(node: Node) -
     """New calls go over a connection of their own; the old one is closed when it is idle."""
     files = node.authority.issue("front")
     certificates = Certificates(files)
-    async with open_apart(node.address, PeerChannels(certificates)) as channel:
+    async with open_unshared(node.address, PeerChannels(certificates)) as channel:
         stub = answer_pb2_grpc.AnswerServiceStub(channel)
         old = stub.Answer(answer_pb2.AnswerRequest(question="hang"), timeout=60)
         await node.servicer.hanging.wait()
@@ -185,7 +185,7 @@ async def test_files_are_checked_without_calls(node: Node, monkeypatch: pytest.M
 
 async def test_a_channel_that_is_closed_leaves_no_connection_open(node: Node) -> None:
     certificates = Certificates(node.authority.issue("front"))
-    channel = open_apart(node.address, PeerChannels(certificates))
+    channel = open_unshared(node.address, PeerChannels(certificates))
     stub = answer_pb2_grpc.AnswerServiceStub(channel)
     calls = [stub.Answer(answer_pb2.AnswerRequest(question="hang"), timeout=60)]
     await node.servicer.hanging.wait()

@@ -94,7 +94,7 @@ async def test_a_thousand_idle_streams_of_one_address_delay_no_other_caller(serv
         assert len(held) == _MOST
         for each in held:
             each.cancel()
-        in_hand = served.server._messages._limit._in_hand
+        in_hand = served.server._messages._limit._running
         await happens(lambda: not in_hand, 30)
         assert await answered(crowded)
 

@@ -79,7 +79,7 @@ class RecordedSpan(Span):
         return {"trace_id": self.trace_id}
 
     @property
-    def outgoing(self) -> tuple[tuple[str, str], ...]:
+    def outgoing_metadata(self) -> tuple[tuple[str, str], ...]:
         return traceparent.written(self.trace.id, self.id, self.trace.state)
 
     def child(

@@ -42,7 +42,7 @@ class Span:
         return None
 
     @property
-    def outgoing(self) -> tuple[tuple[str, str], ...]:
+    def outgoing_metadata(self) -> tuple[tuple[str, str], ...]:
         """Metadata, or headers, that tell another process that it works for this span."""
         return ()
 

@@ -40,7 +40,7 @@ def test_where_nothing_is_traced_a_span_is_nothing_and_takes_everything() -> Non
         nothing.failed("why")
         assert nothing is part is NOTHING
     assert not nothing
-    assert (nothing.trace_id, nothing.exemplar, nothing.outgoing) == ("", None, ())
+    assert (nothing.trace_id, nothing.exemplar, nothing.outgoing_metadata) == ("", None, ())
 
 
 def test_an_error_is_named_by_its_kind_since_its_text_may_quote_a_question() -> None:

@@ -15,8 +15,8 @@ NOT_RECORDED = [("traceparent", ASKED[0][1][:-2] + "00")]
 def test_what_a_caller_records_is_traced_as_a_part_of_that(share: float) -> None:
     traced = Traced(share)
     with traced.tracer.begin("Answer", ASKED) as call:
-        assert call.outgoing != ASKED
-        assert call.outgoing[0][1].startswith(f"00-{7:032x}-")
+        assert call.outgoing_metadata != ASKED
+        assert call.outgoing_metadata[0][1].startswith(f"00-{7:032x}-")
     assert (traced[0].trace.id, traced[0].parent) == (7, 5)
 
 
