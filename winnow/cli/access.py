@@ -1,6 +1,6 @@
-"""The options by which a command proves to a front node who calls: certificates and a token.
+"""Options for the credentials of a command: certificates and a token.
 
-A token stands in a file or in a variable, and never on a command line, which everybody on the
+A token is read from a file or a variable, never from the command line, which every user of the
 machine can read.
 """
 
@@ -66,12 +66,11 @@ def _credentials(
 
 
 def with_credentials(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command the options above in place of its parameter `credentials`."""
+    """Replaces the parameter `credentials` of a command by the options above."""
     added = list(inspect.signature(_credentials).parameters.values())
-    given = inspect.signature(command).parameters.values()
     own = [
         each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for each in given
+        for each in inspect.signature(command).parameters.values()
         if each.name != "credentials"
     ]
 
@@ -85,8 +84,8 @@ def with_credentials(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def flags(credentials: Credentials) -> list[str]:
-    """The words of a command line that give the same credentials again, without a token."""
+def credential_flags(credentials: Credentials) -> list[str]:
+    """The flags of a command line with these credentials, without the token itself."""
     words = ["--tls"] * credentials.tls
     for name in ("ca", "cert", "key", "token_file"):
         if (path := getattr(credentials, name)) is not None:

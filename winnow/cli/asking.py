@@ -1,4 +1,4 @@
-"""Asking many questions, timed, and the figures that several reports share."""
+"""Asks many questions, times them, and computes the figures that several reports share."""
 
 import asyncio
 import time
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from winnow.cli.questions import AskedQuestion
+from winnow.cli.questions import LabelledQuestion
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
 from winnow.errors import WinnowError
@@ -17,17 +17,18 @@ from winnow.v1 import answer_pb2
 
 @dataclass(frozen=True, slots=True)
 class QuestionOutcome:
-    """A question, its reply, and the seconds it took; no reply if the question failed."""
+    """The reply to a question, or why it failed, and the elapsed time."""
 
-    asked: AskedQuestion
+    question: LabelledQuestion
     reply: answer_pb2.AnswerResponse | None
+    """None if the question failed."""
     seconds: float
     error: str = ""
-    """Why the question failed: status, colon, words."""
+    """Why the question failed, as `STATUS: message`; empty if it did not."""
 
 
 def with_question(options: answer_pb2.AnswerRequest, question: str) -> answer_pb2.AnswerRequest:
-    """A request for `question` with the options of another one."""
+    """A request for `question` with the given options."""
     request = answer_pb2.AnswerRequest()
     request.CopyFrom(options)
     request.question = question
@@ -35,80 +36,83 @@ def with_question(options: answer_pb2.AnswerRequest, question: str) -> answer_pb
 
 
 async def ask(
-    client: AnswerClient, asked: AskedQuestion, options: answer_pb2.AnswerRequest, timeout: float
+    client: AnswerClient,
+    question: LabelledQuestion,
+    options: answer_pb2.AnswerRequest,
+    timeout: float,
 ) -> QuestionOutcome:
-    """Asks one question; a failure is an outcome, too."""
-    request = with_question(options, asked.question)
+    """Asks one question. A failure is returned, not raised."""
+    request = with_question(options, question.question)
     started = time.perf_counter()
     try:
         reply = await client.ask(request, timeout)
     except WinnowError as error:
-        return QuestionOutcome(asked, None, time.perf_counter() - started, str(error))
-    return QuestionOutcome(asked, reply, time.perf_counter() - started)
+        return QuestionOutcome(question, None, time.perf_counter() - started, str(error))
+    return QuestionOutcome(question, reply, time.perf_counter() - started)
 
 
 async def ask_all(
     client: AnswerClient,
-    questions: Sequence[AskedQuestion],
+    questions: Sequence[LabelledQuestion],
     options: answer_pb2.AnswerRequest,
     *,
     clients: int,
     timeout: float,
     advance: Callable[[], object],
 ) -> list[QuestionOutcome]:
-    """Asks every question, `clients` at a time; returns the outcomes in the order of the questions.
+    """Asks all questions, `clients` at a time. Outcomes are in the order of the questions.
 
-    `advance` is called after each of them.
+    `advance` is called after each question.
     """
     outcomes: dict[int, QuestionOutcome] = {}
-    waiting = iter(range(len(questions)))
+    pending = iter(enumerate(questions))
 
     async def work() -> None:
-        for place in waiting:
-            outcomes[place] = await ask(client, questions[place], options, timeout)
+        for index, question in pending:
+            outcomes[index] = await ask(client, question, options, timeout)
             advance()
 
     await asyncio.gather(*(work() for _ in range(clients)))
-    return [outcomes[place] for place in range(len(questions))]
+    return [outcomes[index] for index in range(len(questions))]
 
 
 def max_loss_of(reply: answer_pb2.AnswerResponse) -> float | None:
-    """The accuracy budget that a reply names; None if the front node is too old to name it."""
+    """The accuracy budget that a reply reports; None from an old front node."""
     return convert.decimal(reply.max_loss) if reply.HasField("max_loss") else None
 
 
-def needed_by(reply: answer_pb2.AnswerResponse) -> int | None:
-    """The passages that the answers rest on; None if the front node is too old to say."""
+def passages_needed_of(reply: answer_pb2.AnswerResponse) -> int | None:
+    """The number of passages that the answers depend on; None from an old front node."""
     return reply.passages_needed if reply.HasField("passages_needed") else None
 
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """Failed questions, by gRPC status."""
+    """Counts and messages of failed questions, by gRPC status."""
 
     errors: dict[str, int] = field(default_factory=dict)
-    """Count of each status, the most frequent first."""
-    said: dict[str, str] = field(default_factory=dict)
-    """The first message of each status."""
+    """Number of failures with each status, the most frequent first."""
+    messages: dict[str, str] = field(default_factory=dict)
+    """The first message with each status."""
 
     def lines(self) -> list[str]:
         """A line for each status."""
-        return [f"{count} failed: {self.said[status]}" for status, count in self.errors.items()]
+        return [f"{n} failed: {self.messages[status]}" for status, n in self.errors.items()]
 
 
-def failures(messages: Iterable[str]) -> Failures:
-    """Counts messages that begin with a status and a colon."""
+def count_failures(messages: Iterable[str]) -> Failures:
+    """Counts error messages by the gRPC status at their beginning."""
     counts: Counter[str] = Counter()
-    said: dict[str, str] = {}
+    first: dict[str, str] = {}
     for message in messages:
         status = message.partition(":")[0]
         counts[status] += 1
-        said.setdefault(status, message)
-    return Failures(dict(counts.most_common()), said)
+        first.setdefault(status, message)
+    return Failures(dict(counts.most_common()), first)
 
 
 def percentiles(values: Sequence[float], *shares: float) -> list[float]:
-    """The percentiles of some values, one for each share from 0 to 100; zeros without values."""
+    """One percentile of the values for each share (0 to 100); zeros without values."""
     return np.percentile(values, shares).tolist() if len(values) else [0.0] * len(shares)
 
 

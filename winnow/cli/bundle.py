@@ -17,7 +17,7 @@ _Url = Annotated[
     typer.Argument(
         parser=parse_directory_or_url,
         metavar="URL",
-        help="Directory of the published bundle, or its URL: s3://models/mini.",
+        help="Directory of the published bundle, or its URL, such as s3://models/mini.",
     ),
 ]
 
@@ -29,11 +29,11 @@ def push(
     ],
     url: _Url,
 ) -> None:
-    """Publish a bundle: copy it, verified, to a directory or URL.
+    """Publish a bundle: verify it, and copy it to a directory or URL.
 
-    A published bundle never changes: another one needs another URL.
+    A published bundle never changes. Publish another bundle to another URL.
     """
-    typer.echo(f"{shown(url)}: {_described(push_bundle(directory, url))}")
+    typer.echo(f"{shown(url)}: {_describe(push_bundle(directory, url))}")
 
 
 @app.command()
@@ -41,12 +41,12 @@ def pull(
     url: _Url,
     directory: Annotated[Path, typer.Argument(help="Directory to copy the bundle to.")],
 ) -> None:
-    """Copy a published bundle to this machine, unless it is in the directory already.
+    """Copy a published bundle to a local directory, unless it is there already.
 
     Every checksum is verified. The directory appears once all files are there.
     """
     pulled = pull_bundle(url, directory)
-    line = f"{directory}: {_described(pulled.bundle)}"
+    line = f"{directory}: {_describe(pulled.bundle)}"
     if pulled.unreachable:
         line += f" is there, and was not compared: {pulled.unreachable}"
     elif not pulled.copied:
@@ -54,6 +54,6 @@ def pull(
     typer.echo(line)
 
 
-def _described(bundle: Bundle) -> str:
+def _describe(bundle: Bundle) -> str:
     manifest = bundle.manifest
     return f"bundle {manifest.name} {manifest.version}, {manifest.fingerprint}"

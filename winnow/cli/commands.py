@@ -1,7 +1,7 @@
-"""Every command of `winnow`, put together.
+"""Builds the command line from every command of `winnow`.
 
-The only place in `winnow` that knows the services. A command is imported only when it runs, so that
-`winnow --help` is quick and serving never needs the training libraries.
+Only this module knows the services. A command is imported only when it runs. So `winnow --help` is
+quick, and a server does not need the training libraries.
 """
 
 import importlib
@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from winnow.cli.exits import exit_code
-from winnow.cli.help_texts import with_flowing_help
+from winnow.cli.help_texts import with_wrapped_help
 from winnow.errors import WinnowError
 from winnow.packaged import checkout, installed_version
 from winnow.parent import die_with_parent
@@ -27,11 +27,11 @@ Start here:
   winnow up --index DIR
   winnow ask "Who ...?"
 
-Every option of a command that serves can also be an environment variable or stand in a TOML file.
+Every option of a server can also be set by an environment variable or in a TOML file.
 """
 
 _Commands = Mapping[str, tuple[str, str]]
-"""Where a command is, and its help, by name."""
+"""Commands by name: `module:function` and the help text."""
 _SNAPSHOTS = "winnow.content_node.snapshots.cli"
 _COMMANDS: _Commands = {
     "ask": ("winnow.cli.ask.cli:ask", "Ask a running cluster; see the answer in its passage."),
@@ -43,11 +43,11 @@ _COMMANDS: _Commands = {
         "winnow.encoder_node.cli:encoder",
         "Run an encoder node: encode texts for front nodes.",
     ),
-    "feed": ("winnow.cli.feed.cli:feed", "Put passages into a running index, or take them out."),
-    "top": ("winnow.cli.top.cli:top", "Show the state of a running cluster, again and again."),
+    "feed": ("winnow.cli.feed.cli:feed", "Add passages to a running index, or delete them."),
+    "top": ("winnow.cli.top.cli:top", "Show the live state of a running cluster."),
     "evaluate": (
         "winnow.cli.evaluation.cli:evaluate",
-        "Measure how right the answers of a running system are.",
+        "Measure the accuracy of a running system.",
     ),
     "bench": ("winnow.cli.loadtest.cli:bench", "Measure how fast a running system is."),
     "plan": ("winnow.cli.plan.cli:plan", "Plan the machines that an index needs."),
@@ -64,7 +64,7 @@ _GROUPS: _Commands = {
     "pareto": ("winnow.cli.pareto.cli:app", "Draw accuracy against latency, and choose."),
     "models": ("models.cli:app", "Train, export, quantise and verify models."),
 }
-_WITHIN: Mapping[str, _Commands] = {
+_GROUP_COMMANDS: Mapping[str, _Commands] = {
     "index": {
         "snapshot": (f"{_SNAPSHOTS}:snapshot", "Copy an index to a directory or URL."),
         "snapshots": (f"{_SNAPSHOTS}:snapshots", "List the snapshots at a directory or URL."),
@@ -80,16 +80,16 @@ _WITHIN: Mapping[str, _Commands] = {
         "refit": ("models.cli.heads:refit", "Train the heads of a store for another encoder."),
     },
 }
-"""Commands of services and of training, in groups of other modules."""
-_BELOW: Mapping[tuple[str, ...], str] = {
+"""Commands that other modules add to a group."""
+_SUBCOMMANDS: Mapping[tuple[str, ...], str] = {
     ("bench", "ladder"): "winnow.cli.ladder.cli:ladder",
     ("bench", "units"): "winnow.cli.units.cli:units",
 }
-"""Commands below a command that also works without them."""
+"""Subcommands of a command that also runs without one."""
 
 
 def app(arguments: list[str]) -> typer.Typer:
-    """The command line, with only the command that `arguments` name imported."""
+    """Builds the command line, and imports only the command that `arguments` name."""
     root = typer.Typer(
         help=_HELP,
         no_args_is_help=True,
@@ -98,21 +98,21 @@ def app(arguments: list[str]) -> typer.Typer:
     )
     root.callback(invoke_without_command=True)(_root)
     words = _words(arguments)
-    wanted = next(iter(words), None)
-    below = _BELOW.get(tuple(arguments[:2]))
-    others = {name: each for name, each in _COMMANDS.items() if not (below and name == wanted)}
-    _add_commands(root, others, words[:1])
-    if below:
+    selected = next(iter(words), None)
+    subcommand = _SUBCOMMANDS.get(tuple(arguments[:2]))
+    commands = {n: each for n, each in _COMMANDS.items() if not (subcommand and n == selected)}
+    _add_commands(root, commands, words[:1])
+    if subcommand:
         group = typer.Typer()
         group.callback()(_placeholder)
-        group.command(arguments[1])(_load(below))
-        root.add_typer(group, name=wanted)
-    for name, (place, text) in _GROUPS.items():
-        if name == "models" and name != wanted and not _can_make_models():
+        group.command(arguments[1])(_load(subcommand))
+        root.add_typer(group, name=selected)
+    for name, (target, text) in _GROUPS.items():
+        if name == "models" and name != selected and not _can_make_models():
             continue
-        if name == wanted:
-            group = _load(place)
-            _add_commands(group, _WITHIN.get(name, {}), words[1:2])
+        if name == selected:
+            group = _load(target)
+            _add_commands(group, _GROUP_COMMANDS.get(name, {}), words[1:2])
         else:
             group = typer.Typer()
             group.callback()(_placeholder)
@@ -121,33 +121,33 @@ def app(arguments: list[str]) -> typer.Typer:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs a command; exits 0, 1 for an error, 2 for wrong usage, 130 for Ctrl-C."""
+    """Runs a command. Exits with 0, 1 after an error, 2 after wrong usage, or 130 after Ctrl-C."""
     die_with_parent()
-    given = sys.argv[1:] if arguments is None else arguments
-    words = given or _to_complete()
+    arguments = sys.argv[1:] if arguments is None else arguments
+    words = arguments or _completion_words()
     command = " ".join(["winnow", *_words(words)[:1]])
 
     def run() -> object:
-        wanted = with_flowing_help(app(words))
-        end_on_signals()  # only now: native modules that are being imported mistake an interrupt
-        return wanted(args=given, prog_name="winnow", standalone_mode=False)
+        root = with_wrapped_help(app(words))
+        end_on_signals()  # after imports: an interrupt breaks the import of native modules
+        return root(args=arguments, prog_name="winnow", standalone_mode=False)
 
     sys.exit(exit_code(run, command))
 
 
-def _words(given: list[str]) -> list[str]:
-    return [word for word in given if not word.startswith("-")]
+def _words(arguments: list[str]) -> list[str]:
+    return [word for word in arguments if not word.startswith("-")]
 
 
-def _add_commands(group: typer.Typer, commands: _Commands, wanted: list[str]) -> None:
-    """Lists all commands, and imports the wanted one."""
-    for name, (place, text) in commands.items():
-        command = _load(place) if name in wanted else _placeholder
-        group.command(name, help=None if name in wanted else text)(command)
+def _add_commands(group: typer.Typer, commands: _Commands, selected: list[str]) -> None:
+    """Lists all commands, and imports the selected one."""
+    for name, (target, text) in commands.items():
+        command = _load(target) if name in selected else _placeholder
+        group.command(name, help=None if name in selected else text)(command)
 
 
-def _to_complete() -> list[str]:
-    """The words so far, where a shell asks for completions of a command line; typer's protocol."""
+def _completion_words() -> list[str]:
+    """The words of the command line that a shell completes, by typer's protocol; else none."""
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
     return line.split()[1:] if "_WINNOW_COMPLETE" in os.environ else []
 
@@ -161,12 +161,12 @@ def _root(
 
 
 def _can_make_models() -> bool:
-    """Whether `winnow models` can work: wheels lack it, and checkouts may lack PyTorch."""
+    """Whether `winnow models` can run: it needs a checkout and PyTorch."""
     return checkout() is not None and find_spec("torch") is not None
 
 
-def _load(place: str) -> Any:
-    module, _, name = place.partition(":")
+def _load(target: str) -> Any:
+    module, _, name = target.partition(":")
     try:
         return getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
@@ -178,4 +178,4 @@ def _load(place: str) -> Any:
 
 
 def _placeholder() -> None:
-    """Stands for a command that is listed and not wanted."""
+    """Stands for a command that is listed in help but not run."""

@@ -1,4 +1,4 @@
-"""Pictures, drawn with matplotlib, which is an extra."""
+"""Draws pictures with matplotlib, which is an optional dependency."""
 
 import contextlib
 import importlib.util
@@ -8,28 +8,28 @@ from typing import Any
 
 import typer
 
-from winnow.cli.result_files import writing
+from winnow.cli.result_files import write_errors
 from winnow.errors import UnavailableError, WinnowError
 from winnow.packaged import extra
 
-_KINDS = (".png", ".svg")
+_SUFFIXES = (".png", ".svg")
 
 
-def check_drawable(path: Path | None) -> None:
-    """Raises a WinnowError if a picture could not be drawn into `path`, if there is one."""
+def check_picture_path(path: Path | None) -> None:
+    """Raises WinnowError if no picture can be drawn to `path`; does nothing for None."""
     if path is None:
         return
-    if path.suffix.lower() not in _KINDS:
-        raise WinnowError(f"cannot draw {path}: name it {' or '.join(_KINDS)}")
+    if path.suffix.lower() not in _SUFFIXES:
+        raise WinnowError(f"cannot draw {path}: the name must end in {' or '.join(_SUFFIXES)}")
     if importlib.util.find_spec("matplotlib") is None:
         raise UnavailableError(f"drawing needs matplotlib: {extra('plots')}")
 
 
 @contextlib.contextmanager
-def figure(path: Path, *places: int, **options: Any) -> Iterator[Any]:
-    """Gives the axes of a new figure, and saves the figure to `path` afterwards.
+def figure(path: Path, *grid: int, **options: Any) -> Iterator[Any]:
+    """Yields the axes of a new figure, and saves the figure to `path` after the block.
 
-    The arguments are those of matplotlib's `subplots`. Call `check_drawable` before. Raises
+    Further arguments are those of matplotlib's `subplots`. Call `check_picture_path` first. Raises
     WinnowError if the file cannot be written.
     """
     import matplotlib as mpl  # noqa: PLC0415 (an extra)
@@ -37,18 +37,18 @@ def figure(path: Path, *places: int, **options: Any) -> Iterator[Any]:
     mpl.use("Agg")
     from matplotlib import pyplot  # noqa: PLC0415
 
-    made, axes = pyplot.subplots(*places, **options)
+    drawing, axes = pyplot.subplots(*grid, **options)
     yield axes
-    with writing(path):
-        made.savefig(path, dpi=150)
-    pyplot.close(made)
+    with write_errors(path):
+        drawing.savefig(path, dpi=150)
+    pyplot.close(drawing)
 
 
 @contextlib.contextmanager
-def drawn_after(picture: Path | None, draw: Callable[[Path], None]) -> Iterator[None]:
-    """Draws a picture, if there is a path for it, after the block that prints.
+def draw_after(picture: Path | None, draw: Callable[[Path], None]) -> Iterator[None]:
+    """Draws a picture after the block, if `picture` is a path.
 
-    The picture is drawn even if the reader of the output has gone.
+    The block prints results. The picture is drawn even if printing fails, as on a closed pipe.
     """
     try:
         yield

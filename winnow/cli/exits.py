@@ -1,4 +1,4 @@
-"""The end of a command: its error on stderr, and its exit code."""
+"""Prints the error of a command to stderr, and chooses its exit code."""
 
 import errno
 import os
@@ -15,87 +15,87 @@ from winnow.settings.source import SettingsError
 from winnow.signals import end_at_once_on_signals
 from winnow.telemetry.logline import before_every_line
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
-# typer took these classes from click, and later made its own
-_UsageError, _Shown = cast("list[type[Exception]]", typer.BadParameter.__mro__[1:3])
+# their module depends on the version of typer: click's, or a copy in typer
+_UsageError, _ClickError = cast("list[type[Exception]]", typer.BadParameter.__mro__[1:3])
 
 
-def complain(message: object) -> None:
-    """Prints an error on stderr."""
-    _say(f"error: {_words(message)}", style="bold")
+def print_error(message: object) -> None:
+    """Prints an error to stderr."""
+    _print(f"error: {_message(message)}", style="bold")
 
 
 def exit_code(run: Callable[[], object], command: str) -> int:
-    """Runs a command; returns 0, 1 for an error, 2 for wrong usage, or 130 for Ctrl-C.
+    """Runs a command. Returns 0, 1 after an error, 2 after wrong usage, or 130 after Ctrl-C.
 
     Args:
-        run: returns an exit code, or None for 0.
-        command: words of the command, for the hint after wrong usage.
+        run: runs the command; returns its exit code, or None for 0.
+        command: the command, for the hint after wrong usage.
 
     """
     try:
         code = run()
-        if sys.stdout is not None:  # None where it was closed from the beginning
+        if sys.stdout is not None:  # None if it was closed at the start
             sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except KeyboardInterrupt:
         end_at_once_on_signals()
-        _say("interrupted")
+        _print("interrupted")
         return INTERRUPTED
     except typer.Abort:
         end_at_once_on_signals()
         return INTERRUPTED
     except (SettingsError, _UsageError) as error:
-        return _wrong_usage(error, command)
-    except (WinnowError, _Shown) as error:
-        complain(error)
+        return _report_usage(error, command)
+    except (WinnowError, _ClickError) as error:
+        print_error(error)
         return FAILED
     except OSError as error:
-        return _unwritten(error)
+        return _report_output_error(error)
 
 
-def _unwritten(error: OSError) -> int:
-    """Handles `winnow … | head` that closes the pipe, and `winnow … > file` on a full disk."""
+def _report_output_error(error: OSError) -> int:
+    """Handles a closed pipe, as of `winnow … | head`, and a full disk. Raises other errors."""
     closed = isinstance(error, BrokenPipeError)
-    if not closed and (error.filename is not None or error.errno not in _FULL):
-        raise error  # the error is about a file, and not about the output
-    # the interpreter would write the rest of the output when it ends, and fail
+    if not closed and (error.filename is not None or error.errno not in _DISK_ERRORS):
+        raise error  # not an error of the output
+    # else the interpreter would fail when it flushes stdout at exit
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if not closed:
-        complain(f"cannot write the output: {error.strerror}")
+        print_error(f"cannot write the output: {error.strerror}")
     return FAILED
 
 
-def _wrong_usage(error: Exception, command: str) -> int:
-    if type(error).__name__ == "NoArgsIsHelpError":  # which has shown the help
+def _report_usage(error: Exception, command: str) -> int:
+    if type(error).__name__ == "NoArgsIsHelpError":  # help is printed already
         return WRONG_USAGE
-    complain(error)
+    print_error(error)
     context = getattr(error, "ctx", None)
-    _say(f"try '{context.command_path if context else command} --help'")
+    _print(f"try '{context.command_path if context else command} --help'")
     return WRONG_USAGE
 
 
-def _words(error: object) -> str:
-    """The message in Winnow's style: lower case, no full stop."""
-    if isinstance(error, UnauthenticatedError):  # its message is for programs
+def _message(error: object) -> str:
+    """The message of an error in Winnow's style: lower case, no full stop."""
+    if isinstance(error, UnauthenticatedError):  # add what to do at a command line
         return f"{error}; --token-file or WINNOW_TOKEN gives one"
-    if isinstance(error, _Shown):
-        shown = str(error.format_message()).replace(": Value error, ", ": ")  # type: ignore[attr-defined]
-        shown = shown.replace(": Input should", ": should")
-        return shown[:1].lower() + shown[1:].rstrip(".") + _value(error.__cause__)
+    if isinstance(error, _ClickError):
+        text = str(error.format_message()).replace(": Value error, ", ": ")  # type: ignore[attr-defined]
+        text = text.replace(": Input should", ": should")
+        return text[:1].lower() + text[1:].rstrip(".") + _refused_value(error.__cause__)
     return str(error)
 
 
-def _value(cause: BaseException | None) -> str:
-    """The refused value of an option, which typer leaves out."""
+def _refused_value(cause: BaseException | None) -> str:
+    """The refused value of an option, which typer's message lacks."""
     if not isinstance(cause, ValidationError) or len(cause.errors()) != 1:
         return ""
-    (fault,) = cause.errors()
-    return "" if repr(fault["input"]) in fault["msg"] else f", not {fault['input']!r}"
+    (details,) = cause.errors()
+    return "" if repr(details["input"]) in details["msg"] else f", not {details['input']!r}"
 
 
-def _say(text: str, style: str = "") -> None:
+def _print(text: str, style: str = "") -> None:
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     console.print(before_every_line(text), style=style, markup=False)

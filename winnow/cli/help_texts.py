@@ -1,4 +1,4 @@
-"""Help texts that the terminal wraps."""
+"""Lets the terminal wrap help texts, whose source lines are short."""
 
 import inspect
 from typing import Any
@@ -6,28 +6,28 @@ from typing import Any
 import typer
 
 
-def with_flowing_help(app: typer.Typer) -> Any:
-    """The command of `app`, with help that is wrapped by the terminal and not by the source."""
+def with_wrapped_help(app: typer.Typer) -> Any:
+    """The command of `app`, with help that the terminal wraps."""
     command = typer.main.get_command(app)
-    _flow(command)
+    _unwrap_help(command)
     return command
 
 
-def flowing(text: str) -> str:
-    """Joins the lines of each paragraph. A paragraph with indented lines is a list, and stays."""
+def unwrap_paragraphs(text: str) -> str:
+    """Joins the lines of each paragraph, except lists, which have indented lines."""
     paragraphs = inspect.cleandoc(text).split("\n\n")
     return "\n\n".join(each if "\n " in each else each.replace("\n", " ") for each in paragraphs)
 
 
-def _names_variable(option: Any) -> bool:
+def _has_variable(option: Any) -> bool:
     return "(env WINNOW_" in (getattr(option, "help", None) or "")
 
 
-def _flow(command: Any) -> None:
+def _unwrap_help(command: Any) -> None:
     if command.help:
-        command.help = flowing(command.help)
-    if any(_names_variable(each) for each in command.params):
-        # names of flags and variables are long: columns would cut them at 80
+        command.help = unwrap_paragraphs(command.help)
+    if any(_has_variable(each) for each in command.params):
+        # rich's columns would cut the long names of flags and variables
         command.rich_markup_mode = None
     for each in getattr(command, "commands", {}).values():
-        _flow(each)
+        _unwrap_help(each)

@@ -1,4 +1,4 @@
-"""The options that several commands share, and how their values are checked."""
+"""Options that several commands share, and checks of their values."""
 
 import re
 from typing import Annotated
@@ -14,7 +14,7 @@ DEFAULT_ADDRESS = "127.0.0.1:8080"
 _POSITION = re.compile(r"(\d{1,9}):(\d{1,18})")
 
 
-def _checked(address: str) -> str:
+def _check_address(address: str) -> str:
     try:
         check_address(address)
     except InvalidRequestError as error:
@@ -25,7 +25,7 @@ def _checked(address: str) -> str:
 FrontAddress = Annotated[
     str,
     typer.Option(
-        help="HOST:PORT of a front node, or dns:///HOST:PORT of several.", callback=_checked
+        help="HOST:PORT of a front node, or dns:///HOST:PORT of several.", callback=_check_address
     ),
 ]
 PassagesToRead = Annotated[
@@ -34,7 +34,7 @@ PassagesToRead = Annotated[
 QuestionTimeout = Annotated[
     float, typer.Option(min=0.001, max=3600, help="Seconds until a question is given up.")
 ]
-WantedReadScope = Annotated[
+ReadScopeOption = Annotated[
     ReadScope | None,
     typer.Option(
         case_sensitive=False,
@@ -42,7 +42,7 @@ WantedReadScope = Annotated[
         show_default="the server's",
     ),
 ]
-WantedRetriever = Annotated[
+RetrieverOption = Annotated[
     Retriever | None,
     typer.Option(
         case_sensitive=False,
@@ -59,7 +59,7 @@ MaxLoss = Annotated[
         show_default="the server's",
     ),
 ]
-Where = Annotated[
+FilterOption = Annotated[
     str,
     typer.Option(
         metavar="FILTER",
@@ -74,28 +74,28 @@ Where = Annotated[
 def check_max_loss(
     max_loss: float | None, read_scope: ReadScope | None, retriever: Retriever | None = None
 ) -> None:
-    """Raises BadParameter if reading never stops early in this scope, or with this retriever."""
+    """Raises BadParameter if reading cannot stop early with this scope or retriever."""
     hybrid = retriever in (None, Retriever.HYBRID)
     if max_loss and (not hybrid or read_scope is ReadScope.PER_SHARD):
         raise typer.BadParameter("--max-loss needs hybrid retrieval and the global scope")
 
 
-def separated(option: str) -> list[str]:
-    """The values of an option that separates them by commas; blank ones are left out."""
+def split_commas(option: str) -> list[str]:
+    """Splits an option at commas, and drops blank values."""
     return [each.strip() for each in option.split(",") if each.strip()]
 
 
-def positions(option: str) -> list[Position]:
-    """The positions in an option that has each as SHARD:SEQUENCE, separated by commas.
+def parse_positions(option: str) -> list[Position]:
+    """Parses positions SHARD:SEQUENCE, separated by commas.
 
-    Raises typer.BadParameter if one of them is no position.
+    Raises typer.BadParameter if a position is invalid.
     """
     found = []
-    for text in separated(option):
-        position = _POSITION.fullmatch(text)
-        if position is None:
+    for text in split_commas(option):
+        match = _POSITION.fullmatch(text)
+        if match is None:
             raise typer.BadParameter(
                 f"{text!r} is not SHARD:SEQUENCE, such as 0:17", param_hint="--after"
             )
-        found.append(Position(int(position[1]), int(position[2])))
+        found.append(Position(int(match[1]), int(match[2])))
     return found

@@ -1,4 +1,4 @@
-"""How commands print results: JSON, tables, and text that a terminal must not obey."""
+"""Prints results of commands: JSON, tables, and text without control characters."""
 
 import io
 import json
@@ -17,30 +17,30 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-MARK = "bold reverse"
-"""Style of the words that are pointed out in a text."""
+HIGHLIGHT = "bold reverse"
+"""Style of highlighted words in a text."""
 
 
 def console(*, stderr: bool = False, soft_wrap: bool = False) -> Console:
-    """A console that styles only what is styled on purpose."""
+    """A console that adds no styles by itself."""
     return Console(stderr=stderr, highlight=False, soft_wrap=soft_wrap)
 
 
 def print_json(value: object, indent: int | None = 2) -> None:
-    """Prints a result as JSON; on one line if `indent` is None."""
-    typer.echo(json.dumps(as_plain(value), indent=indent))
+    """Prints a result as JSON, on one line if `indent` is None."""
+    typer.echo(json.dumps(to_json(value), indent=indent))
 
 
-def as_plain(value: Any) -> Any:
-    """A result as JSON has it: objects by their fields, figures that are not finite as null."""
+def to_json(value: Any) -> Any:
+    """Converts a result to JSON values. Infinite and NaN floats become null."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: as_plain(getattr(value, each.name)) for each in fields(value)}
+        return {each.name: to_json(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):
-        return {key: as_plain(each) for key, each in value.items()}
+        return {key: to_json(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [as_plain(each) for each in value]
+        return [to_json(each) for each in value]
     if isinstance(value, Enum):
         return value.value
     return None if isinstance(value, float) and not math.isfinite(value) else value
@@ -54,30 +54,34 @@ def table(
     title: str | None = None,
     ruled: bool = True,
 ) -> Table:
-    """A table. The first column and those named in `words` are aligned left, figures right.
+    """Builds a table. The first column and those in `words` are left-aligned, the others right.
 
-    `ruled`: whether a line separates the names of the columns from the rows.
+    `ruled`: whether a line separates the header from the rows.
     """
-    made = Table(title=title, title_justify="left", header_style="bold" if ruled else "dim")
-    made.box, made.padding, made.pad_edge = box.SIMPLE_HEAD if ruled else None, (0, 2, 0, 0), False
-    for place, name in enumerate(columns):
-        left = not place or name in words
-        made.add_column(name, justify="left" if left else "right", no_wrap=not left)
+    built = Table(title=title, title_justify="left", header_style="bold" if ruled else "dim")
+    built.box, built.padding, built.pad_edge = (
+        box.SIMPLE_HEAD if ruled else None,
+        (0, 2, 0, 0),
+        False,
+    )
+    for number, name in enumerate(columns):
+        left = not number or name in words
+        built.add_column(name, justify="left" if left else "right", no_wrap=not left)
     for row in rows:
-        made.add_row(*row)
-    return made
+        built.add_row(*row)
+    return built
 
 
-def harmless(text: str, lines: bool = False) -> str:
-    """The text with one printable character for every control character.
+def printable(text: str, lines: bool = False) -> str:
+    """Replaces every control character by one printable character; `lines` keeps line breaks.
 
-    A passage may hold escape sequences, which a terminal would obey, and returns, which rich drops:
-    then offsets behind them would point elsewhere. `lines` keeps line breaks.
+    A passage may contain escape sequences, which a terminal would execute. It may contain carriage
+    returns, which rich drops: the offsets of later characters would be wrong.
     """
-    return "".join(_harmless(text, lines))
+    return "".join(_printable_characters(text, lines))
 
 
-def _harmless(text: str, lines: bool) -> Iterator[str]:
+def _printable_characters(text: str, lines: bool) -> Iterator[str]:
     for character in text:
         if unicodedata.category(character) not in {"Cc", "Cs"} or (lines and character == "\n"):
             yield character
@@ -85,8 +89,8 @@ def _harmless(text: str, lines: bool) -> Iterator[str]:
             yield " " if character.isspace() else "\N{REPLACEMENT CHARACTER}"
 
 
-def replace_foreign_characters() -> None:
-    """Lets stdin and stdout replace characters that the terminal's encoding lacks."""
+def replace_unencodable_characters() -> None:
+    """Makes stdin and stdout replace characters that their encoding lacks."""
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

@@ -1,4 +1,4 @@
-"""Files that a command writes after long work. A file that cannot be written is found before."""
+"""Checks that result files can be written, before a command begins long work."""
 
 import contextlib
 from collections.abc import Iterator
@@ -8,18 +8,18 @@ from winnow.errors import WinnowError
 
 
 @contextlib.contextmanager
-def reserved(*paths: Path | None) -> Iterator[None]:
-    """Opens every path for writing before the work begins; None is left out.
+def reserve(*paths: Path | None) -> Iterator[None]:
+    """Opens every path for writing before the block, except None. Files keep their content.
 
-    A file keeps its content until it is written. If the work fails, a file that was made here and
-    is still empty is removed. Raises WinnowError if a path cannot be written.
+    If the block fails, files that were created here and are still empty are removed. Raises
+    WinnowError if a path cannot be written.
     """
-    made: list[Path] = []
+    created: list[Path] = []
     try:
-        made.extend(path for path in filter(None, paths) if _opened(path))
+        created.extend(path for path in filter(None, paths) if _create(path))
         yield
     except BaseException:
-        for path in made:
+        for path in created:
             with contextlib.suppress(OSError):
                 if path.stat().st_size == 0:
                     path.unlink()
@@ -27,13 +27,13 @@ def reserved(*paths: Path | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def directory(path: Path) -> Iterator[Path]:
-    """Makes a directory; removes it if the work fails and leaves it empty.
+def created_directory(path: Path) -> Iterator[Path]:
+    """Creates a directory; removes it if the block fails and the directory is empty.
 
-    Raises WinnowError if it cannot be made.
+    Raises WinnowError if it cannot be created.
     """
     missing = not path.exists()
-    with writing(path):
+    with write_errors(path):
         path.mkdir(parents=True, exist_ok=True)
     try:
         yield path
@@ -45,18 +45,18 @@ def directory(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turns an OSError while `path` is written into a WinnowError."""
+def write_errors(path: Path) -> Iterator[None]:
+    """Converts an OSError of the block, which writes `path`, to a WinnowError."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or error
-        raise WinnowError(f"cannot write {path}: {reason}: choose another place") from error
+        raise WinnowError(f"cannot write {path}: {reason}: choose another path") from error
 
 
-def _opened(path: Path) -> bool:
-    """Opens a file for writing; returns whether that made the file."""
-    with writing(path):
+def _create(path: Path) -> bool:
+    """Opens a file for writing; returns whether that created the file."""
+    with write_errors(path):
         missing = not path.exists()
         if missing or path.is_file() or path.is_dir():  # opening a pipe would wait for its reader
             path.open("ab").close()

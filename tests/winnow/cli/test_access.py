@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from typer.testing import CliRunner
 
-from winnow.cli.access import flags, with_credentials
+from winnow.cli.access import credential_flags, with_credentials
 from winnow.client import Credentials
 from winnow.settings.names import unknown_variables
 
@@ -58,5 +58,5 @@ def test_options_that_contradict_are_wrong_usage() -> None:
 
 def test_a_command_can_be_repeated_without_showing_its_token() -> None:
     credentials = Credentials(ca="a", cert="c", key="k", token="hidden")
-    assert flags(credentials) == ["--ca", "a", "--cert", "c", "--key", "k"]
-    assert flags(Credentials(tls=True, token_file="t")) == ["--tls", "--token-file", "t"]
+    assert credential_flags(credentials) == ["--ca", "a", "--cert", "c", "--key", "k"]
+    assert credential_flags(Credentials(tls=True, token_file="t")) == ["--tls", "--token-file", "t"]

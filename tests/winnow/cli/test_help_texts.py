@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from winnow.cli.commands import app
-from winnow.cli.help_texts import flowing, with_flowing_help
+from winnow.cli.help_texts import unwrap_paragraphs, with_wrapped_help
 
 
 def test_a_paragraph_becomes_one_line_and_a_list_stays() -> None:
@@ -19,7 +19,7 @@ def test_a_paragraph_becomes_one_line_and_a_list_stays() -> None:
       0 good
       1 bad
     """
-    assert flowing(text) == (
+    assert unwrap_paragraphs(text) == (
         "First line.\n\nBroken where the source ends.\n\nCodes:\n  0 good\n  1 bad"
     )
 
@@ -37,7 +37,7 @@ def test_commands_of_groups_flow_too() -> None:
     group.command("two")(inner)
     root.add_typer(group, name="group")
     root.command("three")(inner)
-    command = with_flowing_help(root)
+    command = with_wrapped_help(root)
     assert command.commands["group"].commands["one"].help == "Says a.\n\nb c"
 
 
@@ -47,7 +47,7 @@ def test_help_of_a_server_cuts_no_name_on_a_terminal_of_80_columns(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     asked = [*words, "--help"]
-    command = with_flowing_help(app(asked))
+    command = with_wrapped_help(app(asked))
     command(args=asked, prog_name="winnow", standalone_mode=False)
     shown = capsys.readouterr().out
     assert "…" not in shown

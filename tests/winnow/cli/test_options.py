@@ -3,7 +3,7 @@
 import pytest
 import typer
 
-from winnow.cli.options import positions
+from winnow.cli.options import parse_positions
 from winnow.client import Position
 
 
@@ -16,7 +16,7 @@ from winnow.client import Position
     ],
 )
 def test_positions_are_separated_by_commas(option: str, expected: list[Position]) -> None:
-    assert positions(option) == expected
+    assert parse_positions(option) == expected
 
 
 @pytest.mark.parametrize(
@@ -24,4 +24,4 @@ def test_positions_are_separated_by_commas(option: str, expected: list[Position]
 )
 def test_an_invalid_position_is_wrong_usage_and_named(option: str) -> None:
     with pytest.raises(typer.BadParameter, match="is not SHARD:SEQUENCE, such as 0:17"):
-        positions(option)
+        parse_positions(option)

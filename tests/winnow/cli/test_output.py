@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from winnow.cli.ask.render import highlighted
-from winnow.cli.output import MARK, as_plain, harmless, table
+from winnow.cli.ask.render import highlight_answer
+from winnow.cli.output import HIGHLIGHT, printable, table, to_json
 from winnow.client import Answer, Passage
 
 
@@ -38,8 +38,8 @@ PASSAGES = [
 @pytest.mark.parametrize(("text", "said"), PASSAGES)
 def test_just_the_words_of_the_answer_are_marked(text: str, said: str) -> None:
     start = text.index(said)
-    shown = highlighted(answer(text, start, start + len(said)), plain=False)
-    (span,) = [span for span in shown.spans if span.style == MARK]
+    shown = highlight_answer(answer(text, start, start + len(said)), plain=False)
+    (span,) = [span for span in shown.spans if span.style == HIGHLIGHT]
     assert shown.plain[span.start : span.end] == said
 
 
@@ -49,31 +49,31 @@ def test_the_words_are_marked_on_a_terminal_of_any_width(text: str, said: str, w
     start = text.index(said)
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, color_system="standard", width=width)
-    console.print(highlighted(answer(text, start, start + len(said)), plain=False))
+    console.print(highlight_answer(answer(text, start, start + len(said)), plain=False))
     marked = [part.partition("\x1b[0m")[0] for part in out.getvalue().split("\x1b[1;7m")[1:]]
     assert "".join(marked).replace(" ", "") == said.replace(" ", "")
 
 
 def test_without_styles_asterisks_mark_them() -> None:
-    shown = highlighted(answer("It was Froome.", 7, 13), plain=True)
+    shown = highlight_answer(answer("It was Froome.", 7, 13), plain=True)
     assert (shown.plain, shown.spans) == ("It was **Froome**.", [])
 
 
 def test_an_answer_without_words_marks_nothing() -> None:
-    assert highlighted(answer("It was Froome.", 0, 0), plain=True).plain == "It was Froome."
+    assert highlight_answer(answer("It was Froome.", 0, 0), plain=True).plain == "It was Froome."
 
 
 @given(st.text())
 def test_harmless_text_keeps_its_length_and_has_no_control_characters(text: str) -> None:
     """The text keeps its code points, and has no control character."""
-    shown = harmless(text)
+    shown = printable(text)
     assert len(shown) == len(text)
     assert not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in shown)
 
 
 def test_line_breaks_stay_where_they_are_wanted() -> None:
-    assert harmless("a\nb\rc") == "a b c"
-    assert harmless("a\nb\rc", lines=True) == "a\nb c"
+    assert printable("a\nb\rc") == "a b c"
+    assert printable("a\nb\rc", lines=True) == "a\nb c"
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Measured:
 
 
 def test_a_result_becomes_json_by_its_fields_and_infinity_becomes_null() -> None:
-    found = as_plain([Measured("p", (1.0, math.inf), {"a": None})])
+    found = to_json([Measured("p", (1.0, math.inf), {"a": None})])
     assert found == [{"name": "p", "times": [1.0, None], "by_file": {"a": None}}]
 
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from whole_bundle import WHOLE
 
 from winnow.bundle import default_bundle
-from winnow.cli.output import as_plain
+from winnow.cli.output import to_json
 from winnow.cli.pareto import run as running
 from winnow.cli.pareto.cli import _advice
 from winnow.cli.pareto.figures import PointFigures, figures, front, recommend
@@ -23,8 +23,8 @@ from winnow.cli.pareto.outcome import JudgedReply, append, digest, load
 from winnow.cli.pareto.point import Deployment, Point, grid, lever_points, timed_only, untuned
 from winnow.cli.pareto.report import plot, reasons, table, write
 from winnow.cli.pareto.run import Questions, _circumstances, measure
-from winnow.cli.quantities import milliseconds
-from winnow.cli.questions import AskedQuestion
+from winnow.cli.quantities import parse_milliseconds
+from winnow.cli.questions import LabelledQuestion
 from winnow.domain.question import Retriever
 from winnow.domain.shard import INDEX_FILE
 from winnow.errors import WinnowError
@@ -135,8 +135,8 @@ def test_a_question_that_is_asked_again_has_its_last_outcome(tmp_path: Path) -> 
 
 
 def test_an_outcome_is_of_one_question_one_index_and_one_bundle() -> None:
-    asked = AskedQuestion("Who?", ("Ada",))
-    others = [AskedQuestion("Why?", ("Ada",)), AskedQuestion("Who?", ("Bob",))]
+    asked = LabelledQuestion("Who?", ("Ada",))
+    others = [LabelledQuestion("Why?", ("Ada",)), LabelledQuestion("Who?", ("Bob",))]
     digests = {digest(asked, "index bundle"), digest(asked, "other bundle")}
     digests |= {digest(each, "index bundle") for each in others}
     assert len(digests) == 4
@@ -263,7 +263,7 @@ async def test_a_run_that_goes_on_starts_and_asks_only_what_is_left(
 ) -> None:
     (tmp_path / INDEX_FILE).write_text('{"shards": 1}')
     plain, slow = (Point(Deployment(name, default_bundle()), 10) for name in ("plain", "slow"))
-    sets = [Questions("dev", [AskedQuestion(f"Who {n}?", ("Ada",)) for n in range(13)])]
+    sets = [Questions("dev", [LabelledQuestion(f"Who {n}?", ("Ada",)) for n in range(13)])]
     results, said, client = tmp_path / "outcomes.jsonl", io.StringIO(), FakeAnswerClient()
     started: list[set[str]] = []
 
@@ -300,7 +300,7 @@ async def test_a_run_that_goes_on_starts_and_asks_only_what_is_left(
 def test_a_point_that_always_failed_says_why_and_has_no_times() -> None:
     failed = failed_outcome("p", error="UNAVAILABLE: gone")
     (found,) = figures([failed], {"p": 48.0})
-    values = json.loads(json.dumps(as_plain(found), allow_nan=False))
+    values = json.loads(json.dumps(to_json(found), allow_nan=False))
     assert (values["p50"], values["errors"]) == (None, {"UNAVAILABLE": 1})
     assert list(reasons([found])) == ["p: 1 failed: UNAVAILABLE: gone"]
 
@@ -325,7 +325,7 @@ def test_all_but_hybrid_retrieval_promise_no_loss_which_a_front_node_would_refus
 def test_the_untuned_point_is_asked_few_questions_and_timed_only() -> None:
     brief = Point(untuned(WHOLE), 10, brief=True)
     whole = Point(Deployment("whole", default_bundle()), 10)
-    questions = Questions("dev", [AskedQuestion(f"Who is {n}?", ("Ada",)) for n in range(25)])
+    questions = Questions("dev", [LabelledQuestion(f"Who is {n}?", ("Ada",)) for n in range(25)])
     blocks = list(questions.blocks([brief, whole]))
     asked = {
         point.name: [number for who, block in blocks if who is point for number in block]
@@ -389,10 +389,10 @@ def test_a_table_shows_whole_names_and_figures_in_any_terminal(columns: int, see
 
 @pytest.mark.parametrize(("text", "value"), [("50ms", 50), ("0.2s", 200), ("50", 50)])
 def test_durations_have_units(text: str, value: float) -> None:
-    assert milliseconds("--p99", text) == value
+    assert parse_milliseconds("--p99", text) == value
 
 
 @pytest.mark.parametrize("text", ["soon", "ms", "5 minutes", "nan", "infs", "-1ms", "0"])
 def test_an_invalid_duration_is_refused(text: str) -> None:
     with pytest.raises(typer.BadParameter):
-        milliseconds("--p99", text)
+        parse_milliseconds("--p99", text)

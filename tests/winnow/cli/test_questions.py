@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from winnow.cli.questions import AskedQuestion, expect_answers, read_questions
+from winnow.cli.questions import LabelledQuestion, read_questions, require_answers
 from winnow.errors import ArtefactError
 
 LINES = (
@@ -22,8 +22,8 @@ def test_plain_and_compressed_files_read_alike(tmp_path: Path, suffix: str, pack
     path = tmp_path / f"q.jsonl{suffix}"
     path.write_bytes(pack(LINES))  # type: ignore[operator]
     assert read_questions(path) == [
-        AskedQuestion("Who?", ("Me",), "It was me."),
-        AskedQuestion("Why?", ()),
+        LabelledQuestion("Who?", ("Me",), "It was me."),
+        LabelledQuestion("Why?", ()),
     ]
     assert len(read_questions(path, limit=1)) == 1
 
@@ -68,5 +68,5 @@ def test_blank_answers_are_none_and_a_file_without_answers_is_refused(tmp_path: 
     asked = read_questions(path)
     assert [each.answers for each in asked] == [(), ()]
     with pytest.raises(ArtefactError, match=r"none of 2 questions of .*q\.jsonl has answers"):
-        expect_answers(asked, path)
-    expect_answers([*asked, AskedQuestion("How?", ("So",))], path)
+        require_answers(asked, path)
+    require_answers([*asked, LabelledQuestion("How?", ("So",))], path)

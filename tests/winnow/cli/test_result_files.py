@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from winnow.cli.drawing import check_drawable
-from winnow.cli.result_files import directory, reserved, writing
+from winnow.cli.drawing import check_picture_path
+from winnow.cli.result_files import created_directory, reserve, write_errors
 from winnow.errors import WinnowError
 
 
 def fail(*paths: Path | None) -> None:
-    with reserved(*paths):
+    with reserve(*paths):
         raise KeyboardInterrupt
 
 
 def test_a_new_file_is_there_to_be_written_and_gone_if_the_work_fails(tmp_path: Path) -> None:
     path = tmp_path / "replies.jsonl"
-    with reserved(path, None):
+    with reserve(path, None):
         path.write_text("done")
     assert path.read_text() == "done"
     with pytest.raises(KeyboardInterrupt):
@@ -39,7 +39,7 @@ def test_a_written_file_stays_even_if_a_later_step_fails(tmp_path: Path) -> None
     path = tmp_path / "replies.jsonl"
 
     def write_and_fail() -> None:
-        with reserved(path):
+        with reserve(path):
             path.write_text("done")
             raise KeyboardInterrupt
 
@@ -54,20 +54,20 @@ def test_a_path_that_cannot_be_written_is_named_and_others_are_not_left(
 ) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "directory").mkdir()
-    with pytest.raises(WinnowError, match=f"cannot write .*{name}: .*: choose another place"):
+    with pytest.raises(WinnowError, match=f"cannot write .*{name}: .*: choose another path"):
         fail(tmp_path / "first", tmp_path / name)
     assert {each.name for each in tmp_path.iterdir()} == {"file", "directory"}
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with reserved(tmp_path / "pipe"):
+    with reserve(tmp_path / "pipe"):
         assert (tmp_path / "pipe").is_fifo()
 
 
 def test_a_directory_of_results_is_gone_only_if_it_is_new_and_empty(tmp_path: Path) -> None:
     def fail_in(path: Path, *names: str) -> None:
-        with directory(path) as made:
+        with created_directory(path) as made:
             for name in names:
                 (made / name).touch()
             raise KeyboardInterrupt
@@ -79,23 +79,29 @@ def test_a_directory_of_results_is_gone_only_if_it_is_new_and_empty(tmp_path: Pa
         fail_in(tmp_path / "kept", "outcomes.jsonl")
     assert (tmp_path / "kept").exists()
     (tmp_path / "file").touch()
-    with pytest.raises(WinnowError, match="cannot write"), directory(tmp_path / "file" / "below"):
+    with (
+        pytest.raises(WinnowError, match="cannot write"),
+        created_directory(tmp_path / "file" / "below"),
+    ):
         pass
 
 
 def test_a_disk_that_fills_up_while_writing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(WinnowError, match="/dev/full: No space left"), writing(Path("/dev/full")):
+    with (
+        pytest.raises(WinnowError, match="/dev/full: No space left"),
+        write_errors(Path("/dev/full")),
+    ):
         Path("/dev/full").write_text("too much")
 
 
 def test_a_picture_needs_a_name_that_says_its_kind(tmp_path: Path) -> None:
-    check_drawable(None)
-    check_drawable(tmp_path / "load.PNG")
-    with pytest.raises(WinnowError, match=r"name it \.png or \.svg"):
-        check_drawable(tmp_path / "load.doc")
+    check_picture_path(None)
+    check_picture_path(tmp_path / "load.PNG")
+    with pytest.raises(WinnowError, match=r"must end in \.png or \.svg"):
+        check_picture_path(tmp_path / "load.doc")
 
 
 def test_a_picture_needs_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(WinnowError, match=r"pip install 'winnow-qa\[plots\]'"):
-        check_drawable(tmp_path / "load.png")
+        check_picture_path(tmp_path / "load.png")

@@ -4,7 +4,7 @@ import pytest
 
 from winnow.cli.asking import QuestionOutcome
 from winnow.cli.evaluation.tally import report
-from winnow.cli.questions import AskedQuestion
+from winnow.cli.questions import LabelledQuestion
 from winnow.v1 import answer_pb2
 
 
@@ -30,7 +30,7 @@ def reply(
     )
 
 
-ASKED = AskedQuestion("Who?", ("Ada",), "by Ada in full")
+ASKED = LabelledQuestion("Who?", ("Ada",), "by Ada in full")
 
 
 def test_reading_fewer_passages_is_told_from_one_reply() -> None:
@@ -64,7 +64,7 @@ def test_a_failed_question_counts_as_wrong() -> None:
 
 def test_a_question_without_answers_is_counted_apart() -> None:
     good = reply(("Ada", "by Ada in full", 1.0, 0.1))
-    bare = AskedQuestion("Why?", ())
+    bare = LabelledQuestion("Why?", ())
     found = report([QuestionOutcome(ASKED, good, 0.01), QuestionOutcome(bare, good, 0.01)], most=1)
     assert (found.questions, found.without_answers) == (2, 1)
     assert found.figures[0].exact_match == 100

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from winnow.cli.exits import complain
+from winnow.cli.exits import print_error
 from winnow.settings.names import NAME_VARIABLE
 from winnow.telemetry.logline import before_every_line
 from winnow.telemetry.logs import logging_to_stderr
@@ -59,5 +59,5 @@ def test_an_error_that_ends_a_process_has_its_name(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(NAME_VARIABLE, "front")
-    complain("no such file")
+    print_error("no such file")
     assert capsys.readouterr().err == "front   error: no such file\n"

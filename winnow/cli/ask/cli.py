@@ -11,13 +11,13 @@ from winnow.cli.ask.session import AskSession
 from winnow.cli.exits import FAILED
 from winnow.cli.options import (
     DEFAULT_ADDRESS,
+    FilterOption,
     FrontAddress,
     MaxLoss,
-    WantedReadScope,
-    WantedRetriever,
-    Where,
-    positions,
-    separated,
+    ReadScopeOption,
+    RetrieverOption,
+    parse_positions,
+    split_commas,
 )
 from winnow.client import AsyncClient, Credentials, Options, Reply
 
@@ -53,14 +53,14 @@ def ask(
         typer.Option(
             min=1,
             max=100,
-            help="Answers wanted; fewer if reading stops early.",
+            help="Maximum number of answers; fewer if reading stops early.",
             show_default="the server's",
         ),
     ] = None,
     max_loss: MaxLoss = None,
-    read_scope: WantedReadScope = None,
-    retriever: WantedRetriever = None,
-    where: Where = "",
+    read_scope: ReadScopeOption = None,
+    retriever: RetrieverOption = None,
+    where: FilterOption = "",
     heads: Annotated[
         str,
         typer.Option(
@@ -120,16 +120,16 @@ def ask(
         read_scope=read_scope,
         retriever=retriever,
         where=where,
-        heads=separated(heads),
+        heads=split_commas(heads),
         fresh=fresh,
-        after=positions(after),
+        after=parse_positions(after),
     )
 
-    async def put(text: str) -> Reply:
+    async def request(text: str) -> Reply:
         async with AsyncClient(address, credentials=credentials) as client:
             return await client.ask(text, timeout=timeout, **options)
 
-    session = AskSession(lambda text: signals.run(put(text)), as_json, timings)
+    session = AskSession(lambda text: signals.run(request(text)), as_json, timings)
     if question:
         replied = session.answer(" ".join(question))
     elif sys.stdin.isatty():

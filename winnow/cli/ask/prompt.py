@@ -1,4 +1,4 @@
-"""A prompt: one question after the other, until Ctrl-D or `exit`, with a history in a file."""
+"""A prompt for questions, until Ctrl-D or `exit`, with a history file."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -6,72 +6,70 @@ from pathlib import Path
 
 try:
     import readline
-except ImportError:  # some systems lack it; the prompt works without
+except ImportError:  # some systems lack it; then there is no history
     readline = None  # type: ignore[assignment]
 
 PROMPT = "ask> "
 HINT = "ask a question; Ctrl-D or `exit` ends"
-_ENDS = {"exit", "quit"}
-_MOST = 1_000
-_FILE = "ask-history"
+_EXIT_WORDS = {"exit", "quit"}
+_MAX_HISTORY = 1_000
+"""Questions in the history file."""
+_HISTORY_FILE = "ask-history"
 
 
-def converse(
+def run_prompt(
     answer: Callable[[str], object],
-    say: Callable[[str], None],
-    keep: Callable[[], None] = lambda: None,
+    notify: Callable[[str], None],
+    save: Callable[[], None] = lambda: None,
     read: Callable[[str], str] = input,
 ) -> None:
-    """Reads questions and has them answered. Ctrl-C gives up only a line or a question.
+    """Reads questions, and answers each. Ctrl-C cancels the current line or question.
 
     Args:
         answer: answers a question, and reports its own errors.
-        say: tells the user something that is not an answer.
-        keep: called after every line that is a question.
-        read: reads a line; raises EOFError at the end.
+        notify: prints a message that is not an answer.
+        save: saves the last line to the history; called for every question.
+        read: reads a line after a prompt; raises EOFError at the end.
 
     """
-    say(HINT)
+    notify(HINT)
     while True:
         try:
             line = read(PROMPT).strip()
         except EOFError:
-            say("")
+            notify("")
             return
         except KeyboardInterrupt:
-            say("")
+            notify("")
             continue
-        if line in _ENDS:
+        if line in _EXIT_WORDS:
             return
         if line:
-            keep()
+            save()
             try:
                 answer(line)
             except KeyboardInterrupt:
-                say("given up")
+                notify("given up")
 
 
 class History:
-    """The questions of this prompt and of earlier ones, for the arrow keys.
-
-    Only its owner can read the file.
-    """
+    """The history of questions for the arrow keys, in a file that only its owner can read."""
 
     def __init__(self, path: Path) -> None:
-        """Reads the file; makes it, and its directory, if it is missing.
+        """Reads the file; creates it and its directory if it is missing.
 
-        Raises OSError if the file cannot be made or read.
+        Raises OSError if the file cannot be created or read.
         """
         self._path = path
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(path, os.O_RDONLY | os.O_CREAT, 0o600))
         if readline is not None:
             readline.clear_history()
-            readline.set_history_length(_MOST)
+            readline.set_history_length(_MAX_HISTORY)
             readline.read_history_file(path)
 
-    def keep(self) -> None:
-        """Appends the last line to the file at once: other prompts may be open.
+    def save(self) -> None:
+        """Appends the last line to the file immediately, so that other open prompts keep theirs.
 
         Raises OSError if the file cannot be written.
         """
@@ -80,8 +78,8 @@ class History:
 
 
 def history_path(environment: Mapping[str, str]) -> Path:
-    """The file of the history, by the XDG base directory specification."""
+    """The path of the history file, by the XDG base directory specification."""
     state = environment.get("XDG_STATE_HOME", "")
     # the specification says to ignore a relative path
     base = Path(state) if Path(state).is_absolute() else Path.home() / ".local" / "state"
-    return base / "winnow" / _FILE
+    return base / "winnow" / _HISTORY_FILE

@@ -1,4 +1,4 @@
-"""A reply as a terminal or a pipe shows it. Pure: it turns a reply into printable parts."""
+"""Renders a reply for a terminal or a pipe. Pure."""
 
 from collections.abc import Iterator
 
@@ -7,25 +7,25 @@ from rich.panel import Panel
 from rich.text import Text
 
 from winnow.cli.ask.timeline import timeline
-from winnow.cli.output import MARK, harmless
-from winnow.cli.predict.render import heads_shown
+from winnow.cli.output import HIGHLIGHT, printable
+from winnow.cli.predict.render import render_predictions
 from winnow.client import Answer, Coverage, Reply, ShardStatus
 from winnow.quoting import many, were
 
-_MOST_SHARDS = 8
-_LEAST, _MOST = 0.01, 0.99
+_MAX_SHARDS = 8
+_LOW, _HIGH = 0.01, 0.99
 
 
-def shown(reply: Reply, width: int, plain: bool, timings: bool = False) -> Group:
-    """All parts of a reply, in `width` columns; `plain` has no frames and styles.
+def render_reply(reply: Reply, width: int, plain: bool, timings: bool = False) -> Group:
+    """Renders all parts of a reply in `width` columns; without frames and styles if `plain`.
 
     `timings` adds when each stage, each call to a shard and each read ran.
     """
     parts: list[RenderableType] = []
     for part in (
-        _head(reply, plain),
+        _best_answer(reply, plain),
         _candidates(reply),
-        heads_shown(reply.question, reply.heads, width, plain),
+        render_predictions(reply.question, reply.heads, width, plain),
         _notes(reply),
         _cost(reply),
         timeline(reply.timings, width) if timings else (),
@@ -36,35 +36,35 @@ def shown(reply: Reply, width: int, plain: bool, timings: bool = False) -> Group
     return Group(*parts)
 
 
-def _head(reply: Reply, plain: bool) -> Iterator[RenderableType]:
-    """The best answer, large, and its passage; or a line that no answer is likely."""
+def _best_answer(reply: Reply, plain: bool) -> Iterator[RenderableType]:
+    """The best answer in a frame, and its passage; or a line that no answer is likely."""
     if reply.answer is None:
         yield Text("no answer is likely", style="bold yellow")
         return
     best = reply.answers[0]
-    words = Text(harmless(best.text), style="bold green")
+    words = Text(printable(best.text), style="bold green")
     yield words if plain else Panel(words, padding=(1, 4), expand=False)
     yield Text()
     if best.passage.title:
-        yield Text(harmless(best.passage.title), style="bold")
-    yield highlighted(best, plain)
+        yield Text(printable(best.passage.title), style="bold")
+    yield highlight_answer(best, plain)
     confidence = "" if best.confidence is None else f"confidence {_percent(best.confidence)}, "
-    source = f"passage {harmless(best.passage.id)}, shard {best.shard}"
+    source = f"passage {printable(best.passage.id)}, shard {best.shard}"
     yield Text(f"{confidence}score {best.score:.2f}, {source}", style="dim")
 
 
-def highlighted(answer: Answer, plain: bool) -> Text:
-    """The passage with the words of the answer marked; by asterisks if `plain`."""
-    words = harmless(answer.passage.text, lines=True)
+def highlight_answer(answer: Answer, plain: bool) -> Text:
+    """The passage with the answer highlighted; between asterisks if `plain`."""
+    words = printable(answer.passage.text, lines=True)
     if answer.start >= answer.end:
         return Text(words)
-    found = words[answer.start : answer.end]
-    mark, style = ("**", "") if plain else ("", MARK)
-    return Text.assemble(words[: answer.start], mark, (found, style), mark, words[answer.end :])
+    before, after = words[: answer.start], words[answer.end :]
+    mark, style = ("**", "") if plain else ("", HIGHLIGHT)
+    return Text.assemble(before, mark, (words[answer.start : answer.end], style), mark, after)
 
 
 def _candidates(reply: Reply) -> Iterator[Text]:
-    """The answers that are not shown large."""
+    """The answers after the best one; all of them if no answer is likely."""
     likely = reply.answer is not None
     others = reply.answers[1:] if likely else reply.answers
     if others:
@@ -74,25 +74,25 @@ def _candidates(reply: Reply) -> Iterator[Text]:
 
 
 def _candidate(answer: Answer) -> Text:
-    title = harmless(answer.passage.title)
+    title = printable(answer.passage.title)
     score = f"score {answer.score:.2f}"
     rated = score if answer.confidence is None else f"{_percent(answer.confidence):>5}"
     return Text.assemble(
         (f"{rated}  ", "dim"),
-        (harmless(answer.text) or "(no words)", "bold"),
+        (printable(answer.text) or "(no words)", "bold"),
         (f"  {title}" if title else "", "dim"),
     )
 
 
 def _percent(confidence: float) -> str:
-    """A probability in whole percent, never 0 % or 100 %."""
-    if confidence > _MOST:
-        return f">{_MOST:.0%}"
-    return f"{confidence:.0%}" if confidence >= _LEAST else f"<{_LEAST:.0%}"
+    """Formats a probability in whole percent, never as 0 % or 100 %."""
+    if confidence > _HIGH:
+        return f">{_HIGH:.0%}"
+    return f"{confidence:.0%}" if confidence >= _LOW else f"<{_LOW:.0%}"
 
 
 def _notes(reply: Reply) -> Iterator[Text]:
-    """Why this reply may be worse than a complete one."""
+    """Warnings: an incomplete index, overload, a truncated question."""
     if not reply.coverage.complete:
         yield from _uncovered(reply.coverage)
     if reply.dimmed:
@@ -111,19 +111,19 @@ def _uncovered(coverage: Coverage) -> Iterator[Text]:
         style="yellow",
     )
     failed = [part for part in coverage.shards if part.status is not ShardStatus.SEARCHED]
-    for part in failed[:_MOST_SHARDS]:
-        reason = f" ({harmless(part.reason)})" if part.reason else ""
+    for part in failed[:_MAX_SHARDS]:
+        reason = f" ({printable(part.reason)})" if part.reason else ""
         yield Text(f"  shard {part.shard}: {part.status.value}{reason}", style="yellow")
-    if len(failed) > _MOST_SHARDS:
-        yield Text(f"  and {len(failed) - _MOST_SHARDS} more", style="yellow")
+    if len(failed) > _MAX_SHARDS:
+        yield Text(f"  and {len(failed) - _MAX_SHARDS} more", style="yellow")
 
 
 def _cost(reply: Reply) -> Iterator[Text]:
-    """The time that the question took, and the passages that it read and needed."""
+    """The elapsed time, and the numbers of passages read and needed."""
     took = f"{reply.timings.total_ms:.1f} ms"
     if reply.cached:
         yield Text(f"{took}, answered from the cache", style="dim")
         return
     needed = reply.passages_read if reply.passages_needed is None else reply.passages_needed
-    ahead = f", {needed} of them needed" if needed < reply.passages_read else ""
-    yield Text(f"{took}, {many(reply.passages_read, 'passage')} read{ahead}", style="dim")
+    unneeded = f", {needed} of them needed" if needed < reply.passages_read else ""
+    yield Text(f"{took}, {many(reply.passages_read, 'passage')} read{unneeded}", style="dim")

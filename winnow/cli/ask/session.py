@@ -1,4 +1,4 @@
-"""Asks one question, many questions, or those of a conversation, and prints the replies."""
+"""Asks one question, many questions, or questions of a prompt, and prints the replies."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 import typer
 from rich.text import Text
 
-from winnow.cli.ask.prompt import History, converse, history_path
-from winnow.cli.ask.render import shown
-from winnow.cli.exits import complain
-from winnow.cli.output import console, harmless, print_json, replace_foreign_characters
+from winnow.cli.ask.prompt import History, history_path, run_prompt
+from winnow.cli.ask.render import render_reply
+from winnow.cli.exits import print_error
+from winnow.cli.output import console, print_json, printable, replace_unencodable_characters
 from winnow.client import Reply
 from winnow.errors import WinnowError
 
@@ -18,29 +18,34 @@ class AskSession:
     """Prints the replies to questions on stdout, and errors on stderr."""
 
     def __init__(self, ask: Callable[[str], Reply], as_json: bool, timings: bool = False) -> None:
-        """`ask` raises WinnowError; `as_json` prints each reply as one line; `timings` shows
-        where the time went.
+        """Takes the options of the output.
+
+        Args:
+            ask: asks a question; raises WinnowError.
+            as_json: whether to print each reply as one line of JSON.
+            timings: whether to show when each stage, call and read ran.
+
         """
         self._ask, self._as_json, self._timings = ask, as_json, timings
-        replace_foreign_characters()
+        replace_unencodable_characters()
 
     def answer(self, question: str) -> bool:
-        """Asks, and prints the reply; returns whether there was one."""
+        """Asks a question, and prints the reply; returns whether there was a reply."""
         try:
             reply = self._ask(question)
         except WinnowError as error:
-            complain(error)
+            print_error(error)
             return False
         if self._as_json:
             print_json(reply.as_dict(), indent=None)
         else:
             out = console()
             plain = not out.is_terminal
-            out.print(shown(reply, out.width, plain, self._timings), soft_wrap=plain)
+            out.print(render_reply(reply, out.width, plain, self._timings), soft_wrap=plain)
         return True
 
     def answer_lines(self, lines: Iterable[str]) -> bool:
-        """Answers every line that is not blank, even after a failure; returns whether none failed.
+        """Answers each line that is not blank; returns whether every question got a reply.
 
         Raises typer.BadParameter if all lines are blank.
         """
@@ -50,22 +55,22 @@ class AskSession:
         return all(replied)
 
     def prompt(self) -> bool:
-        """Answers until the user has no more questions."""
+        """Answers questions of a prompt until the user ends it; returns True."""
         out = console(stderr=True, soft_wrap=True)
         try:
-            keep = History(history_path(os.environ)).keep
+            save = History(history_path(os.environ)).save
         except OSError as error:
-            out.print(f"questions are not remembered: {error}", markup=False)
-            converse(self.answer, out.print)
+            out.print(f"there is no history of questions: {error}", markup=False)
+            run_prompt(self.answer, out.print)
         else:
-            converse(self.answer, out.print, keep)
+            run_prompt(self.answer, out.print, save)
         return True
 
     def _answer_line(self, question: str) -> bool:
         if self._as_json:
             return self.answer(question)
         out = console(soft_wrap=True)
-        out.print(Text(f"> {harmless(question)}\n", style="bold"))
+        out.print(Text(f"> {printable(question)}\n", style="bold"))
         replied = self.answer(question)
         out.print()
         return replied

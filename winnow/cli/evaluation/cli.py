@@ -12,8 +12,8 @@ from winnow.cli.asking import Failures, QuestionOutcome, ask_all
 from winnow.cli.evaluation.replies import write_replies
 from winnow.cli.evaluation.tally import Report, report
 from winnow.cli.output import AsJson, console, print_json, table
-from winnow.cli.questions import expect_answers, read_questions
-from winnow.cli.result_files import reserved
+from winnow.cli.questions import read_questions, require_answers
+from winnow.cli.result_files import reserve
 from winnow.client import Credentials
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
@@ -33,9 +33,9 @@ def evaluate(
     address: options.FrontAddress = options.DEFAULT_ADDRESS,
     passages_to_read: options.PassagesToRead = 10,
     max_loss: options.MaxLoss = None,
-    read_scope: options.WantedReadScope = None,
-    retriever: options.WantedRetriever = None,
-    where: options.Where = "",
+    read_scope: options.ReadScopeOption = None,
+    retriever: options.RetrieverOption = None,
+    where: options.FilterOption = "",
     limit: Annotated[
         int | None,
         typer.Option(min=1, help="Number of questions to ask, from the first.", show_default="all"),
@@ -63,7 +63,7 @@ def evaluate(
     """
     options.check_max_loss(max_loss, read_scope, retriever)
     asked = read_questions(questions, limit)
-    expect_answers(asked, questions)
+    require_answers(asked, questions)
     request = answer_pb2.AnswerRequest(
         passages_to_read=passages_to_read,
         answers=100,
@@ -88,7 +88,7 @@ def evaluate(
                     advance=progress.advance,
                 )
 
-    with reserved(replies):
+    with reserve(replies):
         outcomes = signals.run(run())
         found = report(outcomes, passages_to_read, max_loss)
         try:

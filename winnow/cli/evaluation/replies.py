@@ -7,7 +7,7 @@ from typing import Any
 
 from winnow.cli.asking import QuestionOutcome, max_loss_of
 from winnow.cli.evaluation.tally import same
-from winnow.cli.result_files import writing
+from winnow.cli.result_files import write_errors
 from winnow.v1 import answer_pb2
 
 
@@ -16,7 +16,7 @@ def write_replies(outcomes: Iterable[QuestionOutcome], path: Path) -> None:
 
     Raises WinnowError if the file cannot be written.
     """
-    with writing(path), path.open("w", encoding="utf-8") as file:
+    with write_errors(path), path.open("w", encoding="utf-8") as file:
         for outcome in outcomes:
             file.write(json.dumps(_row(outcome), ensure_ascii=False) + "\n")
 
@@ -24,13 +24,13 @@ def write_replies(outcomes: Iterable[QuestionOutcome], path: Path) -> None:
 def _row(outcome: QuestionOutcome) -> dict[str, Any]:
     answers = outcome.reply.answers if outcome.reply is not None else []
     return {
-        "question": outcome.asked.question,
-        "accepted": outcome.asked.answers,
+        "question": outcome.question.question,
+        "accepted": outcome.question.answers,
         "milliseconds": round(outcome.seconds * 1e3, 2),
         "failed": outcome.reply is None,
         "max_loss": outcome.reply and max_loss_of(outcome.reply),
         "error": outcome.error,
-        "answers": [_answer(answer, outcome.asked.context) for answer in answers],
+        "answers": [_answer(answer, outcome.question.context) for answer in answers],
     }
 
 

@@ -10,7 +10,14 @@ recall counts those, too.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from winnow.cli.asking import QuestionOutcome, failures, max_loss_of, mean, needed_by, percentiles
+from winnow.cli.asking import (
+    QuestionOutcome,
+    count_failures,
+    max_loss_of,
+    mean,
+    passages_needed_of,
+    percentiles,
+)
 from winnow.domain.answered import dimmed
 from winnow.text.scores import exact_match, f1, normalise
 from winnow.v1 import answer_pb2
@@ -68,23 +75,23 @@ def report(outcomes: Sequence[QuestionOutcome], most: int, max_loss: float | Non
 
     `max_loss`: what every request asked for; None if that was left to the server.
     """
-    why = failures(outcome.error for outcome in outcomes if outcome.reply is None)
-    judged = [outcome for outcome in outcomes if outcome.asked.answers]
+    why = count_failures(outcome.error for outcome in outcomes if outcome.reply is None)
+    judged = [outcome for outcome in outcomes if outcome.question.answers]
     replies = [outcome.reply for outcome in outcomes if outcome.reply is not None]
     times = [outcome.seconds * 1e3 for outcome in outcomes if outcome.reply is not None]
     p50, p95, p99 = percentiles(times, 50, 95, 99)
     steps = sorted({step for step in STEPS if step < most} | {most})
-    needed = [count for reply in replies if (count := needed_by(reply)) is not None]
+    needed = [count for reply in replies if (count := passages_needed_of(reply)) is not None]
     lost = max((loss for r in replies if (loss := max_loss_of(r)) is not None), default=max_loss)
     return Report(
         questions=len(outcomes),
         without_answers=len(outcomes) - len(judged),
         failed=len(outcomes) - len(replies),
         errors=why.errors,
-        said=why.said,
+        said=why.messages,
         incomplete=sum(not reply.coverage.complete for reply in replies),
         dimmed=sum(
-            dimmed(r.passages_asked, r.passages_granted, needed_by(r), max_loss_of(r))
+            dimmed(r.passages_asked, r.passages_granted, passages_needed_of(r), max_loss_of(r))
             for r in replies
         ),
         figures=tuple(_figures(judged, step, lost == 0) for step in steps),
@@ -101,7 +108,7 @@ def _figures(outcomes: Sequence[QuestionOutcome], passages: int, all_read: bool)
     """`all_read`: whether every passage was read, so that recall is known."""
     matches, overlaps, by_answer, by_passage = [], [], [], []
     for outcome in outcomes:
-        asked, near = outcome.asked, _nearest(outcome.reply, passages)
+        asked, near = outcome.question, _nearest(outcome.reply, passages)
         answer = max(near, key=lambda answer: answer.score).text if near else ""
         matches.append(exact_match(answer, asked.answers))
         overlaps.append(f1(answer, asked.answers))

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from winnow import signals
-from winnow.cli.access import flags, with_credentials
+from winnow.cli.access import credential_flags, with_credentials
 from winnow.cli.feed.batches import FeedBatch
 from winnow.cli.feed.job import FeedJob, FeedPlan, FeedProgress
 from winnow.cli.feed.source import STDIN
@@ -151,7 +151,7 @@ def _resume_line(
     words += ["--skip-bad-rows"] * plan.skip_bad_rows
     words += ["--format", plan.form] if plan.form else []
     words += ["--resume-file", str(resume_file)] if resume_file else []
-    words += flags(credentials) if credentials else []
+    words += credential_flags(credentials) if credentials else []
     return f"all rows up to line {job.line} are durable; to resume: {shlex.join(words)}"
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from winnow.cli.feed.batches import FeedBatch, batches, document_deletions
-from winnow.cli.feed.in_hand import Ledger
+from winnow.cli.feed.in_flight import Ledger
 from winnow.cli.feed.resuming import ResumeFile, Source
 from winnow.cli.feed.sending import MOST_DOCUMENTS, FeedRequests, FeedTotals, Sender
 from winnow.cli.feed.source import STDIN, rows

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Protocol
 
 from winnow.cli.feed.batches import FeedBatch, following, numbered
-from winnow.cli.feed.in_hand import Claim, Ledger
+from winnow.cli.feed.in_flight import Claim, Ledger
 from winnow.client import Outcome, WriteResult
 from winnow.deadline import Clock
 from winnow.errors import (

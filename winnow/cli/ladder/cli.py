@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from winnow.cli.drawing import check_drawable, drawn_after, figure
+from winnow.cli.drawing import check_picture_path, draw_after, figure
 from winnow.cli.ladder.making import directory, make_missing
 from winnow.cli.ladder.run import LadderPlan, Rung, measure
 from winnow.cli.ladder.steps import SEED, STEPS
 from winnow.cli.ladder.texts import read_texts
 from winnow.cli.output import AsJson, console, print_json, table
-from winnow.cli.result_files import reserved
+from winnow.cli.result_files import reserve
 from winnow.quoting import many
 from winnow.settings.common import cores
 from winnow.telemetry.progress import StageProgress
@@ -64,7 +64,7 @@ def ladder(
     no speed. Missing models (1 GB) are made, and kept. Texts are tokenised before. No server is
     needed.
     """
-    check_drawable(picture)
+    check_picture_path(picture)
     plan = LadderPlan(
         steps=STEPS,
         workers=workers or cores(),
@@ -73,10 +73,10 @@ def ladder(
         seconds=seconds,
         texts=read_texts(texts) if texts is not None else (),
     )
-    with reserved(picture), StageProgress() as progress:
+    with reserve(picture), StageProgress() as progress:
         make_missing(directory(), STEPS, progress.say)
         found = measure(plan, directory(), progress)
-    with drawn_after(picture, lambda path: plot(found, path)):
+    with draw_after(picture, lambda path: plot(found, path)):
         if as_json:
             print_json(found)
         else:

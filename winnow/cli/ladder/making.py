@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from winnow.cli.ladder.steps import EncoderShape, LadderStep, Precision
-from winnow.cli.result_files import writing
+from winnow.cli.result_files import write_errors
 from winnow.errors import UnavailableError
 from winnow.packaged import extra, made_files
 
@@ -40,14 +40,14 @@ def make_missing(place: Path, steps: Iterable[LadderStep], say: Callable[[str], 
     Raises UnavailableError if models are missing, and so is the package that makes them, and
     WinnowError if a file cannot be written.
     """
-    with writing(place):
+    with write_errors(place):
         place.mkdir(parents=True, exist_ok=True)
     for step in steps:
         for file, make in _files(place, step):
             if not file.exists():
                 _expect_onnx()
                 say(f"making {file.name}")
-                with writing(file), tempfile.TemporaryDirectory(dir=place) as aside:
+                with write_errors(file), tempfile.TemporaryDirectory(dir=place) as aside:
                     made = Path(aside) / file.name
                     make(made)
                     made.replace(file)

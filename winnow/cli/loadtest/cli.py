@@ -9,11 +9,11 @@ import typer
 from winnow import signals
 from winnow.cli import options
 from winnow.cli.access import with_credentials
-from winnow.cli.drawing import check_drawable, drawn_after, figure
+from winnow.cli.drawing import check_picture_path, draw_after, figure
 from winnow.cli.loadtest.loops import LoadResult, LoadRunner
-from winnow.cli.output import AsJson, as_plain, console, print_json, table
+from winnow.cli.output import AsJson, console, print_json, table, to_json
 from winnow.cli.questions import read_questions
-from winnow.cli.result_files import reserved
+from winnow.cli.result_files import reserve
 from winnow.client import Credentials
 from winnow.convert import answer as convert
 from winnow.v1 import answer_pb2
@@ -46,7 +46,7 @@ def bench(
         int, typer.Option(min=0, max=10_000, help="Questions to ask before measuring.")
     ] = 20,
     passages_to_read: options.PassagesToRead = 10,
-    read_scope: options.WantedReadScope = None,
+    read_scope: options.ReadScopeOption = None,
     max_loss: options.MaxLoss = None,
     timeout: options.QuestionTimeout = 10.0,
     cached: Annotated[
@@ -81,15 +81,15 @@ def bench(
         read_scope=convert.read_scope_message(read_scope),
         fresh=not cached,
     )
-    check_drawable(picture)
-    with reserved(picture):
+    check_picture_path(picture)
+    with reserve(picture):
         runner = LoadRunner(
             address, request, timeout=timeout, warm_up=warm_up, credentials=credentials
         )
         loads = signals.run(runner.run(asked, list(steps(clients)), rate or [], seconds))
-        with drawn_after(picture, lambda path: _plot(loads, path)):
+        with draw_after(picture, lambda path: _plot(loads, path)):
             if as_json:
-                print_json([{**as_plain(load), "max_loss": runner.max_loss} for load in loads])
+                print_json([{**to_json(load), "max_loss": runner.max_loss} for load in loads])
             else:
                 _show(loads, runner.max_loss)
     raise typer.Exit(0 if any(load.answered for load in loads) else 1)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from winnow.cli.asking import failures, max_loss_of, percentiles, with_question
+from winnow.cli.asking import count_failures, max_loss_of, percentiles, with_question
 from winnow.client import Credentials
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
@@ -60,14 +60,14 @@ class _Tally:
 
     def load(self, kind: str, offered: float, seconds: float) -> LoadResult:
         p50, p90, p95, p99, most = percentiles(self.latencies, 50, 90, 95, 99, 100)
-        answered, why = len(self.latencies), failures(self.errors)
+        answered, why = len(self.latencies), count_failures(self.errors)
         return LoadResult(
             kind=kind,
             offered=offered,
             seconds=seconds,
             answered=answered,
             errors=why.errors,
-            said=why.said,
+            said=why.messages,
             per_second=answered / seconds,
             p50_ms=p50,
             p90_ms=p90,

@@ -31,7 +31,7 @@ from winnow.cli.local.demo_texts import (
 from winnow.cli.local.hints import FrontDemands, activation, ask_lines, http_line, predict_line
 from winnow.cli.local.ports import chosen, expect_free, or_any
 from winnow.cli.local.supervision import ClusterSupervisor, RestartLimit
-from winnow.cli.questions import AskedQuestion, read_questions
+from winnow.cli.questions import LabelledQuestion, read_questions
 from winnow.client import AsyncClient
 from winnow.errors import ArtefactError
 from winnow.files.opened import sha256
@@ -191,7 +191,9 @@ def _served_on(flag: str, wanted: str | None, usual: str, say: Callable[[str], o
     return str(address)
 
 
-async def _ask(cluster: LocalCluster, questions: Sequence[AskedQuestion], console: Console) -> int:
+async def _ask(
+    cluster: LocalCluster, questions: Sequence[LabelledQuestion], console: Console
+) -> int:
     """Shows the answers to the demo questions; returns how many are wrong."""
     shown = questions_table()
     async with AsyncClient(cluster.address) as client:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from winnow.cli.output import table
-from winnow.cli.questions import AskedQuestion
+from winnow.cli.questions import LabelledQuestion
 from winnow.client import AsyncClient, HeadPrediction
 from winnow.errors import ArtefactError
 from winnow.text.scores import exact_match
@@ -62,7 +62,7 @@ def questions_table() -> Table:
 
 
 async def ask_questions(
-    client: AsyncClient, questions: Sequence[AskedQuestion], shown: Table
+    client: AsyncClient, questions: Sequence[LabelledQuestion], shown: Table
 ) -> int:
     """Asks one question after the other, and adds a row for each; returns how many are wrong.
 

@@ -12,7 +12,7 @@ from winnow.cli.pareto import report
 from winnow.cli.pareto.figures import PointFigures, recommend
 from winnow.cli.pareto.point import Point, grid, lever_points, untuned
 from winnow.cli.pareto.run import measure
-from winnow.cli.quantities import milliseconds
+from winnow.cli.quantities import parse_milliseconds
 from winnow.domain.question import Retriever
 from winnow.inference.runtime import Runtime
 from winnow.settings.common import cores
@@ -100,7 +100,7 @@ def run_(
     again to resume. Writes points.csv, points.json and pareto.png to --out. A failed question
     counts as wrong, and the next run asks it again. Exit code 1 if every question fails.
     """
-    budget = None if max_p95 is None else milliseconds("--max-p95", max_p95)
+    budget = None if max_p95 is None else parse_milliseconds("--max-p95", max_p95)
     points = grid(
         bundle or [default_bundle()],
         [each.value for each in runtime or [Runtime.AUTO]],

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from winnow.cli.asking import failures, mean
+from winnow.cli.asking import count_failures, mean
 from winnow.cli.pareto.outcome import JudgedReply
 
 
@@ -120,7 +120,7 @@ def _figures(point: str, outcomes: Sequence[JudgedReply], size: float) -> PointF
     }
     times = [o.milliseconds for o in outcomes if not o.failed]
     p50, p95 = _percentiles([math.inf if o.failed else o.milliseconds for o in outcomes])
-    why = failures(o.error for o in outcomes if o.failed)
+    why = count_failures(o.error for o in outcomes if o.failed)
     return PointFigures(
         point=point,
         exact_match=mean([exact for exact, _ in judged.values()]),
@@ -134,5 +134,5 @@ def _figures(point: str, outcomes: Sequence[JudgedReply], size: float) -> PointF
         failed=sum(o.failed for o in outcomes),
         megabytes=size,
         errors=why.errors,
-        said=why.said,
+        said=why.messages,
     )

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from winnow.cli.questions import AskedQuestion
-from winnow.cli.result_files import writing
+from winnow.cli.questions import LabelledQuestion
+from winnow.cli.result_files import write_errors
 
 _DIGEST = 8
 """Bytes."""
@@ -54,7 +54,7 @@ class JudgedReply:
         return MeasurementKey(self.point, self.questions, self.number, self.asked)
 
 
-def digest(asked: AskedQuestion, circumstances: str) -> str:
+def digest(asked: LabelledQuestion, circumstances: str) -> str:
     """A digest of a question, its answers, and of `circumstances`: index, bundle and flags."""
     parts = json.dumps([asked.question, asked.answers, circumstances])
     return hashlib.blake2b(parts.encode(), digest_size=_DIGEST).hexdigest()
@@ -77,7 +77,7 @@ def load(path: Path) -> list[JudgedReply]:
 def append(path: Path, outcomes: Iterable[JudgedReply]) -> None:
     """Adds outcomes to a file. Raises WinnowError if it cannot be written."""
     lines = "".join(json.dumps(asdict(outcome)) + "\n" for outcome in outcomes)
-    with writing(path), path.open("ab") as file:
+    with write_errors(path), path.open("ab") as file:
         if file.tell() and not _ends_a_line(path):
             lines = "\n" + lines  # a line that was cut short must not spoil the next one
         file.write(lines.encode())

@@ -13,7 +13,7 @@ from winnow.cli import output
 from winnow.cli.asking import Failures
 from winnow.cli.drawing import figure
 from winnow.cli.pareto.figures import PointFigures
-from winnow.cli.result_files import writing
+from winnow.cli.result_files import write_errors
 
 JSON, CSV = "points.json", "points.csv"
 _WIDE, _NAME = 130, 24
@@ -38,12 +38,15 @@ def write(found: Sequence[PointFigures], directory: Path) -> None:
 
     Raises WinnowError if one of them cannot be written.
     """
-    text = json.dumps(output.as_plain(found), indent=2)
-    with writing(directory / JSON):
+    text = json.dumps(output.to_json(found), indent=2)
+    with write_errors(directory / JSON):
         (directory / JSON).write_text(text + "\n", encoding="utf-8")
     files = sorted({name for each in found for name in each.by_file})
     judged = [f"{name} {what}" for name in files for what in ("EM", "F1")]
-    with writing(directory / CSV), (directory / CSV).open("w", encoding="utf-8", newline="") as to:
+    with (
+        write_errors(directory / CSV),
+        (directory / CSV).open("w", encoding="utf-8", newline="") as to,
+    ):
         writer = csv.writer(to)
         writer.writerow(
             ["point", "exact match", *judged, "p50 ms", "p95 ms", "mean ms", "passages read",

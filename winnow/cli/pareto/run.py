@@ -12,16 +12,16 @@ from pathlib import Path
 
 from winnow import signals
 from winnow.bundle import read_manifest
-from winnow.cli.asking import ask, needed_by
-from winnow.cli.drawing import check_drawable
+from winnow.cli.asking import ask, passages_needed_of
+from winnow.cli.drawing import check_picture_path
 from winnow.cli.local.cluster import LocalCluster, LocalPlan, shard_directories
 from winnow.cli.local.ports import free_ports
 from winnow.cli.pareto import report
 from winnow.cli.pareto.figures import PointFigures, figures
 from winnow.cli.pareto.outcome import JudgedReply, MeasurementKey, append, digest, load
 from winnow.cli.pareto.point import Deployment, Point, megabytes, timed_only
-from winnow.cli.questions import AskedQuestion, expect_answers, read_questions
-from winnow.cli.result_files import directory, reserved
+from winnow.cli.questions import LabelledQuestion, read_questions, require_answers
+from winnow.cli.result_files import created_directory, reserve
 from winnow.client.messages import AnswerClient
 from winnow.convert import answer as convert
 from winnow.domain.shard import INDEX_FILE
@@ -48,7 +48,7 @@ class Questions:
     """A named list of questions."""
 
     name: str
-    asked: Sequence[AskedQuestion]
+    asked: Sequence[LabelledQuestion]
 
     def blocks(self, points: Sequence[Point]) -> Iterator[tuple[Point, range]]:
         """Places of questions that are asked in one go, and the point: one point after the other.
@@ -73,9 +73,9 @@ def measure(
     _expect_distinct("points", [point.name for point in points])
     _expect_distinct("files of questions", [each.name for each in sets])
     results, picture = out / "outcomes.jsonl", out / "pareto.png"
-    check_drawable(picture)
+    check_picture_path(picture)
     written = (results, picture, out / report.JSON, out / report.CSV)
-    with directory(out), reserved(*written), StageProgress() as progress:
+    with created_directory(out), reserve(*written), StageProgress() as progress:
         outcomes = signals.run(run(points, sets, index, results, progress))
         sizes = {point.name: megabytes(point.deployment.bundle) for point in points}
         found = figures(outcomes, sizes, timed_only(points))
@@ -91,10 +91,10 @@ def _expect_distinct(what: str, names: Sequence[str]) -> None:
             raise WinnowError(f"two {what} are called {name}: rename one, or leave one out")
 
 
-def _spread(path: Path, limit: int) -> list[AskedQuestion]:
+def _spread(path: Path, limit: int) -> list[LabelledQuestion]:
     """At most `limit` questions with answers, evenly spread over the file."""
     asked = read_questions(path)
-    expect_answers(asked, path)
+    require_answers(asked, path)
     asked = [each for each in asked if each.answers]
     return asked[:: max(len(asked) // limit, 1)][:limit]
 
@@ -174,7 +174,7 @@ async def _start(
 
 
 async def _ask(
-    client: AnswerClient, point: Point, asked: AskedQuestion, key: MeasurementKey
+    client: AnswerClient, point: Point, asked: LabelledQuestion, key: MeasurementKey
 ) -> JudgedReply:
     options = answer_pb2.AnswerRequest(
         passages_to_read=point.passages,
@@ -201,5 +201,5 @@ async def _ask(
         exact_match=exact_match(answer, asked.answers),
         f1=f1(answer, asked.answers),
         read=reply.passages_read,
-        needed=needed_by(reply),
+        needed=passages_needed_of(reply),
     )

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from winnow.cli.output import AsJson, as_plain, print_json
+from winnow.cli.output import AsJson, print_json, to_json
 from winnow.cli.plan.planning import ALL_READ, ClusterPlan, PlanRequest, driver, soonest
 from winnow.cli.plan.planning import plan as planned
-from winnow.cli.quantities import count, milliseconds, size
+from winnow.cli.quantities import parse_bytes, parse_count, parse_milliseconds
 from winnow.errors import WinnowError
 from winnow.quoting import many
 from winnow.sizing.units import Units, read_units, shipped_units
@@ -89,14 +89,14 @@ def plan(
     """
     costs = shipped_units() if units is None else read_units(units)
     wanted = PlanRequest(
-        passages=count("--passages", passages),
+        passages=parse_count("--passages", passages),
         dimension=dimension,
         qps=qps,
-        p99_ms=milliseconds("--p99", p99),
+        p99_ms=parse_milliseconds("--p99", p99),
         passages_to_read=passages_to_read,
         tokens=tokens,
         node_cores=node_cores,
-        node_bytes=size("--node-memory", node_memory),
+        node_bytes=parse_bytes("--node-memory", node_memory),
         replicas=replicas,
         fronts=fronts,
         busy=busy,
@@ -105,7 +105,7 @@ def plan(
     )
     made = _planned(costs, wanted)
     if as_json:
-        print_json({**as_plain(made), "nodes": made.nodes})
+        print_json({**to_json(made), "nodes": made.nodes})
         return
     for line in _lines(costs, wanted, made):
         typer.echo(line)

@@ -1,4 +1,4 @@
-"""Any number of texts as requests of a few, without the texts that the server refuses."""
+"""Splits texts into requests, and repeats a request without the texts that were refused."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -7,28 +7,28 @@ from itertools import islice
 from winnow.client import Predictions, TextPrediction
 from winnow.errors import InvalidRequestError, Violation
 
-MOST = 16
+MAX_TEXTS = 16
 """Texts of a request."""
 _FIELD = re.compile(r"texts\[(\d+)\]")
 Ask = Callable[[Sequence[str]], Predictions]
 
 
-def batches(texts: Iterable[str], most: int = MOST) -> Iterator[list[str]]:
-    """The texts in order, up to `most` at a time."""
-    left = iter(texts)
-    while batch := list(islice(left, most)):
+def batches(texts: Iterable[str], max_texts: int = MAX_TEXTS) -> Iterator[list[str]]:
+    """Splits texts into lists of at most `max_texts`."""
+    remaining = iter(texts)
+    while batch := list(islice(remaining, max_texts)):
         yield batch
 
 
-def predicted(
-    batch: Sequence[str], ask: Ask, refused: Callable[[str, str], None]
+def predict_batch(
+    batch: Sequence[str], ask: Ask, on_refusal: Callable[[str, str], None]
 ) -> tuple[TextPrediction, ...]:
-    """The predictions for a batch. A text that the server refuses does not fail the others.
+    """Predicts a batch. A refused text does not fail the others.
 
     Args:
-        batch: at most 16 texts.
-        ask: asks for all texts at once.
-        refused: called with a text that was refused, and the reason.
+        batch: at most `MAX_TEXTS` texts.
+        ask: sends one request for all texts.
+        on_refusal: called with each refused text, and the reason.
 
     Raises:
         WinnowError: the request failed for another reason than its texts.
@@ -37,16 +37,17 @@ def predicted(
     try:
         return ask(batch).results
     except InvalidRequestError as error:
-        wrong = dict(_of_texts(error.violations))
-        if not wrong or len(wrong) < len(error.violations):
+        reasons = dict(_text_violations(error.violations))
+        if not reasons or len(reasons) < len(error.violations):
             raise
-        for number, why in wrong.items():
-            refused(batch[number], why)
-        rest = [text for number, text in enumerate(batch) if number not in wrong]
-        return predicted(rest, ask, refused) if rest else ()
+        for number, reason in reasons.items():
+            on_refusal(batch[number], reason)
+        accepted = [text for number, text in enumerate(batch) if number not in reasons]
+        return predict_batch(accepted, ask, on_refusal) if accepted else ()
 
 
-def _of_texts(violations: Sequence[Violation]) -> Iterator[tuple[int, str]]:
+def _text_violations(violations: Sequence[Violation]) -> Iterator[tuple[int, str]]:
+    """The index and the problem of each text that breaks a rule."""
     for each in violations:
-        if found := _FIELD.fullmatch(each.field):
-            yield int(found[1]), each.description
+        if match := _FIELD.fullmatch(each.field):
+            yield int(match[1]), each.description

@@ -12,11 +12,11 @@ from rich.text import Text
 
 from winnow import signals
 from winnow.cli.access import with_credentials
-from winnow.cli.exits import FAILED, complain
-from winnow.cli.options import DEFAULT_ADDRESS, separated
-from winnow.cli.output import console, harmless, print_json, replace_foreign_characters
-from winnow.cli.predict.batches import Ask, batches, predicted
-from winnow.cli.predict.render import heads_shown
+from winnow.cli.exits import FAILED, print_error
+from winnow.cli.options import DEFAULT_ADDRESS, split_commas
+from winnow.cli.output import console, print_json, printable, replace_unencodable_characters
+from winnow.cli.predict.batches import Ask, batches, predict_batch
+from winnow.cli.predict.render import render_predictions
 from winnow.client import AsyncClient, Credentials, Predictions, TextPrediction
 from winnow.errors import WinnowError
 from winnow.quoting import quoted
@@ -74,19 +74,19 @@ def predict(
       2 wrong usage
       130 Ctrl-C
     """
-    ids = separated(heads)
+    ids = split_commas(heads)
     if not ids:
         raise typer.BadParameter("name at least one head", param_hint="--heads")
     if text and file is not None:
         raise typer.BadParameter("give a text or a file, not both", param_hint="--file")
-    replace_foreign_characters()
+    replace_unencodable_characters()
 
-    async def put(texts: Sequence[str]) -> Predictions:
+    async def request(texts: Sequence[str]) -> Predictions:
         async with AsyncClient(address, credentials=credentials) as client:
             return await client.predict(list(texts), ids, ring=ring, timeout=timeout)
 
     def ask(texts: Sequence[str]) -> Predictions:
-        return signals.run(put(texts))
+        return signals.run(request(texts))
 
     def show(results: Sequence[TextPrediction]) -> None:
         for each in results:
@@ -104,18 +104,18 @@ def predict(
 def _predict_lines(
     file: Path | None, ask: Ask, show: Callable[[Sequence[TextPrediction]], None]
 ) -> bool:
-    """Predicts every line that is not blank; returns whether the server refused none."""
+    """Predicts each line that is not blank; returns whether the server refused none."""
     count = refusals = 0
 
-    def refused(line: str, why: str) -> None:
+    def report_refusal(line: str, reason: str) -> None:
         nonlocal refusals
         refusals += 1
-        complain(f"{quoted(line)} {why}")
+        print_error(f"{quoted(line)} {reason}")
 
     with _lines(file) as lines, _progress(file) as progress:
         progress.start("predict", None)
         for batch in batches(each.strip() for each in lines if each.strip()):
-            show(predicted(batch, ask, refused))
+            show(predict_batch(batch, ask, report_refusal))
             count += len(batch)
             progress.advance(len(batch))
     if not count:
@@ -124,12 +124,12 @@ def _predict_lines(
 
 
 def _show(result: TextPrediction, repeat: bool) -> None:
-    """Prints the predictions for a text; `repeat` prints the text, too."""
+    """Prints the predictions for a text; also the text if `repeat`."""
     out = console()
     plain = not out.is_terminal
     if repeat:
-        out.print(Text(f"> {harmless(result.text)}", style="bold"), soft_wrap=True)
-    for line in heads_shown(result.text, result.heads, out.width, plain):
+        out.print(Text(f"> {printable(result.text)}", style="bold"), soft_wrap=True)
+    for line in render_predictions(result.text, result.heads, out.width, plain):
         out.print(line, soft_wrap=plain)
     if result.truncated:
         out.print(Text("the text was too long: its end was not used", style="yellow"))
@@ -153,7 +153,7 @@ def _lines(file: Path | None) -> Iterator[IO[str]]:
 
 @contextlib.contextmanager
 def _progress(file: Path | None) -> Iterator[StageProgress]:
-    """Progress through a file; none where stdout is a terminal, or the texts come from stdin."""
+    """Shows progress through a file, unless stdout is a terminal or texts come from stdin."""
     quiet = file is None or file == _STDIN or sys.stdout.isatty()
     with StageProgress(Console(stderr=True, quiet=quiet, highlight=False)) as progress:
         yield progress

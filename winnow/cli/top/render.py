@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from winnow.cli import output
-from winnow.cli.output import harmless
+from winnow.cli.output import printable
 from winnow.cli.top.figures import IntervalFigures, Process, StageTimes
 from winnow.quoting import many
 from winnow.telemetry.stage import duration
@@ -83,7 +83,7 @@ def screen(
     room = None if rows is None else max(rows - _OTHER_ROWS, _FEWEST)
     parts: list[RenderableType] = [*_head(cluster, found)]
     if fault:
-        parts.append(Text(harmless(fault), style="bold red"))
+        parts.append(Text(printable(fault), style="bold red"))
     if found.stages:
         parts += [Text(), _stages(found.stages)]
     parts += [Text(), *_replicas(cluster, room)]
@@ -100,7 +100,7 @@ def _head(cluster: GetClusterResponse, found: IntervalFigures) -> Iterator[Text]
     shards = f"{many(len(cluster.shards), 'shard')}, {many(passages, 'passage')}"
     yield Text.assemble(
         ("winnow ", "bold"),
-        f"{front.version}, bundle {harmless(front.bundle_name)}, up {duration(front.up_seconds)}",
+        f"{front.version}, bundle {printable(front.bundle_name)}, up {duration(front.up_seconds)}",
         f", {shards}" if cluster.index_id else "",
     )
     if not front.answers:
@@ -145,7 +145,7 @@ def _replicas(cluster: GetClusterResponse, room: int | None) -> Iterator[Rendera
     yield from _left_out(len(rows), room, "replicas")
     for _, replica in rows[:room]:
         if replica.reason:
-            yield Text(harmless(f"{replica.address}: {replica.reason}"), style="yellow")
+            yield Text(printable(f"{replica.address}: {replica.reason}"), style="yellow")
 
 
 def _cells(shard: ShardState | None, replica: ReplicaState) -> Iterator[str | Text]:
@@ -154,7 +154,7 @@ def _cells(shard: ShardState | None, replica: ReplicaState) -> Iterator[str | Te
     name, style = state(replica)
     yield NONE if shard is None else str(shard.shard)
     yield f"{replica.passages:,}" if heard else NONE
-    yield harmless(replica.address)
+    yield printable(replica.address)
     yield Text(name, style=style)
     yield str(replica.calls_in_hand)
     yield str(replica.reads_in_hand) if heard else NONE
@@ -187,7 +187,7 @@ def _processes(processes: Sequence[Process], room: int | None) -> Iterator[Rende
     yield from _left_out(len(ordered), room, "processes")
     for each in ordered[:room]:
         if each.fault:
-            yield Text(harmless(f"{each.address}: {each.fault}"), style="yellow")
+            yield Text(printable(f"{each.address}: {each.fault}"), style="yellow")
 
 
 def _part(process: Process) -> Text:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from winnow.cli.output import AsJson, console, print_json
-from winnow.cli.result_files import reserved, writing
+from winnow.cli.result_files import reserve, write_errors
 from winnow.cli.units.measuring import MeasuringPlan, measure
 from winnow.cli.units.report import tables
 from winnow.telemetry.progress import StageProgress
@@ -37,11 +37,11 @@ def units(
     cost of a shard for a front node. It takes two to three minutes, in which the machine should
     have no other work. No server is needed.
     """
-    with reserved(out):
+    with reserve(out):
         with StageProgress() as progress:
             found = measure(MeasuringPlan(tuple(passages or ()), questions), progress)
         if out is not None:
-            with writing(out):
+            with write_errors(out):
                 out.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
             typer.echo(f"written: {out}", err=True)
     if as_json:

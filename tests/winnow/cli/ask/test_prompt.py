@@ -7,7 +7,7 @@ from pathlib import Path
 import needs
 import pytest
 
-from winnow.cli.ask.prompt import History, converse, history_path
+from winnow.cli.ask.prompt import History, history_path, run_prompt
 
 
 def typed(*lines: str | type[BaseException]) -> Callable[[str], str]:
@@ -37,24 +37,24 @@ def test_every_line_that_is_not_blank_is_answered_until_the_end(
     said: list[str], answered: list[str]
 ) -> None:
     kept: list[int] = []
-    converse(answered.append, said.append, lambda: kept.append(1), typed("one?", "  ", " two? "))
+    run_prompt(answered.append, said.append, lambda: kept.append(1), typed("one?", "  ", " two? "))
     assert answered == ["one?", "two?"]
     assert len(kept) == 2
 
 
 def test_it_says_first_how_it_ends(said: list[str], answered: list[str]) -> None:
-    converse(answered.append, said.append, read=typed())
+    run_prompt(answered.append, said.append, read=typed())
     assert "Ctrl-D or `exit` ends" in said[0]
 
 
 @pytest.mark.parametrize("word", ["exit", "quit", " exit "])
 def test_a_word_ends_it_too(word: str, said: list[str], answered: list[str]) -> None:
-    converse(answered.append, said.append, read=typed(word, "one?"))
+    run_prompt(answered.append, said.append, read=typed(word, "one?"))
     assert answered == []
 
 
 def test_ctrl_c_gives_up_a_line_and_no_more(said: list[str], answered: list[str]) -> None:
-    converse(answered.append, said.append, read=typed(KeyboardInterrupt, "one?"))
+    run_prompt(answered.append, said.append, read=typed(KeyboardInterrupt, "one?"))
     assert answered == ["one?"]
 
 
@@ -64,7 +64,7 @@ def test_ctrl_c_gives_up_a_question_and_no_more(said: list[str], answered: list[
             raise KeyboardInterrupt
         answered.append(question)
 
-    converse(answer, said.append, read=typed("long?", "one?"))
+    run_prompt(answer, said.append, read=typed("long?", "one?"))
     assert answered == ["one?"]
     assert "given up" in said
 
@@ -82,7 +82,7 @@ def test_questions_are_in_the_history_of_the_next_prompt(tmp_path: Path) -> None
     for question in ("one?", "two?"):
         history = History(path)
         readline.add_history(question)
-        history.keep()
+        history.save()
     History(path)
     entries = [
         readline.get_history_item(n + 1) for n in range(readline.get_current_history_length())

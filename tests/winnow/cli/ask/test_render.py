@@ -1,4 +1,4 @@
-"""What is shown of a reply, as text."""
+"""What is render_reply of a reply, as text."""
 
 import io
 from dataclasses import replace
@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from scripted_front import full_reply
 
-from winnow.cli.ask.render import shown
+from winnow.cli.ask.render import render_reply
 from winnow.client import (
     HeadPrediction,
     LabelScore,
@@ -25,7 +25,7 @@ def reply() -> Reply:
 
 def text(reply: Reply, width: int = 80, plain: bool = True) -> str:
     console = Console(file=io.StringIO(), width=width, highlight=False)
-    console.print(shown(reply, width, plain), soft_wrap=plain)
+    console.print(render_reply(reply, width, plain), soft_wrap=plain)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -97,9 +97,9 @@ def test_where_no_answer_is_likely_all_are_candidates(reply: Reply) -> None:
 
 
 def test_without_any_answer_there_are_no_candidates(reply: Reply) -> None:
-    shown = text(replace(reply, has_answer=False, answers=()))
-    assert "no answer is likely" in shown
-    assert "candidates" not in shown
+    render_reply = text(replace(reply, has_answer=False, answers=()))
+    assert "no answer is likely" in render_reply
+    assert "candidates" not in render_reply
 
 
 def test_a_complete_reply_says_nothing_of_coverage(reply: Reply) -> None:
@@ -112,9 +112,9 @@ def test_of_many_missing_shards_some_are_named_and_the_others_counted(reply: Rep
     missing = tuple(
         ShardCoverage(shard=n, passages=1, status=ShardStatus.UNAVAILABLE) for n in range(30)
     )
-    shown = text(replace(reply, coverage=replace(reply.coverage, shards=missing)))
-    assert "  shard 7: unavailable\n  and 22 more\n" in shown
-    assert "shard 8" not in shown
+    render_reply = text(replace(reply, coverage=replace(reply.coverage, shards=missing)))
+    assert "  shard 7: unavailable\n  and 22 more\n" in render_reply
+    assert "shard 8" not in render_reply
 
 
 def test_fewer_passages_under_pressure_are_said(reply: Reply) -> None:
@@ -141,7 +141,7 @@ def test_a_narrow_terminal_shows_every_word(reply: Reply, width: int, plain: boo
 def test_timings_are_shown_only_where_they_are_asked_for(reply: Reply) -> None:
     for asked in (False, True):
         console = Console(file=io.StringIO(), width=80, highlight=False)
-        console.print(shown(reply, 80, plain=True, timings=asked), soft_wrap=True)
+        console.print(render_reply(reply, 80, plain=True, timings=asked), soft_wrap=True)
         assert isinstance(console.file, io.StringIO)
         assert ("retrieve" in console.file.getvalue()) == asked
 

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from scripted_front import full_reply
 
-from winnow.cli.ask.render import shown
+from winnow.cli.ask.render import render_reply
 from winnow.cli.ask.timeline import timeline
 from winnow.client import CallKind, CallOutcome, ReadTiming, ShardCall, Timings
 from winnow.client.reply_messages import reply_of_message
@@ -72,7 +72,7 @@ def test_a_narrow_terminal_has_figures_without_bars(width: int) -> None:
 def test_the_timeline_follows_the_answer_if_asked_for() -> None:
     reply = reply_of_message("?", full_reply())
     console = Console(file=io.StringIO(), width=90, highlight=False)
-    console.print(shown(reply, 90, plain=True, timings=True), soft_wrap=True)
+    console.print(render_reply(reply, 90, plain=True, timings=True), soft_wrap=True)
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
     assert "40.0 ms, 10 passages read, 4 of them needed\n\n" + " " * 35 + "from" in text

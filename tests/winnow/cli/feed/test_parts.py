@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.cli.feed.batches import MOST_BYTES, PACKED, FeedBatch, batches
-from winnow.cli.feed.in_hand import Ledger
+from winnow.cli.feed.in_flight import Ledger
 from winnow.cli.feed.resuming import ResumeFile, Source
 from winnow.cli.feed.sending import backoff
 from winnow.client.feeding import put_call

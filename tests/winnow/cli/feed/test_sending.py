@@ -10,7 +10,7 @@ from manual_clock import ManualClock
 from tenacious import turn
 
 from winnow.cli.feed.batches import FeedBatch, document_deletions
-from winnow.cli.feed.in_hand import Ledger
+from winnow.cli.feed.in_flight import Ledger
 from winnow.cli.feed.sending import Sender
 from winnow.client import Outcome, Position, WriteResult
 from winnow.domain.passage import Passage

@@ -16,7 +16,7 @@ from winnow.cli.ladder.model import Model
 from winnow.cli.ladder.run import LadderPlan, measure, rungs
 from winnow.cli.ladder.steps import STEPS, EncoderShape, LadderStep, Precision
 from winnow.cli.ladder.worker import WorkerResult
-from winnow.cli.output import as_plain
+from winnow.cli.output import to_json
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.telemetry.progress import StageProgress
 
@@ -87,7 +87,7 @@ def test_every_round_measures_every_step(place: Path) -> None:
     assert {rung.requests for rung in found} == {40}
     assert all(len(rung.rates) == 2 for rung in found)
     assert [rung.hit_rate is None for rung in found] == [True, True, True, False]
-    json.dumps(as_plain(found), allow_nan=False)
+    json.dumps(to_json(found), allow_nan=False)
     _show(found, plan)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from winnow.cli.predict.batches import batches, predicted
+from winnow.cli.predict.batches import batches, predict_batch
 from winnow.client import Predictions, PredictTimings, TextPrediction
 from winnow.errors import InvalidRequestError, UnavailableError, Violation
 
@@ -28,10 +28,10 @@ def test_a_text_that_is_refused_takes_none_of_the_others_with_it() -> None:
             raise InvalidRequestError(*bad)
         return reply(texts)
 
-    got = predicted(["a", "x1", "b", "x2"], ask, lambda *said: refused.append(said))
+    got = predict_batch(["a", "x1", "b", "x2"], ask, lambda *said: refused.append(said))
     assert [each.text for each in got] == ["a", "b"]
     assert refused == [("x1", "is bad"), ("x2", "is bad")]
-    assert predicted(["x"], ask, lambda *_: None) == ()
+    assert predict_batch(["x"], ask, lambda *_: None) == ()
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_an_error_of_every_text_ends_the_command(error: Exception) -> None:
         raise error
 
     with pytest.raises(type(error)):
-        predicted(["a"], ask, lambda *_: None)
+        predict_batch(["a"], ask, lambda *_: None)

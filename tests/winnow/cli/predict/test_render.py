@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from winnow.cli.predict.render import heads_shown
+from winnow.cli.predict.render import render_predictions
 from winnow.client import Entity, HeadPrediction, LabelScore
 
 LABELS = tuple(LabelScore(f"label-{n}", 0.5 / (n + 1), not n) for n in range(7))
@@ -14,7 +14,7 @@ TEXT = "Ada\x1b[31m met 👩\u200d🚀 Zoe\u0308"
 def shown(*heads: HeadPrediction, plain: bool = True) -> list[str]:
     out = io.StringIO()
     console = Console(file=out, width=80, force_terminal=not plain, highlight=False)
-    for line in heads_shown(TEXT, heads, 80, plain):
+    for line in render_predictions(TEXT, heads, 80, plain):
         console.print(line, soft_wrap=True)
     return out.getvalue().splitlines()
 
