@@ -11,9 +11,9 @@ from winnow.deadline import Deadline
 from winnow.domain.answered import Timings
 from winnow.domain.question import EncodedQuestion, Question, ReadScope, Retriever
 from winnow.domain.stopping import StoppingRule
-from winnow.stateless.answer.calls import Calls, Limits
-from winnow.stateless.answer.findings import Searched
+from winnow.stateless.answer.calls import SearchLimits, ShardCalls
 from winnow.stateless.answer.search import search
+from winnow.stateless.answer.search_result import SearchResult
 
 ENCODED = EncodedQuestion(
     text="who",
@@ -21,7 +21,7 @@ ENCODED = EncodedQuestion(
     vector=np.array([1, 0], dtype=np.float32),
     bundle_fingerprint=FINGERPRINT,
 )
-LIMITS = Limits(merge_reserve=0.02, retrieve_share=0.4)
+LIMITS = SearchLimits(merge_reserve=0.02, retrieve_share=0.4)
 
 
 def question(scope: ReadScope, passages: int = 2, **options: Any) -> Question:
@@ -41,15 +41,15 @@ async def find(
     asked: Question,
     rule: StoppingRule | None = None,
     deadline: Deadline | None = None,
-    limits: Limits = LIMITS,
+    limits: SearchLimits = LIMITS,
     timings: Timings | None = None,
-) -> Searched:
+) -> SearchResult:
     """What shards answer; fails where that hangs."""
     until = deadline or Deadline.after(60)
-    calls = Calls(dict(enumerate(shards)), asked, ENCODED, until, limits=limits)
+    calls = ShardCalls(dict(enumerate(shards)), asked, ENCODED, until, limits=limits)
     return await asyncio.wait_for(search(calls, rule, timings or Timings()), 10)
 
 
-def passages(found: Searched) -> set[str]:
+def passages(found: SearchResult) -> set[str]:
     """The ids of all passages that were read."""
     return {reading.passage.id for own in found.readings.values() for reading in own}

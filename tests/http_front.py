@@ -141,7 +141,7 @@ class HttpFront:
         packing = partial(pack, self._threads()) if packs else None
         metrics = FrontMetrics(self.registry)
         self.core = AnswerCore(defaults, self.admission, metrics, pack=packing)
-        self.core.serve(self.answerer)  # type: ignore[arg-type]
+        self.core.set_answerer(self.answerer)  # type: ignore[arg-type]
         given = {"shards": ["127.0.0.1:1"], "http_listen": "127.0.0.1:0", **settings}
         self.settings = FrontSettings.load(given, None, {})
         self.calls: list[HttpOperation] = []

@@ -21,7 +21,7 @@ from winnow.replicas.routing import ReplicaPolicies
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.answer_cache import AnswerCache
 from winnow.stateless.answer.answering import Answerer
-from winnow.stateless.answer.calls import Limits
+from winnow.stateless.answer.calls import SearchLimits
 from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.answer.validation import Defaults
 from winnow.stateless.cluster.builder import ClusterBuilder
@@ -143,18 +143,18 @@ class LiveFront:
     ) -> Answered:
         """Asks once."""
         request = AnswerRequest(question=text, after=after, **options)
-        return await self.core.ask(request, Deadline.after(left))
+        return await self.core.answer(request, Deadline.after(left))
 
     def _counting(self, shard: int) -> list[WordSource]:
-        return self.snapshot.counting(shard)
+        return self.snapshot.word_sources(shard)
 
     def _serve(self, cluster: Cluster) -> None:
         bundle = _bundle()
         encoder = QuestionEncoder(bundle, Tokenizer(bundle.tokenizer), FakeTextEncoder())
         weigh = self.words.serve(cluster).weigh
         metrics = FrontMetrics(CollectorRegistry())
-        limits = Limits(merge_reserve=0.02, retrieve_share=0.4)
-        self.core.serve(
+        limits = SearchLimits(merge_reserve=0.02, retrieve_share=0.4)
+        self.core.set_answerer(
             Answerer(
                 encoder,
                 cluster,

@@ -42,7 +42,7 @@ from winnow.rpc.server import Server
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.answer_cache import AnswerCache
 from winnow.stateless.answer.answering import Answerer
-from winnow.stateless.answer.calls import Limits
+from winnow.stateless.answer.calls import SearchLimits
 from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.answer.servicer import SERVICE, AnswerServicer
 from winnow.stateless.answer.validation import Defaults
@@ -213,14 +213,14 @@ async def _front(
 
     def serve(cluster: Cluster) -> None:
         rule, below = manifest.stopping_rule, manifest.score.no_answer_below
-        limits = Limits(
+        limits = SearchLimits(
             merge_reserve=0.02,
             retrieve_share=0.4,
             candidates=7,
             read_ahead=4,
             word_candidates=word_candidates,
         )
-        core.serve(
+        core.set_answerer(
             Answerer(
                 encoder,
                 cluster,

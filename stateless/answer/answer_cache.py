@@ -1,8 +1,8 @@
-"""The cache of answers, which also has equal questions that arrive together read once.
+"""The cache of answers. Equal questions that arrive at the same time are answered once.
 
-Knows questions, versions of the index and time; knows neither shards nor how an answer is found.
-An answer is given again only for the same tokens and options. Every shard must also say that it
-serves the rows that the answer came from, and no later write may be known.
+Knows questions and versions of the index; does not know how an answer is computed. A cached answer
+is returned only for the same tokens and options. Every shard must have confirmed that it serves the
+rows of the answer, and no later write may be known.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
@@ -24,30 +24,30 @@ from winnow.stateless.cluster.index_version import IndexVersion
 from winnow.telemetry.tracing.span import span
 
 Compute = Callable[[], Coroutine[Any, Any, Answered]]
-"""Finds an answer by asking the shards."""
-_MOST_WAITING = 1_000
-"""Most questions that wait for equal ones. Further ones are let in, or refused, by themselves."""
+"""Computes an answer by searching the shards."""
+_MAX_WAITING = 1_000
+"""Limit of questions that wait for an equal one. Each further question is admitted or refused."""
 _REPLY_BYTES, _ANSWER_BYTES, _SHARD_BYTES = 1_000, 500, 100
-"""Memory of an answer beside its texts, measured with `tracemalloc`."""
+"""Bytes of an answer without its texts, measured with `tracemalloc`."""
 _LACK_OF = {
     ShardStatus.TIMEOUT: Lack.TIME,
     ShardStatus.ADAPTIVE: Lack.TIME,
     ShardStatus.OVERLOADED: Lack.SHARE,
 }
-"""What a shard's failure says another attempt might have. Nodes share fairly among clients, so
-another client may be let in. All other failures are the same for every caller: each call was
-retried already.
+"""What an attempt lacked, by the status of a failed shard. Another attempt may have more time, or
+the share of another client. Every other failure is the same for all callers: each call was retried
+already.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerKey:
-    """A question as far as its answer depends on it."""
+    """The parts of a question that its answer depends on."""
 
     ids: tuple[int, ...]
-    """Ids of the tokens that are read: other spellings of the same tokens are the same question."""
+    """Token ids: texts with the same tokens are the same question."""
     options: Question
-    """Every option settled; without the text, the heads, and the writes that must be known."""
+    """The question's options, without its text, heads and required writes."""
 
     @classmethod
     def of(cls, ids: tuple[int, ...], question: Question) -> "AnswerKey":
@@ -59,100 +59,102 @@ _Key = tuple[object, AnswerKey]
 
 
 class AnswerCache:
-    """Keeps the complete answers used most recently."""
+    """Caches the complete answers that were used most recently."""
 
     def __init__(
         self, budget: int, version: Callable[[], IndexVersion], watch: CacheWatch = UNWATCHED
     ) -> None:
-        """`budget`: bytes of all kept answers; `version`: the index as it is known now."""
-        self._version, self._looked_up = version, watch.looked_up
-        self._kept = ByteBoundedLru[_Key, Answered](budget, watch)
-        self._kept_for: object = None
-        """Name of the index version of all kept answers."""
+        """`budget`: bytes of all cached answers; `version` returns the current index version."""
+        self._version, self._count_lookup = version, watch.looked_up
+        self._answers = ByteBoundedLru[_Key, Answered](budget, watch)
+        self._version_name: object = None
+        """Name of the index version of all cached answers."""
         self._flights = SingleFlight[_Key, Answered](
             lack_of_answer, lack_of_error, partial(span, "join")
         )
 
-    async def ask(
+    async def get_or_compute(
         self, key: AnswerKey, asker: Asker, compute: Compute, after: Sequence[Position] = ()
     ) -> Answered:
-        """The kept answer, an answer that is being found for another caller, or a new one.
+        """Returns a cached answer, an answer that is computed for another caller, or a new one.
 
-        `winnow.policy.attempts` says which caller's turn is used, and when it is found again.
-        `after` are writes that the answer must know. Raises what `compute` raises.
+        `winnow.policy.attempts` decides which caller's turn an attempt takes, and when another
+        attempt is made. The answer includes the writes `after`. Raises the errors of `compute`.
         """
         version = self._version()
         versioned = version.name, key
-        knows = version.knows(after)
-        if knows and (kept := self._recall(version, versioned)) is not None:
-            self._looked_up("hit")
-            return _unread(kept)
+        includes_writes = version.includes(after)
+        if includes_writes and (cached := self._get(version, versioned)) is not None:
+            self._count_lookup("hit")
+            return _as_cached(cached)
         compute_new = partial(self._compute, versioned, compute)
-        if not knows or version.name is None or self._flights.waiting >= _MOST_WAITING:
+        if not includes_writes or version.name is None or self._flights.waiting >= _MAX_WAITING:
             return await compute_new()
-        found = await self._flights.ask(versioned, compute_new, asker, partial(_knows, after=after))
-        if found.own:
-            return found.result
-        self._looked_up("hit")
-        return _unread(found.result)
+        usable = partial(_includes_writes, after=after)
+        shared = await self._flights.ask(versioned, compute_new, asker, usable)
+        if shared.own:
+            return shared.result
+        self._count_lookup("hit")
+        return _as_cached(shared.result)
 
-    def _recall(self, version: IndexVersion, key: _Key) -> Answered | None:
-        if version.name != self._kept_for:
-            self._kept.clear()
-            self._kept_for = version.name
-        return self._kept.get(key) if version.sure else None
+    def _get(self, version: IndexVersion, key: _Key) -> Answered | None:
+        if version.name != self._version_name:
+            self._answers.clear()
+            self._version_name = version.name
+        return self._answers.get(key) if version.is_confirmed else None
 
     async def _compute(self, key: _Key, compute: Compute) -> Answered:
-        self._looked_up("miss")
-        found = await compute()
+        self._count_lookup("miss")
+        answered = await compute()
         now = self._version()
-        # a shard that changed meanwhile may have been read before, or after; and a replica that
-        # lags may have been read instead of another
-        same = now.sure and now.name == key[0] == self._kept_for and now.made(found.coverage)
-        if same and found.coverage.complete and not found.dimmed:
-            self._kept.put(key, _unread(found), weight(found))
-        return found
+        # a shard that changed meanwhile may have been searched before or after the change, and a
+        # lagging replica may have been searched instead of another
+        unchanged = now.is_confirmed and now.name == key[0] == self._version_name
+        complete = answered.coverage.complete and not answered.dimmed
+        if unchanged and now.matches(answered.coverage) and complete:
+            self._answers.put(key, _as_cached(answered), memory_bytes(answered))
+        return answered
 
 
-def _knows(found: Answered, after: Sequence[Position]) -> bool:
+def _includes_writes(answered: Answered, after: Sequence[Position]) -> bool:
     """Whether the shards that were searched had these writes."""
-    had = {
+    sequences = {
         part.shard: part.sequence or 0
-        for part in found.coverage.shards
+        for part in answered.coverage.shards
         if part.status is ShardStatus.SEARCHED
     }
-    return all(had.get(place.shard, place.sequence) >= place.sequence for place in after)
+    return all(sequences.get(write.shard, write.sequence) >= write.sequence for write in after)
 
 
-def _unread(found: Answered) -> Answered:
-    """The same answer for a caller for whom nothing was read."""
-    return replace(found, timings=Timings(), passages_read=0, cached=True)
+def _as_cached(answered: Answered) -> Answered:
+    """The same answer for another caller, without timings and passages read."""
+    return replace(answered, timings=Timings(), passages_read=0, cached=True)
 
 
-def weight(answered: Answered) -> int:
-    """About how many bytes a kept answer takes; texts weigh most."""
-    answers = sum(map(_weight_of_answer, answered.answers))
+def memory_bytes(answered: Answered) -> int:
+    """Approximate size of a cached answer in bytes, most of which are texts."""
+    answers = sum(map(_answer_bytes, answered.answers))
     packed = answered.packed.weight if answered.packed else 0
     shards = sum(_SHARD_BYTES + getsizeof(part.reason) for part in answered.coverage.shards)
     return _REPLY_BYTES + answers + shards + packed
 
 
-def _weight_of_answer(answer: Answer) -> int:
+def _answer_bytes(answer: Answer) -> int:
     passage = answer.reading.passage
     texts = (passage.id, passage.title, passage.text, passage.metadata)
     return _ANSWER_BYTES + sum(map(getsizeof, texts))
 
 
-def lack_of_answer(found: Answered) -> tuple[Lack, tuple[int, int]]:
-    """What an attempt had too little of, and its worth beside other answers to the question."""
-    lack = Lack.ROOM if found.dimmed else Lack.NOTHING
-    for part in found.coverage.shards:
+def lack_of_answer(answered: Answered) -> tuple[Lack, tuple[int, int]]:
+    """What an attempt lacked, and the rank of its answer (higher is better)."""
+    lack = Lack.ROOM if answered.dimmed else Lack.NOTHING
+    for part in answered.coverage.shards:
         lack |= _LACK_OF.get(part.status, Lack.NOTHING)
-    return lack, (found.coverage.searched, found.passages_granted)
+    return lack, (answered.coverage.searched, answered.passages_granted)
 
 
 def lack_of_error(error: BaseException) -> Lack:
-    """What a failed attempt had too little of; NOTHING if every attempt would fail so."""
+    """What a failed attempt lacked; NOTHING if every other attempt would fail, too."""
     if not isinstance(error, WinnowError):
         return Lack.NOTHING
     lack = Lack.NOTHING

@@ -1,6 +1,6 @@
-"""The calls that one question makes to the shards.
+"""The calls of one question to the shards.
 
-Knows the question, the shards and the time; does not know which passages are worth reading.
+Knows the question, the shards and the time; does not choose passages.
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -18,160 +18,166 @@ from winnow.domain.question import (
 )
 from winnow.domain.shard_call import CallKind
 from winnow.searcher import Read, Retrieved, Searcher
-from winnow.stateless.answer.recording import Recording
+from winnow.stateless.answer.recording import CallRecorder
 from winnow.stateless.answer.scatter import Gathered, scatter
 from winnow.stateless.policy.waiting import AdaptiveTimeout, WaitingSettings, of_step
 
 Result = TypeVar("Result")
-_LONGEST_WAIT = 10.0
-"""Seconds that a shard may take for a question if it may have to wait in vain."""
+_MAX_WAIT_FOR_UNKNOWN_WRITE = 10.0
+"""Seconds that a shard may take if the question names a write that may not exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How long shards are waited for, and how many passages are looked at."""
+class SearchLimits:
+    """Limits of the time for shards, and of the passages that they rank and read."""
 
     merge_reserve: float
-    """Seconds before a deadline at which shards are given up."""
+    """Seconds before the deadline of a question at which late shards are given up."""
     retrieve_share: float
-    """Largest share of the time left that retrieval may take, so that a hung shard leaves time to
-    read the others.
+    """Share of the remaining time that retrieval may take. The rest is for reading, even if a shard
+    hangs.
     """
     candidates: int = 0
-    """Number of nearest passages that a hybrid retriever chooses from."""
+    """Number of nearest passages that a hybrid retriever ranks."""
     read_ahead: int = 0
-    """Most passages read at once while readers are idle, unless more are needed."""
+    """Maximum number of concurrent reads, unless more are needed; the others are speculative."""
     word_candidates: int = 0
-    """Number of best passages by words that a hybrid retriever chooses from, too. A sparse one
-    chooses from at least `candidates`.
+    """Number of best passages by words that a hybrid retriever also ranks. A sparse retriever ranks
+    at least `candidates` passages.
     """
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
-    """The calls of one question."""
+class ShardCalls:
+    """The calls of one question, by shard."""
 
     searchers: Mapping[int, Searcher]
     question: Question
     encoded: EncodedQuestion
     deadline: Deadline
     _: KW_ONLY
-    limits: Limits
-    after: Mapping[int, int] = field(default_factory=dict)
-    """The write that a shard must have before it retrieves, by shard; none if it is not listed."""
-    reached: Callable[[int], int] = lambda _: 0
-    """The last write that a shard is known to have."""
-    unheard: frozenset[int] = frozenset()
-    """Shards of which the caller named a write that nobody here has heard of."""
-    recording: Recording = field(default_factory=Recording)
+    limits: SearchLimits
+    required_writes: Mapping[int, int] = field(default_factory=dict)
+    """Number of the write that a shard must have before it retrieves, by shard; 0 by default."""
+    last_known_write: Callable[[int], int] = lambda _: 0
+    """Returns the number of the last write that a shard is known to have."""
+    unknown_writes: frozenset[int] = frozenset()
+    """Shards of which the caller named a write that this front does not know."""
+    recorder: CallRecorder = field(default_factory=CallRecorder)
 
     @property
     def depth(self) -> RetrievalDepth:
-        """How many passages each shard looks at, and how many are read."""
+        """How many passages each shard ranks, and how many are read."""
         passages, limits = self.question.passages_to_read, self.limits
         depth = RetrievalDepth(passages=passages, where=self.question.where)
         match self.question.retriever:
             case Retriever.DENSE:
                 return depth
             case Retriever.SPARSE:
-                best = max(limits.candidates, limits.word_candidates, passages)
-                return replace(depth, by_words=best)
+                by_words = max(limits.candidates, limits.word_candidates, passages)
+                return replace(depth, by_words=by_words)
             case Retriever.HYBRID:
-                near, words = limits.candidates, limits.word_candidates
-                return replace(depth, candidates=near, by_words=words)
+                candidates, by_words = limits.candidates, limits.word_candidates
+                return replace(depth, candidates=candidates, by_words=by_words)
 
     @property
-    def partial(self) -> bool:
+    def allows_partial(self) -> bool:
         """Whether an answer may leave out shards that failed."""
         return self.question.partial_results is PartialResults.ALLOW
 
-    async def search(self) -> Gathered[Read]:
+    async def search_all(self) -> Gathered[Read]:
         """Has every shard retrieve and read its own best passages, in one round trip."""
         calls = {shard: self._search(shard) for shard in self.searchers}
-        return await self._gather(calls, self.deadline, _nothing_read)
+        return await self._gather(calls, self.deadline, _has_no_readings)
 
-    async def retrieve(self) -> Gathered[Retrieved]:
-        """Has every shard retrieve, within its share of the time left."""
+    async def retrieve_all(self) -> Gathered[Retrieved]:
+        """Has every shard retrieve, within the retrieval's share of the remaining time."""
         until = self._retrieval_deadline
         calls = {shard: self._retrieve(shard, until) for shard in self.searchers}
-        return await self._gather(calls, until, lambda found: not found.hits)
+        return await self._gather(calls, until, lambda retrieved: not retrieved.hits)
 
     def retrieve_from(self, shard: int) -> Coroutine[Any, Any, Retrieved]:
-        """Has one shard retrieve, as all of them did."""
+        """Has one shard retrieve, as `retrieve_all` does."""
         return self._retrieve(shard, self._retrieval_deadline)
 
     def read(self, shard: int, hits: Sequence[Hit]) -> Coroutine[Any, Any, Read]:
         """Has one shard read passages that it retrieved."""
-        searcher, most = self.searchers[shard], self.question.max_answer_tokens
-        return self.recording.call(
-            shard, CallKind.READ, lambda: searcher.read(self.encoded, hits, most, self.deadline)
+        searcher, max_tokens = self.searchers[shard], self.question.max_answer_tokens
+        return self.recorder.call(
+            shard,
+            CallKind.READ,
+            lambda: searcher.read(self.encoded, hits, max_tokens, self.deadline),
         )
 
-    async def read_all(
-        self, reads: Mapping[int, Coroutine[Any, Any, Read]], failed: int
+    async def await_reads(
+        self, reads: Mapping[int, Coroutine[Any, Any, Read]], failed_before: int
     ) -> Gathered[Read]:
-        """Awaits the reads of some shards; `failed` others have failed before."""
-        return await self._gather(reads, self.deadline, _nothing_read, failed)
+        """Awaits the reads of some shards; `failed_before`: number of shards that failed before."""
+        return await self._gather(reads, self.deadline, _has_no_readings, failed_before)
 
     async def _gather(
         self,
         calls: Mapping[int, Coroutine[Any, Any, Result]],
         until: Deadline,
-        empty: Callable[[Result], bool],
-        failed: int = 0,
+        is_empty: Callable[[Result], bool],
+        failed_before: int = 0,
     ) -> Gathered[Result]:
-        """Awaits one call per shard, as long as the question waits; see `scatter`.
+        """Awaits one call per shard, by the question's wait policy; see `scatter`.
 
-        Minimum coverage is judged over the shards that are called, so that a shard that has
-        nothing to do here takes no time from the others. It is judged over all shards, too:
-        `failed` have failed before. No shard is given up before a result came that is not `empty`.
+        The minimum coverage must be reached over the called shards: a shard without work here takes
+        no time from the others. It must also be reached over all shards, of which `failed_before`
+        have failed. No shard is given up before a result arrived that is not empty.
 
         Raises:
             WinnowError: a shard failed, and the question forbids partial results.
 
         """
-        patience = self.question.patience
+        policy = self.question.patience
         settings = WaitingSettings(
-            patience.min_coverage, patience.min_wait_factor, patience.max_wait_factor
+            policy.min_coverage, policy.min_wait_factor, policy.max_wait_factor
         )
-        settings = of_step(settings, len(self.searchers), len(calls), failed)
-        waits = AdaptiveTimeout(settings if self.partial else WaitingSettings(), len(calls), until)
-        return await scatter(calls, waits, self.partial, empty, self._why_late)
+        if self.allows_partial:
+            settings = of_step(settings, len(self.searchers), len(calls), failed_before)
+        else:
+            settings = WaitingSettings()
+        timeout = AdaptiveTimeout(settings, len(calls), until)
+        return await scatter(calls, timeout, self.allows_partial, is_empty, self._awaited_write)
 
     def _search(self, shard: int) -> Coroutine[Any, Any, Read]:
-        searcher, most = self.searchers[shard], self.question.max_answer_tokens
-        depth, until = self._depth_of(shard), self._bounded(shard, self.deadline)
-        return self.recording.call(
-            shard, CallKind.SEARCH, lambda: searcher.search(self.encoded, depth, most, until)
+        searcher, max_tokens = self.searchers[shard], self.question.max_answer_tokens
+        depth, until = self._depth_of(shard), self._deadline_of(shard, self.deadline)
+        return self.recorder.call(
+            shard, CallKind.SEARCH, lambda: searcher.search(self.encoded, depth, max_tokens, until)
         )
 
     def _retrieve(self, shard: int, deadline: Deadline) -> Coroutine[Any, Any, Retrieved]:
         searcher, depth = self.searchers[shard], self._depth_of(shard)
-        until = self._bounded(shard, deadline)
-        return self.recording.call(
+        until = self._deadline_of(shard, deadline)
+        return self.recorder.call(
             shard, CallKind.RETRIEVE, lambda: searcher.retrieve(self.encoded, depth, until)
         )
 
     def _depth_of(self, shard: int) -> RetrievalDepth:
-        return replace(self.depth, after=self.after.get(shard, 0))
+        return replace(self.depth, after=self.required_writes.get(shard, 0))
 
-    def _bounded(self, shard: int, deadline: Deadline) -> Deadline:
-        """A deadline, but an earlier one for a shard that may wait in vain: callers may name any
-        write, and a call that waits takes up room.
+    def _deadline_of(self, shard: int, deadline: Deadline) -> Deadline:
+        """The deadline, or an earlier one for a shard that may wait for a write that never comes.
+
+        Callers may name any write, and a waiting call occupies the shard.
         """
-        if shard not in self.unheard:
+        if shard not in self.unknown_writes:
             return deadline
-        return deadline.earlier(max(deadline.left() - _LONGEST_WAIT, 0.0))
+        return deadline.earlier(max(deadline.left() - _MAX_WAIT_FOR_UNKNOWN_WRITE, 0.0))
 
-    def _why_late(self, shard: int) -> str:
-        """The write that a late shard may have waited for; empty if it waited for none."""
-        wanted, reached = self.after.get(shard, 0), self.reached(shard)
-        return f"write {wanted} was waited for, {reached} is reached" if wanted > reached else ""
+    def _awaited_write(self, shard: int) -> str:
+        """Describes the write that a late shard waited for; empty if it waited for none."""
+        required, known = self.required_writes.get(shard, 0), self.last_known_write(shard)
+        return f"waited for write {required}, got write {known}" if required > known else ""
 
     @property
     def _retrieval_deadline(self) -> Deadline:
         return self.deadline.earlier(self.deadline.left() * (1 - self.limits.retrieve_share))
 
 
-def _nothing_read(read: Read) -> bool:
+def _has_no_readings(read: Read) -> bool:
     return not read.readings

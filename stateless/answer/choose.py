@@ -9,37 +9,37 @@ from winnow.domain.question import RetrievalDepth
 from winnow.searcher import Retrieved
 
 Ranked = list[tuple[int, Hit]]
-"""Shards with one of their hits, best first."""
+"""Pairs of a shard and one of its hits, best first."""
 
 
-def best_overall(found: Mapping[int, Retrieved], depth: RetrievalDepth) -> Ranked:
-    """The passages to read.
+def best_overall(retrieved: Mapping[int, Retrieved], depth: RetrievalDepth) -> Ranked:
+    """Chooses the passages to read from the hits of all shards.
 
-    Candidates are the cluster's nearest passages and its best by words; the best of these by
-    hybrid distance are read. Ties are settled by passage id, so that the choice does not depend on
-    how the index is cut.
+    Candidates are the index's nearest passages and its best passages by words. Of the candidates,
+    those with the least hybrid distance are read. Ties are settled by passage id, so the choice
+    does not depend on the number of shards.
     """
     nearest = heapq.nsmallest(
-        depth.looked_at, (d for own in found.values() for d in own.candidate_distances)
+        depth.looked_at, (d for own in retrieved.values() for d in own.candidate_distances)
     )
-    best = heapq.nlargest(
-        depth.best_words, (words for own in found.values() for words in own.candidate_words)
+    best_words = heapq.nlargest(
+        depth.best_words, (score for own in retrieved.values() for score in own.candidate_words)
     )
-    furthest = nearest[-1] if nearest else -math.inf
-    least = best[-1] if best else math.inf
+    max_distance = nearest[-1] if nearest else -math.inf
+    min_word_score = best_words[-1] if best_words else math.inf
     candidates = [
         (shard, hit)
-        for shard, own in found.items()
+        for shard, own in retrieved.items()
         for hit in own.hits
-        if hit.distance <= furthest or hit.words >= least
+        if hit.distance <= max_distance or hit.words >= min_word_score
     ]
     candidates.sort(key=lambda pair: (pair[1].hybrid_distance, pair[1].passage_id))
     return candidates[: depth.passages]
 
 
 def by_shard(ranked: Ranked) -> dict[int, list[Hit]]:
-    """The hits of each shard, best first; shards with none are left out."""
-    chosen: dict[int, list[Hit]] = {}
+    """The hits of each shard, best first; shards without hits are left out."""
+    hits: dict[int, list[Hit]] = {}
     for shard, hit in ranked:
-        chosen.setdefault(shard, []).append(hit)
-    return chosen
+        hits.setdefault(shard, []).append(hit)
+    return hits

@@ -1,6 +1,6 @@
 """The answer core: from a request to an answer, without any transport.
 
-Knows neither gRPC nor HTTP: both convert the request, call `ask`, and convert the answer.
+Knows neither gRPC nor HTTP: both convert the request, call `answer`, and convert the result.
 """
 
 import time
@@ -28,12 +28,12 @@ from winnow.telemetry.tracing.span import current
 Pack = Callable[[Answered, str], Awaitable[Answered]]
 """Prepares an answer for several replies: `pack(answered, client)`."""
 _log = structlog.get_logger("stateless.answer")
-_HEADS = "predict"
-"""The scope that a key needs for heads, also for heads on a question."""
-_MOST_LOGGED = 8
-"""Most failed shards in a line of the log."""
-_RESERVE = 0.1
-"""Share of the time left that heads may not use, so that no answer is late because of them."""
+_HEADS_SCOPE = "predict"
+"""Scope that a key needs for heads, also for heads on a question."""
+_MAX_LOGGED_SHARDS = 8
+"""Limit of the failed shards in a log line."""
+_ANSWER_RESERVE = 0.1
+"""Share of the remaining time that heads may not use: no answer is late because of them."""
 
 
 class AnswerCore:
@@ -50,16 +50,16 @@ class AnswerCore:
         heads: QuestionHeads | None = None,
         pack: Pack | None = None,
     ) -> None:
-        """Answers nothing before `serve` is called.
+        """Creates a core that refuses questions until `set_answerer` is called.
 
         Args:
             defaults: options of questions that do not set them.
-            admission: lets questions in.
-            metrics: count questions.
-            on_question: is called for every valid question, before it is let in.
-            cache: keeps complete answers; None keeps none.
-            heads: are applied to questions that name some.
-            pack: serialises answers with long metadata, once for all who get them.
+            admission: admits questions.
+            metrics: metrics of questions.
+            on_question: called for every valid question, before its admission.
+            cache: cache of complete answers; None disables it.
+            heads: applies heads to questions that name some.
+            pack: serialises answers with long metadata, once for all callers who get them.
 
         """
         self._defaults, self._admission, self._metrics = defaults, admission, metrics
@@ -74,57 +74,62 @@ class AnswerCore:
         """Whether enough shards were found to answer."""
         return self._answerer is not None
 
-    def serve(self, answerer: Answerer) -> None:
-        """Sends questions to `answerer` from now on."""
+    def set_answerer(self, answerer: Answerer) -> None:
+        """Has `answerer` answer all later questions."""
         self._answerer = answerer
 
-    async def ask(self, request: AnswerRequest, deadline: Deadline, client: str = "") -> Answered:
-        """Validates a request, lets it in, and answers it before `deadline`.
+    async def answer(
+        self, request: AnswerRequest, deadline: Deadline, client: str = ""
+    ) -> Answered:
+        """Validates a request, admits it, and answers it before `deadline`.
 
         Args:
-            request: the request as the caller made it.
+            request: request of the caller.
             deadline: deadline of the caller.
-            client: key of the caller, for fair sharing; empty if it has none.
+            client: key of the caller, for fair sharing; may be empty.
 
         Raises:
-            InvalidRequestError: the request breaks a rule; every wrong field is named.
+            InvalidRequestError: the request breaks a rule; has every invalid field.
             DeadlineExceededError: nothing was read before the deadline.
-            OverloadedError: it cannot be answered in time; says when to try again.
+            OverloadedError: it cannot be answered in time; has the time to try again.
             PermissionDeniedError: it names heads, and the caller's key lacks that scope.
             UnavailableError: not every shard was found yet, no shard answered, or a shard failed
                 and partial results are forbidden.
 
         """
         if request.heads:
-            caller.expect(_HEADS)
+            caller.expect(_HEADS_SCOPE)
         question = validate(request, self._defaults, self._fields(request))
-        deadline.check("the question was looked at")
+        deadline.check("the question was validated")
         self._on_question()
         if (answerer := self._answerer) is None:
             raise UnavailableError(
-                "not every shard of the index has been found yet: try again; if that goes on, the "
-                "log of the front says which nodes it refuses"
+                "not every shard of the index has been found yet: try again; if this persists, "
+                "look for refused nodes in the log of the front"
             )
         check_shards(question.after, answerer.shards)
         tokens = answerer.tokenise(question)
-        find = partial(self._find, answerer, question, tokens, deadline, client)
+        compute = partial(self._admit_and_answer, answerer, question, tokens, deadline, client)
         if self._cache is None or request.fresh:
-            answering: Awaitable[Answered] = find()
+            answering: Awaitable[Answered] = compute()
         else:
             asker = self._admission.asker(question, answerer.shards, deadline, client)
-            asked = self._cache.ask(AnswerKey.of(tokens.ids, question), asker, find, question.after)
-            answering = _timed(asked, tokens)
+            key = AnswerKey.of(tokens.ids, question)
+            lookup = self._cache.get_or_compute(key, asker, compute, question.after)
+            answering = _with_own_timings(lookup, tokens)
         if self._heads is not None and question.heads:
             answering = self._with_heads(self._heads, question, tokens, answering, deadline, client)
         answered = await answering
         if details := {part.shard: part.detail for part in answered.coverage.shards if part.detail}:
-            _log.info("shards failed", **_some(details))
+            _log.info("shards failed", **_log_fields(details))
         self.answered_questions += 1
         return answered
 
     def _fields(self, request: AnswerRequest) -> Collection[str] | None:
-        """The fields that the request's filter may name. None if it has no filter, or if they are
-        not known: a write that the request waits for may bring a new field.
+        """The fields that the request's filter may name.
+
+        None if it has no filter or the fields are unknown: a write that the request waits for may
+        add a field.
         """
         if self._answerer is None or not request.where or request.after:
             return None
@@ -141,14 +146,14 @@ class AnswerCore:
     ) -> Answered:
         """Answers while heads are applied. Predictions are never cached: heads may change."""
         started = time.perf_counter() - tokens.seconds
-        in_time = deadline.earlier(deadline.left() * _RESERVE)
-        with heads.begin(question, tokens, in_time, client) as predicting:
+        heads_deadline = deadline.earlier(deadline.left() * _ANSWER_RESERVE)
+        with heads.begin(question, tokens, heads_deadline, client) as predicting:
             answered = await answering
             predictions = await predicting.result()
         answered.timings.total = time.perf_counter() - started
         return replace(answered, heads=predictions)
 
-    async def _find(
+    async def _admit_and_answer(
         self,
         answerer: Answerer,
         question: Question,
@@ -156,7 +161,7 @@ class AnswerCore:
         deadline: Deadline,
         client: str,
     ) -> Answered:
-        """Asks the shards for the answer, as a question that was let in."""
+        """Admits the question and has the shards answer it."""
         with (
             self._admission.enter(question, answerer.shards, deadline.left(), client) as admitted,
             self._metrics.in_flight.track_inprogress(),
@@ -165,10 +170,10 @@ class AnswerCore:
             return answered if self._pack is None else await self._pack(answered, client)
 
 
-async def _timed(asked: Awaitable[Answered], tokens: TokenisedQuestion) -> Answered:
-    """An answer of the cache, with timings of this question if another one had it found."""
+async def _with_own_timings(lookup: Awaitable[Answered], tokens: TokenisedQuestion) -> Answered:
+    """Awaits a lookup in the cache; an answer of another question gets this question's timings."""
     started = time.perf_counter() - tokens.seconds
-    answered = await asked
+    answered = await lookup
     current().set("winnow.cached", answered.cached)
     if not answered.cached:
         return answered
@@ -176,7 +181,7 @@ async def _timed(asked: Awaitable[Answered], tokens: TokenisedQuestion) -> Answe
     return replace(answered, timings=timings, question_truncated=tokens.truncated)
 
 
-def _some(details: Mapping[int, str]) -> dict[str, Any]:
-    """The fields of the log line on failed shards."""
-    some = sorted(details.items())[:_MOST_LOGGED]
-    return {"count": len(details), "shards": {str(shard): why for shard, why in some}}
+def _log_fields(details: Mapping[int, str]) -> dict[str, Any]:
+    """The fields of the log line on failed shards; names the first shards only."""
+    named = sorted(details.items())[:_MAX_LOGGED_SHARDS]
+    return {"count": len(details), "shards": {str(shard): detail for shard, detail in named}}

@@ -1,4 +1,4 @@
-"""Failures of shards: what each says, and the error of a caller who gets no answer for them."""
+"""Failures of shards: their reasons, and the error of a caller who gets no answer."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ from winnow.errors import (
     WinnowError,
 )
 
-_MOST_NAMED, _LONGEST_REASON = 8, 160
-"""Most shards named, and most bytes of each reason. An error travels in the metadata of a call, of
-which gRPC lets 8 KB through. It stands there twice, once with three bytes for each character that
+_MAX_NAMED_SHARDS, _MAX_REASON_BYTES = 8, 160
+"""Limits of the shards that an error names, and of each reason. An error is sent in the metadata of
+a call, which gRPC limits to 8 KB. It is there twice, once with three bytes for each character that
 is not ASCII.
 """
-_SHARD = "SHARD_"
-_REASONS = {
+_FAULT_PREFIX = "SHARD_"
+_REASON_OF = {
     ShardStatus.TIMEOUT: "no reply in time",
     ShardStatus.UNAVAILABLE: "none of its replicas could be reached",
     ShardStatus.OVERLOADED: "its nodes have too much to do",
     ShardStatus.FAILED: "its node failed",
     ShardStatus.NOT_LOADED: "its nodes could not load it",
 }
-"""What callers read of a shard that raised an error."""
+"""Reasons of failed shards, as callers read them."""
 _STATUSES = (
     (DeadlineExceededError, ShardStatus.TIMEOUT),
     (NotLoadedError, ShardStatus.NOT_LOADED),
@@ -44,15 +44,15 @@ class Failure:
 
     status: ShardStatus
     reason: str
-    """The reason for every caller: names no machine, file or checksum."""
+    """The reason that every caller may read: names no machine, file or checksum."""
     retry_after: float = 0.0
-    """Seconds after which an overloaded shard may be asked again, if it said so."""
+    """Seconds after which an overloaded shard may be called again; 0 if it did not report them."""
     detail: str = ""
-    """More, for the log and for administrators; empty if there is no more."""
+    """Detail for the log and for administrators; may be empty."""
 
     @property
-    def full(self) -> str:
-        """The reason with its detail."""
+    def reason_with_detail(self) -> str:
+        """The reason, and the detail if there is one."""
         return f"{self.reason}: {self.detail}" if self.detail else self.reason
 
     @classmethod
@@ -64,10 +64,10 @@ class Failure:
             return cls(ShardStatus.FAILED, reason, detail=repr(error))
         retry_after = error.retry_after if isinstance(error, OverloadedError) else 0.0
         status = status_of(error)
-        return cls(status, _REASONS[status], retry_after, str(error))
+        return cls(status, _REASON_OF[status], retry_after, str(error))
 
 
-LATE = Failure(ShardStatus.TIMEOUT, _REASONS[ShardStatus.TIMEOUT])
+LATE = Failure(ShardStatus.TIMEOUT, _REASON_OF[ShardStatus.TIMEOUT])
 
 
 def status_of(error: WinnowError) -> ShardStatus:
@@ -76,43 +76,43 @@ def status_of(error: WinnowError) -> ShardStatus:
     return next(found, ShardStatus.FAILED)
 
 
-def incomplete(failures: Mapping[int, Failure]) -> WinnowError:
-    """The error of a caller who needs every shard."""
-    return error_of(failures, "not every shard answered, and all were asked for")
+def incomplete_error(failures: Mapping[int, Failure]) -> WinnowError:
+    """The error of a caller who forbids partial results."""
+    return error_of(failures, "some shards failed, and partial results are forbidden")
 
 
-def error_of(failures: Mapping[int, Failure], what: str) -> WinnowError:
+def error_of(failures: Mapping[int, Failure], summary: str) -> WinnowError:
     """The error of a caller who gets no answer because of these failures.
 
-    Every shard late: DEADLINE_EXCEEDED. Every shard late or overloaded: RESOURCE_EXHAUSTED, after
-    the longest wait that one asks for. Any other failure among them: UNAVAILABLE.
+    DEADLINE_EXCEEDED if every shard was late. RESOURCE_EXHAUSTED if every shard was late or
+    overloaded; the caller should wait for the longest `retry_after`. Else UNAVAILABLE.
     """
-    full = f"{what}: {_listed(failures, lambda failure: failure.full)}"
-    public = f"{what}: {_listed(failures, lambda failure: failure.reason)}"
-    return _worst(failures, full).with_public(public)
+    full = f"{summary}: {_list(failures, lambda failure: failure.reason_with_detail)}"
+    public = f"{summary}: {_list(failures, lambda failure: failure.reason)}"
+    return _error_with_faults(failures, full).with_public(public)
 
 
 def failed_shards(error: WinnowError) -> list[tuple[int, ShardStatus]]:
-    """The shards that `error_of` named, with their statuses."""
+    """The shards in an error of `error_of`, with their statuses."""
     return [
-        (int(fault.metadata["shard"]), ShardStatus[fault.reason.removeprefix(_SHARD)])
+        (int(fault.metadata["shard"]), ShardStatus[fault.reason.removeprefix(_FAULT_PREFIX)])
         for fault in error.faults
-        if fault.reason.startswith(_SHARD) and "shard" in fault.metadata
+        if fault.reason.startswith(_FAULT_PREFIX) and "shard" in fault.metadata
     ]
 
 
-def _listed(failures: Mapping[int, Failure], text: Callable[[Failure], str]) -> str:
-    some = sorted(failures.items())[:_MOST_NAMED]
-    reasons = [f"shard {shard}: {_cut(text(failure))}" for shard, failure in some]
+def _list(failures: Mapping[int, Failure], text: Callable[[Failure], str]) -> str:
+    some = sorted(failures.items())[:_MAX_NAMED_SHARDS]
+    reasons = [f"shard {shard}: {_truncate(text(failure))}" for shard, failure in some]
     if len(failures) > len(some):
         reasons.append(f"and {len(failures) - len(some)} more")
     return "; ".join(reasons)
 
 
-def _worst(failures: Mapping[int, Failure], message: str) -> WinnowError:
-    some = sorted(failures.items())[:_MOST_NAMED]
-    faults = [Fault(f"{_SHARD}{f.status.name}", {"shard": str(shard)}) for shard, f in some]
-    # a shard that was given up as the question allows did not fail: the others are the reason
+def _error_with_faults(failures: Mapping[int, Failure], message: str) -> WinnowError:
+    some = sorted(failures.items())[:_MAX_NAMED_SHARDS]
+    faults = [Fault(f"{_FAULT_PREFIX}{f.status.name}", {"shard": str(shard)}) for shard, f in some]
+    # a shard that the question allows to give up early did not fail: the others are the reason
     statuses = {failure.status for failure in failures.values()} - {ShardStatus.ADAPTIVE}
     if statuses <= {ShardStatus.TIMEOUT}:
         return DeadlineExceededError(message, faults)
@@ -122,6 +122,6 @@ def _worst(failures: Mapping[int, Failure], message: str) -> WinnowError:
     return UnavailableError(message, faults)
 
 
-def _cut(reason: str) -> str:
-    """The beginning of a reason; no character is cut in two."""
-    return reason.encode(errors="replace")[:_LONGEST_REASON].decode(errors="ignore")
+def _truncate(reason: str) -> str:
+    """The first bytes of a reason; no character is cut in two."""
+    return reason.encode(errors="replace")[:_MAX_REASON_BYTES].decode(errors="ignore")

@@ -1,4 +1,4 @@
-"""Merges what many shards found into one list of answers, and says what was covered. Pure."""
+"""Merges the readings of all shards into one list of answers, and counts coverage. Pure."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,61 +9,66 @@ from winnow.domain.reading import Reading, rank
 from winnow.domain.shard import ShardInfo
 from winnow.policy.logs import same_log
 from winnow.stateless.answer.failures import Failure, error_of
-from winnow.stateless.answer.findings import Searched
+from winnow.stateless.answer.search_result import SearchResult
 
 
 def merge(
-    readings: Mapping[int, Iterable[Reading]], most: int, confidence: Confidence | None = None
+    readings: Mapping[int, Iterable[Reading]],
+    max_answers: int,
+    confidence: Confidence | None = None,
 ) -> tuple[Answer, ...]:
-    """The best `most` answers, one per passage, best first.
+    """The best answers, one per passage, best first.
 
-    Readings without a span are no answers; `confidence` says how likely the others are right. The
-    order is total (`winnow.domain.reading.rank`), so the result does not depend on which shard
-    replied first.
+    Readings without a span are not answers. `confidence` estimates the probability that an answer
+    is right. The order is total (`winnow.domain.reading.rank`), so the result does not depend on
+    which shard replied first.
     """
     answers = [
         Answer(reading, shard, None if confidence is None else confidence.of(reading))
-        for shard, found in readings.items()
-        for reading in found
+        for shard, own in readings.items()
+        for reading in own
         if reading.end > reading.start
     ]
     answers.sort(key=lambda answer: rank(answer.reading))
-    return tuple(answers[:most])
+    return tuple(answers[:max_answers])
 
 
-def cover(infos: Mapping[int, ShardInfo], searched: Searched) -> Coverage:
-    """What was searched, in passages that each shard held when it retrieved.
+def coverage_of(infos: Mapping[int, ShardInfo], result: SearchResult) -> Coverage:
+    """The coverage of a search, in passages that each shard held when it retrieved.
 
-    A shard that did not say so counts with the passages it was last known to hold. A shard that
-    failed after it had read some passages counts as failed: its readings are in the answer, and
-    its reason says how many there are.
+    A shard that did not report its passages counts with those of `infos`. A shard that failed after
+    it had read some passages counts as failed: its readings are in the answer, and its reason has
+    their number.
 
     Raises:
-        DeadlineExceededError: every shard was too late, and nothing was read.
-        OverloadedError: every shard that was waited for was overloaded or late; says when to try
-            again.
+        DeadlineExceededError: every shard was late, and nothing was read.
+        OverloadedError: every awaited shard was overloaded or late; has the time to try again.
         UnavailableError: every shard failed, for several reasons.
 
     """
-    failures = searched.failures
-    if failures and failures.keys() >= infos.keys() and not any(searched.readings.values()):
+    failures = result.failures
+    if failures and failures.keys() >= infos.keys() and not any(result.readings.values()):
         raise error_of(failures, "no shard gave an answer")
-    return Coverage.of(_part(info, failures.get(shard), searched) for shard, info in infos.items())
+    return Coverage.of(
+        _shard_coverage(info, failures.get(shard), result) for shard, info in infos.items()
+    )
 
 
-def _part(info: ShardInfo, failure: Failure | None, searched: Searched) -> ShardCoverage:
+def _shard_coverage(
+    info: ShardInfo, failure: Failure | None, result: SearchResult
+) -> ShardCoverage:
     shard = info.shard
-    sequence = searched.sequences.get(shard)
-    passages = searched.passages.get(shard, info.passages)
-    if not same_log(searched.logs.get(shard, ""), info.log_id):
-        sequence, passages = None, info.passages  # of the log from before the shard was restored
+    sequence = result.sequences.get(shard)
+    passages = result.passages.get(shard, info.passages)
+    if not same_log(result.log_ids.get(shard, ""), info.log_id):
+        sequence, passages = None, info.passages  # the result is of a log before a restore
     if failure is None:
         return ShardCoverage(
             shard=shard, passages=passages, status=ShardStatus.SEARCHED, sequence=sequence
         )
     reason = failure.reason
-    if read := len(searched.readings.get(shard, ())):
-        reason = f"{reason}; {read} of its passages were read"
+    if reads := len(result.readings.get(shard, ())):
+        reason = f"{reason}; {reads} of its passages were read"
     return ShardCoverage(
         shard=shard,
         passages=passages,

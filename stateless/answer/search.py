@@ -1,6 +1,6 @@
-"""The two ways of reading over shards: the best passages of all, or the best of each.
+"""The two read scopes: the best passages of the whole index, or the best passages of each shard.
 
-Both give a `Searched`: readings by shard, and the failures of shards.
+Both return a `SearchResult`: readings by shard, and the failures of shards.
 """
 
 from collections.abc import Sequence
@@ -9,94 +9,97 @@ from winnow.domain.answered import Timings
 from winnow.domain.passage import Hit
 from winnow.domain.question import ReadScope
 from winnow.domain.stopping import StoppingRule, wave_ends
-from winnow.stateless.answer.calls import Calls
+from winnow.stateless.answer.calls import ShardCalls
 from winnow.stateless.answer.choose import Ranked, best_overall, by_shard
-from winnow.stateless.answer.findings import Findings, Searched
+from winnow.stateless.answer.search_result import SearchResult
 from winnow.stateless.answer.speculative_reads import SpeculativeReads
 from winnow.stateless.answer.stale_hits import StaleHitRetry
-from winnow.stateless.policy.reading import at_once
+from winnow.stateless.policy.reading import first_reads
 from winnow.telemetry.tracing.span import span
 
 
-async def search(calls: Calls, rule: StoppingRule | None, timings: Timings) -> Searched:
-    """Retrieves and reads by the question's scope; writes what it took into `timings`.
+async def search(calls: ShardCalls, rule: StoppingRule | None, timings: Timings) -> SearchResult:
+    """Retrieves and reads by the question's scope; records the time of each step in `timings`.
 
-    Under the global scope `rule` may end reading before all passages are read. Which readings
-    count then depends on the question alone, not on how busy the shards are.
+    Under the global scope `rule` may stop reading before all passages are read. Then the question
+    alone decides which readings count: the load of the shards changes no answer.
 
     Raises:
         WinnowError: a shard failed, and the question forbids partial results.
 
     """
-    findings = Findings(calls.partial, timings.shards)
+    result = SearchResult(allows_partial=calls.allows_partial, timings=timings.shards)
     if calls.question.read_scope is ReadScope.PER_SHARD:
-        return await _per_shard(calls, findings, timings)
-    return await _over_all(calls, findings, rule, timings)
+        await _search_per_shard(calls, result, timings)
+    else:
+        await _search_globally(calls, result, rule, timings)
+    return result
 
 
-async def _per_shard(calls: Calls, findings: Findings, timings: Timings) -> Searched:
-    """Has every shard read its own best passages, in one round trip."""
-    timings.read_start = calls.recording.now()
+async def _search_per_shard(calls: ShardCalls, result: SearchResult, timings: Timings) -> None:
+    """Has every shard retrieve and read its own best passages, in one round trip."""
+    timings.read_start = calls.recorder.elapsed()
     with span("search"):
-        gathered = await calls.search()
+        gathered = await calls.search_all()
     for shard, read in gathered.results.items():
-        findings.knew(shard, read)
-    findings.add(gathered)
-    timings.read = calls.recording.now() - timings.read_start
-    return findings.searched()
+        result.record_write(shard, read)
+    result.add_reads(gathered)
+    timings.read = calls.recorder.elapsed() - timings.read_start
 
 
-async def _over_all(
-    calls: Calls, findings: Findings, rule: StoppingRule | None, timings: Timings
-) -> Searched:
-    """Has the best passages of the whole cluster read, each where it lies."""
-    timings.retrieve_start = calls.recording.now()
+async def _search_globally(
+    calls: ShardCalls, result: SearchResult, rule: StoppingRule | None, timings: Timings
+) -> None:
+    """Has every shard retrieve, then has the best passages of all shards read where they are."""
+    timings.retrieve_start = calls.recorder.elapsed()
     with span("retrieve"):
-        gathered = await calls.retrieve()
-    findings.retrieved(gathered)
-    found = gathered.results
+        gathered = await calls.retrieve_all()
+    result.add_retrievals(gathered)
+    retrieved = gathered.results
     with span("choose"):
-        ranked = best_overall(found, calls.depth)
-    timings.read_start = calls.recording.now()
+        ranked = best_overall(retrieved, calls.depth)
+    timings.read_start = calls.recorder.elapsed()
     timings.retrieve = timings.read_start - timings.retrieve_start
-    looks = wave_ends(len(ranked), rule.first_look) if rule else [len(ranked)]
-    first = min(looks, default=0)
-    idle = {shard: own.idle for shard, own in found.items()}
-    at_first = at_once([shard for shard, _ in ranked], idle, first, calls.limits.read_ahead)
+    ends = wave_ends(len(ranked), rule.first_look) if rule else [len(ranked)]
+    first_end = min(ends, default=0)
+    idle = {shard: own.idle for shard, own in retrieved.items()}
+    speculative_end = first_reads(
+        [shard for shard, _ in ranked], idle, first_end, calls.limits.read_ahead
+    )
 
     async def choose_again(shard: int) -> Sequence[Hit]:
         again = await calls.retrieve_from(shard)
-        findings.spend(shard, again.timings)
-        findings.knew(shard, again)
-        return by_shard(best_overall({**found, shard: again}, calls.depth)).get(shard, ())
+        result.add_retrieval(shard, again)
+        return by_shard(best_overall({**retrieved, shard: again}, calls.depth)).get(shard, ())
 
     with (
         span("read", {"winnow.passages": len(ranked)}),
         StaleHitRetry(calls.read, choose_again, by_shard(ranked)) as shards,
-        SpeculativeReads(shards.read, ranked[first:at_first]) as ahead,
+        SpeculativeReads(shards.read, ranked[first_end:speculative_end]) as reads,
     ):
-        read = 0
-        for look in looks:
-            await _read(calls, findings, ranked[read:look], ahead)
-            read = look
-            if rule and look < len(ranked) and _safe(rule, findings, ranked, look):
+        start = 0
+        for end in ends:
+            await _read_wave(calls, result, ranked[start:end], reads)
+            start = end
+            if rule and end < len(ranked) and _may_stop(rule, result, ranked, end):
                 break
-        in_vain = ahead.in_vain
-    timings.read = calls.recording.now() - timings.read_start
-    return findings.searched(in_vain)
+        result.unneeded_reads = reads.unneeded
+    timings.read = calls.recorder.elapsed() - timings.read_start
 
 
-async def _read(calls: Calls, findings: Findings, wave: Ranked, ahead: SpeculativeReads) -> None:
+async def _read_wave(
+    calls: ShardCalls, result: SearchResult, wave: Ranked, reads: SpeculativeReads
+) -> None:
     """Reads some passages, except those of shards that have failed."""
-    wanted = {n: hits for n, hits in by_shard(wave).items() if n not in findings.failures}
-    reads = {shard: ahead.read(shard, hits) for shard, hits in wanted.items()}
-    gathered = await calls.read_all(reads, len(findings.failures))
-    findings.add(gathered)
+    hits_of = {n: hits for n, hits in by_shard(wave).items() if n not in result.failures}
+    running = {shard: reads.read(shard, hits) for shard, hits in hits_of.items()}
+    gathered = await calls.await_reads(running, len(result.failures))
+    result.add_reads(gathered)
     for shard in gathered.failures:
-        findings.keep(shard, ahead.in_hand(shard, wanted[shard]))
+        result.add_readings(shard, reads.take_finished(shard, hits_of[shard]))
 
 
-def _safe(rule: StoppingRule, findings: Findings, ranked: Ranked, look: int) -> bool:
-    """Whether reading may stop before the passage at `look`."""
-    nearest, unread = ranked[0][1].hybrid_distance, ranked[look][1].hybrid_distance
-    return rule.safe(findings.best, nearest, unread)
+def _may_stop(rule: StoppingRule, result: SearchResult, ranked: Ranked, end: int) -> bool:
+    """Whether reading may stop before the passage at index `end`."""
+    nearest, next_unread = ranked[0][1].hybrid_distance, ranked[end][1].hybrid_distance
+    return rule.safe(result.best_score, nearest, next_unread)

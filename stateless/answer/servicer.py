@@ -18,8 +18,10 @@ SERVICE = "winnow.v1.AnswerService"
 
 
 class AnswerServicer:
-    """The answer core behind gRPC. It replies in bytes: answers with long metadata are serialised
-    once, in a thread, for all who get them.
+    """Serves the answer core over gRPC.
+
+    It replies in bytes: answers with long metadata are serialised once, for all callers who get
+    them.
     """
 
     def __init__(self, core: AnswerCore, default_deadline: float) -> None:
@@ -37,7 +39,7 @@ class AnswerServicer:
     async def Answer(  # noqa: N802
         self, request: answer_pb2.AnswerRequest, context: Any
     ) -> bytes:
-        answered = await self._core.ask(
+        answered = await self._core.answer(
             convert.request_of_message(request),
             deadline_of(context, self._default_deadline),
             client_key.of_metadata(context.invocation_metadata()),
@@ -46,10 +48,10 @@ class AnswerServicer:
 
 
 async def pack(threads: FairThreads, answered: Answered, client: str) -> Answered:
-    """The same answer, serialised in `threads` if its metadata is long.
+    """Adds the serialised answers to an answer with long metadata; serialises in `threads`.
 
-    A KB of metadata takes up to half a millisecond, so it is converted once for all who get the
-    answer, clients in turn, while the question counts as being answered.
+    A kilobyte of metadata takes up to half a millisecond. So it is serialised once for all callers
+    who get the answer. Clients take turns, and the question counts as in flight meanwhile.
     """
     if convert.is_quick(answered):
         return answered

@@ -1,8 +1,8 @@
-"""Passages that are read before they are known to be needed.
+"""Speculative reads: passages that are read before they are known to be needed.
 
-`policy/reading.py` says which passages; here each has a task. Speculative reads change no answer: a
-passage that could not be read ahead is read again when it is needed, and the read of a passage
-that is not needed is cancelled.
+`policy/reading.py` chooses the passages; here each has a task. Speculative reads change no answer.
+A passage whose speculative read failed is read again when it is needed. A read of a passage that
+is not needed is cancelled.
 """
 
 import asyncio
@@ -16,78 +16,77 @@ from winnow.errors import WinnowError
 from winnow.searcher import Read
 from winnow.stateless.answer.choose import Ranked
 
-Send = Callable[[int, Sequence[Hit]], Coroutine[Any, Any, Read]]
-_Task = asyncio.Task[Read]
+SendRead = Callable[[int, Sequence[Hit]], Coroutine[Any, Any, Read]]
+"""Has a shard read some of its passages: `send(shard, hits)`."""
+_ReadTask = asyncio.Task[Read]
 
 
 class SpeculativeReads:
-    """The passages that one question reads; a context manager that leaves nothing running."""
+    """Reads the passages of one question. Leaving the context cancels the tasks that still run."""
 
-    def __init__(self, send: Send, passages: Ranked) -> None:
-        """`send` has a shard read some of its passages. `passages` are read ahead; they are sent
-        right behind the first passages that are needed.
-        """
-        self._send, self._waiting = send, passages
-        self._ahead: dict[tuple[int, str], _Task] = {}
-        """Tasks of passages that are not needed yet, by shard and passage."""
-        self._needed: dict[int, tuple[list[Read], Collection[_Task]]] = {}
-        """Parts of a read that goes on or has failed, by shard: those that were sent when they
-        were needed, and those that had been sent ahead.
+    def __init__(self, send: SendRead, passages: Ranked) -> None:
+        """`passages` are read speculatively, right after the first needed passages."""
+        self._send, self._unsent = send, passages
+        self._speculative: dict[tuple[int, str], _ReadTask] = {}
+        """Tasks of passages that are not needed yet, by shard and passage id."""
+        self._needed: dict[int, tuple[list[Read], Collection[_ReadTask]]] = {}
+        """Parts of a read that is running or has failed, by shard: the finished reads that were
+        sent when they were needed, and the tasks of speculative reads.
         """
 
     async def read(self, shard: int, hits: Sequence[Hit]) -> Read:
-        """Reads passages of a shard; waits for the ones that are being read already.
+        """Reads passages of a shard; awaits the speculative reads of these passages.
 
         Raises:
-            WinnowError: a passage cannot be read, also not when asked for again.
+            WinnowError: a passage could not be read, also when it was read again.
 
         """
-        taken = {hit: task for hit in hits if (task := self._take(shard, hit))}
-        ahead = {hit: task for hit, task in taken.items() if not _failed(task)}
+        tasks = {hit: task for hit in hits if (task := self._take(shard, hit))}
+        speculative = {hit: task for hit, task in tasks.items() if not _failed(task)}
         sent: list[Read] = []
-        self._needed[shard] = sent, ahead.values()
-        self._begin()
+        self._needed[shard] = sent, speculative.values()
+        self._send_speculative()
         try:
-            if fresh := [hit for hit in hits if hit not in ahead]:
-                sent.append(await self._send(shard, fresh))
-            ended = {hit: await _whole(task) for hit, task in ahead.items()}
+            if new := [hit for hit in hits if hit not in speculative]:
+                sent.append(await self._send(shard, new))
+            ended = {hit: await _complete_read(task) for hit, task in speculative.items()}
             if again := [hit for hit, read in ended.items() if read is None]:
                 sent.append(await self._send(shard, again))
         finally:
-            for task in ahead.values():
+            for task in speculative.values():
                 task.cancel()
         del self._needed[shard]
-        return _together([*sent, *filter(None, ended.values())])
+        return _combine([*sent, *filter(None, ended.values())])
 
-    def in_hand(self, shard: int, hits: Sequence[Hit]) -> list[Reading]:
-        """The readings so far of a read that has failed, or was given up."""
-        sent, ahead = self._needed.pop(shard, ([], ()))
-        tasks = [*ahead, *filter(None, (self._take(shard, hit) for hit in hits))]
+    def take_finished(self, shard: int, hits: Sequence[Hit]) -> list[Reading]:
+        """Returns the readings so far of a read that failed or was given up; cancels the rest."""
+        sent, speculative = self._needed.pop(shard, ([], ()))
+        tasks = [*speculative, *filter(None, (self._take(shard, hit) for hit in hits))]
         for task in tasks:
             task.cancel()
-        return [reading for part in (*sent, *_answered(tasks)) for reading in part.readings]
+        return [reading for part in (*sent, *_results(tasks)) for reading in part.readings]
 
     @property
-    def in_vain(self) -> int:
-        """Number of passages that were read so far and not needed."""
-        return sum(len(part.readings) for part in _answered(self._ahead.values()))
+    def unneeded(self) -> int:
+        """Number of passages that were read speculatively and are not needed so far."""
+        return sum(len(part.readings) for part in _results(self._speculative.values()))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for task in self._ahead.values():
+        for task in self._speculative.values():
             task.cancel()
 
-    def _take(self, shard: int, hit: Hit) -> _Task | None:
-        return self._ahead.pop((shard, hit.passage_id), None)
+    def _take(self, shard: int, hit: Hit) -> _ReadTask | None:
+        return self._speculative.pop((shard, hit.passage_id), None)
 
-    def _begin(self) -> None:
-        for shard, hit in self._waiting:
+    def _send_speculative(self) -> None:
+        for shard, hit in self._unsent:
             task = asyncio.create_task(self._send(shard, [hit]))
             task.add_done_callback(retrieve_exception)
-            self._ahead[shard, hit.passage_id] = task
-        self._waiting = []
+            self._speculative[shard, hit.passage_id] = task
+        self._unsent = []
 
 
 def retrieve_exception(task: asyncio.Task[Any]) -> None:
@@ -96,13 +95,13 @@ def retrieve_exception(task: asyncio.Task[Any]) -> None:
         task.exception()
 
 
-def _failed(task: _Task) -> bool:
-    """Whether a passage was to be read ahead, and could not be read, or not in time."""
-    return task.done() and all(read.unread for read in _answered([task]))
+def _failed(task: _ReadTask) -> bool:
+    """Whether a speculative read ended without reading its passage."""
+    return task.done() and all(read.unread for read in _results([task]))
 
 
-async def _whole(task: _Task) -> Read | None:
-    """A passage that was read ahead; None if it could not be read, or not in time."""
+async def _complete_read(task: _ReadTask) -> Read | None:
+    """Awaits a speculative read; None if its passage was not read."""
     try:
         read = await task
     except WinnowError:
@@ -110,7 +109,7 @@ async def _whole(task: _Task) -> Read | None:
     return None if read.unread else read
 
 
-def _together(parts: Sequence[Read]) -> Read:
+def _combine(parts: Sequence[Read]) -> Read:
     return Read(
         tuple(reading for part in parts for reading in part.readings),
         sum((part.timings for part in parts), ShardTimings()),
@@ -118,7 +117,7 @@ def _together(parts: Sequence[Read]) -> Read:
     )
 
 
-def _answered(tasks: Iterable[_Task]) -> list[Read]:
-    """The results of the tasks that have one."""
+def _results(tasks: Iterable[_ReadTask]) -> list[Read]:
+    """The results of the tasks that ended without an error."""
     ended = [task for task in tasks if task.done() and not task.cancelled()]
     return [task.result() for task in ended if task.exception() is None]

@@ -1,7 +1,8 @@
-"""Retries hits of shards that replace their rows while a question is being answered.
+"""Retries reads of hits whose shard replaced its rows after it had retrieved them.
 
 A hit names a row of one generation of its shard. If the shard no longer holds that generation, it
-retrieves again, once for each question, and reads the passages that are chosen then.
+retrieves again, at most once a question. Then it reads the passages that are chosen from the new
+hits.
 """
 
 import asyncio
@@ -12,68 +13,73 @@ from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
 from winnow.errors import GenerationGoneError
 from winnow.searcher import Read
-from winnow.stateless.answer.speculative_reads import Send, retrieve_exception
+from winnow.stateless.answer.speculative_reads import SendRead, retrieve_exception
 
-_Renewed = Mapping[str, Hit]
-"""Hits of the new generation, by the ids of the passages that they are read for."""
+_NewHits = Mapping[str, Hit]
+"""Hits of the new generation, by the ids of the passages that they replace."""
 
 
 class StaleHitRetry:
-    """Reads passages of one question; a context manager that leaves nothing running."""
+    """Reads passages of one question. Leaving the context cancels the tasks that still run."""
 
     def __init__(
         self,
-        read: Send,
-        choose: Callable[[int], Coroutine[Any, Any, Sequence[Hit]]],
+        read: SendRead,
+        choose_again: Callable[[int], Coroutine[Any, Any, Sequence[Hit]]],
         chosen: Mapping[int, Sequence[Hit]],
     ) -> None:
-        """`read` has a shard read some of its passages. `choose` has it retrieve again and gives
-        the hits to read, best first. `chosen` are the hits that were to be read, by shard.
+        """Creates a retry that has retrieved nothing yet.
+
+        Args:
+            read: has a shard read some of its passages.
+            choose_again: has a shard retrieve again; returns the hits to read, best first.
+            chosen: hits that were chosen from the first retrieval, by shard.
+
         """
-        self._read, self._choose, self._chosen = read, choose, chosen
-        self._renewing: dict[int, asyncio.Task[_Renewed]] = {}
+        self._read, self._choose_again, self._chosen = read, choose_again, chosen
+        self._retrievals: dict[int, asyncio.Task[_NewHits]] = {}
 
     async def read(self, shard: int, hits: Sequence[Hit]) -> Read:
-        """Reads passages of a shard, in the generation that it holds.
+        """Reads passages of a shard, in the generation that it holds now.
 
         Raises:
             GenerationGoneError: the shard replaced its rows twice.
-            WinnowError: it could not retrieve or read.
+            WinnowError: the shard could not retrieve or read.
 
         """
-        if shard not in self._renewing:
+        if shard not in self._retrievals:
             try:
                 return await self._read(shard, hits)
             except GenerationGoneError:
-                self._renew(shard)
-        # a reader that is cancelled must not take the new hits from the others that wait for them
-        renewed = await asyncio.shield(self._renewing[shard])
-        found = [renewed[hit.passage_id] for hit in hits if hit.passage_id in renewed]
-        return await self._read(shard, found) if found else Read((), ShardTimings())
+                self._retrieve_again(shard)
+        # several reads may wait for the new hits: cancelling one must not cancel the retrieval
+        new_hits = await asyncio.shield(self._retrievals[shard])
+        current = [new_hits[hit.passage_id] for hit in hits if hit.passage_id in new_hits]
+        return await self._read(shard, current) if current else Read((), ShardTimings())
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for task in self._renewing.values():
+        for task in self._retrievals.values():
             task.cancel()
 
-    def _renew(self, shard: int) -> None:
-        if shard not in self._renewing:
-            self._renewing[shard] = asyncio.create_task(self._renewed(shard))
-            self._renewing[shard].add_done_callback(retrieve_exception)
+    def _retrieve_again(self, shard: int) -> None:
+        if shard not in self._retrievals:
+            self._retrievals[shard] = asyncio.create_task(self._new_hits(shard))
+            self._retrievals[shard].add_done_callback(retrieve_exception)
 
-    async def _renewed(self, shard: int) -> _Renewed:
-        return replacements(self._chosen[shard], await self._choose(shard))
+    async def _new_hits(self, shard: int) -> _NewHits:
+        return replacements(self._chosen[shard], await self._choose_again(shard))
 
 
 def replacements(old: Sequence[Hit], new: Sequence[Hit]) -> dict[str, Hit]:
-    """A new hit for each old one, by the old one's passage; never more hits than there were.
+    """Maps the passage ids of old hits to new hits, each of another passage.
 
-    A passage stands for itself where it was chosen again. Each of the others gives way to the
-    best that is left, and to none if there is none left. So no passage is read twice.
+    A passage that is among the new hits is mapped to its own new hit. Every other passage is mapped
+    to the best new hit that is not used yet. It is left out if there is none.
     """
-    chosen = {hit.passage_id: hit for hit in new[: len(old)]}
-    again = {hit.passage_id: chosen.pop(hit.passage_id) for hit in old if hit.passage_id in chosen}
-    lost = [hit.passage_id for hit in old if hit.passage_id not in again]
-    return again | dict(zip(lost, chosen.values(), strict=False))
+    unused = {hit.passage_id: hit for hit in new[: len(old)]}
+    same = {hit.passage_id: unused.pop(hit.passage_id) for hit in old if hit.passage_id in unused}
+    removed = [hit.passage_id for hit in old if hit.passage_id not in same]
+    return same | dict(zip(removed, unused.values(), strict=False))

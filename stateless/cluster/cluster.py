@@ -1,4 +1,4 @@
-"""The shards of one index, as questions see them."""
+"""The shards of one index: their searchers, infos and last writes."""
 
 import time
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from winnow.stateless.cluster.sequences import Sequences
 
 
 class Cluster:
-    """Searchers by shard number, with the last `ShardInfo` of each shard.
+    """Searchers and the last `ShardInfo` of each shard, by shard number.
 
-    The shards stay the same; their infos and replicas may change.
+    The set of shards never changes; their infos and replicas may change.
     """
 
     def __init__(
@@ -25,33 +25,36 @@ class Cluster:
         self.infos = dict(infos)
         self._sequences = Sequences(clock)
 
-    def notice(self, shard: int, sequence: int, log_id: str = "") -> None:
-        """Records an acknowledged write: every later question must know of it.
+    def record_write(self, shard: int, sequence: int, log_id: str = "") -> None:
+        """Records an acknowledged write; every later question requires it.
 
-        `log_id` names its log, if that is known. To be called before the writer is told.
+        `log_id` is the name of its log; empty if unknown. Call it before the writer gets its reply.
         """
-        if shard in self.infos:  # another index may be served by now
-            self._sequences.acknowledged(self.infos[shard], sequence, log_id)
+        if shard in self.infos:  # the cluster may serve another index by now
+            self._sequences.record_write(self.infos[shard], sequence, log_id)
 
-    def answered(self, shard: int, sequence: int, log_id: str = "") -> None:
-        """Records the last write of a shard that answered; `log_id` names its log, if that is
-        known.
+    def record_answer(self, shard: int, sequence: int, log_id: str = "") -> None:
+        """Records the last write that an answer of a shard included.
+
+        `log_id` is the name of its log; empty if unknown.
         """
-        self._sequences.answered(self.infos[shard], sequence, log_id)
+        self._sequences.record_answer(self.infos[shard], sequence, log_id)
 
-    def reached(self, shard: int) -> int:
-        """The last write that a replica of the shard is known to have; 0 if there was none."""
+    def reached_sequence(self, shard: int) -> int:
+        """Number of the last write that a replica of the shard is known to have; 0 for none."""
         return self._sequences.reached(self.infos[shard])
 
-    def needed(self, shard: int) -> int:
-        """The write that the shard must have, to be asked a question now; 0 for none."""
-        return self._sequences.needed(self.infos[shard])
+    def required_sequence(self, shard: int) -> int:
+        """Number of the write that the shard must have for a question that is sent now; 0 for
+        none.
+        """
+        return self._sequences.required(self.infos[shard])
 
     @property
-    def version(self) -> tuple[int, bool]:
-        """Changes whenever `latest` may say something else, as long as `infos` stay."""
+    def sequences_version(self) -> tuple[int, bool]:
+        """Changes whenever `latest_sequences` may change, unless `infos` change."""
         return self._sequences.version
 
-    def latest(self) -> dict[int, int]:
-        """The last write of each shard that is known of, whether or not a replica has it."""
+    def latest_sequences(self) -> dict[int, int]:
+        """Number of the last known write of each shard, whether or not a replica has it."""
         return {shard: self._sequences.latest(info) for shard, info in self.infos.items()}

@@ -56,8 +56,8 @@ class Discovery:
         self._resolvers, self._open_node, self._changed = resolvers, open_node, changed
         self._settings, self._chance = settings, chance
         self._clock, self._schedule = clock, PollingSchedule(clock)
-        self.asked = self._schedule.asked
-        """To be called when a question or a write comes: nodes are then polled more often."""
+        self.record_request = self._schedule.record_request
+        """Call it for every question and write: it has nodes polled more often."""
         self.nodes: dict[str, Node] = {}
         self._named: dict[str, frozenset[str]] = {}
         """Addresses by target."""
@@ -131,7 +131,7 @@ class Discovery:
         try:
             while await self._poll(node):
                 varied = 1 + _JITTER * (2 * self._chance.random() - 1)
-                await self._schedule.rest(self._pause(node) * varied)
+                await self._schedule.wait(self._pause(node) * varied)
         finally:
             self.nodes.pop(node.address, None)
             await self._close(node)
@@ -142,7 +142,9 @@ class Discovery:
         The first question after a quiet time has all nodes polled at once.
         """
         often, seldom = self._settings.poll_every, self._settings.poll_idle
-        closely = self._schedule.awake or node.error is not None or node.busy() or self._unreported
+        closely = (
+            self._schedule.is_active or node.error is not None or node.busy() or self._unreported
+        )
         return often if closely else max(often, seldom)
 
     async def _poll(self, node: Node) -> bool:

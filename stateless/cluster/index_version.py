@@ -1,4 +1,4 @@
-"""Which version of the index is served, down to the last write of every shard."""
+"""The version of the index that is served, including the last write of every shard."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from winnow.domain.write import Position
 
 
 class IndexVersionName:
-    """Everything that an index version depends on, as a key. Its hash is calculated once."""
+    """A key of everything that an index version depends on. Its hash is computed once."""
 
     __slots__ = ("_hash", "_parts")
 
@@ -34,42 +34,43 @@ class IndexVersion:
 
     None while any of these is unknown.
     """
-    sure: bool = False
-    """Whether every shard confirmed lately that it serves this."""
+    is_confirmed: bool = False
+    """Whether every shard has recently reported this version."""
     sequences: Mapping[int, int] = field(default_factory=dict)
-    """The last write of each shard; a shard that is not named has none."""
+    """Number of the last write, by shard; 0 by default."""
 
-    def knows(self, after: Iterable[Position]) -> bool:
-        """Whether it includes these writes, as far as is known."""
-        return all(self.sequences.get(place.shard, 0) >= place.sequence for place in after)
+    def includes(self, writes: Iterable[Position]) -> bool:
+        """Whether the version is known to include these writes."""
+        return all(self.sequences.get(write.shard, 0) >= write.sequence for write in writes)
 
-    def made(self, coverage: Coverage) -> bool:
-        """Whether an answer with this coverage knew of exactly these writes."""
+    def matches(self, coverage: Coverage) -> bool:
+        """Whether an answer with this coverage is of exactly these writes."""
         return all(self.sequences.get(part.shard, 0) == part.sequence for part in coverage.shards)
 
 
 def index_version_of(
     infos: Mapping[int, ShardInfo],
     silences: Mapping[int, Iterable[float]],
-    lately: float,
+    max_silence: float,
     sequences: Mapping[int, int] | None = None,
     words: object = None,
 ) -> IndexVersion:
-    """The version of a cluster.
+    """The version of the index that a cluster serves.
 
     Args:
-        infos: of every shard, by its last reply.
-        silences: seconds since each replica of a shard replied. Replicas hold the same rows,
-            so one of them is enough.
-        lately: seconds for which a shard is believed. A longer silence may hide a change.
-        sequences: the last write of each shard that is known of, if that is more than `infos` say.
-        words: names the counts that questions are weighed by.
+        infos: last report of every shard.
+        silences: seconds since the last reply of each replica, by shard. Replicas hold the same
+            rows, so one recent reply is enough.
+        max_silence: seconds after its last reply for which a shard is assumed to be unchanged.
+        sequences: numbers of the last known writes by shard, where they are beyond `infos`.
+        words: name of the word counts that questions are weighted by.
 
     """
     if not infos or not all(info.generation or info.log_id for info in infos.values()):
         return IndexVersion(None)
-    shortest = [min(silences.get(shard, ()), default=float("inf")) for shard in infos]
+    min_silences = [min(silences.get(shard, ()), default=float("inf")) for shard in infos]
     latest = {shard: info.sequence for shard, info in infos.items()} | dict(sequences or {})
-    # the coverage of an answer counts passages
-    held = ((info.rows, info.passages, latest[shard]) for shard, info in sorted(infos.items()))
-    return IndexVersion(IndexVersionName((*held, words)), max(shortest) <= lately, latest)
+    # passages are part of the name because the coverage of an answer counts them
+    parts = ((info.rows, info.passages, latest[shard]) for shard, info in sorted(infos.items()))
+    is_confirmed = max(min_silences) <= max_silence
+    return IndexVersion(IndexVersionName((*parts, words)), is_confirmed, latest)

@@ -1,6 +1,6 @@
-"""How often content nodes are polled: less often while no question comes.
+"""When content nodes are polled: less often while no request arrives.
 
-Knows that questions come, and time; knows neither nodes nor questions.
+Knows when requests arrive; knows neither nodes nor requests.
 """
 
 import asyncio
@@ -8,34 +8,35 @@ import contextlib
 
 from winnow.deadline import Clock
 
-QUIET = 5.0
-"""Seconds without a question after which nodes are polled less often."""
+QUIET_SECONDS = 5.0
+"""Seconds without a request after which nodes are polled less often."""
 
 
 class PollingSchedule:
-    """Whether questions come; wakes the polls that rest when one does."""
+    """Records requests, and wakes the waiting polls at the first request after a quiet time."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._last: float | None = None
-        self._came = asyncio.Event()
+        self._last_request: float | None = None
+        self._woken = asyncio.Event()
 
-    def asked(self) -> None:
-        """A question came: polls that rest are woken."""
-        rested = not self.awake
-        self._last = self._clock()
-        if rested:
-            self._came.set()
-            self._came = asyncio.Event()
+    def record_request(self) -> None:
+        """Records a request; wakes the waiting polls after a quiet time."""
+        was_quiet = not self.is_active
+        self._last_request = self._clock()
+        if was_quiet:
+            self._woken.set()
+            self._woken = asyncio.Event()
 
     @property
-    def awake(self) -> bool:
-        """Whether a question came lately."""
-        return self._last is not None and self._clock() - self._last < QUIET
+    def is_active(self) -> bool:
+        """Whether a request arrived within `QUIET_SECONDS`."""
+        last = self._last_request
+        return last is not None and self._clock() - last < QUIET_SECONDS
 
-    async def rest(self, seconds: float) -> None:
-        """Waits for so long, or until the first question after a quiet time."""
+    async def wait(self, seconds: float) -> None:
+        """Waits for `seconds`, or until the first request after a quiet time."""
         # not wait_for, which up to Python 3.11 may swallow a cancellation
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._came.wait()
+                await self._woken.wait()

@@ -1,7 +1,7 @@
-"""How far the logs of shards have got, by what nodes, answers and acknowledged writes say.
+"""Numbers of the last known write of each shard, from polls, answers and acknowledged writes.
 
-Nodes are polled now and then. A caller that was told that a write is durable must not wait for the
-next poll, least of all after a deletion. Knows numbers and a clock; asks no node.
+Nodes are polled periodically. A caller whose write was acknowledged must not wait for the next
+poll, least of all after a deletion. Knows numbers and a clock; calls no node.
 """
 
 from dataclasses import dataclass
@@ -10,77 +10,78 @@ from winnow.deadline import Clock
 from winnow.domain.shard import ShardInfo
 from winnow.policy.logs import same_log
 
-PATIENCE = 2.0
-"""Seconds for which an acknowledged write is waited for while no node says that it has it: some
-polls. In a replicated log, the replica that had it may be gone, and the others may take long to
-catch up: then questions are answered without it, and say so.
+MAX_WAIT_FOR_REPLICA = 2.0
+"""Seconds for which questions require an acknowledged write that no node has reported yet: a few
+polls. The replica that took it may have failed, and the others may take long to read the journal.
+Then questions are answered without the write, and their coverage has the last write that counts.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class _LastWrite:
     log_id: str
-    """Another log counts its own writes; empty if it was not named."""
+    """Name of the log that `sequence` counts in; may be empty."""
     sequence: int
-    at: float
+    recorded_at: float
 
 
 class Sequences:
-    """The last writes of all shards of one index."""
+    """The last known writes of all shards of one index. `info` is the last report of a shard."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._acknowledged: dict[int, _LastWrite] = {}
+        self._written: dict[int, _LastWrite] = {}
         self._answered: dict[int, _LastWrite] = {}
         self._changes = 0
-        self._settles = float("-inf")
-        """When the logs are known that were begun by what was learnt."""
+        self._log_confirmed_at = float("-inf")
+        """Time by which polls report the log of the last recorded write."""
 
     @property
     def version(self) -> tuple[int, bool]:
-        """Changes whenever `latest` may say something else of the same infos."""
-        return self._changes, self._clock() < self._settles
+        """Changes whenever `latest` may return another number for the same info."""
+        return self._changes, self._clock() < self._log_confirmed_at
 
-    def acknowledged(self, info: ShardInfo, sequence: int, log_id: str = "") -> None:
-        """A write of this shard is durable. It is of the log that the shard said it follows, unless
-        `log_id` names another one, which does not count then: a shard that was restored has a new
-        log, and replies of the old one may come late.
+    def record_write(self, info: ShardInfo, sequence: int, log_id: str = "") -> None:
+        """Records a durable write of a shard. It is ignored if `log_id` names another log than
+        `info`: a restored shard has a new log, and replies of the old one may arrive late.
         """
-        self._learn(self._acknowledged, info, sequence, log_id)
+        self._record(self._written, info, sequence, log_id)
 
-    def answered(self, info: ShardInfo, sequence: int, log_id: str = "") -> None:
-        """A replica of this shard has this write, of a log as in `acknowledged`."""
-        self._learn(self._answered, info, sequence, log_id)
+    def record_answer(self, info: ShardInfo, sequence: int, log_id: str = "") -> None:
+        """Records that a replica has a write. Another log is ignored, as in `record_write`."""
+        self._record(self._answered, info, sequence, log_id)
 
     def reached(self, info: ShardInfo) -> int:
-        """The last write that a replica is known to have; `info` is what the shard said last."""
-        return max(info.sequence, self._of(self._answered, info))
+        """Number of the last write that a replica is known to have."""
+        return max(info.sequence, self._sequence(self._answered, info))
 
     def latest(self, info: ShardInfo) -> int:
-        """The last write that is known of."""
-        return max(self.reached(info), self._of(self._acknowledged, info))
+        """Number of the last known write, whether or not a replica has it."""
+        return max(self.reached(info), self._sequence(self._written, info))
 
-    def needed(self, info: ShardInfo) -> int:
-        """The write that a question asked now must know of."""
-        sequence = self._of(self._acknowledged, info)
+    def required(self, info: ShardInfo) -> int:
+        """Number of the write that an answer must include now."""
+        sequence = self._sequence(self._written, info)
         if sequence <= info.sequence:
             return sequence
-        waited = self._clock() - self._acknowledged[info.shard].at
-        return sequence if waited < PATIENCE else info.sequence
+        age = self._clock() - self._written[info.shard].recorded_at
+        return sequence if age < MAX_WAIT_FOR_REPLICA else info.sequence
 
-    def _learn(
-        self, known: dict[int, _LastWrite], info: ShardInfo, sequence: int, log_id: str
+    def _record(
+        self, writes: dict[int, _LastWrite], info: ShardInfo, sequence: int, log_id: str
     ) -> None:
-        if same_log(log_id, info.log_id) and sequence > self._of(known, info):
+        if same_log(log_id, info.log_id) and sequence > self._sequence(writes, info):
             now = self._clock()
-            known[info.shard] = _LastWrite(log_id or info.log_id, sequence, now)
+            writes[info.shard] = _LastWrite(log_id or info.log_id, sequence, now)
             self._changes += 1
-            self._settles = now + PATIENCE if log_id != info.log_id else self._settles
+            if log_id != info.log_id:
+                self._log_confirmed_at = now + MAX_WAIT_FOR_REPLICA
 
-    def _of(self, known: dict[int, _LastWrite], info: ShardInfo) -> int:
-        learnt = known.get(info.shard)
-        if learnt is None:
+    def _sequence(self, writes: dict[int, _LastWrite], info: ShardInfo) -> int:
+        write = writes.get(info.shard)
+        if write is None:
             return 0
-        # its first write begins the log of a shard: it is known before the next poll reports it
-        began = not info.log_id and self._clock() - learnt.at < PATIENCE
-        return learnt.sequence if began or learnt.log_id == info.log_id else 0
+        # the first write of a shard creates its log, which only the next poll reports
+        age = self._clock() - write.recorded_at
+        is_new_log = not info.log_id and age < MAX_WAIT_FOR_REPLICA
+        return write.sequence if is_new_log or write.log_id == info.log_id else 0

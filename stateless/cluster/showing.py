@@ -48,7 +48,7 @@ class Showing:
             place = _place(node, view.identity)
             known = conditions.get(place, {})
             shown.setdefault(place, []).append(self._replica(node, told, known))
-        latest = self._builder.cluster.latest() if self._builder.cluster else {}
+        latest = self._builder.cluster.latest_sequences() if self._builder.cluster else {}
         shards = [
             ShardState(shard, info.passages, latest.get(shard, info.sequence), shown.get(shard, ()))
             for shard, info in infos.items()

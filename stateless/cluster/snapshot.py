@@ -1,9 +1,9 @@
-"""What is known of the cluster at a moment, for admission of questions and the cache of answers.
+"""The last known state of the cluster, for the admission of questions and the cache of answers.
 
-Knows the view that is served and the last replies of its nodes; asks no node.
+Knows the served view and the last replies of its nodes; calls no node.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
@@ -13,53 +13,60 @@ from winnow.stateless.cluster.membership import ClusterView
 from winnow.stateless.policy.reading import seconds_per_read
 from winnow.stateless.words.source import WordSource
 
-_UNSURE = 0.05
-"""Share of `lately` after which the silence of nodes is checked again."""
+_RECHECK_SHARE = 0.05
+"""Share of `max_silence` after which a version that is not confirmed is built again."""
 
 
 class ClusterSnapshot:
-    """The cluster that is served, by the last replies of its nodes."""
+    """The served cluster, as its nodes reported it last."""
 
     def __init__(
         self,
         builder: ClusterBuilder,
         nodes: Discovery,
-        lately: float,
+        max_silence: float,
         words: Callable[[], object] = lambda: (),
     ) -> None:
-        """`lately`: seconds for which a node is believed to be unchanged; `words` names the counts
-        of words that questions are weighted by.
+        """`max_silence`: seconds after its last reply for which a node is assumed to be unchanged;
+        `words` returns the name of the word counts that questions are weighted by.
         """
-        self._builder, self._nodes, self._lately = builder, nodes, lately
+        self._builder, self._nodes, self._max_silence = builder, nodes, max_silence
         self._words = words
         self._index_version = IndexVersion(None)
-        self._made_of: tuple[object, ...] = ()
-        self._holds_until = float("-inf")
+        self._inputs: tuple[object, ...] = ()
+        """What `_index_version` was built from."""
+        self._valid_until = float("-inf")
 
     def seconds_per_read(self) -> float | None:
-        """Seconds per passage of all nodes together; None if no node has reported its pace."""
+        """Seconds per passage of all nodes together; None if no node has reported any."""
         shards = self._builder.view.replicas.values()
         return seconds_per_read(
             [[self._nodes.seconds_per_read(address) for address in own] for own in shards]
         )
 
     def others_reads(self) -> int:
-        """Passages that the nodes have in hand for other fronts."""
-        return sum(self._nodes.others_reads(address) for address in self._addresses())
+        """Number of passages that the nodes are reading for other fronts."""
+        replicas = self._builder.view.replicas.values()
+        return sum(self._nodes.others_reads(address) for own in replicas for address in own)
 
     def index_version(self) -> IndexVersion:
-        """The version of the index. Every question asks for it, so it is built again only after a
-        change that it depends on, or when the silence of nodes matters.
+        """The version of the index.
+
+        Every question needs it, so it is built again only after a change, or when a silent node may
+        have changed.
         """
         view, cluster = self._builder.view, self._builder.cluster
         if cluster is None:
             return IndexVersion(None)
-        made_of = view, cluster.infos, cluster.version, len(self._nodes.nodes), self._words()
-        if not _same(made_of, self._made_of) or self._nodes.now() > self._holds_until:
-            self._index_version, self._made_of = self._current(view, cluster), made_of
+        inputs = (
+            *(view, cluster.infos, cluster.sequences_version),
+            *(len(self._nodes.nodes), self._words()),
+        )
+        if not _are_same(inputs, self._inputs) or self._nodes.now() > self._valid_until:
+            self._index_version, self._inputs = self._build(view, cluster), inputs
         return self._index_version
 
-    def _current(self, view: ClusterView, cluster: Cluster) -> IndexVersion:
+    def _build(self, view: ClusterView, cluster: Cluster) -> IndexVersion:
         infos = view.expected()
         if infos is None or cluster.infos != infos:
             return IndexVersion(None)
@@ -67,37 +74,38 @@ class ClusterSnapshot:
         silences = {
             shard: [nodes.silence(each) for each in own] for shard, own in view.replicas.items()
         }
-        found = index_version_of(infos, silences, self._lately, cluster.latest(), self._words())
-        silence = max(min(own) for own in silences.values()) if found.sure else 0.0
-        holds = self._lately - silence if found.sure else self._lately * _UNSURE
-        self._holds_until = nodes.now() + holds
-        return found
+        version = index_version_of(
+            infos, silences, self._max_silence, cluster.latest_sequences(), self._words()
+        )
+        valid_seconds = self._max_silence * _RECHECK_SHARE
+        if version.is_confirmed:
+            valid_seconds = self._max_silence - max(min(own) for own in silences.values())
+        self._valid_until = nodes.now() + valid_seconds
+        return version
 
-    def notice(self, shard: int, sequence: int, log_id: str = "") -> None:
-        """Records an acknowledged write to a shard: no answer from before it is given any more.
+    def record_write(self, shard: int, sequence: int, log_id: str = "") -> None:
+        """Records an acknowledged write to a shard; no cached answer from before it is returned.
 
-        `log_id` names its log, if that is known. To be called before the writer is told. Nodes are
-        polled more often for a while then.
+        `log_id` is the name of its log; empty if unknown. Call it before the writer gets its reply.
+        Nodes are polled more often for a while then.
         """
-        self._nodes.asked()
+        self._nodes.record_request()
         if self._builder.cluster is not None:
-            self._builder.cluster.notice(shard, sequence, log_id)
+            self._builder.cluster.record_write(shard, sequence, log_id)
 
-    def counting(self, shard: int) -> list[WordSource]:
-        """The word counts of the replicas of a shard, of the one with most writes first."""
+    def word_sources(self, shard: int) -> list[WordSource]:
+        """The word counts of the replicas of a shard; the replica with most writes is first."""
         addresses = self._builder.view.replicas.get(shard, ())
         nodes = [node for each in addresses if (node := self._nodes.nodes.get(each)) is not None]
         nodes.sort(key=lambda node: node.info.sequence if node.info else 0, reverse=True)
         return [node.words for node in nodes if node.words is not None]
 
-    def _addresses(self) -> Iterator[str]:
-        for own in self._builder.view.replicas.values():
-            yield from own
 
-
-def _same(made_of: tuple[object, ...], before: tuple[object, ...]) -> bool:
-    """Whether nothing was replaced: views and infos are new objects when nodes say new things."""
+def _are_same(inputs: tuple[object, ...], before: tuple[object, ...]) -> bool:
+    """Whether nothing changed. Views and infos are compared by identity: each change replaces
+    them.
+    """
     if not before:
         return False
-    view, infos, *rest = made_of
+    view, infos, *rest = inputs
     return view is before[0] and infos is before[1] and rest == list(before[2:])

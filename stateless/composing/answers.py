@@ -11,7 +11,7 @@ from winnow.policy.load import ReadLoad
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.answer_cache import AnswerCache
 from winnow.stateless.answer.answering import Answerer
-from winnow.stateless.answer.calls import Limits
+from winnow.stateless.answer.calls import SearchLimits
 from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.answer.servicer import SERVICE, AnswerServicer, pack
 from winnow.stateless.answer.validation import Defaults
@@ -36,7 +36,7 @@ def serve_answers(
 
     def serve(cluster: Cluster) -> None:
         _log.info("index found", shards=len(cluster.infos))
-        core.serve(_answerer(front, encoder, cluster, opened.words.serve(cluster)))
+        core.set_answerer(_answerer(front, encoder, cluster, opened.words.serve(cluster)))
 
     opened = open_cluster(front, serve)
     packing = FairThreads(1, "packing")
@@ -45,7 +45,7 @@ def serve_answers(
         _defaults(front, serves_heads=heads is not None),
         _admission(front, opened.snapshot),
         front.metrics,
-        on_question=opened.nodes.asked,
+        on_question=opened.nodes.record_request,
         cache=_cache(front, opened.snapshot),
         heads=heads,
         pack=partial(pack, packing),
@@ -102,7 +102,7 @@ def _answerer(
     front: Front, encoder: QuestionEncoder, cluster: Cluster, words: WordStatistics
 ) -> Answerer:
     settings, manifest = front.settings, front.bundle.manifest
-    limits = Limits(
+    limits = SearchLimits(
         merge_reserve=settings.merge_reserve,
         retrieve_share=settings.retrieve_share,
         candidates=settings.candidates,

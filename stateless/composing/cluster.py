@@ -22,12 +22,11 @@ from winnow.stateless.replicas.remote import RemoteSearcher
 from winnow.stateless.replicas.replicated import ReplicatedSearcher
 from winnow.stateless.words.remote import RemoteWordCounts
 from winnow.stateless.words.served import ServedWords
-from winnow.stateless.words.source import WordSource
 
-_LATELY = 2.5
-"""Pauses between two polls of a node for which it is believed to be unchanged."""
+_MAX_SILENT_POLLS = 2.5
+"""Number of poll intervals after its last reply for which a node is assumed to be unchanged."""
 _COUNT_EVERY = 1.0
-"""Seconds between two checks of which shards were written to: their words are counted then."""
+"""Seconds between two updates of the word counts of shards that were written to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +56,6 @@ def open_cluster(front: Front, serve: Callable[[Cluster], None]) -> OpenCluster:
             metrics=replicas,
         )
 
-    def counting(shard: int) -> list[WordSource]:
-        return snapshot.counting(shard)
-
     builder = ClusterBuilder(encoding, open_shard, serve, metrics=ClusterMetrics(front.registry))
     nodes = Discovery(
         [resolver(target) for target in settings.shards],
@@ -68,8 +64,9 @@ def open_cluster(front: Front, serve: Callable[[Cluster], None]) -> OpenCluster:
         settings=settings.discovery,
         chance=random.Random(),
     )
-    words = ServedWords(counting, partial(asyncio.sleep, _COUNT_EVERY))
-    snapshot = ClusterSnapshot(builder, nodes, _LATELY * settings.poll_every, lambda: words.name)
+    max_silence = _MAX_SILENT_POLLS * settings.poll_every
+    snapshot = ClusterSnapshot(builder, nodes, max_silence, lambda: words.name)
+    words = ServedWords(snapshot.word_sources, partial(asyncio.sleep, _COUNT_EVERY))
     formed = partial(builder.ready, settings.form_timeout)
     part = Part(formed, {"content nodes": nodes.run, "counts of words": words.run})
     return OpenCluster(nodes=nodes, builder=builder, snapshot=snapshot, words=words, part=part)

@@ -36,12 +36,12 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
     front.stack.push_async_callback(writers.close)
     admission = FeedAdmission(settings.feed_in_hand, metrics)
     front.work.passages = admission
-    storing = Storing(writers, metrics, notice=cluster.snapshot.notice)
+    storing = Storing(writers, metrics, record_write=cluster.snapshot.record_write)
     aside = FairThreads(1, "fed")
     front.stack.callback(aside.close)
     core = FeedCore(
         encoder=encoder,
-        unchanged=UnchangedPuts(writers, cluster.snapshot.notice),
+        unchanged=UnchangedPuts(writers, cluster.snapshot.record_write),
         storing=storing,
         admission=admission,
         metrics=metrics,

@@ -28,7 +28,7 @@ _WORST = (NotWritableError, OverloadedError, UnavailableError, DeadlineExceededE
 """The order in which the error of several failed shards is chosen: the first kind is raised."""
 Placed = tuple[Outcome, Position]
 Rest = Callable[[float], Awaitable[None]]
-Notice = Callable[[int, int, str], None]
+RecordWrite = Callable[[int, int, str], None]
 """Gets a shard, the number of its last write, and the name of the log that counts it."""
 
 
@@ -40,13 +40,13 @@ class Storing:
         writers: Writers,
         metrics: FeedMetrics,
         rest: Rest = asyncio.sleep,
-        notice: Notice = lambda _shard, _sequence, _log_id: None,
+        record_write: RecordWrite = lambda _shard, _sequence, _log_id: None,
     ) -> None:
-        """`rest` waits for a number of seconds. `notice` is called as soon as the last write of a
-        shard is durable, before the caller gets its result.
+        """`rest` waits for a number of seconds. `record_write` is called as soon as the last write
+        of a shard is durable, before the caller gets its result.
         """
         self._writers, self._metrics = writers, metrics
-        self._rest, self._notice = rest, notice
+        self._rest, self._record_write = rest, record_write
 
     async def store(self, writes: Sequence[Write], deadline: Deadline) -> list[Placed]:
         """Stores writes, in each shard in their order. Returns when all are durable.
@@ -101,7 +101,7 @@ class Storing:
             else:
                 self._writers.worked(address, shard)
                 last = max(written, key=lambda each: each.sequence)
-                self._notice(shard, last.sequence, last.log_id)
+                self._record_write(shard, last.sequence, last.log_id)
                 return written
             self._metrics.retries.labels(str(shard)).inc()
             await self._rest(wait)

@@ -18,7 +18,7 @@ from winnow.domain.shard import shard_of
 from winnow.domain.write import Position
 from winnow.errors import WinnowError
 from winnow.passages.canonical import PassageDigest
-from winnow.stateless.feed.storing import Notice, Placed
+from winnow.stateless.feed.storing import Placed, RecordWrite
 from winnow.stateless.feed.writers import Writers
 
 _SHARE = 4
@@ -29,10 +29,10 @@ class UnchangedPuts:
     """Asks shards which passages they have already."""
 
     def __init__(
-        self, writers: Writers, notice: Notice = lambda _shard, _sequence, _log_id: None
+        self, writers: Writers, record_write: RecordWrite = lambda _shard, _sequence, _log_id: None
     ) -> None:
-        """`notice` gets a shard and the write by which it judged, as of `Storing`."""
-        self._writers, self._notice = writers, notice
+        """`record_write` gets a shard and the write by which it judged, as of `Storing`."""
+        self._writers, self._record_write = writers, record_write
 
     async def find(
         self, puts: Sequence[PassageDigest], deadline: Deadline, written: Collection[str] = ()
@@ -82,4 +82,4 @@ class UnchangedPuts:
                 found[place] = each.outcome, Position(shard, each.sequence)
         if needless := [each for each in results if each is not None]:
             last = max(needless, key=lambda each: each.sequence)
-            self._notice(shard, last.sequence, last.log_id)
+            self._record_write(shard, last.sequence, last.log_id)

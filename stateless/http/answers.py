@@ -80,7 +80,7 @@ async def _answer(
     core: AnswerCore, message: answer_pb2.AnswerRequest, new_deadline: NewDeadline, client: str
 ) -> answer_pb2.AnswerResponse | PackedReply:
     deadline, request = new_deadline(), convert.request_of_message(message)
-    answered = await in_time(core.ask(request, deadline, client), deadline)
+    answered = await in_time(core.answer(request, deadline, client), deadline)
     reply = convert.answered_to_message(answered, request_id.current())
     return reply if answered.packed is None else PackedReply(reply, answered.packed)
 

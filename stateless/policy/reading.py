@@ -1,8 +1,7 @@
-"""How fast content nodes read, and which passages are worth reading at once.
+"""The pace of content nodes, and the number of passages to read concurrently.
 
-Knows the pace and the idle readers that each node reports; does not know what is read, nor when
-enough was. A speculative read may turn out to be needless, so it is sent only where a reader
-should be free for it.
+Knows the pace and the idle readers that each node reports; knows no passages. A speculative read
+may be unneeded, so it is sent only to a shard with an idle reader.
 """
 
 import math
@@ -10,21 +9,23 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 
-def at_once(shards: Sequence[int], idle: Mapping[int, int], needed: int, most: int) -> int:
-    """How many of the passages to read now.
+def first_reads(
+    shards: Sequence[int], idle: Mapping[int, int], needed: int, max_concurrent: int
+) -> int:
+    """How many of the ranked passages to read in the first wave.
 
     Args:
-        shards: of the passages, in the order of reading.
-        idle: readers that were free when the shard retrieved, by shard.
-        needed: passages that must be read in any case.
-        most: passages read at once, unless more are needed.
+        shards: shard of each passage, in the order of reading.
+        idle: number of idle readers at retrieval, by shard.
+        needed: number of passages that must be read in any case.
+        max_concurrent: limit of concurrent reads, unless more are needed.
 
     """
-    taken: Counter[int] = Counter()
-    for place, shard in enumerate(shards):
-        taken[shard] += 1
-        if place >= needed and (place >= most or taken[shard] > idle.get(shard, 0)):
-            return place
+    reads: Counter[int] = Counter()
+    for index, shard in enumerate(shards):
+        reads[shard] += 1
+        if index >= needed and (index >= max_concurrent or reads[shard] > idle.get(shard, 0)):
+            return index
     return len(shards)
 
 
@@ -32,19 +33,19 @@ def seconds_per_read(shards: Iterable[Sequence[float]]) -> float | None:
     """Seconds per passage while every shard is busy; None if no node has reported a pace.
 
     Passages are spread evenly over the shards, so the slowest shard sets the pace. Its replicas
-    share its part; a replica that has not read anything yet counts like the others.
+    share its passages. A replica that has not read anything yet counts like the others.
 
     Args:
-        shards: seconds per read of each replica, 0 where it is not known yet, as is what is no
-            finite number; shards without replicas read nothing, and need not be listed.
+        shards: seconds per read of each replica, by shard; 0 if unknown. Values that are not
+            finite count as unknown. Shards without replicas are ignored.
 
     """
     serving = [replicas for replicas in shards if replicas]
-    paces = [pace for replicas in serving if (pace := _together(replicas)) is not None]
+    paces = [pace for replicas in serving if (pace := _shard_pace(replicas)) is not None]
     return max(paces) / len(serving) if paces else None
 
 
-def _together(replicas: Sequence[float]) -> float | None:
+def _shard_pace(replicas: Sequence[float]) -> float | None:
     rates = [1 / seconds for seconds in replicas if 0 < seconds < math.inf]
     if not rates:
         return None

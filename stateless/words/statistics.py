@@ -72,8 +72,8 @@ class WordStatistics:
     def _moved(self, shard: int, info: ShardInfo) -> bool:
         counted = self._counted.get(shard)
         if counted is None or counted.log_id != info.log_id:
-            return self._cluster.reached(shard) > 0
-        return self._cluster.reached(shard) > counted.changes.sequence
+            return self._cluster.reached_sequence(shard) > 0
+        return self._cluster.reached_sequence(shard) > counted.changes.sequence
 
     async def _ask(self, shard: int) -> _Counted | None:
         log_id = self._cluster.infos[shard].log_id

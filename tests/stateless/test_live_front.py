@@ -16,7 +16,7 @@ from winnow.domain.question import EncodedQuestion, ReadScope, RetrievalDepth
 from winnow.domain.write import Position
 from winnow.errors import DeadlineExceededError, InvalidRequestError, UnavailableError
 from winnow.replicas.policy.hedging import HedgeSettings
-from winnow.stateless.cluster.sequences import PATIENCE
+from winnow.stateless.cluster.sequences import MAX_WAIT_FOR_REPLICA
 from winnow.stateless.policy.progress import SETTLED
 
 BUILT = {"a": (1, 2), "b": (2, 3), "c": (9,)}
@@ -57,7 +57,7 @@ async def test_a_deletion_that_was_acknowledged_is_not_answered_from_memory() ->
     front = LiveFront(x)
     assert "a" in answered(await front.ask())
     assert (await front.ask()).cached
-    front.snapshot.notice(0, log.delete("a"))
+    front.snapshot.record_write(0, log.delete("a"))
     x.follow()
     again = await front.ask()
     assert not again.cached
@@ -69,7 +69,7 @@ async def test_an_answer_that_was_being_found_when_a_passage_was_deleted_is_not_
     front = LiveFront(x)
 
     def deleted() -> None:
-        front.snapshot.notice(0, log.delete("a"))
+        front.snapshot.record_write(0, log.delete("a"))
         x.follow()
 
     x.before_reading.append(deleted)
@@ -85,7 +85,7 @@ async def test_who_asks_after_a_deletion_does_not_join_a_question_from_before_it
     x.hangs = asyncio.Event()
     before = asyncio.create_task(front.ask())
     await happens(lambda: len(x.asked) == 1)
-    front.snapshot.notice(0, log.delete("a"))
+    front.snapshot.record_write(0, log.delete("a"))
     x.follow()
     after = asyncio.create_task(front.ask())
     await happens(lambda: len(x.asked) == 2)
@@ -115,8 +115,8 @@ async def test_a_late_reply_from_before_a_restore_says_nothing_of_the_new_log(
     front.restart(new)
     old.hangs.set()
     assert sequences(await late) == [None], "its writes are no writes of this log"
-    front.snapshot.notice(0, log.put("d9", (1,)), log.log_id)
-    assert front.cluster.latest() == {0: 1}
+    front.snapshot.record_write(0, log.put("d9", (1,)), log.log_id)
+    assert front.cluster.latest_sequences() == {0: 1}
     assert not (await front.ask(read_scope=scope)).cached
     assert (await front.ask(read_scope=scope)).cached
 
@@ -133,9 +133,9 @@ async def test_the_next_answer_tells_of_a_write_before_the_next_look_does(names_
         log.put(f"d{number}", (1,))
         x.follow()
         await front.ask(fresh=True)
-        assert front.cluster.latest() == {0: number + 1}
+        assert front.cluster.latest_sequences() == {0: number + 1}
         front.look()
-    assert front.cluster.latest() == {0: 2}
+    assert front.cluster.latest_sequences() == {0: 2}
 
 
 async def test_a_write_that_somebody_else_was_told_of_is_known_from_the_next_look() -> None:
@@ -177,13 +177,13 @@ async def test_a_shard_that_does_not_get_so_far_is_late_and_says_how_far_it_is()
     found = await LiveFront(x, other).ask("Who?", Position(0, 7))
     part = found.coverage.shards[0]
     assert part.status is ShardStatus.TIMEOUT
-    assert part.reason.startswith("write 7 was waited for, 1 is reached")
+    assert part.reason.startswith("waited for write 7, got write 1")
     assert answered(found) == {"z"}
 
 
 async def test_if_no_shard_gets_so_far_that_is_the_error() -> None:
     _, (x,) = one_log("x")
-    with pytest.raises(DeadlineExceededError, match="write 7 was waited for, 0 is reached"):
+    with pytest.raises(DeadlineExceededError, match="waited for write 7, got write 0"):
         await LiveFront(x).ask("Who?", Position(0, 7))
 
 
@@ -201,7 +201,7 @@ async def test_replicas_of_one_log_are_asked_for_one_another_whatever_they_merge
         each.follow()
     x.merge()
     front = LiveFront(x, y)
-    assert front.cluster.reached(0) == 2
+    assert front.cluster.reached_sequence(0) == 2
     for _ in range(20):
         found = await front.ask(fresh=True)
         assert answered(found) == {"a", "c", "d"}
@@ -305,13 +305,13 @@ async def test_what_was_acknowledged_is_waited_for_a_while_and_then_given_up() -
     """The replica that had it is gone, and the other one does not catch up."""
     log, (x, y) = one_log("xy")
     front = LiveFront(x, y)
-    front.snapshot.notice(0, log.delete("a"))
+    front.snapshot.record_write(0, log.delete("a"))
     y.follow()
     front.kill("y")
     front.look()
-    with pytest.raises(DeadlineExceededError, match="write 1 was waited for"):
+    with pytest.raises(DeadlineExceededError, match="waited for write 1"):
         await front.ask()
-    front.clock.advance(PATIENCE)
+    front.clock.advance(MAX_WAIT_FOR_REPLICA)
     front.look()
     found = await front.ask()
     assert (sequences(found), found.cached) == ([0], False)
@@ -387,7 +387,7 @@ async def test_a_filter_by_a_field_that_a_write_may_have_brought_is_left_to_the_
     front = LiveFront(x)
     with pytest.raises(InvalidRequestError, match="year"):
         await front.ask(where="year = 2015")
-    front.snapshot.notice(0, log.put("d", (1,)))
+    front.snapshot.record_write(0, log.put("d", (1,)))
     x.follow()
     assert answered(await front.ask(where="year = 2015"))
     front.look()
@@ -403,5 +403,5 @@ async def test_where_every_shard_reads_its_own_writes_are_known_and_waited_for_t
     log.put("d", (1,))
     x.follow()
     assert sequences(await front.ask("Who?", Position(0, 1), read_scope=scope)) == [1]
-    with pytest.raises(DeadlineExceededError, match="write 2 was waited for, 1 is reached"):
+    with pytest.raises(DeadlineExceededError, match="waited for write 2, got write 1"):
         await front.ask("Who?", Position(0, 2), read_scope=scope)

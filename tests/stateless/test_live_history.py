@@ -65,7 +65,7 @@ class History(RuleBasedStateMachine):
         """By a replica that has all writes up to this one."""
         self.replicas[shard][replica].follow()
         self.acknowledged[shard] = sequence
-        self.front.snapshot.notice(shard, sequence)
+        self.front.snapshot.record_write(shard, sequence)
 
     @rule(shard=st.integers(0, 1), replica=st.integers(0, 1), more=st.integers(1, 3))
     def follow(self, shard: int, replica: int, more: int) -> None:
@@ -148,7 +148,7 @@ class History(RuleBasedStateMachine):
 
     def least(self, shard: int) -> int:
         """The write that an answer must know of: that of the front, unless it gave it up."""
-        return self.front.cluster.needed(shard)
+        return self.front.cluster.required_sequence(shard)
 
     def expect(self, found: Answered | None) -> None:
         """The best passages of what the shards held at the writes that the answer names."""
@@ -171,7 +171,7 @@ class History(RuleBasedStateMachine):
         assert said == expected if coverage.complete else said <= expected
         if found.cached:
             assert [part.sequence for part in coverage.shards] == [
-                self.front.cluster.latest()[part.shard] for part in coverage.shards
+                self.front.cluster.latest_sequences()[part.shard] for part in coverage.shards
             ]
 
     @invariant()

@@ -115,7 +115,7 @@ async def start_front(stack: contextlib.AsyncExitStack) -> str:
         serves_heads=True,
     )
     core = AnswerCore(defaults, admission, FrontMetrics(REGISTRY))
-    core.serve(Answering())  # type: ignore[arg-type]
+    core.set_answerer(Answering())  # type: ignore[arg-type]
     server = Server(
         services=[SERVICE, HEAD_SERVICE],
         interceptor=CallInterceptor(RpcMetrics(REGISTRY)),

@@ -21,7 +21,7 @@ from winnow.client.messages import AnswerClient
 from winnow.v1 import answer_pb2
 
 CALLS = 200
-PATIENCE = 60.0
+MAX_WAIT_FOR_REPLICA = 60.0
 PAGE = 4_096
 Broken = Callable[[], contextlib.AbstractContextManager[int]]
 
@@ -72,7 +72,9 @@ class Front:
 
     def dropped(self) -> float:
         """Log lines, as its metrics have it."""
-        with urllib.request.urlopen(f"http://{self._metrics}/metrics", timeout=PATIENCE) as page:
+        with urllib.request.urlopen(
+            f"http://{self._metrics}/metrics", timeout=MAX_WAIT_FOR_REPLICA
+        ) as page:
             lines = page.read().decode().splitlines()
         [line] = [each for each in lines if each.startswith("winnow_log_lines_dropped_total ")]
         return float(line.split()[1])
@@ -83,13 +85,13 @@ class Front:
         async with AnswerClient(self.address) as client:
             while not await client.available():
                 assert self.process.poll() is None
-            replies = [await client.ask(asked, PATIENCE) for _ in range(calls)]
+            replies = [await client.ask(asked, MAX_WAIT_FOR_REPLICA) for _ in range(calls)]
         return sum(bool(reply.answers) for reply in replies)
 
     def end(self) -> int:
         """Its exit code after SIGTERM."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(PATIENCE / 4)
+        return self.process.wait(MAX_WAIT_FOR_REPLICA / 4)
 
 
 @contextlib.contextmanager
@@ -108,7 +110,7 @@ async def test_broken_logs_change_no_answer_and_hold_up_no_end(broken: Broken, n
     with broken() as stderr, started(node, stderr) as front:
         assert await front.ask(CALLS) == CALLS
         if broken is not unread_pipe:
-            until(lambda: front.dropped() >= CALLS, PATIENCE)
+            until(lambda: front.dropped() >= CALLS, MAX_WAIT_FOR_REPLICA)
         assert front.end() == 0
 
 

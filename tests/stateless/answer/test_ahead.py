@@ -75,7 +75,7 @@ async def test_a_read_that_is_given_up_before_it_began_ends_with_the_question() 
     with SpeculativeReads(shard.send, [(0, B)]) as ahead:
         await ahead.read(0, [A])
         await happens(lambda: "b" in shard.begun)
-        assert ahead.in_hand(0, [B]) == []
+        assert ahead.take_finished(0, [B]) == []
     await shard.all_ended()
     assert not shard.go_on.is_set()
 
@@ -88,7 +88,7 @@ async def test_a_passage_that_could_not_be_read_ahead_in_time_is_read_again() ->
         await ahead.read(0, [A])
         await shard.all_ended()
         read = await ahead.read(0, [B])
-        assert ahead.in_vain == 0
+        assert ahead.unneeded == 0
     assert [each.passage.id for each in read.readings] == ["b"]
     assert read.unread == 0
     assert shard.begun == ["a", "b", "b"]
@@ -116,7 +116,7 @@ async def test_a_passage_that_was_not_read_ahead_in_time_is_not_counted_as_read(
     with SpeculativeReads(shard.send, [(0, B)]) as ahead:
         await ahead.read(0, [A])
         await shard.all_ended()
-        assert ahead.in_vain == 0
+        assert ahead.unneeded == 0
 
 
 async def test_unread_passages_of_all_parts_are_counted() -> None:
@@ -138,5 +138,5 @@ async def test_a_read_that_is_given_up_leaves_what_it_has_read() -> None:
         await turn()
         needed.cancel()
         await asyncio.wait([needed])
-        assert [each.passage.id for each in ahead.in_hand(0, [A, B])] == ["a"]
-        assert ahead.in_hand(0, [A, B]) == []
+        assert [each.passage.id for each in ahead.take_finished(0, [A, B])] == ["a"]
+        assert ahead.take_finished(0, [A, B]) == []

@@ -24,7 +24,7 @@ from winnow.inference.local import LocalTextEncoder
 from winnow.policy.byte_bounded_lru import MIB
 from winnow.stateless.answer.admission import Admitted
 from winnow.stateless.answer.answering import Answerer
-from winnow.stateless.answer.calls import Limits
+from winnow.stateless.answer.calls import SearchLimits
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.encoding import QuestionEncoder, TokenisedQuestion
 from winnow.stateless.metrics import FrontMetrics
@@ -76,7 +76,7 @@ def answerer(
         cluster,
         no_answer_below=0.0,
         rule_for=lambda _: rule,
-        limits=Limits(merge_reserve=0.02, retrieve_share=0.4, read_ahead=read_ahead),
+        limits=SearchLimits(merge_reserve=0.02, retrieve_share=0.4, read_ahead=read_ahead),
         metrics=FrontMetrics(registry),
         confidence=confidence,
     )

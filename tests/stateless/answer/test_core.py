@@ -72,7 +72,7 @@ class House:
         defaults = Defaults(
             passages_to_read=10, answers=3, read_scope=ReadScope.GLOBAL, max_answer_tokens=10
         )
-        remembered = AnswerCache(1 << 20, lambda: IndexVersion(("rows",), sure=True))
+        remembered = AnswerCache(1 << 20, lambda: IndexVersion(("rows",), is_confirmed=True))
         self.core = AnswerCore(
             defaults,
             admission,
@@ -90,13 +90,13 @@ class House:
                 return
 
     async def ask(self, request: AnswerRequest, left: float = 1.0, client: str = "") -> Answered:
-        return await self.core.ask(request, Deadline.after(left, self.clock), client)
+        return await self.core.answer(request, Deadline.after(left, self.clock), client)
 
 
 @pytest.mark.parametrize(("scope", "reads"), [(ReadScope.GLOBAL, 10), (ReadScope.PER_SHARD, 20)])
 async def test_a_question_is_counted_while_it_is_answered(scope: ReadScope, reads: int) -> None:
     house = House()
-    house.core.serve(house.echo)  # type: ignore[arg-type]
+    house.core.set_answerer(house.echo)  # type: ignore[arg-type]
     answered = await house.ask(AnswerRequest(question="Who?", read_scope=scope))
     assert (answered.passages_asked, answered.passages_granted) == (reads, reads)
     assert (house.echo.reads, house.echo.in_flight) == (reads, 1)
@@ -113,15 +113,15 @@ async def test_before_every_shard_was_found_questions_are_refused_but_invalid_on
 
 async def test_a_question_whose_deadline_has_passed_is_not_begun() -> None:
     house = House()
-    house.core.serve(house.echo)  # type: ignore[arg-type]
-    with pytest.raises(DeadlineExceededError, match="before the question was looked at"):
+    house.core.set_answerer(house.echo)  # type: ignore[arg-type]
+    with pytest.raises(DeadlineExceededError, match="before the question was validated"):
         await house.ask(AnswerRequest(question="Who?"), left=0.0)
     assert house.echo.in_flight is None
 
 
 async def test_a_known_answer_is_given_even_where_nothing_more_is_let_in() -> None:
     house = House(remember=True)
-    house.core.serve(house.echo)  # type: ignore[arg-type]
+    house.core.set_answerer(house.echo)  # type: ignore[arg-type]
     await house.ask(AnswerRequest(question="Who?"))
     house.full()
     answered = await house.ask(AnswerRequest(question="Who?", answers=3))
@@ -132,7 +132,7 @@ async def test_a_known_answer_is_given_even_where_nothing_more_is_let_in() -> No
 
 async def test_the_same_question_is_answered_in_the_turn_of_the_client_with_less_in_hand() -> None:
     house = House(remember=True)
-    house.core.serve(house.echo)  # type: ignore[arg-type]
+    house.core.set_answerer(house.echo)  # type: ignore[arg-type]
     house.echo.lines["busy"] = asyncio.Event()
     words = ("One?", "Two?", "Three?")
     busy = [
@@ -153,7 +153,7 @@ async def test_the_same_question_is_answered_in_the_turn_of_the_client_with_less
 async def test_whether_a_question_was_cut_is_told_of_each_question_itself() -> None:
     """Longer ones may have the same tokens, as far as those are read."""
     house = House(remember=True)
-    house.core.serve(house.echo)  # type: ignore[arg-type]
+    house.core.set_answerer(house.echo)  # type: ignore[arg-type]
     assert not (await house.ask(AnswerRequest(question="Who?"))).question_truncated
     known = await house.ask(AnswerRequest(question="Who? and more"))
     assert (known.cached, known.question_truncated) == (True, True)
@@ -164,7 +164,7 @@ async def test_a_filter_may_name_what_the_index_has() -> None:
     house = House(remember=True)
     with pytest.raises(UnavailableError):  # whose fields are not known yet
         await house.ask(AnswerRequest(question="Who?", where="lagn = 1"))
-    house.core.serve(house.echo)  # type: ignore[arg-type]
+    house.core.set_answerer(house.echo)  # type: ignore[arg-type]
     with pytest.raises(InvalidRequestError, match="filter: there is no field 'lagn': known are ye"):
         await house.ask(AnswerRequest(question="Who?", where="lagn = 1"))
     await house.ask(AnswerRequest(question="Who?", where="year = 1"))
@@ -173,14 +173,14 @@ async def test_a_filter_may_name_what_the_index_has() -> None:
 
 async def test_who_waits_for_a_write_may_name_a_field_that_it_brings() -> None:
     house = House()
-    house.core.serve(house.echo)  # type: ignore[arg-type]
+    house.core.set_answerer(house.echo)  # type: ignore[arg-type]
     await house.ask(AnswerRequest(question="Who?", where="new = 1", after=(Position(0, 7),)))
     assert house.echo.asked == 1
 
 
 async def test_an_answer_is_known_for_the_same_filter_however_it_is_written() -> None:
     house = House(remember=True)
-    house.core.serve(house.echo)  # type: ignore[arg-type]
+    house.core.set_answerer(house.echo)  # type: ignore[arg-type]
     first = await house.ask(AnswerRequest(question="Who?", where="year >= 2010"))
     again = await house.ask(AnswerRequest(question="Who?", where="(year>=2010.0)"))
     others = [

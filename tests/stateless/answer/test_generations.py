@@ -68,7 +68,7 @@ async def test_whatever_is_read_ahead_a_shard_retrieves_again_once(ahead: int) -
     limits = replace(LIMITS, read_ahead=ahead)
     found = await find([shard], question(ReadScope.GLOBAL, 3), rule, limits=limits)
     assert passages(found) == {"b", "c", "d"}
-    assert found.read == len(shard.read_rows) == 3
+    assert found.total_reads == len(shard.read_rows) == 3
     assert len(shard.depths) == 2
 
 

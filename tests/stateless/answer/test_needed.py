@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from winnow.domain.question import ReadScope
 from winnow.domain.reading import Reading
 from winnow.domain.stopping import StoppingRule
-from winnow.stateless.answer.findings import Searched
+from winnow.stateless.answer.search_result import SearchResult
 
 scores = st.lists(st.integers(-3, 9), min_size=1, max_size=20)
 """Of passages, nearest first."""
@@ -19,7 +19,7 @@ scores = st.lists(st.integers(-3, 9), min_size=1, max_size=20)
 
 def searched(
     readings: list[Reading], places: list[int], idle: list[int], most: int, rule: StoppingRule
-) -> Searched:
+) -> SearchResult:
     """Searches passages that lie on shards `places`; shard n has `idle[n]` idle readers."""
     shards = [
         FakeSearcher(
@@ -45,6 +45,6 @@ def test_what_is_needed_depends_neither_on_sharding_nor_on_idle_readers(
     places = [data.draw(st.integers(0, shards - 1)) for _ in readings]
     idle = [data.draw(st.integers(0, 6)) for _ in range(shards)]
     cut = searched(readings, places, idle, data.draw(st.integers(0, 10), label="ahead"), rule)
-    assert cut.needed == whole.needed == whole.read
-    assert cut.read >= cut.needed
+    assert cut.needed_reads == whole.needed_reads == whole.total_reads
+    assert cut.total_reads >= cut.needed_reads
     assert passages(cut) == passages(whole)

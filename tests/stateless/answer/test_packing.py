@@ -17,7 +17,7 @@ from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.passage import Passage
 from winnow.domain.question import ReadScope
 from winnow.inference.fair_threads import FairThreads
-from winnow.stateless.answer.answer_cache import weight
+from winnow.stateless.answer.answer_cache import memory_bytes
 from winnow.stateless.answer.servicer import pack
 from winnow.stateless.http.json_text import written
 from winnow.stateless.http.packed_answers import PackedReply
@@ -112,7 +112,7 @@ def test_what_is_packed_is_counted_where_answers_are_kept() -> None:
     plain = answered(LONG)
     packed = convert.packed(plain)
     PackedReply(answer_pb2.AnswerResponse(), packed).text()
-    more = weight(replace(plain, packed=packed)) - weight(plain)
+    more = memory_bytes(replace(plain, packed=packed)) - memory_bytes(plain)
     assert more >= len(packed.wire) + len(packed.json)
 
 

@@ -23,7 +23,7 @@ from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.answer_cache import AnswerCache
 from winnow.stateless.answer.answering import Answerer
-from winnow.stateless.answer.calls import Limits
+from winnow.stateless.answer.calls import SearchLimits
 from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.answer.validation import Defaults
 from winnow.stateless.cluster.cluster import Cluster
@@ -86,7 +86,7 @@ class House:
             ),
             Admission(load, 64, AdmissionMetrics(registry)),
             metrics,
-            cache=AnswerCache(MIB, lambda: IndexVersion(("rows",), sure=True)),
+            cache=AnswerCache(MIB, lambda: IndexVersion(("rows",), is_confirmed=True)),
             heads=QuestionHeads(predictor, group, self.encoder),
         )
         info = ShardInfo(
@@ -99,8 +99,8 @@ class House:
             bundle_fingerprint=FINGERPRINT,
         )
         cluster = Cluster({0: shard}, {0: info})
-        limits = Limits(merge_reserve=0.02, retrieve_share=0.4)
-        self.core.serve(
+        limits = SearchLimits(merge_reserve=0.02, retrieve_share=0.4)
+        self.core.set_answerer(
             Answerer(
                 self.encoder,
                 cluster,
@@ -130,7 +130,7 @@ def house(bundle: Bundle, heads: FakeHeads, shard: FakeSearcher) -> Iterator[Hou
 
 
 async def test_heads_read_the_questions_own_encoding(house: House) -> None:
-    got = await house.core.ask(WITH_HEADS, Deadline.after(5))
+    got = await house.core.answer(WITH_HEADS, Deadline.after(5))
     intent, names = got.heads
     assert (intent.head_id, {each.label for each in intent.labels}) == ("intent", {"ask", "tell"})
     assert [each.text for each in names.entities] == ["Who is"]
@@ -141,7 +141,7 @@ async def test_heads_read_the_questions_own_encoding(house: House) -> None:
 async def test_a_question_that_names_no_heads_has_none_applied(
     house: House, heads: FakeHeads
 ) -> None:
-    got = await house.core.ask(PLAIN, Deadline.after(5))
+    got = await house.core.answer(PLAIN, Deadline.after(5))
     assert (got.heads, heads.applied) == ((), [])
 
 
@@ -151,27 +151,27 @@ async def test_a_key_without_predict_has_no_heads_applied_to_its_questions(
     """A text to apply heads to could be sent as a question else."""
     with called_by(Scope.ASK):
         with pytest.raises(PermissionDeniedError, match="no scope 'predict'"):
-            await house.core.ask(WITH_HEADS, Deadline.after(5))
-        assert len((await house.core.ask(PLAIN, Deadline.after(5))).answers) == 1
+            await house.core.answer(WITH_HEADS, Deadline.after(5))
+        assert len((await house.core.answer(PLAIN, Deadline.after(5))).answers) == 1
     assert heads.applied == []
 
 
 async def test_a_key_to_ask_and_predict_has_heads_applied_to_its_questions(house: House) -> None:
     with called_by(Scope.ASK, Scope.PREDICT):
-        assert len((await house.core.ask(WITH_HEADS, Deadline.after(5))).heads) == 2
+        assert len((await house.core.answer(WITH_HEADS, Deadline.after(5))).heads) == 2
 
 
 async def test_an_answer_from_before_has_heads_of_now(house: House, heads: FakeHeads) -> None:
     """Heads are swapped while the index stays as it is."""
-    await house.core.ask(PLAIN, Deadline.after(5))
-    first = await house.core.ask(WITH_HEADS, Deadline.after(5))
+    await house.core.answer(PLAIN, Deadline.after(5))
+    first = await house.core.answer(WITH_HEADS, Deadline.after(5))
     heads.labels["intent"] = ("other", "labels")
-    again = await house.core.ask(WITH_HEADS, Deadline.after(5))
+    again = await house.core.answer(WITH_HEADS, Deadline.after(5))
     assert first.cached
     assert again.cached
     assert {each.label for each in first.heads[0].labels} == {"ask", "tell"}
     assert {each.label for each in again.heads[0].labels} == {"other", "labels"}
-    assert (await house.core.ask(PLAIN, Deadline.after(5))).heads == ()
+    assert (await house.core.answer(PLAIN, Deadline.after(5))).heads == ()
 
 
 @pytest.mark.parametrize("case", ["unknown", "fails", "has a bug", "hangs"])
@@ -184,7 +184,7 @@ async def test_an_answer_is_never_lost_for_a_head(
     heads.fails = {"fails": UnavailableError("gone"), "has a bug": ZeroDivisionError()}.get(case)
     heads.hangs = case == "hangs"
     deadline = Deadline.after(60)
-    got = await house.core.ask(WITH_HEADS, deadline)
+    got = await house.core.answer(WITH_HEADS, deadline)
     assert len(got.answers) == 1
     assert not deadline.expired()
     assert [each.head_id for each in got.heads] == ["intent", "names"]
@@ -197,7 +197,7 @@ async def test_a_question_that_ends_ends_its_heads(
 ) -> None:
     heads.hangs = shard.hangs = True
     shard.fails_reading = UnavailableError("gone")
-    call = asyncio.create_task(house.core.ask(WITH_HEADS, Deadline.after(60)))
+    call = asyncio.create_task(house.core.answer(WITH_HEADS, Deadline.after(60)))
     await asyncio.wait_for(heads.hanging.wait(), 5)
     if case == "cancelled":
         call.cancel()

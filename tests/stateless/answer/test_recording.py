@@ -12,14 +12,14 @@ from winnow.domain.answered import ShardTimings
 from winnow.domain.shard_call import NEVER, CallKind, CallOutcome, Interval, ReadTime, ShardCall
 from winnow.errors import UnavailableError
 from winnow.searcher import Read, Retrieved
-from winnow.stateless.answer.recording import Recording
+from winnow.stateless.answer.recording import CallRecorder
 
 EIGHTH = Interval(0.125, 0.5)
 
 
 async def test_a_call_is_placed_in_the_time_of_the_question_and_its_work_in_the_call() -> None:
     clock = ManualClock()
-    recording = Recording(clock=clock)
+    recording = CallRecorder(clock=clock)
     clock.advance(2)
     read = Read((replace(reading("a"), span=EIGHTH),), ShardTimings(), retrieved=EIGHTH)
 
@@ -42,7 +42,7 @@ async def test_a_call_is_placed_in_the_time_of_the_question_and_its_work_in_the_
 
 
 async def test_what_did_not_happen_has_no_time() -> None:
-    recording = Recording(clock=ManualClock())
+    recording = CallRecorder(clock=ManualClock())
 
     async def send() -> Retrieved:
         return Retrieved((), (), ShardTimings())
@@ -54,7 +54,7 @@ async def test_what_did_not_happen_has_no_time() -> None:
 
 async def test_a_call_that_fails_is_told_apart_from_one_that_nobody_waits_for() -> None:
     clock = ManualClock()
-    recording = Recording(clock=clock)
+    recording = CallRecorder(clock=clock)
 
     async def fail() -> None:
         clock.advance(1)
@@ -80,7 +80,7 @@ async def test_a_call_that_fails_is_told_apart_from_one_that_nobody_waits_for() 
 
 @pytest.mark.filterwarnings("error")
 async def test_a_call_that_is_given_up_before_it_is_sent_leaves_nothing_behind() -> None:
-    recording = Recording(clock=ManualClock())
+    recording = CallRecorder(clock=ManualClock())
 
     async def send() -> None:
         raise AssertionError

@@ -90,7 +90,7 @@ class House:
     """Remembered answers over shards that reply at once, unless told otherwise."""
 
     def __init__(self, *answers: Answered | WinnowError, budget: int = ROOM) -> None:
-        self.index_version = IndexVersion(("rows",), sure=True)
+        self.index_version = IndexVersion(("rows",), is_confirmed=True)
         self.clock, self.counted, self.shards = ManualClock(), Counted(), Shards(*answers)
         self.shards.go_on.set()
         self.in_hand, self.room = Counter[str](), True
@@ -110,7 +110,7 @@ class House:
             in_hand=lambda: self.in_hand[client],
             room=lambda: self.room,
         )
-        return await self.remembered.ask(asked, asker, self.shards.find)
+        return await self.remembered.get_or_compute(asked, asker, self.shards.find)
 
     async def waits(self, *tasks: "asyncio.Task[Answered]") -> None:
         """Until the shards are asked, and all else that can go on has."""
@@ -161,7 +161,9 @@ async def test_another_spelling_of_the_same_tokens_is_the_same_question() -> Non
     assert again.cached
 
 
-@pytest.mark.parametrize("changed", [IndexVersion(("other",), sure=True), IndexVersion(None)])
+@pytest.mark.parametrize(
+    "changed", [IndexVersion(("other",), is_confirmed=True), IndexVersion(None)]
+)
 async def test_an_answer_of_another_version_is_never_given(changed: IndexVersion) -> None:
     house = House(answer("old"), answer("new"))
     first = house.index_version
@@ -175,9 +177,9 @@ async def test_an_answer_of_another_version_is_never_given(changed: IndexVersion
 async def test_while_it_is_not_sure_what_is_served_shards_are_asked() -> None:
     house = House()
     await house.ask()
-    house.index_version = replace(house.index_version, sure=False)
+    house.index_version = replace(house.index_version, is_confirmed=False)
     assert not (await house.ask()).cached
-    house.index_version = replace(house.index_version, sure=True)
+    house.index_version = replace(house.index_version, is_confirmed=True)
     assert (await house.ask()).cached
 
 
@@ -186,7 +188,7 @@ async def test_an_answer_during_which_the_index_changed_is_not_kept() -> None:
     house.shards.go_on.clear()
     task = house.begin()
     await house.waits(task)
-    house.index_version = IndexVersion(("new rows",), sure=True)
+    house.index_version = IndexVersion(("new rows",), is_confirmed=True)
     house.shards.go_on.set()
     await task
     assert not (await house.ask()).cached
@@ -398,7 +400,7 @@ async def test_what_the_first_asker_found_does_not_do_for_who_named_a_later_writ
     first = house.begin()
     await happens(lambda: house.shards.asked == 1)
     asker = Asker(deadline=Deadline.after(2.0, house.clock))
-    asking = house.remembered.ask(WHO, asker, house.shards.find, [Position(0, 7)])
+    asking = house.remembered.get_or_compute(WHO, asker, house.shards.find, [Position(0, 7)])
     named = asyncio.create_task(asking)
     await turn()
     house.shards.go_on.set()

@@ -121,14 +121,14 @@ async def test_if_all_are_needed_the_first_failure_ends_it() -> None:
         raise UnavailableError("gone")
 
     calls = {0: fails_later(), 1: hangs(ended, begun)}
-    with pytest.raises(UnavailableError, match=r"all were asked for: shard 0: .*: gone"):
-        await scatter(calls, waits(60), partial=False)
+    with pytest.raises(UnavailableError, match=r"partial results are forbidden: shard 0: .*: gone"):
+        await scatter(calls, waits(60), allows_partial=False)
     await asyncio.wait_for(ended.wait(), 5)
 
 
 async def test_if_all_are_needed_being_late_is_an_error() -> None:
     with pytest.raises(DeadlineExceededError, match="shard 1: no reply in time"):
-        await scatter({0: gives(1), 1: hangs(asyncio.Event())}, waits(0.01), partial=False)
+        await scatter({0: gives(1), 1: hangs(asyncio.Event())}, waits(0.01), allows_partial=False)
 
 
 LATE = Failure(ShardStatus.TIMEOUT, "no reply")

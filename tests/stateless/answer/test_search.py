@@ -25,7 +25,7 @@ from winnow.domain.question import (
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import DeadlineExceededError, OverloadedError, UnavailableError
 from winnow.stateless.answer.failures import Failure
-from winnow.stateless.answer.findings import Searched
+from winnow.stateless.answer.search_result import SearchResult
 
 
 def two() -> tuple[FakeSearcher, FakeSearcher]:
@@ -103,7 +103,7 @@ UNSAFE = StoppingRule(0.0, 0.0, bar=100.0)
 
 async def read_ahead(
     rule: StoppingRule, most: int, asked: Question, *shards: FakeSearcher
-) -> Searched:
+) -> SearchResult:
     """What is found where up to `most` passages are read at once; fails where that hangs."""
     limits = replace(LIMITS, read_ahead=most)
     return await find(shards, asked, rule, limits=limits)
@@ -120,8 +120,8 @@ async def test_reading_ahead_where_readers_are_idle_changes_nothing_that_counts(
     )
     found = await read_ahead(SAFE, ahead, question(ReadScope.GLOBAL, 4), shard)
     assert [r.passage.id for r in found.readings[0]] == ["a"]
-    assert found.read == read == len(shard.read_rows)
-    assert found.needed == 1
+    assert found.total_reads == read == len(shard.read_rows)
+    assert found.needed_reads == 1
 
 
 def needed_and_ahead() -> tuple[FakeSearcher, FakeSearcher]:
@@ -160,7 +160,7 @@ async def test_what_was_read_ahead_is_not_read_again() -> None:
     shard = FakeSearcher([reading(n, distance=d) for d, n in enumerate("abcdefg")], idle=3)
     found = await read_ahead(UNSAFE, 4, question(ReadScope.GLOBAL, 7), shard)
     assert shard.read_rows == list(range(7))
-    assert len(found.readings[0]) == found.read == 7
+    assert len(found.readings[0]) == found.total_reads == 7
 
 
 async def test_what_a_shard_read_before_it_failed_is_kept() -> None:
@@ -195,7 +195,7 @@ async def test_what_was_read_ahead_is_kept_where_the_rest_of_a_wave_is_late() ->
     until = Deadline.after(0.3, ManualClock())
     found = await find([shard], question(ReadScope.GLOBAL, 4), rule, until, limits)
     assert passages(found) == {"a", "b"}
-    assert found.read == 2
+    assert found.total_reads == 2
     assert found.failures[0].status is ShardStatus.TIMEOUT
 
 

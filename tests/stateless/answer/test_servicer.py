@@ -90,7 +90,7 @@ async def front() -> AsyncIterator[Front]:
         FrontMetrics(registry),
     )
     answerer = Slow()
-    core.serve(answerer)  # type: ignore[arg-type]
+    core.set_answerer(answerer)  # type: ignore[arg-type]
     server = Server(services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(registry)))
     servicer = AnswerServicer(core, 2.0)
     servicer.add_to(server.grpc)

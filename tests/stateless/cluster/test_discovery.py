@@ -221,14 +221,14 @@ async def test_the_first_question_has_every_node_looked_at() -> None:
     async with Watched("ab", SELDOM).looking() as watched:
         await watched.sees("ab")
         watched.fakes["a"].fails = UnavailableError("gone")
-        watched.discovery.asked()
+        watched.discovery.record_request()
         await watched.sees("b")
 
 
 async def test_while_questions_come_nodes_are_looked_at_as_often_as_ever() -> None:
     async with Watched("ab", SELDOM).looking() as watched:
         await watched.sees("ab")
-        watched.discovery.asked()
+        watched.discovery.record_request()
         calls = watched.fakes["a"].calls
         await happens(lambda: watched.fakes["a"].calls > calls + 5)
 

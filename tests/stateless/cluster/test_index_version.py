@@ -27,7 +27,7 @@ NOW = {0: [0.1], 1: [0.1]}
 
 
 def test_an_index_of_which_every_shard_was_heard_of_lately_is_sure() -> None:
-    assert index_version_of(INFOS, NOW, 1.0).sure
+    assert index_version_of(INFOS, NOW, 1.0).is_confirmed
 
 
 @pytest.mark.parametrize(
@@ -60,12 +60,12 @@ def test_a_shard_that_may_have_changed_unnoticed_makes_it_unsure(
     silences: dict[int, list[float]],
 ) -> None:
     assert index_version_of(INFOS, silences, 1.0) == replace(
-        index_version_of(INFOS, NOW, 1.0), sure=False
+        index_version_of(INFOS, NOW, 1.0), is_confirmed=False
     )
 
 
 def test_one_replica_that_was_heard_of_will_do() -> None:
-    assert index_version_of(INFOS, {0: [9.0, 0.1], 1: [0.2, 9.0]}, 1.0).sure
+    assert index_version_of(INFOS, {0: [9.0, 0.1], 1: [0.2, 9.0]}, 1.0).is_confirmed
 
 
 def test_merging_a_log_does_not_change_the_version() -> None:
@@ -86,10 +86,10 @@ def test_a_write_that_is_known_of_and_other_counts_of_words_make_another_version
 
 def test_an_version_knows_the_writes_up_to_its_last_ones() -> None:
     version = index_version_of(INFOS, NOW, 1.0, {0: 7, 1: 0})
-    assert version.knows([])
-    assert version.knows([Position(0, 7), Position(1, 0)])
-    assert not version.knows([Position(0, 8)])
-    assert not version.knows([Position(1, 1)])
+    assert version.includes([])
+    assert version.includes([Position(0, 7), Position(1, 0)])
+    assert not version.includes([Position(0, 8)])
+    assert not version.includes([Position(1, 1)])
 
 
 @pytest.mark.parametrize(("sequence", "made"), [(7, True), (6, False), (8, False), (None, False)])
@@ -102,7 +102,7 @@ def test_an_answer_is_of_an_version_only_if_every_shard_had_just_its_writes(
         ShardCoverage(shard=n, passages=10, status=ShardStatus.SEARCHED, sequence=each)
         for n, each in parts
     )
-    assert version.made(coverage) == made
+    assert version.matches(coverage) == made
 
 
 def test_an_index_of_unknown_rows_has_no_name() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from manual_clock import ManualClock
 
 from winnow.domain.shard import ShardInfo
-from winnow.stateless.cluster.sequences import PATIENCE, Sequences
+from winnow.stateless.cluster.sequences import MAX_WAIT_FOR_REPLICA, Sequences
 
 INFO = ShardInfo(
     shard=0,
@@ -23,59 +23,59 @@ INFO = ShardInfo(
 
 def test_writes_that_nodes_report_are_reached_and_none_is_needed() -> None:
     known = Sequences(ManualClock())
-    assert (known.reached(INFO), known.latest(INFO), known.needed(INFO)) == (5, 5, 0)
+    assert (known.reached(INFO), known.latest(INFO), known.required(INFO)) == (5, 5, 0)
 
 
 def test_an_acknowledged_write_is_needed_before_any_node_reports_it() -> None:
     known = Sequences(ManualClock())
-    known.acknowledged(INFO, 7)
-    known.acknowledged(INFO, 6)
-    assert (known.reached(INFO), known.latest(INFO), known.needed(INFO)) == (5, 7, 7)
+    known.record_write(INFO, 7)
+    known.record_write(INFO, 6)
+    assert (known.reached(INFO), known.latest(INFO), known.required(INFO)) == (5, 7, 7)
 
 
 def test_a_write_that_an_answer_included_is_reached() -> None:
     known = Sequences(ManualClock())
-    known.answered(INFO, 8)
-    assert (known.reached(INFO), known.latest(INFO), known.needed(INFO)) == (8, 8, 0)
+    known.record_answer(INFO, 8)
+    assert (known.reached(INFO), known.latest(INFO), known.required(INFO)) == (8, 8, 0)
 
 
 def test_a_write_that_no_replica_shows_is_needed_for_a_while_only() -> None:
     clock = ManualClock()
     known = Sequences(clock)
-    known.acknowledged(INFO, 7)
-    clock.advance(PATIENCE)
-    assert (known.latest(INFO), known.needed(INFO)) == (7, 5)
-    assert known.needed(replace(INFO, sequence=9)) == 7
+    known.record_write(INFO, 7)
+    clock.advance(MAX_WAIT_FOR_REPLICA)
+    assert (known.latest(INFO), known.required(INFO)) == (7, 5)
+    assert known.required(replace(INFO, sequence=9)) == 7
 
 
 def test_another_log_counts_its_own_writes() -> None:
     known = Sequences(ManualClock())
-    known.acknowledged(INFO, 7)
-    known.answered(INFO, 7)
+    known.record_write(INFO, 7)
+    known.record_answer(INFO, 7)
     other = replace(INFO, log_id="restored", sequence=2)
-    assert (known.reached(other), known.latest(other), known.needed(other)) == (2, 2, 0)
+    assert (known.reached(other), known.latest(other), known.required(other)) == (2, 2, 0)
 
 
 def test_a_late_reply_of_another_log_says_nothing() -> None:
     known = Sequences(ManualClock())
-    known.answered(INFO, 70, "old")
-    known.acknowledged(INFO, 70, "old")
-    assert (known.reached(INFO), known.latest(INFO), known.needed(INFO)) == (5, 5, 0)
-    known.answered(INFO, 7, "log")
+    known.record_answer(INFO, 70, "old")
+    known.record_write(INFO, 70, "old")
+    assert (known.reached(INFO), known.latest(INFO), known.required(INFO)) == (5, 5, 0)
+    known.record_answer(INFO, 7, "log")
     assert known.latest(INFO) == 7
 
 
 def test_a_write_without_a_log_is_of_the_log_of_the_shard() -> None:
     known = Sequences(ManualClock())
-    known.answered(INFO, 7)
+    known.record_answer(INFO, 7)
     assert known.latest(INFO) == 7
 
 
 def test_the_first_write_of_a_shard_begins_its_log_and_the_next_looks_tell_of_it() -> None:
     clock, unwritten = ManualClock(), replace(INFO, log_id="", sequence=0)
     known = Sequences(clock)
-    known.answered(unwritten, 1, "log")
+    known.record_answer(unwritten, 1, "log")
     assert known.latest(unwritten) == 1
     assert known.latest(replace(INFO, sequence=0)) == 1
-    clock.advance(PATIENCE)
+    clock.advance(MAX_WAIT_FOR_REPLICA)
     assert known.latest(unwritten) == 0, "it was a late reply of the log before a restore"

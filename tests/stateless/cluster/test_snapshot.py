@@ -30,16 +30,16 @@ def test_reads_in_hand_for_other_fronts_are_added_up(nodes: Nodes) -> None:
 
 
 def test_the_version_is_sure_until_a_shard_is_silent(nodes: Nodes) -> None:
-    assert nodes.snapshot.index_version().sure
+    assert nodes.snapshot.index_version().is_confirmed
     nodes.clock.advance(LATELY / 2)
     nodes.hear("a", 0)
     nodes.clock.advance(LATELY * 0.6)
-    assert not nodes.snapshot.index_version().sure
+    assert not nodes.snapshot.index_version().is_confirmed
 
 
 def test_a_node_that_is_gone_is_nothing_that_is_sure(nodes: Nodes) -> None:
     del nodes.found.nodes["a"]
-    assert not nodes.snapshot.index_version().sure
+    assert not nodes.snapshot.index_version().is_confirmed
     assert nodes.snapshot.others_reads() == 4
 
 
@@ -49,7 +49,7 @@ def test_the_version_is_made_once_until_something_changes(nodes: Nodes) -> None:
     made = snapshot.index_version()
     nodes.clock.advance(LATELY / 2)
     assert snapshot.index_version() is made
-    snapshot.notice(1, 5)
+    snapshot.record_write(1, 5)
     noticed = snapshot.index_version()
     assert (noticed.name == made.name, noticed.sequences) == (False, {0: 0, 1: 5})
     assert snapshot.index_version() is noticed
@@ -59,10 +59,10 @@ def test_the_version_is_made_once_until_something_changes(nodes: Nodes) -> None:
 
 def test_a_silence_ends_the_belief_in_an_version_and_the_next_look_renews_it(nodes: Nodes) -> None:
     snapshot = nodes.snapshot
-    assert snapshot.index_version().sure
+    assert snapshot.index_version().is_confirmed
     nodes.clock.advance(LATELY * 1.1)
-    assert not snapshot.index_version().sure
+    assert not snapshot.index_version().is_confirmed
     nodes.hear("a", 0)
     nodes.hear("b", 1)
     nodes.clock.advance(LATELY * 0.1)
-    assert snapshot.index_version().sure
+    assert snapshot.index_version().is_confirmed

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.stateless.policy.reading import at_once
+from winnow.stateless.policy.reading import first_reads
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from winnow.stateless.policy.reading import at_once
 def test_needed_reads_and_speculative_ones_of_idle_readers_are_sent(
     shards: list[int], idle: dict[int, int], needed: int, most: int, wave: int
 ) -> None:
-    assert at_once(shards, idle, needed, most) == wave
+    assert first_reads(shards, idle, needed, most) == wave
 
 
 @given(
@@ -39,7 +39,7 @@ def test_needed_reads_and_speculative_ones_of_idle_readers_are_sent(
 def test_speculative_reads_never_wait_and_never_leave_out_needed_ones(
     shards: list[int], idle: dict[int, int], needed: int, most: int
 ) -> None:
-    wave = at_once(shards, idle, needed, most)
+    wave = first_reads(shards, idle, needed, most)
     assert min(needed, len(shards)) <= wave <= max(min(most, len(shards)), min(needed, len(shards)))
     taken = Counter(shards[:wave])
     assert all(taken[shard] <= idle.get(shard, 0) for shard in shards[needed:wave])

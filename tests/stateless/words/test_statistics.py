@@ -34,7 +34,7 @@ class House:
             for name, shard in (("x", 0), ("y", 0), ("z", 1))
         )
         self.front = LiveFront(self.x, self.y, self.z)
-        self.statistics = WordStatistics(self.front.cluster, self.front.snapshot.counting)
+        self.statistics = WordStatistics(self.front.cluster, self.front.snapshot.word_sources)
 
     def put(self, shard: int, name: str, *words: int) -> None:
         self.logs[shard].put(name, words)
@@ -104,7 +104,7 @@ async def test_a_replica_that_lags_takes_nothing_back(house: House) -> None:
     before = await house.weights()
     house.y.sequence = 0
     house.x.fails = UnavailableError("x: gone")
-    house.front.cluster.answered(0, 2)  # so that it is asked again
+    house.front.cluster.record_answer(0, 2)  # so that it is asked again
     assert await house.weights() == before
 
 
@@ -158,7 +158,7 @@ async def test_counting_goes_on_whatever_goes_wrong(house: House) -> None:
         raise ZeroDivisionError
 
     tell, house.z.changes = house.z.changes, bug  # type: ignore[method-assign]
-    words = ServedWords(house.front.snapshot.counting, turn)
+    words = ServedWords(house.front.snapshot.word_sources, turn)
     assert words.name == ()
     words.serve(house.front.cluster)
     running = asyncio.create_task(words.run())

@@ -1,0 +1,113 @@
+"""The result of searching the shards for one question: readings, failures, and often both."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass, field
+
+from winnow.domain.answered import ShardTimings
+from winnow.domain.coverage import ShardStatus
+from winnow.domain.reading import Reading
+from winnow.policy.logs import same_log
+from winnow.quoting import were
+from winnow.searcher import Read, Retrieved
+from winnow.stateless.answer.failures import Failure, incomplete_error
+from winnow.stateless.answer.scatter import Gathered
+
+
+@dataclass(slots=True)
+class SearchResult:
+    """The readings and failures of all shards, added as they arrive. All mappings are by shard.
+
+    A shard has readings or a failure. It has both if it failed after it had read some passages, and
+    neither if none of its passages was worth reading.
+    """
+
+    readings: dict[int, tuple[Reading, ...]] = field(default_factory=dict)
+    failures: dict[int, Failure] = field(default_factory=dict)
+    _: KW_ONLY
+    allows_partial: bool = True
+    """Whether an answer may leave out shards that failed."""
+    timings: dict[int, ShardTimings] = field(default_factory=dict)
+    """Seconds that each shard reported."""
+    unneeded_reads: int = 0
+    """Number of passages that were read speculatively and not needed."""
+    sequences: dict[int, int] = field(default_factory=dict)
+    """Number of the last write that the shard had when it retrieved."""
+    passages: dict[int, int] = field(default_factory=dict)
+    """Number of passages that the shard held after that write, if it reported them."""
+    log_ids: dict[int, str] = field(default_factory=dict)
+    """Names of the logs that `sequences` count in, if they are known."""
+
+    @property
+    def needed_reads(self) -> int:
+        """Number of readings that count: the same with and without speculative reads."""
+        return sum(map(len, self.readings.values()))
+
+    @property
+    def total_reads(self) -> int:
+        """Number of passages that were read, needed or not."""
+        return self.needed_reads + self.unneeded_reads
+
+    @property
+    def best_score(self) -> float:
+        """The best score so far; minus infinity if there is none."""
+        scores = (reading.score for own in self.readings.values() for reading in own)
+        return max((score for score in scores if not math.isnan(score)), default=-math.inf)
+
+    def add_retrievals(self, gathered: Gathered[Retrieved]) -> None:
+        """Adds the timings, writes and failures of retrievals."""
+        for shard, retrieved in gathered.results.items():
+            self.add_retrieval(shard, retrieved)
+        self.failures |= gathered.failures
+
+    def add_retrieval(self, shard: int, retrieved: Retrieved) -> None:
+        """Adds the timings and the last write of one retrieval."""
+        self._add_timings(shard, retrieved.timings)
+        self.record_write(shard, retrieved)
+
+    def add_reads(self, gathered: Gathered[Read]) -> None:
+        """Adds reads. A read that left passages unread is a failure of its shard, too.
+
+        Raises:
+            DeadlineExceededError: a passage was not read in time, and partial results are
+                forbidden.
+
+        """
+        for shard, read in gathered.results.items():
+            self._add_timings(shard, read.timings)
+            self.add_readings(shard, read.readings)
+        late = {n: _unread_failure(read) for n, read in gathered.results.items() if read.unread}
+        self.failures |= gathered.failures | late
+        if late and not self.allows_partial:
+            raise incomplete_error(late)
+
+    def add_readings(self, shard: int, readings: Iterable[Reading]) -> None:
+        """Adds readings of a shard."""
+        if added := tuple(readings):
+            self.readings[shard] = self.readings.get(shard, ()) + added
+
+    def record_write(self, shard: int, result: Retrieved | Read) -> None:
+        """Records the last write that a shard had when it retrieved, and its passages after it.
+
+        If the shard retrieved twice, the earlier write counts: both retrievals had it. If the two
+        are of different logs, neither write counts.
+        """
+        log_id = self.log_ids.get(shard, "")
+        sequence = result.sequence if same_log(log_id, result.log_id) else 0
+        self.log_ids[shard] = result.log_id or log_id
+        if sequence > self.sequences.get(shard, sequence):
+            return
+        self.sequences[shard] = sequence
+        self.passages.pop(shard, None)
+        if result.passages is not None:
+            self.passages[shard] = result.passages
+
+    def _add_timings(self, shard: int, timings: ShardTimings) -> None:
+        self.timings[shard] = self.timings.get(shard, ShardTimings()) + timings
+
+
+def _unread_failure(read: Read) -> Failure:
+    requested = len(read.readings) + read.unread
+    return Failure(
+        ShardStatus.TIMEOUT, f"{read.unread} of {were(requested, 'passage')} not read in time"
+    )
