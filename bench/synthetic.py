@@ -10,7 +10,7 @@ import numpy as np
 
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.indexing.staging import Staging
-from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, publish_shard
+from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, write_shard
 from winnow.domain.passage import Passage
 from winnow.domain.shard import shard_name
 from winnow.domain.write import EncodedPassage, Write
@@ -92,6 +92,6 @@ def build_shard(
         passages=len(passages),
         words=words,
     )
-    publish_shard(staging.path, directory, 0, identity, GraphPlan(ef_construction=ef_construction))
+    write_shard(staging.path, directory, 0, identity, GraphPlan(ef_construction=ef_construction))
     staging.path.unlink()
     return directory / shard_name(0, 1)

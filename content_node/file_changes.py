@@ -8,7 +8,7 @@ import structlog
 from winnow.content_node.loading import Loading
 from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.servicer import ShardServicer
-from winnow.content_node.shard.changes import Change, after
+from winnow.content_node.shard.changes import Change, change_to_report
 from winnow.rpc.server import Server
 
 _log = structlog.get_logger("content_node")
@@ -73,7 +73,7 @@ async def watch(
             found = await Loading(look).result()
         except Exception as error:  # noqa: BLE001 (nobody else would notice)
             found = Change(f"the files of the shard cannot be read: {error!r}", readable=True)
-        if (now := after(reported, found)) != reported:
+        if (now := change_to_report(reported, found)) != reported:
             try:
                 await report(now)
             except Exception:  # noqa: BLE001 (repeated after the next look)

@@ -39,5 +39,5 @@ def shard_info(view: ShardView, bundle: Bundle) -> ShardInfo:
         index_passages=manifest.index_passages,
         sequence=view.sequence,
         log_id=view.log_id,
-        fields=view.fields,
+        fields=view.field_names,
     )

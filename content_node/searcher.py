@@ -92,7 +92,7 @@ class LocalSearcher:
                 f"shard {info.shard} of index {info.index_id} is no generation of shard "
                 f"{self._info.shard} of index {self._info.index_id}, which this node serves"
             )
-        self._generations.serve(view)
+        self._generations.set_newest(view)
         self._served.advance(view.sequence)
         self._info = info
         self._count_passages()
@@ -100,7 +100,7 @@ class LocalSearcher:
     async def info(self, deadline: Deadline) -> ShardInfo:
         """Returns which shard this is, in its newest generation."""
         deadline.check("the shard was described")
-        self._generations.let_go()
+        self._generations.drop_expired()
         return replace(self._info, journaled=self._journaled)
 
     async def retrieve(
@@ -113,7 +113,7 @@ class LocalSearcher:
         arrived = time.perf_counter()
         self._check(question)
         await self._served.wait(depth.after, deadline)
-        view = self._generations.lease(deadline)
+        view = self._generations.lease_newest(deadline)
         work = partial(self._retrieve, view, question, depth)
         with span("retrieve") as step:
             done = await self._pool.call(partial(_timed, work), deadline, question.client)
@@ -235,7 +235,7 @@ class LocalSearcher:
     ) -> tuple[ShardView, Sequence[Hit]]:
         """Returns the view to read from, and the hits with its rows."""
         generation = hits[0].generation if hits else ""
-        view = self._generations.named(generation, deadline)
+        view = self._generations.lease(generation, deadline)
         for place, hit in enumerate(hits):
             if hit.generation != generation:
                 raise InvalidRequestError(
@@ -272,7 +272,7 @@ def _found_again(view: ShardView, hits: Sequence[Hit], _: Stop) -> Sequence[Hit]
 
     """
     with _readable():
-        rows = [view.find(hit.passage_id, hit.sequence) for hit in hits]
+        rows = [view.find_row(hit.passage_id, hit.sequence) for hit in hits]
     found = [replace(hit, row=row) for hit, row in zip(hits, rows, strict=True) if row is not None]
     if len(found) < len(hits):
         raise GenerationGoneError(

@@ -49,7 +49,7 @@ def check_settings(settings: NodeSettings, bundle: Bundle) -> None:
 def shard_advice(base: StoredSegment, shard: Path, bundle: Bundle) -> Iterator[str]:
     """Yields sentences on how a shard could be served better, each with a command."""
     rebuild = "`winnow index build --passages INDEX --out NEW --shards N`"
-    if not base.manifest.vouched_for:
+    if not base.manifest.has_checksum:
         yield (
             "the shard is of an older version: a changed value in its manifest would not be "
             f"noticed; {rebuild} brings it up to date"
@@ -60,7 +60,7 @@ def shard_advice(base: StoredSegment, shard: Path, bundle: Bundle) -> Iterator[s
             "alone, which took time and memory, and scores of several such shards cannot be "
             f"compared; {rebuild} brings it up to date"
         )
-    elif not base.manifest.words.inverted:
+    elif not base.manifest.words.posting_files:
         yield (
             "the shard is of an older version: the rows of each word were collected in memory, "
             f"which took time; {rebuild} brings it up to date"

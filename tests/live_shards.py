@@ -13,7 +13,7 @@ from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.live.entry import Logged
 from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.opening import open_log
-from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, publish_shard
+from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, write_shard
 
 
 def built(directory: Path, texts: Mapping[str, str]) -> Path:
@@ -34,7 +34,7 @@ def built(directory: Path, texts: Mapping[str, str]) -> Path:
             passages=len(texts),
             words=words,
         )
-        publish_shard(staging.path, directory, 0, identity, GraphPlan())
+        write_shard(staging.path, directory, 0, identity, GraphPlan())
     return directory / "shard-00000-of-00001"
 
 

@@ -12,7 +12,7 @@ from unpacked import tokens, vector
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.shard.field_tables import write_tables
-from winnow.content_node.shard.manifest import FORMAT, SHARD_FILE, ShardManifest, write
+from winnow.content_node.shard.manifest import FORMAT, SHARD_FILE, ShardManifest, write_manifest
 from winnow.content_node.shard.memory_passages import MemoryPassages
 from winnow.content_node.shard.memory_segment import MemorySegment
 from winnow.content_node.shard.nearest import SPACE, build_graph
@@ -106,7 +106,7 @@ def make(
         connection.commit()
     every = [np.frombuffer(each.words, "<u4") for each in whole or own]
     store = PassageStore(OpenFile(directory / STORE))
-    words_held, ends = store.words(VOCABULARY, len(own))
+    words_held, ends = store.tokens(VOCABULARY, len(own))
     store.close()
     words = save_words(directory, words_held, ends, count_words(every))
     vectors = np.array([vector(each) for each in own], np.float32).reshape(-1, DIMENSION)
@@ -134,4 +134,4 @@ def make(
         "files": {name: file_entry(directory / name) for name in FILES},
         **altered,
     }
-    return write(directory / SHARD_FILE, ShardManifest(**values))
+    return write_manifest(directory / SHARD_FILE, ShardManifest(**values))

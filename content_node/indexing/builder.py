@@ -20,8 +20,8 @@ from winnow.content_node.indexing.plan import BuildListener, BuildPlan
 from winnow.content_node.indexing.recut import at_rest, fingerprint, is_index
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.indexing.workspace import Fate, Workspace, open_workspace, staging_of
-from winnow.content_node.shard.manifest import FORMAT, IndexManifest, write
-from winnow.content_node.shard.writing import ShardSetIdentity, publish_shard
+from winnow.content_node.shard.manifest import FORMAT, IndexManifest, write_manifest
+from winnow.content_node.shard.writing import ShardSetIdentity, write_shard
 from winnow.domain.shard import INDEX_FILE
 from winnow.domain.word_counts import WordCounts
 from winnow.errors import ArtefactError
@@ -76,7 +76,9 @@ def _build(
     partial = place.index
     partial.mkdir(exist_ok=True)
     shards = _publish(staging.path, partial, manifest, words, plan, progress)
-    manifest = write(partial / INDEX_FILE, manifest.model_copy(update={"manifests": shards}))
+    manifest = write_manifest(
+        partial / INDEX_FILE, manifest.model_copy(update={"manifests": shards})
+    )
     place.publish()
     return manifest
 
@@ -163,6 +165,6 @@ def _publish(
         shutil.rmtree(leftover)
     checksums = []
     for shard in range(plan.shards):
-        checksums.append(publish_shard(staging, partial, shard, identity, plan.graph).checksum)
+        checksums.append(write_shard(staging, partial, shard, identity, plan.graph).checksum)
         progress.advance(1)
     return tuple(checksums)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.content_node.shard.graph_vectors import GraphVectors
-from winnow.content_node.shard.inverting import inverted
+from winnow.content_node.shard.inverting import invert
 from winnow.content_node.shard.manifest import ShardManifest
 from winnow.content_node.shard.nearest import ExactIndex, load_graph
 from winnow.content_node.shard.rows import ScoredRows
@@ -66,10 +66,10 @@ def check_contents(directory: Path, manifest: ShardManifest, asked: GraphTarget)
         verify(directory / name, entry.sha256, entry.bytes)
     store = PassageStore(OpenFile(directory / manifest.store))
     try:
-        store.expect(manifest.passages, manifest.dimension, manifest.rows)
-        vectors, rows = store.vectors(manifest.dimension), store.numbers()
+        store.check(manifest.passages, manifest.dimension, manifest.rows)
+        vectors, rows = store.vectors(manifest.dimension), store.row_numbers()
         derived = _word_faults(directory, manifest, store)
-        if not store.fields_are_right():
+        if not store.fields_match_metadata():
             derived.append("its fields are not those of its metadata")
     finally:
         store.close()
@@ -93,12 +93,12 @@ def _word_faults(directory: Path, manifest: ShardManifest, store: PassageStore) 
         return []
     vocabulary = len(np.load(directory / manifest.words.frequencies))
     kept = [np.load(directory / name) for name in (manifest.words.tokens, manifest.words.ends)]
-    tokens, ends = store.words(vocabulary, manifest.rows)
+    tokens, ends = store.tokens(vocabulary, manifest.rows)
     faults = []
     if not all(map(np.array_equal, kept, (tokens, ends))):
         faults.append("its words are not those of its passages")
-    made = inverted(tokens, ends)
-    leading = [np.load(directory / name) for name in manifest.words.inverted]
+    made = invert(tokens, ends)
+    leading = [np.load(directory / name) for name in manifest.words.posting_files]
     right: list[NDArray[np.generic]] = [made.rows, made.starts, made.counts]
     if leading and not all(map(np.array_equal, leading, right)):
         faults.append("its words do not lead to the passages that have them")
@@ -125,5 +125,5 @@ def _recall(
     asked = vectors[chosen] + vectors[(chosen * 7919 + 1) % len(vectors)]
     asked /= np.maximum(np.linalg.norm(asked, axis=1, keepdims=True), 1e-6)
     # by the graph alone: `search` would hide that it leads to too few passages
-    by_graph = [graph.walk(vector, K) or [] for vector in asked]
+    by_graph = [graph.search_graph(vector, K) or [] for vector in asked]
     return recall_at(by_graph, [exact.search(vector, K) for vector in asked])

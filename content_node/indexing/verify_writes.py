@@ -110,7 +110,7 @@ class _Replay:
             return
         there = self._there.get(write.id)
         if there is None:
-            there = self._store.entry(write.id) is not None
+            there = self._store.locate(write.id) is not None
         put = write.put
         if there != (write.removed is not None):
             self.faults.append(

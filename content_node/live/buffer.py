@@ -15,7 +15,7 @@ from winnow.content_node.shard.memory_passages import MemoryPassages
 from winnow.content_node.shard.memory_segment import MemorySegment
 from winnow.content_node.shard.rows import RowMask
 from winnow.content_node.shard.stored_segment import StoredSegment
-from winnow.content_node.shard.view import Placed, ShardView, live_generation, view_of
+from winnow.content_node.shard.view import PlacedSegment, ShardView, live_generation, view_of
 
 
 class Buffer:
@@ -54,19 +54,19 @@ class Buffer:
 
     def _add(self, segment: MemorySegment) -> None:
         self._memory.append(segment)
-        placed = [*self._view.placed, Placed(segment, self._view.rows)]
+        placed = [*self._view.segments, PlacedSegment(segment, self._view.rows)]
         count = tail_to_join([each.rows for each in self._memory])
         if count:
             first, *others = self._memory[-count:]
             segment = first.joined(*others)
             placed[-count:] = [_joined(segment, placed[-count:])]
             self._memory[-count:] = [segment]
-        self._view = replace(self._view, placed=tuple(placed))
+        self._view = replace(self._view, segments=tuple(placed))
 
     def _end(self, rows: Iterable[int]) -> int:
         """Marks rows as dead; returns how many of them were alive."""
-        placed = list(self._view.placed)
-        firsts = [each.first for each in placed]
+        placed = list(self._view.segments)
+        firsts = [each.first_row for each in placed]
         own: dict[int, list[int]] = {}
         for row in rows:
             number = bisect_right(firsts, row) - 1
@@ -76,17 +76,17 @@ class Buffer:
             alive = _alive(placed[number]).copy()
             ended += int(alive[dead].sum())
             alive[dead] = False
-            placed[number] = replace(placed[number], alive=alive)
-        self._view = replace(self._view, placed=tuple(placed))
+            placed[number] = replace(placed[number], live_rows=alive)
+        self._view = replace(self._view, segments=tuple(placed))
         return ended
 
 
-def _alive(placed: Placed) -> RowMask:
-    return np.ones(placed.segment.rows, np.bool_) if placed.alive is None else placed.alive
+def _alive(placed: PlacedSegment) -> RowMask:
+    return np.ones(placed.segment.rows, np.bool_) if placed.live_rows is None else placed.live_rows
 
 
-def _joined(segment: MemorySegment, parts: Sequence[Placed]) -> Placed:
+def _joined(segment: MemorySegment, parts: Sequence[PlacedSegment]) -> PlacedSegment:
     """A segment in the place of the segments that it was joined from."""
-    all_alive = all(part.alive is None for part in parts)
+    all_alive = all(part.live_rows is None for part in parts)
     alive = None if all_alive else np.concatenate([_alive(part) for part in parts])
-    return Placed(segment, parts[0].first, alive)
+    return PlacedSegment(segment, parts[0].first_row, alive)

@@ -78,7 +78,7 @@ class LiveShard:
         """How the files of the served base changed; None if they did not."""
         while True:
             base = self._state.base
-            change = base.change()
+            change = base.file_change()
             # a merge removes the files of a base that it has replaced
             if base is self._state.base:
                 return change

@@ -118,9 +118,9 @@ class LiveState:
 
     def _in_base(self, identifiers: Sequence[str]) -> Iterator[StoredVersion | None]:
         store = self.base.store
-        for identifier, entry in zip(identifiers, store.entries(identifiers), strict=True):
+        for identifier, entry in zip(identifiers, store.locate_all(identifiers), strict=True):
             if entry is not None:
                 yield StoredVersion(entry.version, entry.row, entry.sequence)
             else:
-                version = store.tombstone(identifier)
+                version = store.deletion_version(identifier)
                 yield None if version is None else StoredVersion(version, None)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from winnow.content_node.measuring.made_up import Vectors, write_shard
+from winnow.content_node.measuring.made_up import Vectors, write_random_shard
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.shard.memory_segment import MemoryVectors
 from winnow.content_node.shard.nearest import GraphIndex, NearestIndex, build_graph
@@ -71,7 +71,7 @@ def measure_shard(
     """
     with tempfile.TemporaryDirectory() as place:
         started = time.perf_counter()
-        manifest = write_shard(Path(place), texts, passages, vectors, threads)
+        manifest = write_random_shard(Path(place), texts, passages, vectors, threads)
         written = time.perf_counter() - started
         before, started = _resident(), time.perf_counter()
         # exact search, which small shards use, would say nothing of a large one

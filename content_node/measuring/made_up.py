@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.shard.manifest import ShardManifest
-from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, publish_shard
+from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, write_shard
 from winnow.domain.write import Put
 from winnow.passages.encoding import TokenisedPut
 
@@ -42,7 +42,7 @@ class Vectors:
         return unit
 
 
-def write_shard(
+def write_random_shard(
     place: Path, texts: Sequence[TokenisedPut], passages: int, vectors: Vectors, threads: int
 ) -> ShardManifest:
     """Writes a shard with a number of passages below `place`, as the builder does."""
@@ -64,7 +64,7 @@ def write_shard(
         passages=passages,
         words=words,
     )
-    return publish_shard(staging.path, place, 0, identity, GraphPlan(threads=threads))
+    return write_shard(staging.path, place, 0, identity, GraphPlan(threads=threads))
 
 
 def _copy(text: TokenisedPut, number: int) -> TokenisedPut:

@@ -57,7 +57,7 @@ def graph_of_store(store: PassageStore, manifest: ShardManifest) -> hnswlib.Inde
     a row gets a copy of a live row's vector and is marked deleted. A copy disturbs the paths
     through the graph least.
     """
-    vectors, held = store.vectors(manifest.dimension), store.numbers()
+    vectors, held = store.vectors(manifest.dimension), store.row_numbers()
     holes = np.setdiff1d(np.arange(manifest.rows), held)
     some = vectors if len(held) else np.zeros((1, manifest.dimension), np.float32)
     twins = some[np.arange(len(holes)) * _APART % len(some)]

@@ -11,7 +11,12 @@ from pathlib import Path
 
 from winnow.content_node.merging.graph import graph_of_store
 from winnow.content_node.merging.writing import copy_words
-from winnow.content_node.shard.manifest import SHARD_FILE, ShardManifest, read_shard_manifest, write
+from winnow.content_node.shard.manifest import (
+    SHARD_FILE,
+    ShardManifest,
+    read_shard_manifest,
+    write_manifest,
+)
 from winnow.content_node.shard.saving import file_entry, save_graph
 from winnow.content_node.shard.store import PassageStore
 from winnow.errors import ArtefactError
@@ -91,10 +96,10 @@ def _made(
         save_graph(graph, aside / manifest.graph)
         made.append(manifest.graph)
     words = manifest.words
-    if words is not None and damaged & set(words.names):
+    if words is not None and damaged & set(words.files):
         counts = _counts(directory, manifest, words.frequencies, others)
         copy_words(counts, words, directory / manifest.store, aside, manifest.rows)
-        made += words.names
+        made += words.files
     return made
 
 
@@ -119,7 +124,7 @@ def _vouch(directory: Path, manifest: ShardManifest, made: Iterable[str]) -> Non
     """Writes a manifest with the checksums of the new files."""
     entries = {**manifest.files, **{name: file_entry(directory / name) for name in made}}
     partial = directory / f"{SHARD_FILE}.partial"
-    write(partial, manifest.model_copy(update={"files": entries}))
+    write_manifest(partial, manifest.model_copy(update={"files": entries}))
     partial.replace(directory / SHARD_FILE)
     reach("repair.named")
     sync_directory(directory)

@@ -18,7 +18,7 @@ from winnow.content_node.shard.manifest import (
     ShardManifest,
     WordsEntry,
     read_shard_manifest,
-    write,
+    write_manifest,
 )
 from winnow.content_node.shard.saving import (
     FILES,
@@ -130,7 +130,7 @@ def _vouch(
         "words": words,
         "files": {name: file_entry(partial / name) for name in FILES},
     }
-    write(partial / SHARD_FILE, before.model_copy(update=changed))
+    write_manifest(partial / SHARD_FILE, before.model_copy(update=changed))
     sync_directory(partial)
 
 
@@ -146,7 +146,7 @@ def copy_words(
     built = integers(counts).astype(np.uint32)
     passages = PassageStore(OpenFile(store))
     try:
-        tokens, ends = passages.words(len(built), rows)
+        tokens, ends = passages.tokens(len(built), rows)
     finally:
         passages.close()
     return save_words(directory, tokens, ends, WordCounts(built, before.index_tokens))

@@ -1,4 +1,4 @@
-"""How the files of a shard changed on disk while it is served. Pure."""
+"""Detects changes of a shard's files on disk while it is served. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,21 +22,19 @@ class Watched(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Why the directory is no longer what is served."""
+    """A difference between the files on disk and the open files."""
 
     reason: str
     readable: bool
-    """Whether the open files are still what was verified, so that calls can be answered from
-    them.
-    """
+    """Whether calls can still be answered from the open files, which were not overwritten."""
 
 
-def change_of(files: Sequence[Watched]) -> Change | None:
-    """Returns the worst change; None if all files are as they were opened."""
+def find_change(files: Sequence[Watched]) -> Change | None:
+    """Returns the worst change; None if no file changed."""
     for file in files:
         if file.altered:
             return Change(
-                f"{file.path} was written to while it was served: copy the shard again, and start "
+                f"{file.path} was overwritten while it was served: copy the shard again, and start "
                 "the node again",
                 readable=False,
             )
@@ -44,14 +42,12 @@ def change_of(files: Sequence[Watched]) -> Change | None:
         if not file.named:
             return Change(
                 f"{file.path} was replaced or deleted while it was served; calls are still "
-                "answered from what was loaded, start the node again to serve the new file",
+                "answered from the open file: start the node again to serve the new file",
                 readable=True,
             )
     return None
 
 
-def after(told: Change | None, found: Change | None) -> Change | None:
-    """Returns the change to tell after `told`: files may come back, but not if they were
-    overwritten.
-    """
-    return told if told is not None and not told.readable else found
+def change_to_report(reported: Change | None, current: Change | None) -> Change | None:
+    """Returns the change to report after `reported`: overwritten files stay unusable."""
+    return reported if reported is not None and not reported.readable else current

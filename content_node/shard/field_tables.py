@@ -1,8 +1,8 @@
-"""The tables in a shard's database that filters are looked up in: written here, and read.
+"""Writes and reads the tables of a shard's database that index metadata fields for filters.
 
-For each value of each field there are the rows that have it, and for a field with many values also
-the rows of each block of values. A range reads blocks, and single values only at its end. Knows
-SQLite and metadata; `row_filter` knows what a filter means.
+The tables map each value of each field to its rows. For a field with many values they also map
+blocks of adjacent values to rows. A range query reads blocks, and single values only at its end.
+`row_filter` knows what a filter means.
 """
 
 import json
@@ -45,26 +45,25 @@ CREATE TABLE blocks (
     PRIMARY KEY (name, kind, value)
 ) WITHOUT ROWID
 """
-_NAMES = ("fields", "attributes", "blocks")
-METADATA = "SELECT row, metadata FROM passages WHERE metadata != '{}' ORDER BY row"
-"""Selects the rows that have metadata, and their JSON objects."""
-BLOCK = 256
-"""Values of a block. A range reads one entry for each block, and at most this many at its end."""
+_TABLE_NAMES = ("fields", "attributes", "blocks")
+_METADATA = "SELECT row, metadata FROM passages WHERE metadata != '{}' ORDER BY row"
+_BLOCK_VALUES = 256
+"""Values per block. A range query reads one entry per block, and at most one block's values."""
 _VALUES = "SELECT rows FROM attributes WHERE name = ? AND kind = ? AND value "
 _BLOCKS = "SELECT rows FROM blocks WHERE name = ? AND kind = ? AND value "
 _FIRST_BLOCK = "SELECT min(value) FROM blocks WHERE name = ? AND kind = ? AND value > ?"
 _LAST_BLOCK = "SELECT max(value) FROM blocks WHERE name = ? AND kind = ? AND value <= ?"
-Passages = Iterable[tuple[int, str]]
-"""Rows, ascending, with their metadata as JSON."""
+RowMetadata = Iterable[tuple[int, str]]
+"""Ascending rows with their metadata as JSON."""
 Select = Callable[[str, Sequence[Value]], list[Any]]
 """Runs a query with these parameters; raises ArtefactError if the database cannot be read."""
 
 
-class TablesInMemory:
-    """The tables in memory, for a database of a format that has none."""
+class MemoryTables:
+    """The tables in memory, for a database of an older format without them."""
 
-    def __init__(self, passages: Passages) -> None:
-        """Takes seconds for 100 000 passages: not on an event loop."""
+    def __init__(self, passages: RowMetadata) -> None:
+        """Fills the tables. Takes seconds for 100 000 passages: not on an event loop."""
         self._connection = sqlite3.connect(":memory:", check_same_thread=False)
         weakref.finalize(self, self._connection.close).atexit = False
         self._lock = threading.Lock()
@@ -81,82 +80,86 @@ class StoredFields:
     """The tables of a shard as a `FieldIndex`."""
 
     def __init__(self, select: Select, rows: int) -> None:
-        """`select` reads a database that has the tables, of `rows` rows."""
+        """`select` reads a database that has the tables; the shard has `rows` rows."""
         self._select, self._rows = select, rows
-        found = select("SELECT DISTINCT name FROM fields ORDER BY name LIMIT ?", (MOST_FIELDS,))
-        self.names = tuple(str(name) for (name,) in found)
+        names = select("SELECT DISTINCT name FROM fields ORDER BY name LIMIT ?", (MOST_FIELDS,))
+        self.field_names = tuple(str(name) for (name,) in names)
 
-    def values(self, field: str, stop: Stop | None) -> Mapping[ValueKind, "StoredValues"]:
-        """Returns values to look up; nothing is read yet, so `stop` ends nothing here."""
+    def values_by_kind(self, field: str, stop: Stop | None) -> Mapping[ValueKind, "StoredValues"]:
+        """Returns the values to look up. Reads nothing yet, so `stop` is ignored."""
         return {kind: StoredValues(self._select, self._rows, field, kind) for kind in ValueKind}
 
 
 class StoredValues:
-    """The values of one kind that a field has, in the tables; implements `SortedValues`."""
+    """The values of one field and kind in the tables; implements `SortedValues`."""
 
     def __init__(self, select: Select, rows: int, field: str, kind: ValueKind) -> None:
-        self._select, self._rows, self._of = select, rows, (field, kind)
+        self._select, self._rows, self._key = select, rows, (field, kind)
 
-    def having(self) -> ValueRows:
+    def all_rows(self) -> ValueRows:
         return self._read("SELECT rows FROM fields WHERE name = ? AND kind = ?")
 
-    def equal(self, values: Sequence[Value]) -> ValueRows:
+    def rows_equal(self, values: Sequence[Value]) -> ValueRows:
         return self._read(f"{_VALUES}IN ({', '.join('?' * len(values))})", *values)
 
-    def below(self, value: Value, inclusive: bool) -> ValueRows:
-        """Reads the blocks that end before the value, and what lies between them and it."""
+    def rows_below(self, value: Value, inclusive: bool) -> ValueRows:
+        """Reads the blocks that end before `value`, and the values between them and `value`."""
         compared = _VALUES + ("<= ?" if inclusive else "< ?")
-        ((edge,),) = self._select(_LAST_BLOCK, (*self._of, value))
+        ((edge,),) = self._select(_LAST_BLOCK, (*self._key, value))
         if edge is None:
             return self._read(compared, value)
         blocks = self._read(_BLOCKS + "< ?", edge)
         return np.concatenate([blocks, self._read(compared + " AND value >= ?", value, edge)])
 
-    def above(self, value: Value, inclusive: bool) -> ValueRows:
-        """Reads the blocks that begin behind the value, and what lies between it and them."""
+    def rows_above(self, value: Value, inclusive: bool) -> ValueRows:
+        """Reads the blocks that begin after `value`, and the values between `value` and them."""
         compared = _VALUES + (">= ?" if inclusive else "> ?")
-        ((edge,),) = self._select(_FIRST_BLOCK, (*self._of, value))
+        ((edge,),) = self._select(_FIRST_BLOCK, (*self._key, value))
         if edge is None:
             return self._read(compared, value)
         blocks = self._read(_BLOCKS + ">= ?", edge)
         return np.concatenate([blocks, self._read(compared + " AND value < ?", value, edge)])
 
     def _read(self, query: str, *values: Value) -> ValueRows:
-        found = self._select(query, (*self._of, *values))
-        rows = np.frombuffer(b"".join(rows for (rows,) in found), "<u4")
+        blobs = self._select(query, (*self._key, *values))
+        rows = np.frombuffer(b"".join(blob for (blob,) in blobs), "<u4")
         if len(rows) and int(rows.max()) >= self._rows:
             raise ArtefactError(
-                f"a field is of row {rows.max()}, and there are {self._rows}: build the index again"
+                f"metadata field {self._key[0]!r} names row {rows.max()}, the shard has "
+                f"{self._rows} rows: build the index again"
             )
         return rows
 
 
 def write_tables(
-    connection: sqlite3.Connection, passages: Passages | None = None, block: int = BLOCK
+    connection: sqlite3.Connection,
+    passages: RowMetadata | None = None,
+    block_values: int = _BLOCK_VALUES,
 ) -> None:
     """Creates the tables and fills them; commits nothing.
 
-    Without `passages` the rows of the database's own table are taken. A block has `block` values.
-    All values are in memory at once, some 80 bytes for each that no other passage has.
+    Without `passages` the rows of the database's own table are indexed. A block has `block_values`
+    values. All values are in memory at the same time, about 80 bytes for each distinct one.
     """
     for table in TABLES.split(";"):
         connection.execute(table)
-    columns = _columns(connection.execute(METADATA) if passages is None else passages)
-    for (name, kind), column in sorted(columns.items()):
-        index = column.sorted(kind)
-        having = name, kind, index.having().tobytes()
-        connection.execute("INSERT INTO fields VALUES (?, ?, ?)", having)
-        _insert(connection, "attributes", (name, kind), index, 1)
-        if len(index.values) > block:
-            _insert(connection, "blocks", (name, kind), index, block)
+    columns = _collect_columns(connection.execute(_METADATA) if passages is None else passages)
+    for key, column in sorted(columns.items()):
+        index = column.sorted(key[1])
+        connection.execute(
+            "INSERT INTO fields VALUES (?, ?, ?)", (*key, index.all_rows().tobytes())
+        )
+        _insert(connection, "attributes", key, index, 1)
+        if len(index.values) > block_values:
+            _insert(connection, "blocks", key, index, block_values)
 
 
-def contents(select: Callable[[str], list[Any]]) -> list[list[Any]]:
-    """Returns all that the tables hold, in order."""
-    return [select(f"SELECT * FROM {name} ORDER BY 1, 2, 3") for name in _NAMES]  # noqa: S608
+def read_tables(select: Callable[[str], list[Any]]) -> list[list[Any]]:
+    """Returns the sorted content of each table."""
+    return [select(f"SELECT * FROM {name} ORDER BY 1, 2, 3") for name in _TABLE_NAMES]  # noqa: S608
 
 
-def _columns(passages: Passages) -> dict[tuple[str, ValueKind], ValueColumn]:
+def _collect_columns(passages: RowMetadata) -> dict[tuple[str, ValueKind], ValueColumn]:
     columns = defaultdict[tuple[str, ValueKind], ValueColumn](ValueColumn)
     for row, metadata in passages:
         for name, values in fields_of(json.loads(metadata)).items():
@@ -168,14 +171,14 @@ def _columns(passages: Passages) -> dict[tuple[str, ValueKind], ValueColumn]:
 def _insert(
     connection: sqlite3.Connection,
     table: str,
-    of: tuple[str, ValueKind],
+    key: tuple[str, ValueKind],
     index: ValueIndex,
-    each: int,
+    step: int,
 ) -> None:
-    """Inserts the first of `each` values, and the rows that have one of them."""
-    begins = index.starts[:-1:each]
-    parts = zip(index.values[::each], begins, [*begins[1:], len(index.rows)], strict=True)
+    """Inserts every `step`th value, with the rows of all values up to the next inserted one."""
+    begins = index.starts[:-1:step]
+    parts = zip(index.values[::step], begins, [*begins[1:], len(index.rows)], strict=True)
     connection.executemany(
         f"INSERT INTO {table} VALUES (?, ?, ?, ?)",  # noqa: S608
-        ((*of, value, index.rows[begin:end].tobytes()) for value, begin, end in parts),
+        ((*key, value, index.rows[begin:end].tobytes()) for value, begin, end in parts),
     )

@@ -1,11 +1,11 @@
 """The generations of a shard that a node serves: the newest, and older ones that are in use.
 
 A view never changes; writes make a new one. Views of one generation have the same passages in the
-same rows, so the newest of them stands for all. A hit names a row of its generation, so a
-generation is kept while questions may come back to read its hits.
+same rows, so only the newest of them is kept. A hit is a row of a generation, so a generation is
+kept until the questions that retrieved its hits are over.
 
-Everything here is called on the event loop, so there is no lock. Threads hold the `ShardView` that
-they were given. A view that is dropped here is closed when its last reader ends.
+All methods are called on the event loop, so there is no lock. A dropped view is closed when its
+last reading thread ends.
 """
 
 from collections.abc import Callable
@@ -16,55 +16,54 @@ from winnow.deadline import Clock, Deadline
 from winnow.errors import GenerationGoneError
 from winnow.quoting import shortened
 
-_QUESTION = 4.0
-"""Time of a question as a multiple of its retrieval's time: fronts give retrieval a share of the
-time, 0.4 by default, and read in the rest.
+_QUESTION_PER_RETRIEVAL = 4.0
+"""Time of a question, as a multiple of its retrieval's time. Fronts give retrieval a share of the
+time, 0.4 by default.
 """
-_LONGEST = 60.0
-"""Seconds after which a generation is dropped, even if a deadline is later: each holds a graph in
-memory, and a late reader can retrieve again.
+_MAX_LEASE = 60.0
+"""Maximum seconds that a generation is kept after a call: each has a graph in memory, and a late
+reader can retrieve again.
 """
 
 
 @dataclass(slots=True)
 class _Generation:
-    """A view, and how long its rows may be asked for."""
+    """The newest view of a generation, and the time when its last lease ends."""
 
     view: ShardView
-    until: float
-    """Time by the clock."""
+    leased_until: float
 
 
 class RecentGenerations:
     """The newest view of a shard, and older generations in use."""
 
     def __init__(
-        self, view: ShardView, clock: Clock, gone: Callable[[], None] = lambda: None
+        self, view: ShardView, clock: Clock, on_drop: Callable[[], None] = lambda: None
     ) -> None:
-        """`gone` is called after a generation was dropped: its memory is free soon."""
-        self._clock, self._gone = clock, gone
+        """`on_drop` is called after a generation was dropped: its memory is free soon."""
+        self._clock, self._on_drop = clock, on_drop
         self._newest = _Generation(view, clock())
         self._older: dict[str, _Generation] = {}
 
     @property
     def newest(self) -> ShardView:
-        """The view that is served now."""
-        self.let_go()
+        """The newest view. Drops expired generations."""
+        self.drop_expired()
         return self._newest.view
 
-    def let_go(self) -> None:
-        """Drops generations whose time is over."""
+    def drop_expired(self) -> None:
+        """Drops older generations whose last lease has ended."""
         now = self._clock()
-        kept = {name: older for name, older in self._older.items() if older.until > now}
-        forgotten = len(kept) < len(self._older)
-        self._older = kept
-        if forgotten:
-            self._gone()
+        leased = {name: older for name, older in self._older.items() if older.leased_until > now}
+        dropped = len(leased) < len(self._older)
+        self._older = leased
+        if dropped:
+            self._on_drop()
 
-    def serve(self, view: ShardView) -> None:
-        """Makes `view` the newest; an older generation is kept while it may be asked for.
+    def set_newest(self, view: ShardView) -> None:
+        """Makes `view` the newest, and keeps the previous generation while it is leased.
 
-        A view of the same generation replaces the previous one: it has the same rows, too.
+        A view of the same generation replaces the previous one, which has the same rows.
         """
         before = self._newest
         if view.generation == before.view.generation:
@@ -72,25 +71,23 @@ class RecentGenerations:
             return
         self._older[before.view.generation] = before
         same = self._older.pop(view.generation, None)
-        self._newest = _Generation(view, same.until if same else self._clock())
-        self.let_go()
+        self._newest = _Generation(view, same.leased_until if same else self._clock())
+        self.drop_expired()
 
-    def lease(self, deadline: Deadline) -> ShardView:
-        """Returns the newest view for a retrieval, and keeps it as long as the question may
-        last.
-        """
+    def lease_newest(self, deadline: Deadline) -> ShardView:
+        """Leases the newest view to a retrieval, until the question's likely deadline."""
         view = self.newest
-        self._keep(self._newest, min(deadline.left() * _QUESTION, _LONGEST))
+        self._extend(self._newest, deadline.left() * _QUESTION_PER_RETRIEVAL)
         return view
 
-    def named(self, generation: str, deadline: Deadline) -> ShardView:
-        """Returns the view of the generation that a hit names, and keeps it until the deadline.
+    def lease(self, generation: str, deadline: Deadline) -> ShardView:
+        """Leases the view of a hit's generation until the deadline.
 
-        The newest view stands for an empty name. If it follows a log, it also stands for a missing
-        generation: replicas of one log have the same passages in other rows.
+        An empty generation means the newest. If the shard follows a log, the newest also replaces
+        a missing generation: replicas of one log have the same passages in other rows.
 
         Raises:
-            GenerationGoneError: the generation is not there any more.
+            GenerationGoneError: the generation was dropped, or never served.
 
         """
         newest = self.newest
@@ -103,8 +100,9 @@ class RecentGenerations:
                 f"the hits are rows of generation {shortened(generation)}, shard "
                 f"{newest.manifest.shard} serves {served}: retrieve again"
             )
-        self._keep(found, min(deadline.left(), _LONGEST))
+        self._extend(found, deadline.left())
         return found.view
 
-    def _keep(self, generation: _Generation, seconds: float) -> None:
-        generation.until = max(generation.until, self._clock() + seconds)
+    def _extend(self, generation: _Generation, seconds: float) -> None:
+        until = self._clock() + min(seconds, _MAX_LEASE)
+        generation.leased_until = max(generation.leased_until, until)

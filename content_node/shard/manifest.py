@@ -1,10 +1,9 @@
-"""The manifest of a shard, and the manifest of the index it was cut from.
+"""The manifests of a shard and of an index, in all formats.
 
-Knows the formats; opens no index. Since format 2 a manifest has its own checksum, and the index's
-manifest has those of its shards' manifests. Together with the checksums of files they cover every
-byte of an index. Since format 3 a shard may hold writes, and says up to which one. Every field that
-an answer depends on is part of the shard's generation, so replicas that differ in one are never
-asked as one.
+Since format 2 a manifest has its own checksum, and an index's manifest has those of its shards'
+manifests. Together with the checksums of files they cover every byte of an index. Since format 3 a
+shard may include writes, up to a sequence number. Every field that an answer depends on is part of
+the shard's generation, so shards that differ in one are never treated as replicas.
 """
 
 import hashlib
@@ -22,78 +21,78 @@ from winnow.files.vouching import FIELD, first_fault, is_vouched, open_object, r
 
 FORMAT = 3
 _FORMATS = (1, 2, 3)
-_VOUCHED_SINCE = 2
-_POSTINGS_SINCE = 3
-"""Since then a shard may have empty rows, and a log of writes may continue it."""
+_FIRST_CHECKSUM_FORMAT = 2
+_FIRST_POSTINGS_FORMAT = 3
+"""Also the first format with empty rows, and with writes in a log."""
 SHARD_FILE = "manifest.json"
 _GENERATION_DIGITS = 16
 
 
-def _plain(name: str) -> str:
+def _validate_file_name(name: str) -> str:
     if name in ("", ".", "..") or any(each in name for each in "/\\\0"):
-        raise ValueError(f"{name!r} is not the name of a file in the shard itself")
+        raise ValueError(f"{name!r} is not the name of a file in the shard's directory")
     return name
 
 
-_Name = Annotated[str, AfterValidator(_plain)]
+_FileName = Annotated[str, AfterValidator(_validate_file_name)]
 _Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-_MOST = 2**53
-"""Upper limit of counts: up to here a float represents every integer."""
-_Count = Annotated[int, Field(ge=0, le=_MOST)]
+_MAX_COUNT = 2**53
+"""Up to this limit a float represents every integer."""
+_Count = Annotated[int, Field(ge=0, le=_MAX_COUNT)]
 _Passages = Annotated[int, Field(ge=0, lt=2**32)]
-"""The range of counts in coverage."""
+"""The range of `uint32` fields in messages."""
 _Sequence = Annotated[int, Field(ge=0, lt=2**63)]
 """The range of integers in SQLite."""
 _Shards = Annotated[int, Field(gt=0, le=MOST_SHARDS)]
 _Dimension = Annotated[int, Field(gt=0, le=2**16)]
 
 
-class _Part(BaseModel):
-    # a misspelt field would go unnoticed
+class _StrictModel(BaseModel):
+    # otherwise a misspelt field would be ignored
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
 
-class FileEntry(_Part):
+class FileEntry(_StrictModel):
     """Expected size and checksum of a file."""
 
     sha256: _Sha256
     bytes: _Count
 
 
-class WordsEntry(_Part):
-    """The files of a word index; see `content_node.shard.words`."""
+class WordsEntry(_StrictModel):
+    """The files of a word index; see `content_node.shard.words` and `postings`."""
 
-    tokens: _Name
-    ends: _Name
-    frequencies: _Name
+    tokens: _FileName
+    ends: _FileName
+    frequencies: _FileName
     index_tokens: _Count
     """Number of tokens of all shards when the index was built."""
-    postings: _Name | None = None
-    """Rows that contain each token, token after token; None before format 3."""
-    starts: _Name | None = None
-    """Where the rows of each token begin."""
-    counts: _Name | None = None
-    """How often each of these rows contains the token."""
+    postings: _FileName | None = None
+    """Rows of each token, token after token; None before format 3."""
+    starts: _FileName | None = None
+    """Index of each token's first row in `postings`."""
+    counts: _FileName | None = None
+    """Occurrences of the token in each row of `postings`."""
 
     @property
-    def inverted(self) -> tuple[str, ...]:
+    def posting_files(self) -> tuple[str, ...]:
         """The files of postings; none before format 3."""
         return tuple(each for each in (self.postings, self.starts, self.counts) if each is not None)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """All files in a fixed order."""
-        return (self.tokens, self.ends, self.frequencies, *self.inverted)
+    def files(self) -> tuple[str, ...]:
+        """The names of all files, in a fixed order."""
+        return (self.tokens, self.ends, self.frequencies, *self.posting_files)
 
     @model_validator(mode="after")
-    def _leads_to_rows_or_does_not(self) -> Self:
-        if len(self.inverted) not in (0, 3):
-            raise ValueError("postings, starts and counts must be there together or not at all")
+    def _validate_posting_files(self) -> Self:
+        if len(self.posting_files) not in (0, 3):
+            raise ValueError("it needs all of postings, starts and counts, or none of them")
         return self
 
 
-class ShardManifest(_Part):
-    """What is known of a shard before its files are opened."""
+class ShardManifest(_StrictModel):
+    """The content of a shard's `manifest.json`."""
 
     format: int
     index_id: str
@@ -103,7 +102,7 @@ class ShardManifest(_Part):
     rows: _Passages = 0
     """Number of rows, including empty ones; before format 3 the number of passages."""
     sequence: _Sequence = 0
-    """The last write that the shard holds; 0 after the build."""
+    """Sequence number of the last write in the shard; 0 after the build."""
     log_id: str = ""
     """Id of the log whose writes the shard includes; empty after the build."""
     index_passages: _Passages = 0
@@ -114,80 +113,78 @@ class ShardManifest(_Part):
     ef_construction: int
     bundle_name: str
     encoding_fingerprint: str
-    """Vectors can be compared only with questions of this encoding."""
-    store: _Name
-    graph: _Name
+    """Fingerprint of the encoding of the vectors. Questions need the same one."""
+    store: _FileName
+    graph: _FileName
     words: WordsEntry | None = None
     """None in format 1: words are counted when the shard is opened."""
-    files: dict[_Name, FileEntry]
+    files: dict[_FileName, FileEntry]
     checksum: str = ""
     """Checksum of the manifest itself; empty in format 1."""
 
     @property
     def generation(self) -> str:
-        """Name of the rows and of how they are found: replicas with the same one give the same
-        answers.
+        """Checksum of everything that answers depend on. Replicas of one generation answer alike.
 
-        It covers the graph and the words, too. If these differ, the same passages may be found in
-        another order.
+        It covers the graph and the words, too: with other ones, the same passages may be retrieved
+        in another order.
         """
         words = self.words
         parts: list[object] = [
-            *(self.files[name].sha256 for name in self._named),
+            *(self.files[name].sha256 for name in self._required_files),
             *(self.passages, self.index_passages, words.index_tokens if words else None),
             *(self.dimension, self.space, self.encoding_fingerprint),
         ]
-        written = [self.rows, self.sequence, self.log_id]
-        if written != [
-            self.passages,
-            0,
-            "",
-        ]:  # otherwise the name must stay as older versions gave it
-            parts.append(written)
+        if self._has_writes:  # without writes the generation must be that of older versions
+            parts.append([self.rows, self.sequence, self.log_id])
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:_GENERATION_DIGITS]
 
     @property
-    def vouched_for(self) -> bool:
-        """Whether a changed value in the manifest would have been noticed."""
-        return self.format >= _VOUCHED_SINCE
+    def has_checksum(self) -> bool:
+        """Whether a changed value in the manifest is detected."""
+        return self.format >= _FIRST_CHECKSUM_FORMAT
 
     @property
-    def _named(self) -> tuple[str, ...]:
-        return (self.store, self.graph, *(self.words.names if self.words else ()))
+    def _has_writes(self) -> bool:
+        return (self.rows, self.sequence, self.log_id) != (self.passages, 0, "")
+
+    @property
+    def _required_files(self) -> tuple[str, ...]:
+        return (self.store, self.graph, *(self.words.files if self.words else ()))
 
     @model_validator(mode="before")
     @classmethod
-    def _has_rows(cls, content: Any) -> Any:
+    def _default_rows(cls, content: Any) -> Any:
         if isinstance(content, dict) and "rows" not in content and "passages" in content:
             return {**content, "rows": content["passages"]}
         return content
 
     @model_validator(mode="after")
-    def _is_consistent(self) -> Self:
+    def _validate(self) -> Self:
         if self.shard >= self.shards:
             raise ValueError(f"there is no shard {self.shard} of {self.shards}: they count from 0")
-        for name in self._named:
+        for name in self._required_files:
             if name not in self.files:
-                raise ValueError(f"it names {name}, and gives no checksum for it under files")
+                raise ValueError(f"files lacks the checksum of {name}")
         if self.passages > self.index_passages > 0 and not self.sequence:
             raise ValueError(
                 f"passages is {self.passages}, more than index_passages, {self.index_passages}"
             )
         if self.rows < self.passages:
             raise ValueError(f"passages is {self.passages}, more than rows, {self.rows}")
-        inverted = bool(self.words and self.words.inverted)
-        if self.format >= _POSTINGS_SINCE:
-            if not inverted:
-                raise ValueError(f"format {self.format} needs words and postings, this has none")
-        elif (self.rows, self.sequence, self.log_id) != (self.passages, 0, ""):
-            raise ValueError(f"format {self.format} has neither empty rows nor writes")
-        elif inverted:
-            raise ValueError(f"format {self.format} has no postings, this names some")
+        has_postings = bool(self.words and self.words.posting_files)
+        if self.format >= _FIRST_POSTINGS_FORMAT:
+            if not has_postings:
+                raise ValueError(f"format {self.format} needs words and postings")
+        elif self._has_writes:
+            raise ValueError(f"format {self.format} allows neither empty rows nor writes")
+        elif has_postings:
+            raise ValueError(f"format {self.format} allows no postings")
         return self
 
 
-class IndexManifest(_Part):
-    """What the shards of an index have in common."""
+class IndexManifest(_StrictModel):
+    """The content of an index's `index.json`."""
 
     format: int
     index_id: str
@@ -199,7 +196,7 @@ class IndexManifest(_Part):
     source: str
     bad_rows: _Count
     truncated_passages: _Passages
-    """Number of passages that were longer than the encoder reads."""
+    """Number of passages that exceed the encoder's input length and were truncated."""
     manifests: tuple[str, ...] = ()
     """Checksum of each shard's manifest, by shard; empty in format 1."""
     checksum: str = ""
@@ -210,10 +207,10 @@ Model = TypeVar("Model", ShardManifest, IndexManifest)
 
 
 def open_shard_manifest(directory: Path) -> tuple[ShardManifest, OpenFile]:
-    """Reads a shard's manifest; returns it and its file. Raises ArtefactError if it is missing or
-    bad.
+    """Reads a shard's manifest; returns it with its file. Raises ArtefactError if it is missing or
+    invalid.
     """
-    if _holds_only(directory, INDEX_FILE):
+    if _has_only(directory, INDEX_FILE):
         shards = read_index_manifest(directory).shards
         example = directory / shard_name(0, shards)
         raise ArtefactError(f"{directory} is an index: name one of its shards, such as {example}")
@@ -222,30 +219,30 @@ def open_shard_manifest(directory: Path) -> tuple[ShardManifest, OpenFile]:
 
 
 def read_shard_manifest(directory: Path) -> ShardManifest:
-    """Reads a shard's manifest; raises ArtefactError if it is missing or bad."""
+    """Reads a shard's manifest; raises ArtefactError if it is missing or invalid."""
     return open_shard_manifest(directory)[0]
 
 
 def read_index_manifest(directory: Path) -> IndexManifest:
-    """Reads an index's manifest; raises ArtefactError if it is missing or bad."""
-    if _holds_only(directory, SHARD_FILE):
+    """Reads an index's manifest; raises ArtefactError if it is missing or invalid."""
+    if _has_only(directory, SHARD_FILE):
         raise ArtefactError(f"{directory} is a shard: name the index that it is part of")
     manifest = _read(open_object(directory / INDEX_FILE, "an index"), IndexManifest)
-    named = len(manifest.manifests)
-    if manifest.format >= _VOUCHED_SINCE and named != manifest.shards:
+    checksums = len(manifest.manifests)
+    if manifest.format >= _FIRST_CHECKSUM_FORMAT and checksums != manifest.shards:
         raise ArtefactError(
-            f"{directory / INDEX_FILE} vouches for {named} of {manifest.shards} shards: build the "
-            "index again"
+            f"{directory / INDEX_FILE} has checksums of {checksums} of {manifest.shards} shards: "
+            "build the index again"
         )
     return manifest
 
 
-def _holds_only(directory: Path, name: str) -> bool:
-    """Whether a directory has this manifest and not the other kind."""
+def _has_only(directory: Path, name: str) -> bool:
+    """Whether a directory has this manifest, and not the other kind."""
     return [each for each in (INDEX_FILE, SHARD_FILE) if (directory / each).exists()] == [name]
 
 
-def write(path: Path, manifest: Model) -> Model:
+def write_manifest(path: Path, manifest: Model) -> Model:
     """Writes a manifest and makes it durable; returns it with its checksum."""
     text = vouched(manifest.model_dump())
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -260,7 +257,7 @@ def _read(file: OpenFile, kind: type[Model]) -> Model:
     text, content = read_object(file)
     _check_format(path, text, content)
     try:
-        # as JSON: a list may become a tuple, and a number is never a string
+        # from JSON, where a list may become a tuple; strict models refuse that for Python objects
         return kind.model_validate_json(json.dumps(content))
     except ValidationError as error:
         raise ArtefactError(f"{path} is damaged: {first_fault(error)}") from error
@@ -269,14 +266,14 @@ def _read(file: OpenFile, kind: type[Model]) -> Model:
 
 
 def _check_format(path: Path, text: str, content: dict[str, Any]) -> None:
-    found = content.get("format")
-    if not isinstance(found, int) or found not in _FORMATS:
+    version = content.get("format")
+    if not isinstance(version, int) or version not in _FORMATS:
         raise ArtefactError(
-            f"{path} has format {found!r}, this version reads {_FORMATS[0]} to {_FORMATS[-1]}: "
+            f"{path} has format {version!r}, this version reads {_FORMATS[0]} to {_FORMATS[-1]}: "
             "build it again with `winnow index build`"
         )
-    # a checksum shows that it was written in a later format than the first
-    if (found >= _VOUCHED_SINCE or FIELD in content) and not is_vouched(text, content):
+    # a manifest with a checksum is not of format 1, even if it claims to be
+    if (version >= _FIRST_CHECKSUM_FORMAT or FIELD in content) and not is_vouched(text, content):
         raise ArtefactError(
             f"{path} is damaged: its checksum does not match; copy it again, or build the index "
             "again"

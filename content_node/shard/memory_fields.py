@@ -1,4 +1,4 @@
-"""The metadata of a few passages in memory, as filters see it."""
+"""Indexes the metadata fields of a few passages in memory."""
 
 import json
 import threading
@@ -12,53 +12,53 @@ from winnow.domain.shard import MOST_FIELDS
 from winnow.filtering import Fields, ValueKind, fields_of, kind_of
 from winnow.inference.stop import Stop
 
-_LOOK_EVERY = 0.01
-"""Seconds between two looks at `stop` while another filter gathers the same field."""
+_STOP_CHECK_INTERVAL = 0.01
+"""Seconds between checks of `stop` while another thread indexes the same field."""
 
 
 class MemoryFields:
-    """Indexes a field when the first filter names it, so writes never wait; a `FieldIndex`."""
+    """A `FieldIndex` that indexes a field at its first lookup, so writes never wait."""
 
     def __init__(self, rows: Sequence[Fields], names: Iterable[str]) -> None:
-        """Takes the fields of each row, and `names` of the first `MOST_FIELDS` at least."""
+        """Takes the fields of each row. `names` must include the first `MOST_FIELDS` names."""
         self.rows = rows
-        self.names = tuple(sorted(set(names))[:MOST_FIELDS])
-        self._gathered: dict[str, _GatheredField] = {}
+        self.field_names = tuple(sorted(set(names))[:MOST_FIELDS])
+        self._fields: dict[str, _LazyField] = {}
         self._lock = threading.Lock()
 
     @classmethod
     def of(cls, metadata: Sequence[str]) -> "MemoryFields":
-        """Parses a JSON object for each row, empty for none. Takes some microseconds each."""
+        """Parses each row's JSON object, or "" without metadata. Takes some microseconds each."""
         rows = [fields_of(json.loads(each)) if each else {} for each in metadata]
         return cls(rows, chain.from_iterable(rows))
 
     def joined(self, *others: "MemoryFields") -> "MemoryFields":
-        """Returns these rows, then those of the others in their order; parses nothing again."""
+        """Returns the concatenated rows of all; parses nothing again."""
         parts = (self, *others)
         rows = list(chain.from_iterable(part.rows for part in parts))
-        return MemoryFields(rows, chain.from_iterable(part.names for part in parts))
+        return MemoryFields(rows, chain.from_iterable(part.field_names for part in parts))
 
-    def values(self, field: str, stop: Stop | None) -> Mapping[ValueKind, ValueIndex]:
+    def values_by_kind(self, field: str, stop: Stop | None) -> Mapping[ValueKind, ValueIndex]:
         with self._lock:
-            gathered = self._gathered.setdefault(field, _GatheredField(field, self.rows))
-        return gathered.values(stop)
+            lazy = self._fields.setdefault(field, _LazyField(field, self.rows))
+        return lazy.values_by_kind(stop)
 
 
-class _GatheredField:
-    """Gathers the values of a field once, row by row; resumes where it was stopped."""
+class _LazyField:
+    """Indexes the values of a field once, row by row; a stopped call is resumed by the next."""
 
     def __init__(self, field: str, rows: Sequence[Fields]) -> None:
-        self._field, self._left = field, iter(enumerate(rows))
+        self._field, self._remaining_rows = field, iter(enumerate(rows))
         self._columns = defaultdict[ValueKind, ValueColumn](ValueColumn)
         self._values: dict[ValueKind, ValueIndex] | None = None
         self._lock = threading.Lock()
 
-    def values(self, stop: Stop | None) -> dict[ValueKind, ValueIndex]:
+    def values_by_kind(self, stop: Stop | None) -> dict[ValueKind, ValueIndex]:
         while self._values is None:
-            if self._lock.acquire(timeout=_LOOK_EVERY):
+            if self._lock.acquire(timeout=_STOP_CHECK_INTERVAL):
                 try:
                     if self._values is None:
-                        self._gather(stop)
+                        self._collect(stop)
                         self._values = {kind: c.sorted(kind) for kind, c in self._columns.items()}
                         self._columns.clear()
                 finally:
@@ -66,8 +66,8 @@ class _GatheredField:
             check_stop(stop)
         return self._values
 
-    def _gather(self, stop: Stop | None) -> None:
-        for row, fields in self._left:
+    def _collect(self, stop: Stop | None) -> None:
+        for row, fields in self._remaining_rows:
             for value in fields.get(self._field, ()):
                 self._columns[kind_of(value)].add(value, row)
             check_stop(stop)

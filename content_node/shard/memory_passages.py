@@ -1,6 +1,6 @@
 """Passages in memory, row by row, in a few arrays.
 
-Python integers would take ten times the memory for their tokens.
+As Python integers their tokens would take ten times the memory.
 """
 
 from collections.abc import Sequence
@@ -19,30 +19,30 @@ from winnow.text.tokenizer import Tokens
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryPassages:
-    """Passages with their tokens, offsets and vectors, and the write that put each."""
+    """Passages with their tokens, offsets, vectors, and the sequence numbers of their writes."""
 
     passages: tuple[Passage, ...]
     sequences: tuple[int, ...]
     tokens: NDArray[np.uint32]
-    """Tokens of title and text, one row after the other."""
-    titles: NDArray[np.int64]
+    """Tokens of title and text, row after row."""
+    title_lengths: NDArray[np.int64]
     """Number of tokens of each title, [rows]."""
-    texts: NDArray[np.int64]
+    text_lengths: NDArray[np.int64]
     """Number of tokens of each text, [rows]."""
     offsets: NDArray[np.uint32]
-    """First character of each token of a text, and one past its last, [tokens of texts, 2]."""
+    """First character of each text token, and one past its last, [text tokens, 2]."""
     vectors: NDArray[np.float32]
     """[rows, dimension]."""
 
     @cached_property
     def ends(self) -> NDArray[np.int64]:
-        """Where the tokens of each row end in `tokens`, [rows]."""
-        return np.cumsum(self.titles + self.texts)
+        """The index in `tokens` after each row's last token, [rows]."""
+        return np.cumsum(self.title_lengths + self.text_lengths)
 
     @cached_property
     def _text_ends(self) -> NDArray[np.int64]:
-        """Where the tokens of each row's text end in `offsets`, [rows]."""
-        return np.cumsum(self.texts)
+        """The index in `offsets` after each row's last text token, [rows]."""
+        return np.cumsum(self.text_lengths)
 
     @classmethod
     def of(
@@ -56,8 +56,8 @@ class MemoryPassages:
             passages=tuple(each.passage for each in passages),
             sequences=tuple(sequences),
             tokens=np.frombuffer(tokens, "<u4").astype(np.uint32, copy=False),
-            titles=np.array([len(each.title_tokens) // TOKEN_BYTES for each in passages], np.int64),
-            texts=np.array([len(each.text_tokens) // TOKEN_BYTES for each in passages], np.int64),
+            title_lengths=_lengths([each.title_tokens for each in passages]),
+            text_lengths=_lengths([each.text_tokens for each in passages]),
             offsets=np.frombuffer(offsets, "<u4").astype(np.uint32, copy=False).reshape(-1, 2),
             vectors=np.frombuffer(vectors, "<f4")
             .astype(np.float32, copy=False)
@@ -65,21 +65,21 @@ class MemoryPassages:
         )
 
     def joined(self, *others: "MemoryPassages") -> "MemoryPassages":
-        """Returns these rows, then those of the others in their order."""
+        """Returns the concatenated rows of all."""
         parts = (self, *others)
         return MemoryPassages(
             passages=tuple(chain.from_iterable(part.passages for part in parts)),
             sequences=tuple(chain.from_iterable(part.sequences for part in parts)),
             tokens=np.concatenate([part.tokens for part in parts]),
-            titles=np.concatenate([part.titles for part in parts]),
-            texts=np.concatenate([part.texts for part in parts]),
+            title_lengths=np.concatenate([part.title_lengths for part in parts]),
+            text_lengths=np.concatenate([part.text_lengths for part in parts]),
             offsets=np.concatenate([part.offsets for part in parts]),
             vectors=np.concatenate([part.vectors for part in parts]),
         )
 
     def load(self, row: int) -> StoredPassage:
-        """Returns a passage as the reader needs it."""
-        text, title = int(self.texts[row]), int(self.titles[row])
+        """Returns the passage of a row with its tokens."""
+        text, title = int(self.text_lengths[row]), int(self.title_lengths[row])
         end, text_end = int(self.ends[row]), int(self._text_ends[row])
         own = self.tokens[end - text - title : end].tolist()
         starts, ends = self.offsets[text_end - text : text_end].T.tolist()
@@ -87,3 +87,7 @@ class MemoryPassages:
         return StoredPassage(
             self.passages[row], tuple(own[:title]), Tokens(tuple(own[title:]), offsets)
         )
+
+
+def _lengths(packed: Sequence[bytes]) -> NDArray[np.int64]:
+    return np.array([len(tokens) // TOKEN_BYTES for tokens in packed], np.int64)

@@ -1,4 +1,4 @@
-"""Passages in memory as a segment: those put since the shard's files were written."""
+"""A segment in memory: passages put since the shard's files were written."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.shard.equal_passages import equal_passages, groups_of, hashed
+from winnow.content_node.shard.equal_passages import find_equal_passages, group_equal, hash_vectors
 from winnow.content_node.shard.memory_fields import MemoryFields
 from winnow.content_node.shard.memory_passages import MemoryPassages
 from winnow.content_node.shard.nearest import ExactIndex
@@ -19,7 +19,7 @@ from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.shard.words import WordIndex
 
 _MASK_BYTES = 1 << 20
-"""Limit of cached masks of filters: there may be a dozen segments in memory."""
+"""Limit of cached filter masks per segment; there may be a dozen segments in memory."""
 
 
 class MemoryVectors:
@@ -39,16 +39,16 @@ class MemoryVectors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySegment(Segment):
-    """A few thousand passages at most: each question is compared with every one of them."""
+    """At most a few thousand passages in memory, searched exhaustively."""
 
     passages: MemoryPassages
     metadata: MemoryFields
-    places: dict[tuple[str, int], int]
-    """The row of each passage by its id and the write that put it."""
+    row_by_key: dict[tuple[str, int], int]
+    """The row of each passage, by its id and the sequence number of its write."""
 
     @classmethod
     def of(cls, passages: MemoryPassages, metadata: MemoryFields | None = None) -> Self:
-        """Indexes passages. Takes some 10 µs for each, less if their `metadata` is known."""
+        """Indexes passages. Takes about 10 µs for each, less with parsed `metadata`."""
         rows, vectors = len(passages.passages), passages.vectors
         ids = [each.id for each in passages.passages]
         words = WordIndex(passages.tokens, passages.ends)
@@ -59,30 +59,32 @@ class MemorySegment(Segment):
             vectors=MemoryVectors(vectors),
             words=words,
             postings=Postings.of(passages.tokens, passages.ends),
-            filters=RowFilter(metadata, rows, _MASK_BYTES),
-            equal=equal_passages(
-                groups_of(hashed(vectors)),
+            row_filter=RowFilter(metadata, rows, _MASK_BYTES),
+            equal_passages=find_equal_passages(
+                group_equal(hash_vectors(vectors)),
                 words.tokens,
                 lambda: np.array(sorted(range(rows), key=ids.__getitem__), np.int64),
                 rows,
             ),
             passages=passages,
             metadata=metadata,
-            places={key: row for row, key in enumerate(zip(ids, passages.sequences, strict=True))},
+            row_by_key={
+                key: row for row, key in enumerate(zip(ids, passages.sequences, strict=True))
+            },
         )
 
     def joined(self, *others: "MemorySegment") -> "MemorySegment":
-        """Returns one segment with these rows, then those of the others in their order."""
+        """Returns one segment with the concatenated rows of all."""
         return MemorySegment.of(
             self.passages.joined(*(other.passages for other in others)),
             self.metadata.joined(*(other.metadata for other in others)),
         )
 
-    def named(self, rows: Sequence[int]) -> list[tuple[str, int]]:
+    def ids_and_sequences(self, rows: Sequence[int]) -> list[tuple[str, int]]:
         return [(self.passages.passages[row].id, self.passages.sequences[row]) for row in rows]
 
-    def find(self, passage_id: str, sequence: int) -> int | None:
-        return self.places.get((passage_id, sequence))
+    def find_row(self, passage_id: str, sequence: int) -> int | None:
+        return self.row_by_key.get((passage_id, sequence))
 
     def load(self, row: int) -> StoredPassage:
         return self.passages.load(row)

@@ -1,7 +1,7 @@
-"""Nearest vectors: by graph, or exactly.
+"""Searches nearest vectors, by graph or exactly.
 
-Both use hnswlib, so the distance of two vectors is the same bit for bit, whichever found it. All
-distances are squared Euclidean ones.
+Both use hnswlib, so both return the same distance of two vectors, bit for bit. All distances are
+squared Euclidean distances.
 """
 
 import math
@@ -22,18 +22,14 @@ from winnow.inference.stop import Stop
 
 SPACE: Final = "l2"
 Vectors = NDArray[np.float32]
-_EQUALS = 4
-"""Passages fetched beyond the `k` that are wanted, to see whether they are as near as the last one:
-now and then a text is there twice.
-"""
-WALKED = 0.7
+_EXTRA_FOR_TIES = 4
+"""Neighbours fetched beyond `k`, to find ties with the last one: some texts occur twice."""
+READS_PER_NEIGHBOUR = 0.7
 """Vectors that can be read and compared in the time that a graph needs for one more neighbour.
 Measured by `python bench/masked.py` at commit 977ccf2.
 """
-_SPREAD = 3.0
-"""Standard deviations fetched beyond the mean that is needed, if allowed rows lie near and far
-alike.
-"""
+_MARGIN_DEVIATIONS = 3.0
+"""Standard deviations by which a filtered search fetches more neighbours than the mean it needs."""
 
 
 class VectorSource(Protocol):
@@ -52,8 +48,7 @@ class NearestIndex(Protocol):
     def search(
         self, vector: Vectors, k: int, allowed: RowMask | None = None, stop: Stop | None = None
     ) -> ScoredRows:
-        """Returns at most `k` of the allowed rows with squared distances, nearest first; ties by
-        row.
+        """Returns at most `k` allowed rows with squared distances, nearest first, ties by row.
 
         Raises:
             StoppedError: `stop` was set while vectors were compared.
@@ -63,16 +58,14 @@ class NearestIndex(Protocol):
     def nearest(
         self, vector: Vectors, k: int, allowed: RowMask | None = None, stop: Stop | None = None
     ) -> ScoredRows:
-        """As `search`, and adds all rows that are as near as the last of them."""
+        """Returns the result of `search` and all other rows at the distance of its last row."""
 
 
 class ExactIndex:
-    """Compares with every vector: right by definition, and fast enough for small shards."""
+    """Compares with every vector: exact by definition, and fast enough for small shards."""
 
     def __init__(self, vectors: Vectors, rows: RowNumbers | None = None) -> None:
-        """`vectors` is float32 [vectors, dimension], of `rows`, or else of rows 0, 1, 2 and
-        so on.
-        """
+        """`vectors` is float32 [rows, dimension]; `rows` are their numbers, by default 0 and up"""
         self._rows = np.arange(len(vectors)) if rows is None else rows
         self._dimension = vectors.shape[1]
         self._index = hnswlib.BFIndex(space=SPACE, dim=self._dimension)
@@ -84,17 +77,17 @@ class ExactIndex:
     def search(
         self, vector: Vectors, k: int, allowed: RowMask | None = None, stop: Stop | None = None
     ) -> ScoredRows:
-        others = 0 if allowed is None else int(np.count_nonzero(~allowed[self._rows]))
-        return _pairs(*self._nearest(vector, min(k + others, len(self._rows))), allowed, k)
+        excluded = 0 if allowed is None else int(np.count_nonzero(~allowed[self._rows]))
+        return _sort(*self._query(vector, min(k + excluded, len(self._rows))), allowed, k)
 
     def nearest(
         self, vector: Vectors, k: int, allowed: RowMask | None = None, stop: Stop | None = None
     ) -> ScoredRows:
         return _with_ties(lambda more: self.search(vector, more, allowed, stop), k)
 
-    def _nearest(self, vector: Vectors, k: int) -> tuple[NDArray[np.uint64], Vectors]:
+    def _query(self, vector: Vectors, k: int) -> tuple[NDArray[np.uint64], Vectors]:
         if len(vector) != self._dimension:  # hnswlib would read beyond it
-            raise ValueError(f"a vector of {len(vector)} values, not {self._dimension}")
+            raise ValueError(f"the vector has {len(vector)} values, expected {self._dimension}")
         if not k:
             return np.empty(0, np.uint64), np.empty(0, np.float32)
         rows, distances = self._index.knn_query(vector, k=k)
@@ -102,7 +95,7 @@ class ExactIndex:
 
 
 class GraphIndex:
-    """An HNSW graph (Malkov and Yashunin 2016), and the vectors where it leads to too few."""
+    """Searches an HNSW graph (Malkov and Yashunin 2016), or the vectors if that is better."""
 
     def __init__(
         self,
@@ -110,50 +103,55 @@ class GraphIndex:
         ef: int,
         vectors: VectorSource,
         *,
-        held: RowMask | None = None,
-        walked: float = WALKED,
-        equal: EqualPassages = EqualPassages(),  # noqa: B008 (never changes)
+        occupied_rows: RowMask | None = None,
+        reads_per_neighbour: float = READS_PER_NEIGHBOUR,
+        equal: EqualPassages = EqualPassages(),  # noqa: B008 (immutable)
     ) -> None:
-        """`held` are the rows that hold a vector; None for all. `vectors` are read for questions
-        that the graph cannot answer, or not as fast; see `walked`, which is `WALKED` but in tests.
-        Of rows that are `equal` the graph has to find one.
+        """`occupied_rows` are the rows that hold a vector; None for all. `vectors` are compared
+        where the graph finds too few rows, or takes longer by `reads_per_neighbour`. The graph has
+        to find only one row of each group in `equal`.
         """
-        self._equal = equal
-        self._index, self._ef, self._vectors, self._walked = index, ef, vectors, walked
-        self._held = np.ones(index.get_current_count(), np.bool_) if held is None else held
-        self._count = int(np.count_nonzero(self._held))
-        self._index.set_ef(ef)  # falls back to 10 on every load
+        self._index, self._vectors, self._equal = index, vectors, equal
+        self._reads_per_neighbour = reads_per_neighbour
+        self._occupied_rows = (
+            np.ones(index.get_current_count(), np.bool_) if occupied_rows is None else occupied_rows
+        )
+        self._count = int(np.count_nonzero(self._occupied_rows))
+        self._index.set_ef(ef)  # hnswlib resets it to 10 on every load
         self._index.set_num_threads(1)
 
     def search(
         self, vector: Vectors, k: int, allowed: RowMask | None = None, stop: Stop | None = None
     ) -> ScoredRows:
         if allowed is None:
-            found = self.walk(vector, k)
-            return self._compared(vector, k, self._held, stop) if found is None else found
-        return self._filtered(vector, k, allowed & self._held, stop)[:k]
+            found = self.search_graph(vector, k)
+            if found is None:
+                return self._search_exactly(vector, k, self._occupied_rows, stop)
+            return found
+        return self._search_filtered(vector, k, allowed & self._occupied_rows, stop)[:k]
 
     def nearest(
         self, vector: Vectors, k: int, allowed: RowMask | None = None, stop: Stop | None = None
     ) -> ScoredRows:
         if not self._equal:
             return _with_ties(lambda more: self.search(vector, more, allowed, stop), k)
-        own = self._held if allowed is None else allowed & self._held
+        occupied = self._occupied_rows if allowed is None else allowed & self._occupied_rows
         return _with_ties(
-            lambda more: self._filtered(vector, more, own, stop), k, self._equal.all_in
+            lambda more: self._search_filtered(vector, more, occupied, stop),
+            k,
+            self._equal.contains_all,
         )
 
-    def walk(self, vector: Vectors, k: int) -> ScoredRows | None:
-        """Returns what the graph alone finds; None if it reaches fewer than `k` rows.
+    def search_graph(self, vector: Vectors, k: int) -> ScoredRows | None:
+        """Returns the rows that the graph alone finds; None if it reaches fewer than `k` rows.
 
-        hnswlib looks at least `k` wide, even if `ef` is less, and gives up only when it has seen
-        all rows that it can reach: many equal vectors or deleted rows cut a graph in pieces. So a
-        wider search would find no more.
+        Many equal vectors or deleted rows divide a graph. hnswlib searches at least `k` wide, even
+        if `ef` is less, and visits all rows that it can reach. A wider search would find no more.
         """
-        reached = self._reached(vector, k)
-        return None if reached is None else _pairs(*reached, None)
+        found = self._query_graph(vector, k)
+        return None if found is None else _sort(*found, None)
 
-    def _reached(self, vector: Vectors, k: int) -> tuple[NDArray[np.integer], Vectors] | None:
+    def _query_graph(self, vector: Vectors, k: int) -> tuple[NDArray[np.integer], Vectors] | None:
         k = min(k, self._count)
         if not k:
             return np.empty(0, np.int64), np.empty(0, np.float32)
@@ -163,54 +161,59 @@ class GraphIndex:
             return None
         return rows[0], distances[0]
 
-    def _filtered(self, vector: Vectors, k: int, allowed: RowMask, stop: Stop | None) -> ScoredRows:
-        """Walks wider and wider until `k` allowed rows or more were found. Compares with all
-        allowed rows where that takes less time.
+    def _search_filtered(
+        self, vector: Vectors, k: int, allowed: RowMask, stop: Stop | None
+    ) -> ScoredRows:
+        """Searches the graph wider and wider until at least `k` allowed rows are found. Compares
+        with all allowed rows if that takes less time.
         """
         count = int(np.count_nonzero(allowed))
         k = min(k, count)
-        fetch = breadth(k, self._equal.reachable(allowed), self._count)
-        while fetch * self._walked < count:
-            reached = self._reached(vector, fetch)
+        fetch = neighbours_to_fetch(k, self._equal.count_reachable(allowed), self._count)
+        while fetch * self._reads_per_neighbour < count:
+            reached = self._query_graph(vector, fetch)
             if reached is None:
                 break
-            found = _pairs(*self._equal.completed(*reached), allowed)
+            found = _sort(*self._equal.add_equal_rows(*reached), allowed)
             if len(found) >= k:
                 return found
-            fetch *= 4  # allowed rows lie farther away than others
-        compared = self._compared(vector, k, allowed, stop)
-        rows = np.array([row for row, _ in compared], np.int64)
-        distances = np.array([distance for _, distance in compared], np.float32)
-        return _pairs(*self._equal.completed(rows, distances), allowed)
+            fetch *= 4  # allowed rows are farther away than others
+        exact = self._search_exactly(vector, k, allowed, stop)
+        rows = np.array([row for row, _ in exact], np.int64)
+        distances = np.array([distance for _, distance in exact], np.float32)
+        return _sort(*self._equal.add_equal_rows(rows, distances), allowed)
 
-    def _compared(self, vector: Vectors, k: int, wanted: RowMask, stop: Stop | None) -> ScoredRows:
-        return search_chunks(self._vectors.chunks(np.flatnonzero(wanted)), vector, k, stop)
+    def _search_exactly(
+        self, vector: Vectors, k: int, allowed: RowMask, stop: Stop | None
+    ) -> ScoredRows:
+        return search_chunks(self._vectors.chunks(np.flatnonzero(allowed)), vector, k, stop)
 
 
-def breadth(k: int, allowed: int, rows: int) -> int:
-    """Returns how many neighbours to fetch, so that `k` of them are most likely allowed, if
-    `allowed` of all `rows` are and lie anywhere.
+def neighbours_to_fetch(k: int, allowed: int, rows: int) -> int:
+    """Returns the number of neighbours of which most likely at least `k` are allowed.
+
+    `allowed` of the `rows` rows are allowed, and are assumed to be near and far alike.
     """
-    return math.ceil((k + _SPREAD * math.sqrt(k)) * rows / max(allowed, 1))
+    return math.ceil((k + _MARGIN_DEVIATIONS * math.sqrt(k)) * rows / max(allowed, 1))
 
 
 def search_chunks(
     chunks: Iterable[tuple[RowNumbers, Vectors]], vector: Vectors, k: int, stop: Stop | None = None
 ) -> ScoredRows:
-    """As `ExactIndex.search` over all chunks, with one chunk in memory at a time.
+    """Searches all chunks exactly, with one chunk in memory at a time.
 
     Raises:
         StoppedError: `stop` was set before the last chunk.
 
     """
-    return nsmallest(k, _each_nearest(chunks, vector, k, stop), key=by_distance)
+    return nsmallest(k, _nearest_of_chunks(chunks, vector, k, stop), key=by_distance)
 
 
-def distances_of(source: VectorSource, vector: Vectors, rows: Sequence[int]) -> Vectors:
-    """Returns squared distances of rows, bit for bit as indexes find them, [rows]."""
-    wanted = np.array(rows, np.int64)
-    found = dict(ExactIndex(source.read(wanted)).search(vector, len(rows)) if rows else ())
-    return np.array([found[place] for place in range(len(rows))], np.float32)
+def compute_distances(source: VectorSource, vector: Vectors, rows: Sequence[int]) -> Vectors:
+    """Returns squared distances of rows, [rows], bit for bit as indexes return them."""
+    vectors = source.read(np.array(rows, np.int64))
+    distances = dict(ExactIndex(vectors).search(vector, len(rows)) if rows else ())
+    return np.array([distances[index] for index in range(len(rows))], np.float32)
 
 
 def load_graph(
@@ -219,10 +222,11 @@ def load_graph(
     rows: int,
     ef: int,
     vectors: VectorSource,
-    held: RowMask | None = None,
-    equal: EqualPassages = EqualPassages(),  # noqa: B008 (never changes)
+    occupied_rows: RowMask | None = None,
+    equal: EqualPassages = EqualPassages(),  # noqa: B008 (immutable)
 ) -> GraphIndex:
-    """Loads a graph from a verified file; `vectors` are the vectors that it was built from.
+    """Loads a graph from a verified file. `vectors` are the vectors in the graph, the other
+    parameters those of `GraphIndex`.
 
     Raises:
         ArtefactError: the file cannot be read, or does not hold `rows` vectors.
@@ -237,13 +241,13 @@ def load_graph(
         raise ArtefactError(
             f"{file.path} holds {index.get_current_count()} vectors, expected {rows}"
         )
-    return GraphIndex(index, ef, vectors, held=held, equal=equal)
+    return GraphIndex(index, ef, vectors, occupied_rows=occupied_rows, equal=equal)
 
 
 def build_graph(
     vectors: NDArray[np.float32], m: int, ef_construction: int, threads: int
 ) -> hnswlib.Index:
-    """Builds a graph over float32 [rows, dimension], labelled by row, with `threads` threads."""
+    """Builds a graph of float32 [rows, dimension] vectors, labelled by row."""
     rows, dimension = vectors.shape
     index = hnswlib.Index(space=SPACE, dim=dimension)
     index.init_index(max_elements=max(rows, 1), M=m, ef_construction=ef_construction)
@@ -252,13 +256,13 @@ def build_graph(
     return index
 
 
-def by_distance(found: tuple[int, float]) -> tuple[float, int]:
-    """Key that orders rows by distance, then by row."""
-    row, distance = found
+def by_distance(scored_row: tuple[int, float]) -> tuple[float, int]:
+    """Returns the sort key of a row and its distance: distance, then row."""
+    row, distance = scored_row
     return distance, row
 
 
-def _each_nearest(
+def _nearest_of_chunks(
     chunks: Iterable[tuple[RowNumbers, Vectors]], vector: Vectors, k: int, stop: Stop | None
 ) -> Iterator[tuple[int, float]]:
     for rows, vectors in chunks:
@@ -269,32 +273,32 @@ def _each_nearest(
 def _with_ties(
     search: Callable[[int], ScoredRows],
     k: int,
-    complete: Callable[[Sequence[int]], bool] | None = None,
+    is_complete: Callable[[Sequence[int]], bool] | None = None,
 ) -> ScoredRows:
-    """Returns the `k` nearest rows and all that are as near as the last of them.
+    """Returns the `k` nearest rows, and all other rows at the distance of the last one.
 
-    `search` returns as many rows as it is asked for, or more. `complete` says of rows at one
-    distance whether no other row has that distance.
+    `search` returns at least the requested number of rows, if there are as many. `is_complete`
+    returns whether its rows, all at one distance, are all rows at this distance.
     """
-    more = 0 if complete else _EQUALS
+    extra = 0 if is_complete else _EXTRA_FOR_TIES
     while k:
-        found = search(k + more)
+        found = search(k + extra)
         furthest = found[:k][-1][1] if found else 0.0
         near = [pair for pair in found if pair[1] <= furthest]
-        if len(found) < k + more or len(near) < len(found):
+        if len(found) < k + extra or len(near) < len(found):
             return near
-        if complete and complete([row for row, distance in near if distance == furthest]):
+        if is_complete and is_complete([row for row, distance in near if distance == furthest]):
             return near
-        more = max(4 * more, _EQUALS)
+        extra = max(4 * extra, _EXTRA_FOR_TIES)
     return []
 
 
-def _pairs(
-    rows: NDArray[np.integer], distances: Vectors, allowed: RowMask | None, most: int | None = None
+def _sort(
+    rows: NDArray[np.integer], distances: Vectors, allowed: RowMask | None, limit: int | None = None
 ) -> ScoredRows:
-    """Returns at most `most` allowed rows with their distances, nearest first."""
+    """Returns at most `limit` allowed rows with their distances, nearest first."""
     if allowed is not None:
-        good = allowed[rows]
-        rows, distances = rows[good], distances[good]
-    order = np.lexsort((rows, distances))[:most]
+        is_allowed = allowed[rows]
+        rows, distances = rows[is_allowed], distances[is_allowed]
+    order = np.lexsort((rows, distances))[:limit]
     return list(zip(rows[order].tolist(), distances[order].tolist(), strict=True))

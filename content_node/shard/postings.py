@@ -1,7 +1,7 @@
-"""From the words of a question to the passages that have them: the best by BM25.
+"""Retrieves the best passages by BM25 from the rows of each word.
 
-The rows of rare words are scored first. Rows of frequent words are scored only as far as they can
-matter (MaxScore: Turtle and Flood 1995). Scores are bit for bit those of `words`.
+The rows of rare words are scored first. Rows of frequent words are scored only if they can be among
+the best (MaxScore: Turtle and Flood 1995). Scores are bit for bit those of `words`.
 """
 
 import math
@@ -12,38 +12,43 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.shard.bm25 import Floats, Terms, added, most, room, worth
-from winnow.content_node.shard.inverting import inverted
+from winnow.content_node.shard.bm25 import (
+    Floats,
+    Terms,
+    max_term_scores,
+    saturation_counts,
+    sum_terms,
+    term_scores,
+)
+from winnow.content_node.shard.inverting import invert
 from winnow.content_node.shard.row_filter import check_stop
 from winnow.content_node.shard.rows import RowMask, RowNumbers, ScoredRows
 from winnow.content_node.shard.words import Integers
 from winnow.inference.stop import Stop
 
-_SLACK = 1e-6
-"""Share of a score by which sums of the same terms may differ, single precision included."""
-_WORTH_BOUNDING = 0.25
-"""Rows of terms, as a share of all rows, that take as long to score as finding the score of the
-best `k` takes.
-"""
+_ROUNDING = 1e-6
+"""Relative difference of sums of the same terms by rounding, single precision included."""
+_BOUND_COST = 0.25
+"""Cost of computing the score of the `k`th best row: as much as scoring this share of all rows."""
 
 
 @dataclass(frozen=True, slots=True)
-class _List:
-    """The rows that have a term, and how often each has it."""
+class _PostingList:
+    """The rows that contain a term, and how often each contains it."""
 
     rows: NDArray[np.unsignedinteger]
     counts: NDArray[np.unsignedinteger]
 
 
 @dataclass(frozen=True, slots=True)
-class _Term:
+class _ScoringStep:
     """A term of a question in the order of scoring, rarest first."""
 
-    having: _List
+    postings: _PostingList
     rarity: float
-    left: float
-    """Upper bound of what this term and all later ones are worth, in any passage."""
-    to_come: int
+    remaining_score: float
+    """Upper bound of the score of this term and all later ones, in any passage."""
+    remaining_rows: int
     """Number of rows of this term and all later ones."""
 
 
@@ -53,133 +58,140 @@ class Postings:
     def __init__(
         self, *, starts: RowNumbers, rows: Integers, counts: Integers, lengths: NDArray[np.int64]
     ) -> None:
-        """`starts` says where the rows of each token begin, [greatest token + 2]. `lengths` are the
-        numbers of tokens of each row, [rows].
-        """
+        """Takes the fields of `InvertedTokens`, and the number of tokens of each row, [rows]."""
         self._tokens = np.flatnonzero(np.diff(starts))  # other tokens have no rows
         self._starts = np.append(starts[self._tokens], starts[-1])
         self._rows, self._counts, self._lengths = rows, counts, lengths
-        self._known_rooms = math.nan, room(lengths, 1.0)
+        self._cached_saturations = math.nan, saturation_counts(lengths, 1.0)
 
     @classmethod
     def of(cls, tokens: NDArray[np.unsignedinteger], ends: NDArray[np.int64]) -> Self:
-        """Inverts the tokens of all rows, row after row; those of each row end at `ends`."""
-        made, lengths = inverted(tokens, ends), np.diff(ends, prepend=0)
-        return cls(starts=made.starts, rows=made.rows, counts=made.counts, lengths=lengths)
+        """Inverts `tokens`, stored row after row. The tokens of row i end at `ends[i]`."""
+        inverted, lengths = invert(tokens, ends), np.diff(ends, prepend=0)
+        return cls(
+            starts=inverted.starts, rows=inverted.rows, counts=inverted.counts, lengths=lengths
+        )
 
     @property
     def frequencies(self) -> NDArray[np.int64]:
-        """Number of rows that have each token, [greatest token + 1]."""
-        having = np.zeros(int(self._tokens[-1]) + 1 if len(self._tokens) else 0, np.int64)
-        having[self._tokens] = np.diff(self._starts)
-        return having
+        """Number of rows that contain each token, [greatest token + 1]."""
+        frequencies = np.zeros(int(self._tokens[-1]) + 1 if len(self._tokens) else 0, np.int64)
+        frequencies[self._tokens] = np.diff(self._starts)
+        return frequencies
 
     def best(
         self, terms: Terms, k: int, allowed: RowMask | None = None, stop: Stop | None = None
     ) -> ScoredRows:
-        """Returns the best `k` of the allowed rows, best first, ties by row; and all rows that are
-        as good as the last of them in single precision.
+        """Returns the best `k` allowed rows, best first, ties by row.
+
+        Adds all rows with the last one's score in single precision.
 
         Raises:
             StoppedError: `stop` was set.
-            ArtefactError: a file was written to.
+            ArtefactError: a file was changed.
 
         """
-        lists = [self._list(int(token)) for token in terms.ids]
-        rows = self._candidates(terms, lists, k, allowed, stop)
-        scores = self._scores(terms, lists, rows)
+        lists = [self._posting_list(int(token)) for token in terms.ids]
+        rows = self._find_candidates(terms, lists, k, allowed, stop)
+        scores = self._score(terms, lists, rows)
         single = scores.astype(np.float32)
         if k < len(rows):
-            good = single >= np.partition(single, len(rows) - k)[len(rows) - k]
-            rows, scores = rows[good], scores[good]
+            is_best = single >= np.partition(single, len(rows) - k)[len(rows) - k]
+            rows, scores = rows[is_best], scores[is_best]
         order = np.lexsort((rows, -scores))
         return list(zip(rows[order].tolist(), scores[order].tolist(), strict=True))
 
-    def _candidates(
-        self, terms: Terms, lists: list[_List], k: int, allowed: RowMask | None, stop: Stop | None
+    def _find_candidates(
+        self,
+        terms: Terms,
+        lists: list[_PostingList],
+        k: int,
+        allowed: RowMask | None,
+        stop: Stop | None,
     ) -> RowNumbers:
-        """Returns rows, ascending, with the best `k` among them.
+        """Returns ascending rows that include the best `k`.
 
-        Rare terms are scored for all rows that have them, until no other row can be among the best.
-        The other terms are scored only for rows that still can.
+        Rare terms are scored for all their rows, until no other row can be among the best. The
+        other terms are scored only for the rows that can.
         """
-        rare_first = _rare_first(terms, lists)
-        rooms = self._rooms(terms.mean_length)
+        steps = _plan_steps(terms, lists)
+        saturations = self._saturations(terms.mean_length)
         scores = np.zeros(len(self._lengths))
-        place = 0
-        for term in rare_first:
+        done = 0
+        for step in steps:
             check_stop(stop)
-            # the bound takes time, too: only where it may end the loop, and save as much
+            # the lower bound takes time, too: compute it only if it can end the loop, and pays off
             if (
-                term.left < rare_first[0].left / 2
-                and term.to_come > len(scores) * _WORTH_BOUNDING
-                and term.left < _least(scores, k)
+                step.remaining_score < steps[0].remaining_score / 2
+                and step.remaining_rows > len(scores) * _BOUND_COST
+                and step.remaining_score < _kth_best_bound(scores, k)
             ):
                 break
-            own = term.having.rows
-            gained = worth(term.having.counts, rooms[own], term.rarity)
-            scores[own] += gained if allowed is None else gained * allowed[own]
-            place += 1
+            own = step.postings.rows
+            added = term_scores(step.postings.counts, saturations[own], step.rarity)
+            scores[own] += added if allowed is None else added * allowed[own]
+            done += 1
         rows = np.flatnonzero(scores)
         scores = scores[rows]
-        for term in rare_first[place:]:
-            rows, scores = _possible(rows, scores, k, term.left)
-            scores += worth(_counts(term.having, rows), rooms[rows], term.rarity)
-        return _possible(rows, scores, k, 0.0)[0]
+        for step in steps[done:]:
+            rows, scores = _keep_contenders(rows, scores, k, step.remaining_score)
+            scores += term_scores(_counts_of(step.postings, rows), saturations[rows], step.rarity)
+        return _keep_contenders(rows, scores, k, 0.0)[0]
 
-    def _rooms(self, mean_length: float) -> Floats:
-        """Returns the room of every row; equal for all questions until passages are put or
-        deleted.
-        """
-        known_for, rooms = self._known_rooms
-        if known_for != mean_length:
-            rooms = room(self._lengths, mean_length)
-            self._known_rooms = mean_length, rooms
-        return rooms
+    def _saturations(self, mean_length: float) -> Floats:
+        """Returns `saturation_counts` of every row, cached for the last mean length."""
+        cached_length, saturations = self._cached_saturations
+        if cached_length != mean_length:
+            saturations = saturation_counts(self._lengths, mean_length)
+            self._cached_saturations = mean_length, saturations
+        return saturations
 
-    def _scores(self, terms: Terms, lists: list[_List], rows: RowNumbers) -> Floats:
-        """Returns BM25 of rows, added up in the order of `bm25.added`."""
-        rooms = self._rooms(terms.mean_length)[rows]
-        rarities = terms.rarities.tolist()
-        worths = (
-            worth(_counts(own, rows), rooms, rarity)
-            for own, rarity in zip(lists, rarities, strict=True)
+    def _score(self, terms: Terms, lists: list[_PostingList], rows: RowNumbers) -> Floats:
+        """Returns the BM25 scores of rows, added in the order of the terms."""
+        saturations = self._saturations(terms.mean_length)[rows]
+        scores = (
+            term_scores(_counts_of(postings, rows), saturations, rarity)
+            for postings, rarity in zip(lists, terms.rarities.tolist(), strict=True)
         )
-        return added(worths, len(rows))
+        return sum_terms(scores, len(rows))
 
-    def _list(self, token: int) -> _List:
-        place = int(np.searchsorted(self._tokens, token))
-        if place == len(self._tokens) or self._tokens[place] != token:
-            return _List(np.empty(0, np.uint32), np.empty(0, np.uint8))
-        part = slice(int(self._starts[place]), int(self._starts[place + 1]))
-        return _List(self._rows[part], self._counts[part])
+    def _posting_list(self, token: int) -> _PostingList:
+        index = int(np.searchsorted(self._tokens, token))
+        if index == len(self._tokens) or self._tokens[index] != token:
+            return _PostingList(np.empty(0, np.uint32), np.empty(0, np.uint8))
+        part = slice(int(self._starts[index]), int(self._starts[index + 1]))
+        return _PostingList(self._rows[part], self._counts[part])
 
 
-def _counts(own: _List, rows: RowNumbers) -> NDArray[np.unsignedinteger]:
-    """Returns how often each of `rows` has the term, [rows]."""
-    if not len(own.rows):
+def _counts_of(postings: _PostingList, rows: RowNumbers) -> NDArray[np.unsignedinteger]:
+    """Returns how often each of `rows` contains the term, [rows]."""
+    if not len(postings.rows):
         return np.zeros(len(rows), np.uint8)
-    wanted = rows.astype(own.rows.dtype)  # else numpy would convert the whole list
-    places = np.minimum(np.searchsorted(own.rows, wanted), len(own.rows) - 1)
-    return np.where(own.rows[places] == rows, own.counts[places], 0)
+    same_type = rows.astype(postings.rows.dtype)  # otherwise numpy converts the whole list
+    indices = np.minimum(np.searchsorted(postings.rows, same_type), len(postings.rows) - 1)
+    return np.where(postings.rows[indices] == rows, postings.counts[indices], 0)
 
 
-def _rare_first(terms: Terms, lists: Sequence[_List]) -> list[_Term]:
+def _plan_steps(terms: Terms, lists: Sequence[_PostingList]) -> list[_ScoringStep]:
     order = np.argsort(-terms.rarities, kind="stable").tolist()
-    left = np.cumsum(most(terms.rarities)[order][::-1])[::-1].tolist()
-    to_come = np.cumsum([len(lists[term].rows) for term in order][::-1])[::-1].tolist()
-    rarities = terms.rarities[order].tolist()
-    return list(map(_Term, [lists[term] for term in order], rarities, left, to_come))
+    remaining = np.cumsum(max_term_scores(terms.rarities)[order][::-1])[::-1].tolist()
+    remaining_rows = np.cumsum([len(lists[term].rows) for term in order][::-1])[::-1].tolist()
+    ordered = [lists[term] for term in order]
+    return list(
+        map(_ScoringStep, ordered, terms.rarities[order].tolist(), remaining, remaining_rows)
+    )
 
 
-def _possible(rows: RowNumbers, scores: Floats, k: int, left: float) -> tuple[RowNumbers, Floats]:
-    """Returns the rows that may be among the best `k` if each gains at most `left`, with scores."""
-    good = scores + left >= _least(scores, k)
-    return rows[good], scores[good]
+def _keep_contenders(
+    rows: RowNumbers, scores: Floats, k: int, max_gain: float
+) -> tuple[RowNumbers, Floats]:
+    """Returns the rows, with scores, that can be among the best `k` by gaining `max_gain`."""
+    can_win = scores + max_gain >= _kth_best_bound(scores, k)
+    return rows[can_win], scores[can_win]
 
 
-def _least(scores: Floats, k: int) -> float:
-    """Returns a lower bound of the best `k` scores, less rounding; 0 if fewer were scored."""
-    scored = scores[scores > 0]
-    worst = len(scored) - k
-    return float(np.partition(scored, worst)[worst]) * (1 - _SLACK) if worst >= 0 else 0.0
+def _kth_best_bound(scores: Floats, k: int) -> float:
+    """Returns a lower bound of the `k`th best score, less rounding; 0 with fewer scores above 0."""
+    positive = scores[scores > 0]
+    kth = len(positive) - k
+    return float(np.partition(positive, kth)[kth]) * (1 - _ROUNDING) if kth >= 0 else 0.0

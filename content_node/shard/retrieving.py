@@ -1,6 +1,6 @@
-"""Finding passages in a view: the nearest, the best by words, or both.
+"""Retrieves passages from a view: the nearest, the best by words, or both.
 
-Each passage gets a distance and a BM25 score, however it was found, and is ordered by the two.
+Every passage gets a distance and a BM25 score, and is ranked by both.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from winnow.content_node.shard.nearest import by_distance
 from winnow.content_node.shard.rows import RowMask, ScoredRows
 from winnow.content_node.shard.segment import Segment
-from winnow.content_node.shard.top_k_bound import RankedBound, contenders
+from winnow.content_node.shard.top_k_bound import CandidateRule, contenders
 from winnow.content_node.shard.view import ShardView
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
@@ -23,14 +23,14 @@ _Search = Callable[[Segment, RowMask | None], ScoredRows]
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What a shard has for a question."""
+    """Candidates of a shard for a question."""
 
     hits: tuple[Hit, ...]
-    """All passages that may be chosen to be read, for any content of other shards; best first."""
+    """All passages that the front may choose to read, for any hits of other shards; best first."""
     distances: tuple[float, ...]
     """Distances of the nearest passages, nearest first."""
     words: tuple[float, ...] = ()
-    """BM25 of the best passages by words, best first."""
+    """BM25 scores of the best passages by words, best first."""
 
 
 def retrieve(
@@ -40,113 +40,130 @@ def retrieve(
     word_weight: float,
     stop: Stop | None = None,
 ) -> Candidates:
-    """Finds the candidates of a shard, and the hits among them that may be read.
+    """Retrieves the candidates of a shard, and the hits among them that may be read.
 
     `word_weight` is the squared distance that one unit of BM25 is worth.
 
     Raises:
         InvalidRequestError: `depth.where` is not a filter.
         StoppedError: `stop` was set before all passages were compared.
-        ArtefactError: a file was written to since it was verified.
+        ArtefactError: a file was changed after it was verified.
 
     """
-    terms, vector = view.built.terms(question), question.vector
+    terms, vector = view.built_rarities.terms(question), question.vector
     k, by_words = depth.looked_at, depth.best_words
-    # of many equal passages no more can be chosen, or be the last candidates
-    most = max(depth.passages, k, by_words)
-    masks = [each.segment.thinned(each.allowed(depth.where, stop), most) for each in view.placed]
-    near = _nearest(_searched(view, masks, lambda own, mask: own.nearest(vector, k, mask, stop)), k)
+    # of a group of equal passages, no more than this can be candidates or be read
+    limit = max(depth.passages, k, by_words)
+    masks = [
+        placed.segment.equal_passages.limit_groups(placed.allowed_rows(depth.where, stop), limit)
+        for placed in view.segments
+    ]
+    near = _nearest(
+        _search(view, masks, lambda segment, mask: segment.nearest(vector, k, mask, stop)), k
+    )
     best: ScoredRows = []
     if by_words:
-        matching = _searched(
-            view, masks, lambda own, mask: own.best_by_words(terms, by_words, mask, stop)
+        matching = _search(
+            view, masks, lambda segment, mask: segment.best_by_words(terms, by_words, mask, stop)
         )
         best = _best(matching, by_words)
     rows = list(dict.fromkeys(row for row, _ in (*near, *best)))
-    found = _figures(view, rows, dict(near), lambda own, some: own.distances(vector, some).tolist())
-    distances = np.array(found, np.float32)
-    matches = np.array(
-        _figures(view, rows, dict(best), lambda own, some: own.match(terms, some).tolist())
+    distances = np.array(
+        _complete(
+            view, rows, dict(near), lambda segment, own: segment.distances(vector, own).tolist()
+        ),
+        np.float32,
     )
-    words = matches.astype(np.float32)
-    hybrid = _hybrid(distances, matches, depth, word_weight).tolist()
-    bounds = [
-        RankedBound(distances.tolist(), near[-1][1] if near else -np.inf),
-        RankedBound((-words).tolist(), -float(np.float32(best[-1][1])) if best else -np.inf),
+    bm25 = np.array(
+        _complete(
+            view, rows, dict(best), lambda segment, own: segment.bm25_scores(terms, own).tolist()
+        )
+    )
+    words = bm25.astype(np.float32)
+    hybrid = _hybrid_distances(distances, bm25, depth, word_weight).tolist()
+    rules = [
+        CandidateRule(distances.tolist(), near[-1][1] if near else -np.inf),
+        CandidateRule((-words).tolist(), -float(np.float32(best[-1][1])) if best else -np.inf),
     ]
-    # names take longer to get than figures to compare, so only the contenders' names are read
-    places = contenders(hybrid, bounds, depth.passages)
-    named = dict(zip(places, view.named([rows[place] for place in places]), strict=True))
-    some = [RankedBound([each.figures[place] for place in places], each.line) for each in bounds]
-    keys = [(hybrid[place], named[place][0]) for place in places]
+    # ids are read from disk, so only those of contenders are, and decide among equal distances
+    first = contenders(hybrid, rules, depth.passages)
+    names = view.ids_and_sequences([rows[index] for index in first])
+    first_rules = [
+        CandidateRule([rule.costs[index] for index in first], rule.max_cost) for rule in rules
+    ]
+    keys = [(hybrid[index], name) for index, (name, _) in zip(first, names, strict=True)]
     hits = [
         Hit(
-            row=rows[place],
-            passage_id=named[place][0],
-            distance=float(distances[place]),
-            hybrid_distance=hybrid[place],
+            row=rows[first[number]],
+            passage_id=names[number][0],
+            distance=float(distances[first[number]]),
+            hybrid_distance=hybrid[first[number]],
             generation=view.generation,
-            words=float(words[place]),
-            sequence=named[place][1],
+            words=float(words[first[number]]),
+            sequence=names[number][1],
         )
-        for place in (places[kept] for kept in contenders(keys, some, depth.passages))
+        for number in contenders(keys, first_rules, depth.passages)
     ]
-    told = tuple(float(np.float32(score)) for _, score in best[:by_words])
-    far = tuple(distance for _, distance in near[:k])
-    return Candidates(tuple(hits), far, told)
+    return Candidates(
+        tuple(hits),
+        tuple(distance for _, distance in near[:k]),
+        tuple(float(np.float32(score)) for _, score in best[:by_words]),
+    )
 
 
-def _hybrid(
+def _hybrid_distances(
     distances: NDArray[np.float32],
-    matches: NDArray[np.float64],
+    bm25: NDArray[np.float64],
     depth: RetrievalDepth,
     word_weight: float,
 ) -> NDArray[np.float32]:
-    """Returns the figures that passages are ordered by.
+    """Returns the distances by which passages are ranked: lower is better.
 
-    They are in single precision, as on the wire, so a node and the front order alike.
+    They are in single precision, as on the wire, so a node and the front rank alike.
     """
     if not depth.by_words and not depth.candidates:
         return distances
     if depth.by_words_alone:
-        return (-(word_weight or 1.0) * matches).astype(np.float32)
-    return (distances - word_weight * matches).astype(np.float32)
+        return (-(word_weight or 1.0) * bm25).astype(np.float32)
+    return (distances - word_weight * bm25).astype(np.float32)
 
 
-def _nearest(found: ScoredRows, k: int) -> ScoredRows:
-    """Returns the nearest `k` and all that are as near as the last of them, nearest first: so it
-    does not matter where rows with equal vectors lie.
+def _nearest(scored: ScoredRows, k: int) -> ScoredRows:
+    """Returns the nearest `k` and all others at the distance of the last one, nearest first.
+
+    So the result does not depend on the segments in which rows with equal vectors are.
     """
-    found = sorted(found, key=by_distance)
-    furthest = found[:k][-1][1] if found else 0.0
-    return [pair for pair in found if pair[1] <= furthest]
+    scored = sorted(scored, key=by_distance)
+    furthest = scored[:k][-1][1] if scored else 0.0
+    return [pair for pair in scored if pair[1] <= furthest]
 
 
-def _best(found: ScoredRows, k: int) -> ScoredRows:
-    """Returns the best `k` and all that are as good as the last of them in single precision, best
-    first: so it does not matter where rows with equal scores lie.
+def _best(scored: ScoredRows, k: int) -> ScoredRows:
+    """Returns the best `k` and all others with the last one's single-precision score, best first.
+
+    So the result does not depend on the segments in which rows with equal scores are.
     """
-    found = sorted(found, key=lambda pair: (-pair[1], pair[0]))
-    least = np.float32(found[:k][-1][1]) if found else 0.0
-    return [pair for pair in found if np.float32(pair[1]) >= least]
+    scored = sorted(scored, key=lambda pair: (-pair[1], pair[0]))
+    lowest = np.float32(scored[:k][-1][1]) if scored else 0.0
+    return [pair for pair in scored if np.float32(pair[1]) >= lowest]
 
 
-def _searched(view: ShardView, masks: Sequence[RowMask | None], search: _Search) -> ScoredRows:
-    """Searches each segment; returns rows of the view."""
+def _search(view: ShardView, masks: Sequence[RowMask | None], search: _Search) -> ScoredRows:
+    """Searches each segment with its mask; returns rows of the view."""
     return [
-        (placed.first + row, figure)
-        for placed, mask in zip(view.placed, masks, strict=True)
-        for row, figure in search(placed.segment, mask)
+        (placed.first_row + row, score)
+        for placed, mask in zip(view.segments, masks, strict=True)
+        for row, score in search(placed.segment, mask)
     ]
 
 
-def _figures(
+def _complete(
     view: ShardView,
     rows: Sequence[int],
     known: Mapping[int, float],
-    look_up: Callable[[Segment, list[int]], list[float]],
+    compute: Callable[[Segment, list[int]], list[float]],
 ) -> list[float]:
-    """Returns a figure for each row: from `known`, or looked up in its segment."""
-    others = [row for row in rows if row not in known]
-    every = {**known, **dict(zip(others, view.each(others, look_up), strict=True))}
-    return [every[row] for row in rows]
+    """Returns the score of each row: from `known`, or computed by its segment."""
+    missing = [row for row in rows if row not in known]
+    scores = {**known, **dict(zip(missing, view.map_rows(missing, compute), strict=True))}
+    return [scores[row] for row in rows]

@@ -1,7 +1,7 @@
-"""Which rows of a segment a filter accepts, on disk and in memory alike.
+"""Finds the rows of a segment that match a filter, on disk and in memory.
 
-Questions of one kind have one filter, and the rows of a segment never change. So masks of rows are
-cached by the text of their filter. Knows what a filter means, not how values are stored.
+Many questions have the same filter, and the rows of a segment never change. So row masks are cached
+by the text of their filter. Knows what a filter means, not how values are stored.
 """
 
 import threading
@@ -33,26 +33,25 @@ from winnow.inference.stop import Stop
 from winnow.policy.byte_bounded_lru import ByteBoundedLru
 
 ValueRows = NDArray[np.uint32]
-"""The rows of some values, one value after the other: a row may be there several times."""
+"""Rows of several values, concatenated: a row may occur more than once."""
 
 
 class SortedValues(Protocol):
-    """The values of one kind that a field has, in order, each with its rows.
+    """The sorted values of one field and kind, each with its rows.
 
-    A lookup takes time for the values that it is given and the rows that it finds, however many
-    rows and values the segment has.
+    The time of a lookup depends on its parameters and results, not on the size of the segment.
     """
 
-    def having(self) -> ValueRows:
+    def all_rows(self) -> ValueRows:
         """Returns the rows that have any of these values."""
 
-    def equal(self, values: Sequence[Value]) -> ValueRows:
+    def rows_equal(self, values: Sequence[Value]) -> ValueRows:
         """Returns the rows that have one of `values`, which are of this kind."""
 
-    def below(self, value: Value, inclusive: bool) -> ValueRows:
+    def rows_below(self, value: Value, inclusive: bool) -> ValueRows:
         """Returns the rows that have a value less than `value`, or equal to it if `inclusive`."""
 
-    def above(self, value: Value, inclusive: bool) -> ValueRows:
+    def rows_above(self, value: Value, inclusive: bool) -> ValueRows:
         """Returns the rows that have a greater value, or an equal one if `inclusive`."""
 
 
@@ -60,10 +59,10 @@ class FieldIndex(Protocol):
     """The metadata of a segment's rows, by field. Safe to use from several threads."""
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the first `MOST_FIELDS` fields, in order."""
+    def field_names(self) -> tuple[str, ...]:
+        """Sorted names of the fields; the first `MOST_FIELDS`."""
 
-    def values(self, field: str, stop: Stop | None) -> Mapping[ValueKind, SortedValues]:
+    def values_by_kind(self, field: str, stop: Stop | None) -> Mapping[ValueKind, SortedValues]:
         """Returns the values of a field by kind; a kind without values may be missing.
 
         Raises:
@@ -73,25 +72,22 @@ class FieldIndex(Protocol):
 
 
 class RowFilter:
-    """Looks up filters in one segment. Safe to use from several threads."""
+    """Evaluates filters on one segment. Safe to use from several threads."""
 
-    def __init__(self, fields: FieldIndex, rows: int, budget: int) -> None:
-        """`budget` limits the cached masks, in bytes; each takes a bit for each row."""
+    def __init__(self, fields: FieldIndex, rows: int, cache_bytes: int) -> None:
+        """`cache_bytes` limits the cached masks; each takes one bit per row."""
+        self.field_names = fields.field_names
+        """Sorted names of the fields; the first `MOST_FIELDS`."""
         self._fields, self._rows = fields, rows
-        self._masks = ByteBoundedLru[str, NDArray[np.uint8]](budget)
+        self._masks = ByteBoundedLru[str, NDArray[np.uint8]](cache_bytes)
         self._lock = threading.Lock()
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the first `MOST_FIELDS` fields, in order."""
-        return self._fields.names
-
-    def where(self, expression: str, stop: Stop | None = None) -> RowMask:
-        """Returns the rows that a filter accepts, [rows]; the caller may change the array.
+    def matching_rows(self, expression: str, stop: Stop | None = None) -> RowMask:
+        """Returns the rows that match a filter, [rows]; the caller may change the array.
 
         Raises:
             InvalidRequestError: the expression is not a filter.
-            StoppedError: `stop` was set before all comparisons were looked up.
+            StoppedError: `stop` was set before the filter was evaluated.
             ArtefactError: the shard's files cannot be read.
 
         """
@@ -99,62 +95,62 @@ class RowFilter:
             packed = self._masks.get(expression)
         if packed is not None:
             return np.unpackbits(packed, count=self._rows).view(np.bool_)
-        mask = self._accepted(parse(expression, MAX_CANONICAL), stop)
+        mask = self._evaluate(parse(expression, MAX_CANONICAL), stop)
         packed = np.packbits(mask)
         with self._lock:
             self._masks.put(expression, packed, packed.nbytes + len(expression))
         return mask
 
-    def _accepted(self, wanted: Filter, stop: Stop | None) -> RowMask:
-        match wanted:
+    def _evaluate(self, condition: Filter, stop: Stop | None) -> RowMask:
+        match condition:
             case Not(part):
-                return ~self._accepted(part, stop)
+                return ~self._evaluate(part, stop)
             case And(parts):
-                return reduce(np.logical_and, (self._accepted(part, stop) for part in parts))
+                return reduce(np.logical_and, (self._evaluate(part, stop) for part in parts))
             case Or(parts):
-                return reduce(np.logical_or, (self._accepted(part, stop) for part in parts))
+                return reduce(np.logical_or, (self._evaluate(part, stop) for part in parts))
             case Exists() | AnyOf() | Compare():
                 check_stop(stop)
                 mask = np.zeros(self._rows, np.bool_)
-                for rows in _lookups(wanted, self._fields.values(wanted.field, stop)):
+                kinds = self._fields.values_by_kind(condition.field, stop)
+                for rows in _look_up_condition(condition, kinds):
                     mask[rows] = True
                 return mask
-        raise TypeError(f"{wanted!r} is of an unknown type of filter")
+        raise TypeError(f"unknown type of filter: {condition!r}")
 
 
 def check_stop(stop: Stop | None) -> None:
     """Raises StoppedError if `stop` was set."""
     if stop is not None and stop.is_set:
-        raise StoppedError("the search was ended")
+        raise StoppedError("the search was stopped")
 
 
-def _lookups(
-    wanted: Exists | AnyOf | Compare, kinds: Mapping[ValueKind, SortedValues]
+def _look_up_condition(
+    condition: Exists | AnyOf | Compare, kinds: Mapping[ValueKind, SortedValues]
 ) -> Iterator[ValueRows]:
-    """Looks up one comparison in the values of its field."""
-    match wanted:
+    match condition:
         case Exists():
-            yield from (own.having() for own in kinds.values())
+            yield from (column.all_rows() for column in kinds.values())
         case AnyOf(_, values):
-            for kind, own in kinds.items():
-                if same := [value for value in values if kind_of(value) is kind]:
-                    yield own.equal(same)
+            for kind, column in kinds.items():
+                if same_kind := [value for value in values if kind_of(value) is kind]:
+                    yield column.rows_equal(same_kind)
         case Compare(_, operator, value):
-            for kind, own in kinds.items():
+            for kind, column in kinds.items():
                 if kind is kind_of(value):
-                    yield from _compared(own, operator, value)
+                    yield from _compare(column, operator, value)
                 elif operator is Operator.UNEQUAL:  # values of different kinds are never equal
-                    yield own.having()
+                    yield column.all_rows()
 
 
-def _compared(own: SortedValues, operator: Operator, value: Value) -> Iterator[ValueRows]:
+def _compare(column: SortedValues, operator: Operator, value: Value) -> Iterator[ValueRows]:
     match operator:
         case Operator.EQUAL:
-            yield own.equal([value])
+            yield column.rows_equal([value])
         case Operator.UNEQUAL:
-            yield own.below(value, inclusive=False)
-            yield own.above(value, inclusive=False)
+            yield column.rows_below(value, inclusive=False)
+            yield column.rows_above(value, inclusive=False)
         case Operator.LESS | Operator.LESS_OR_EQUAL:
-            yield own.below(value, inclusive=operator is Operator.LESS_OR_EQUAL)
+            yield column.rows_below(value, inclusive=operator is Operator.LESS_OR_EQUAL)
         case Operator.GREATER | Operator.GREATER_OR_EQUAL:
-            yield own.above(value, inclusive=operator is Operator.GREATER_OR_EQUAL)
+            yield column.rows_above(value, inclusive=operator is Operator.GREATER_OR_EQUAL)

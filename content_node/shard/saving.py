@@ -1,4 +1,4 @@
-"""Writes the files of a shard, each durable when its function returns."""
+"""Writes the files of a shard. Each is durable when its function returns."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import hnswlib
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.shard.inverting import inverted
+from winnow.content_node.shard.inverting import invert
 from winnow.content_node.shard.manifest import FileEntry, WordsEntry
 from winnow.domain.word_counts import WordCounts
 from winnow.errors import ArtefactError
@@ -23,19 +23,20 @@ def save_words(
     directory: Path,
     tokens: NDArray[np.unsignedinteger],
     ends: NDArray[np.int64],
-    built: WordCounts,
+    index_counts: WordCounts,
 ) -> WordsEntry:
-    """Writes the words of a shard, row after row and inverted; `built` counts the words of the
-    whole index when it was built.
+    """Writes the tokens of a shard, row after row and inverted.
+
+    `index_counts` are the word counts of the whole index when it was built.
     """
-    made = inverted(tokens, ends)
+    inverted = invert(tokens, ends)
     arrays = (
         (TOKENS, tokens),
         (ENDS, ends),
-        (FREQUENCIES, built.passages),
-        (POSTINGS, made.rows),
-        (STARTS, made.starts),
-        (COUNTS, made.counts),
+        (FREQUENCIES, index_counts.passages),
+        (POSTINGS, inverted.rows),
+        (STARTS, inverted.starts),
+        (COUNTS, inverted.counts),
     )
     for name, values in arrays:
         save_array(values, directory / name)
@@ -43,7 +44,7 @@ def save_words(
         tokens=TOKENS,
         ends=ENDS,
         frequencies=FREQUENCIES,
-        index_tokens=built.tokens,
+        index_tokens=index_counts.tokens,
         postings=POSTINGS,
         starts=STARTS,
         counts=COUNTS,
@@ -51,7 +52,7 @@ def save_words(
 
 
 def save_graph(graph: hnswlib.Index, path: Path) -> None:
-    """Writes a graph; raises ArtefactError if it was not written completely."""
+    """Writes a graph; raises ArtefactError if the file is incomplete."""
     graph.save_index(str(path))
     # hnswlib reports neither a full disk nor a missing directory
     written = path.stat().st_size if path.exists() else 0

@@ -1,8 +1,7 @@
-"""Passages that never change: the one interface, and the search that is the same on disk and in
-memory.
+"""Segments of a shard: immutable sets of passages with one interface, on disk and in memory.
 
-A shard is a row of segments (`content_node.shard.view`). Passages that were built or merged lie on
-disk and are searched by a graph. Passages written since lie in memory.
+A shard is a sequence of segments (`content_node.shard.view`). Built and merged passages are on disk
+and are searched by a graph. Passages written since then are in memory.
 """
 
 from abc import ABC, abstractmethod
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from winnow.content_node.shard.bm25 import Terms
 from winnow.content_node.shard.equal_passages import EqualPassages
-from winnow.content_node.shard.nearest import NearestIndex, VectorSource, distances_of
+from winnow.content_node.shard.nearest import NearestIndex, VectorSource, compute_distances
 from winnow.content_node.shard.postings import Postings
 from winnow.content_node.shard.row_filter import RowFilter, check_stop
 from winnow.content_node.shard.rows import RowMask, ScoredRows
@@ -29,7 +28,7 @@ Vector = NDArray[np.float32]
 class Segment(ABC):
     """Passages in rows 0 to `rows` - 1. Safe to use from several threads.
 
-    All methods raise ArtefactError if a file was written to since it was verified. Methods with a
+    All methods raise ArtefactError if a file was changed after it was verified. Methods with a
     `stop` raise StoppedError once it is set.
     """
 
@@ -39,77 +38,75 @@ class Segment(ABC):
     vectors: VectorSource
     words: WordIndex
     postings: Postings
-    filters: RowFilter
-    equal: EqualPassages
-    """Passages that equal many others."""
-    held: RowMask | None = None
-    """The rows that hold a passage; None where all do."""
+    row_filter: RowFilter
+    equal_passages: EqualPassages
+    occupied_rows: RowMask | None = None
+    """The rows that hold a passage; None if every row does."""
 
     @property
-    def fields(self) -> tuple[str, ...]:
-        """Names of the metadata's fields, in order; at most `MOST_FIELDS`."""
-        return self.filters.names
+    def field_names(self) -> tuple[str, ...]:
+        """Sorted names of the metadata fields; at most `MOST_FIELDS`."""
+        return self.row_filter.field_names
 
-    def where(self, expression: str, stop: Stop | None = None) -> RowMask:
-        """Returns the rows that hold a passage which a filter accepts; the caller owns the array.
+    def matching_rows(self, expression: str, stop: Stop | None = None) -> RowMask:
+        """Returns the rows whose passage matches a filter; the caller owns the array.
 
         Raises:
             InvalidRequestError: the expression is not a filter.
 
         """
-        accepted = self.filters.where(expression, stop)
-        return accepted if self.held is None else accepted & self.held
-
-    def thinned(self, allowed: RowMask | None, most: int) -> RowMask | None:
-        """Returns the allowed rows with at most `most` of each group of equal passages: the first
-        ones by id. None stands for all rows.
-        """
-        return self.equal.thinned(allowed, most)
+        matching = self.row_filter.matching_rows(expression, stop)
+        return matching if self.occupied_rows is None else matching & self.occupied_rows
 
     def nearest(
         self, vector: Vector, k: int, allowed: RowMask | None = None, stop: Stop | None = None
     ) -> ScoredRows:
-        """Returns the nearest `k` of the allowed rows with squared distances, nearest first, ties
-        by row; and all rows that are as near as the last of them.
+        """Returns the nearest `k` allowed rows with squared distances, nearest first, ties by row.
+
+        Adds all rows at the distance of the last one.
         """
         check_stop(stop)
-        return self.index.nearest(vector, k, self._holding(allowed), stop)
+        return self.index.nearest(vector, k, self._occupied(allowed), stop)
 
     def best_by_words(
         self, terms: Terms, k: int, allowed: RowMask | None = None, stop: Stop | None = None
     ) -> ScoredRows:
-        """Returns the best `k` of the allowed rows that have a term, with BM25, best first, ties by
-        row; and all rows that are as good as the last of them in single precision.
+        """Returns the best `k` allowed rows that contain a term, with BM25 scores.
+
+        The best come first, ties by row. Adds all rows with the last one's score in single
+        precision.
         """
         check_stop(stop)
-        return self.postings.best(terms, k, self._holding(allowed), stop)
+        return self.postings.best(terms, k, self._occupied(allowed), stop)
 
     def distances(self, vector: Vector, rows: Sequence[int]) -> NDArray[np.float32]:
-        """Returns squared distances of rows, bit for bit as `nearest` gives them."""
-        return distances_of(self.vectors, vector, rows)
+        """Returns squared distances of rows, bit for bit as `nearest` returns them."""
+        return compute_distances(self.vectors, vector, rows)
 
-    def match(self, terms: Terms, rows: Sequence[int]) -> NDArray[np.float64]:
-        """Returns BM25 of rows, bit for bit as `best_by_words` gives it; 0 where no term is."""
-        return self.words.match(terms, rows)
-
-    @abstractmethod
-    def named(self, rows: Sequence[int]) -> list[tuple[str, int]]:
-        """Returns the id of each passage, and the write that put it (0: the build)."""
+    def bm25_scores(self, terms: Terms, rows: Sequence[int]) -> NDArray[np.float64]:
+        """Returns BM25 scores of rows, bit for bit as `best_by_words` returns them; 0 without a
+        common term.
+        """
+        return self.words.bm25_scores(terms, rows)
 
     @abstractmethod
-    def find(self, passage_id: str, sequence: int) -> int | None:
-        """Returns the row of a passage as this write put it (0: the build); None if it has none."""
+    def ids_and_sequences(self, rows: Sequence[int]) -> list[tuple[str, int]]:
+        """Returns each row's passage id and the sequence number of its write (0: the build)."""
+
+    @abstractmethod
+    def find_row(self, passage_id: str, sequence: int) -> int | None:
+        """Returns the row of a passage version, named by its write (0: the build); else None."""
 
     @abstractmethod
     def load(self, row: int) -> StoredPassage:
-        """Returns a passage as the reader needs it.
+        """Returns the passage of a row with its tokens and states.
 
         Raises:
-            GenerationGoneError: the row holds no passage any more.
+            GenerationGoneError: the row's passage was removed by a merge.
 
         """
 
-    def _holding(self, allowed: RowMask | None) -> RowMask | None:
-        if self.held is None or allowed is None:
-            return self.held if allowed is None else allowed
-        return self.held & allowed
+    def _occupied(self, allowed: RowMask | None) -> RowMask | None:
+        if self.occupied_rows is None or allowed is None:
+            return self.occupied_rows if allowed is None else allowed
+        return self.occupied_rows & allowed

@@ -1,7 +1,6 @@
-"""Passages in SQLite: the source of truth of a shard.
+"""Reads a shard's passages from SQLite, the shard's source of truth.
 
-Knows how rows become passages. The database of a served shard never changes, so readers need
-neither locks nor a write-ahead log.
+The database of a served shard never changes, so readers need neither locks nor a write-ahead log.
 """
 
 import contextlib
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.shard.field_tables import StoredFields, TablesInMemory, contents
+from winnow.content_node.shard.field_tables import MemoryTables, StoredFields, read_tables
 from winnow.content_node.states.passage_states import PassageStates
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
@@ -26,21 +25,20 @@ from winnow.text.tokenizer import Tokens
 
 TOKEN_BYTES = 4
 _FLOAT_BYTES = 4
-_CHUNK = 4_096
-"""Rows of vectors in memory at a time: some megabytes."""
+_CHUNK_ROWS = 4_096
+"""Rows read at a time: their vectors take some megabytes."""
 _VECTORS = "SELECT row, vector FROM passages WHERE row > ? ORDER BY row LIMIT ?"
 _TOKENS = "SELECT row, title_tokens, text_tokens FROM passages WHERE row > ? ORDER BY row LIMIT ?"
 _METADATA = (
     "SELECT row, metadata FROM passages WHERE row > ? AND metadata != '{}' ORDER BY row LIMIT ?"
 )
-_NONE = "{}"
-"""Metadata of a passage that has none, as it is stored."""
-_AGAIN = "start the node again when the copy is complete"
+_NO_METADATA = "{}"
+"""Stored metadata of a passage without metadata."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassageLocation:
-    """Where a passage is stored, and by which write."""
+    """Row of a passage, and the sequence number and version of its write."""
 
     row: int
     sequence: int
@@ -49,40 +47,43 @@ class PassageLocation:
 
 @dataclass(frozen=True, slots=True)
 class StoredPassage:
-    """A passage as the reader needs it."""
+    """A passage with its tokens and precomputed states."""
 
     passage: Passage
     title_ids: tuple[int, ...]
     tokens: Tokens
+    """Tokens of the text."""
     states: PassageStates | None = None
-    """Precomputed states, if there are any."""
 
 
 class PassageStore:
     """Read-only access to a shard's passages, from any thread.
 
-    The file is opened once and never again by its name, so later changes of the directory do not
-    matter. SQLite can only open files by name: a few connections are opened at the start, and
-    threads take turns. They are closed with the last reference to the store.
+    SQLite can only open files by name. So all connections are opened at the start, and later
+    changes of the directory do not matter. Threads share the connections, which are closed with the
+    last reference to the store.
     """
 
     def __init__(self, file: OpenFile, connections: int = 1) -> None:
-        """`connections` threads can read at the same time.
+        """Opens `connections` connections: as many threads can read at the same time.
 
         Raises:
-            ArtefactError: the file cannot be opened, or was replaced meanwhile.
+            ArtefactError: the file cannot be opened, or was replaced since `file` was opened.
 
         """
         self._file = file
-        self._free: LifoQueue[sqlite3.Connection] = LifoQueue()
-        self._opened: list[sqlite3.Connection] = []
-        weakref.finalize(self, _close_all, self._opened).atexit = False
+        self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
+        self._connections: list[sqlite3.Connection] = []
+        weakref.finalize(self, _close_all, self._connections).atexit = False
         for _ in range(connections):
             self._open()
         if not file.named:
-            raise ArtefactError(f"{file.path} was replaced while it was opened: {_AGAIN}")
+            raise ArtefactError(
+                f"{file.path} was replaced while it was opened: start the node again when the copy "
+                "is complete"
+            )
         columns = {name for _, name, *_ in self._select("PRAGMA table_info(passages)")}
-        # before format 3 no passage was put by a write
+        # formats before 3 have no writes
         self._sequence = "sequence" if "sequence" in columns else "0"
         self._version = "version" if "version" in columns else "NULL"
         tables = self._select("SELECT name FROM sqlite_master WHERE type = 'table'")
@@ -92,55 +93,61 @@ class PassageStore:
         self._has_fields = ("attributes",) in tables
 
     def load(self, rows: Sequence[int]) -> list[StoredPassage]:
-        """Returns the passages of `rows`, in this order.
+        """Returns the passages of `rows`, in this order, without precomputed states.
 
         Raises:
-            ArtefactError: a row is missing, or the file was written to.
+            ArtefactError: a row is missing, or the file was changed.
 
         """
-        return [self._one(row) for row in rows]
+        return [self._load_one(row) for row in rows]
 
-    def named(self, rows: Sequence[int]) -> list[tuple[str, int]]:
-        """Returns the id of each passage and the write that put it; raises as `load`."""
-        found = self._each(f"SELECT id, {self._sequence} FROM passages WHERE row = ?", rows)  # noqa: S608
-        return [(str(identifier), self._number(sequence)) for identifier, sequence in found]
+    def ids_and_sequences(self, rows: Sequence[int]) -> list[tuple[str, int]]:
+        """Returns each row's passage id and the sequence number of its write; raises as `load`."""
+        query = f"SELECT id, {self._sequence} FROM passages WHERE row = ?"  # noqa: S608
+        return [
+            (str(identifier), self._checked_sequence(sequence))
+            for identifier, sequence in self._select_rows(query, rows)
+        ]
 
-    def entry(self, identifier: str) -> PassageLocation | None:
-        """Returns where a passage is; None if it is not there. Raises as `load`."""
-        return self.entries([identifier])[0]
+    def locate(self, identifier: str) -> PassageLocation | None:
+        """Returns the location of a passage; None if the shard lacks it. Raises as `load`."""
+        return self.locate_all([identifier])[0]
 
-    def entries(self, identifiers: Sequence[str]) -> list[PassageLocation | None]:
-        """Returns where each passage is, or None."""
+    def locate_all(self, identifiers: Sequence[str]) -> list[PassageLocation | None]:
+        """Returns the location of each passage, or None; raises as `load`."""
         query = f"SELECT row, {self._sequence}, {self._version} FROM passages WHERE id = ?"  # noqa: S608
         with self._connection() as connection:
             found = [connection.execute(query, (each,)).fetchone() for each in identifiers]
-        return [each and PassageLocation(each[0], self._number(each[1]), each[2]) for each in found]
+        return [
+            each and PassageLocation(each[0], self._checked_sequence(each[1]), each[2])
+            for each in found
+        ]
 
-    def tombstone(self, identifier: str) -> int | None:
+    def deletion_version(self, identifier: str) -> int | None:
         """Returns the version of a passage's deletion; None without a deletion or a version."""
         if not self._has_tombstones:
             return None
         found = self._select("SELECT version FROM tombstones WHERE id = ?", (identifier,))
         return int(found[0][0]) if found else None
 
-    def numbers(self) -> NDArray[np.int64]:
+    def row_numbers(self) -> NDArray[np.int64]:
         """Returns the rows that hold a passage, ascending."""
         found = self._select("SELECT row FROM passages")  # reads the index of ids, which is small
         return np.sort(np.fromiter((row for (row,) in found), np.int64, len(found)))
 
-    def numbers_by_id(self) -> NDArray[np.int64]:
+    def row_numbers_by_id(self) -> NDArray[np.int64]:
         """Returns the rows that hold a passage, ordered by id."""
         found = self._select("SELECT row FROM passages ORDER BY id")
         return np.fromiter((row for (row,) in found), np.int64, len(found))
 
-    def expect(self, passages: int, dimension: int, rows: int) -> None:
+    def check(self, passages: int, dimension: int, rows: int) -> None:
         """Raises ArtefactError unless there are `passages` passages, with vectors of `dimension`,
         in rows 0 to `rows` - 1.
         """
-        ((found,),) = self._select("SELECT count(*) FROM passages")
-        if found != passages:
+        ((count,),) = self._select("SELECT count(*) FROM passages")
+        if count != passages:
             raise ArtefactError(
-                f"{self._file.path} holds {many(found, 'passage')}, its manifest says {passages}"
+                f"{self._file.path} holds {many(count, 'passage')}, its manifest says {passages}"
             )
         for end in ("min", "max"):  # one query for both would scan every row
             ((row,),) = self._select(f"SELECT {end}(row) FROM passages")  # noqa: S608
@@ -149,7 +156,7 @@ class PassageStore:
                     f"{self._file.path} has a passage in row {row}, its manifest says {rows} rows"
                 )
         for (size,) in self._select("SELECT length(vector) FROM passages LIMIT 1"):
-            self._expect(dimension, size)
+            self._check_vector(dimension, size)
 
     def vectors(self, dimension: int) -> NDArray[np.float32]:
         """Returns every vector in row order: float32 [passages, dimension].
@@ -161,64 +168,73 @@ class PassageStore:
         chunks = [np.empty((0, dimension), np.float32)]
         for rows in self._chunks(_VECTORS):
             for _, vector in rows:
-                self._expect(dimension, len(vector))
+                self._check_vector(dimension, len(vector))
             data = b"".join(vector for _, vector in rows)
             chunks.append(np.frombuffer(data, "<f4").reshape(-1, dimension).astype(np.float32))
         return np.concatenate(chunks)
 
-    def words(
+    def tokens(
         self, vocabulary: int, rows: int
     ) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int64]]:
-        """Returns the tokens of titles and texts, row after row, and where those of each row end.
+        """Returns the tokens of all titles and texts, row after row, and the end of each row's.
 
-        [tokens] are of the smallest type that holds them and every token of `vocabulary`; [rows].
+        The shapes are [tokens] and [rows]. The tokens have the smallest type that holds them and
+        every token of `vocabulary`.
         """
         smallest = np.min_scalar_type(max(vocabulary - 1, 0))
-        own, lengths = [np.empty(0, smallest)], np.zeros(rows, np.int64)
+        parts, lengths = [np.empty(0, smallest)], np.zeros(rows, np.int64)
         for chunk in self._chunks(_TOKENS):
             for row, title, text in chunk:
                 tokens = np.frombuffer(title + text, "<u4")
                 lengths[row] = len(tokens)
-                # a later put may bring tokens that no other passage had
+                # a later put may bring tokens beyond the vocabulary
                 fits = np.min_scalar_type(tokens.max(initial=0))
-                own.append(tokens.astype(np.promote_types(smallest, fits)))
-        return np.concatenate(own), np.cumsum(lengths)
+                parts.append(tokens.astype(np.promote_types(smallest, fits)))
+        return np.concatenate(parts), np.cumsum(lengths)
 
-    def fields(self, rows: int) -> StoredFields:
-        """Returns the metadata as filters see it, of a shard with `rows` rows.
+    def open_fields(self, rows: int) -> StoredFields:
+        """Returns the index of metadata fields of a shard with `rows` rows.
 
-        For a database without tables, of an older format, they are made in memory. That takes
-        seconds for 100 000 passages with metadata.
+        A database of an older format has no tables of fields. They are made in memory, in seconds
+        for 100 000 passages with metadata.
         """
-        return StoredFields(self._select if self._has_fields else self._tables().select, rows)
+        select = self._select if self._has_fields else self._tables_in_memory().select
+        return StoredFields(select, rows)
 
-    def fields_are_right(self) -> bool:
+    def fields_match_metadata(self) -> bool:
         """Whether the tables of fields agree with the metadata of the passages."""
-        return not self._has_fields or contents(self._select) == contents(self._tables().select)
+        return not self._has_fields or (
+            read_tables(self._select) == read_tables(self._tables_in_memory().select)
+        )
 
     def close(self) -> None:
         """Closes every connection."""
-        _close_all(self._opened)
+        _close_all(self._connections)
 
-    def _one(self, row: int) -> StoredPassage:
-        ((identifier, title, text, metadata, title_tokens, text_tokens, offsets),) = self._each(
-            "SELECT id, title, text, metadata, title_tokens, text_tokens, text_offsets"
-            " FROM passages WHERE row = ?",
-            (row,),
+    def _load_one(self, row: int) -> StoredPassage:
+        ((identifier, title, text, metadata, title_tokens, text_tokens, offsets),) = (
+            self._select_rows(
+                "SELECT id, title, text, metadata, title_tokens, text_tokens, text_offsets"
+                " FROM passages WHERE row = ?",
+                (row,),
+            )
         )
         tokens = Tokens(unpack_ids(text_tokens), _pairs(unpack_ids(offsets)))
-        passage = Passage(identifier, title, text, "" if metadata == _NONE else metadata)
+        passage = Passage(identifier, title, text, "" if metadata == _NO_METADATA else metadata)
         return StoredPassage(passage, unpack_ids(title_tokens), tokens)
 
-    def _number(self, sequence: object) -> int:
+    def _checked_sequence(self, sequence: object) -> int:
         if not isinstance(sequence, int) or sequence < 0:
-            raise ArtefactError(f"{self._file.path} holds a write with number {sequence!r}")
+            raise ArtefactError(
+                f"{self._file.path} holds a write with sequence number {sequence!r}: build the "
+                "index again"
+            )
         return sequence
 
-    def _tables(self) -> TablesInMemory:
-        return TablesInMemory(row for rows in self._chunks(_METADATA) for row in rows)
+    def _tables_in_memory(self) -> MemoryTables:
+        return MemoryTables(row for rows in self._chunks(_METADATA) for row in rows)
 
-    def _expect(self, dimension: int, size: int) -> None:
+    def _check_vector(self, dimension: int, size: int) -> None:
         if size != dimension * _FLOAT_BYTES:
             raise ArtefactError(
                 f"{self._file.path} holds vectors of {size / _FLOAT_BYTES:g} values, its manifest "
@@ -226,16 +242,16 @@ class PassageStore:
             )
 
     def _chunks(self, query: str) -> Iterator[list[Any]]:
-        """Yields the results of `query`, a number of rows at a time, so that other threads get
-        their turns in between. The first column is the row.
+        """Yields the results of `query` in chunks, so that other threads can use the connection in
+        between. The first column is the row.
         """
         last = -1
-        while rows := self._select(query, (last, _CHUNK)):
+        while rows := self._select(query, (last, _CHUNK_ROWS)):
             last = rows[-1][0]
             yield rows
 
-    def _each(self, query: str, rows: Sequence[int]) -> list[Any]:
-        """Returns the one result for each of `rows`."""
+    def _select_rows(self, query: str, rows: Sequence[int]) -> list[Any]:
+        """Returns the one result of `query` for each of `rows`."""
         with self._connection() as connection:
             found = [connection.execute(query, (row,)).fetchone() for row in rows]
         if None in found:
@@ -248,27 +264,27 @@ class PassageStore:
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        """Lends a connection; what was read is valid only if this ends without an error."""
-        connection = self._free.get()
+        """Lends a connection. Results are valid only if the context ends without an error."""
+        connection = self._idle.get()
         try:
             yield connection
         except sqlite3.Error as error:
             raise ArtefactError(f"{self._file.path} cannot be read: {error}") from error
         finally:
-            self._free.put(connection)
-        # SQLite reads zeros beyond the end of a file that was cut short
+            self._idle.put(connection)
+        # SQLite reads zeros beyond the end of a truncated file
         self._file.check()
 
     def _open(self) -> None:
         uri = f"{self._file.path.resolve().as_uri()}?mode=ro&immutable=1"
         try:
             connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
-            # a mapped page of a file that was cut short would end the process
+            # a mapped page of a truncated file would end the process
             connection.execute("PRAGMA mmap_size = 0").close()
         except sqlite3.Error as error:
             raise ArtefactError(f"{self._file.path} cannot be opened: {error}") from error
-        self._opened.append(connection)
-        self._free.put(connection)
+        self._connections.append(connection)
+        self._idle.put(connection)
 
 
 def _close_all(connections: Iterable[sqlite3.Connection]) -> None:

@@ -1,4 +1,4 @@
-"""The words of a shard, from its files or, for an older format, computed from its passages."""
+"""Opens the words of a shard from its files, or computes them for an older format."""
 
 from collections.abc import Mapping
 
@@ -14,8 +14,8 @@ from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.files.stored_array import StoredArray, integers
 
-_BLOCK = 1 << 20
-"""Values of a file that are checked at a time."""
+_BLOCK_ROWS = 1 << 20
+"""Rows of postings that are checked at a time."""
 Files = Mapping[str, OpenFile]
 
 
@@ -24,32 +24,32 @@ def open_words(
 ) -> tuple[WordIndex, Postings, BuiltRarities]:
     """Opens the words of a shard.
 
-    Words of format 1 and postings of format 2 are computed in memory. Words of format 1 are as rare
-    as they are in this shard: they were not counted over all.
+    Words of format 1 and postings of format 2 are computed in memory. Rarities of format 1 are
+    counted in this shard alone, not over the index.
 
     Raises:
         ArtefactError: the files cannot be read, or contradict each other.
 
     """
     if manifest.words is None:
-        tokens, ends = store.words(0, manifest.rows)
+        tokens, ends = store.tokens(0, manifest.rows)
         postings = Postings.of(tokens, ends)
         mean = len(tokens) / max(manifest.passages, 1)
         built = BuiltRarities(postings.frequencies, manifest.passages, mean)
         return WordIndex(tokens, ends), postings, built
     passages = manifest.index_passages or manifest.passages
-    grown = manifest.sequence > 0
-    words, built = load_words(files, manifest.words, manifest.rows, passages, grown=grown)
+    has_writes = manifest.sequence > 0
+    words, built = load_words(files, manifest.words, manifest.rows, passages, has_writes=has_writes)
     loaded = _load_postings(files, manifest.words, words.lengths)
-    return words, loaded or Postings.of(*store.words(0, manifest.rows)), built
+    return words, loaded or Postings.of(*store.tokens(0, manifest.rows)), built
 
 
 def load_words(
-    files: Files, entry: WordsEntry, rows: int, passages: int, *, grown: bool
+    files: Files, entry: WordsEntry, rows: int, passages: int, *, has_writes: bool
 ) -> tuple[WordIndex, BuiltRarities]:
     """Opens the words of a shard with `rows` rows, of an index that was built with `passages`.
 
-    `grown` says that passages were put since.
+    A shard that `has_writes` may have more tokens than the index had when it was built.
 
     Raises:
         ArtefactError: the files cannot be read, or contradict each other.
@@ -59,16 +59,16 @@ def load_words(
     ends, frequencies = integers(files[entry.ends]), integers(files[entry.frequencies])
     if len(ends) != rows or (rows and ends[-1] != len(tokens)):
         raise ArtefactError(
-            f"{files[entry.ends].path} has {len(ends)} passages and "
+            f"{files[entry.ends].path} has {len(ends)} rows and "
             f"{files[entry.tokens].path.name} has {len(tokens)} tokens, the manifest says {rows} "
-            "passages: build it again"
+            "rows: build it again"
         )
     if (np.diff(ends, prepend=0) < 0).any():
         raise ArtefactError(f"{files[entry.ends].path} is not in order: build it again")
     if (frequencies < 0).any():
-        raise ArtefactError(f"{files[entry.frequencies].path} has a negative count")
+        raise ArtefactError(f"{files[entry.frequencies].path} has a negative count: build it again")
     highest = int(frequencies.max(initial=0))
-    if highest > passages or (entry.index_tokens < len(tokens) and not grown):
+    if highest > passages or (entry.index_tokens < len(tokens) and not has_writes):
         raise ArtefactError(
             f"a token is in {highest} passages and the shard has {len(tokens)} tokens, its "
             f"manifest says that the index has {passages} passages and {entry.index_tokens} "
@@ -90,23 +90,22 @@ def _load_postings(files: Files, entry: WordsEntry, lengths: RowNumbers) -> Post
     if not starts[-1] == len(rows) == len(counts):
         raise ArtefactError(
             f"{path} ends at {starts[-1]}, but the postings have {len(rows)} rows and "
-            f"{len(counts)} counts: build the index again"
+            f"{len(counts)} counts: build it again"
         )
     _check_order(files[entry.postings], rows, starts, len(lengths))
     return Postings(starts=starts, rows=rows, counts=counts, lengths=lengths)
 
 
-def _check_order(file: OpenFile, rows: StoredArray, starts: RowNumbers, most_rows: int) -> None:
-    """Raises ArtefactError if a row is out of range, or the rows of a token do not ascend."""
+def _check_order(file: OpenFile, rows: StoredArray, starts: RowNumbers, end: int) -> None:
+    """Raises ArtefactError if a row is not below `end`, or the rows of a token do not ascend."""
     before = np.zeros(0, np.int64)
-    for start in range(0, len(rows), _BLOCK):
-        own = rows[start : min(start + _BLOCK, len(rows))].astype(np.int64)
-        begun = starts[(starts >= start) & (starts < start + len(own))] - start
-        steps = np.diff(own, prepend=before if len(before) else -1)
-        steps[begun] = 1
-        if (steps <= 0).any() or own.max() >= most_rows:
+    for start in range(0, len(rows), _BLOCK_ROWS):
+        block = rows[start : min(start + _BLOCK_ROWS, len(rows))].astype(np.int64)
+        firsts = starts[(starts >= start) & (starts < start + len(block))] - start
+        steps = np.diff(block, prepend=before if len(before) else -1)
+        steps[firsts] = 1
+        if (steps <= 0).any() or block.max() >= end:
             raise ArtefactError(
-                f"{file.path} has rows that are not in order, or not below {most_rows}: build it "
-                "again"
+                f"{file.path} has rows that are not in order, or not below {end}: build it again"
             )
-        before = own[-1:]
+        before = block[-1:]

@@ -1,8 +1,7 @@
-"""Which candidates of a shard the front needs to see. Pure.
+"""Selects the candidates of a shard that can be in the top k of all shards. Pure.
 
-The front takes the nearest passages of all shards and the best passages by words: two ways to
-become a candidate. Each way has a bound that depends on all shards. It is never wider than the
-shard's own.
+The front's candidates are the nearest passages of all shards and the best passages by words. Either
+rule has a limit that depends on all shards. It is never higher than the limit of this shard alone.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,43 +11,44 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class RankedBound:
-    """One way to become a candidate."""
+class CandidateRule:
+    """A rule by which passages become candidates: those of the lowest costs."""
 
-    figures: Sequence[float]
-    """Figure of each passage; lower is better."""
-    line: float
-    """The highest figure that this shard alone would let in."""
+    costs: Sequence[float]
+    """Cost of each passage."""
+    max_cost: float
+    """The highest cost of a candidate if this were the only shard."""
 
 
-def contenders(keys: Sequence[Any], bounds: Iterable[RankedBound], passages: int) -> list[int]:
-    """Returns places of hits that may be among the best `passages` candidates of all shards, in the
-    order of their `keys`. Lower keys are better; `passages` is at least 1.
+def contenders(keys: Sequence[Any], rules: Iterable[CandidateRule], passages: int) -> list[int]:
+    """Returns the indices of passages that may be among the best `passages` candidates of all
+    shards, ordered by their `keys`. Lower keys are better; `passages` is at least 1.
 
-    If a hit becomes a candidate by one bound, so do all hits without a higher figure. If `passages`
-    of them have better keys, the hit is not read. A hit is left out if this holds for every bound
-    that lets it in. Figures of left-out hits move the bound, too, so the front gets those of all.
+    If a passage is a candidate by a rule, so are all passages of lower or equal cost. If `passages`
+    of them have better keys, it is not read. A passage is left out if this holds for all its rules.
     """
     order = sorted(range(len(keys)), key=keys.__getitem__)
-    kept = {place for bound in bounds for place in _let_in(keys, order, bound, passages)}
-    return [place for place in order if place in kept]
+    selected = {
+        index for rule in rules for index in _contenders_of_rule(keys, order, rule, passages)
+    }
+    return [index for index in order if index in selected]
 
 
-def _let_in(
-    keys: Sequence[Any], order: Sequence[int], bound: RankedBound, passages: int
+def _contenders_of_rule(
+    keys: Sequence[Any], order: Sequence[int], rule: CandidateRule, passages: int
 ) -> Iterator[int]:
-    """Yields places for which fewer than `passages` have a better key and no higher figure."""
-    lowest: list[float] = []  # figures with better keys, negated: so the highest comes first
-    equal: list[float] = []
+    """Yields each candidate with fewer than `passages` others of better key and no higher cost."""
+    lowest: list[float] = []  # a heap of negated costs of better keys: the highest cost comes first
+    pending: list[float] = []  # costs of the current key
     key = None
-    for place in order:
-        figure = bound.figures[place]
-        if not figure <= bound.line:
+    for index in order:
+        cost = rule.costs[index]
+        if not cost <= rule.max_cost:
             continue
-        if keys[place] != key:
-            for each in equal:
+        if keys[index] != key:
+            for each in pending:
                 (heappush if len(lowest) < passages else heappushpop)(lowest, -each)
-            key, equal = keys[place], []
-        if len(lowest) < passages or figure < -lowest[0]:  # other figures do not change `lowest`
-            equal.append(figure)
-            yield place
+            key, pending = keys[index], []
+        if len(lowest) < passages or cost < -lowest[0]:  # other costs do not change `lowest`
+            pending.append(cost)
+            yield index

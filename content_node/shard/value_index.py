@@ -1,7 +1,7 @@
-"""The values of one kind that a field has, sorted in memory. Pure.
+"""The values of one field and kind, sorted in memory. Pure.
 
 The tables on disk are written from this index, so segments on disk and in memory agree on the order
-and the length of values.
+and the truncation of values.
 """
 
 from array import array
@@ -14,8 +14,8 @@ import numpy as np
 from winnow.content_node.shard.row_filter import ValueRows
 from winnow.filtering import MAX_CANONICAL, Value, ValueKind
 
-_LONGEST = MAX_CANONICAL + 1
-"""Characters of a string that are kept. No filter is that long, so the rest decides nothing."""
+_MAX_STRING = MAX_CANONICAL + 1
+"""Indexed characters of a string. Filters are shorter, so the rest decides no comparison."""
 
 
 class ValueColumn:
@@ -24,13 +24,13 @@ class ValueColumn:
     def __init__(self) -> None:
         self._values: list[Any] = []
         self._rows = array("I")
-        self._known: dict[Value, Value] = {}
+        self._distinct: dict[Value, Value] = {}
 
     def add(self, value: Value, row: int) -> None:
-        """Adds a value of a row; rows come in ascending order."""
-        short = value[:_LONGEST] if isinstance(value, str) else value
-        # the same string of many passages is one object
-        self._values.append(self._known.setdefault(short, short))
+        """Adds a value of a row; rows must come in ascending order."""
+        truncated = value[:_MAX_STRING] if isinstance(value, str) else value
+        # equal strings of many passages share one object
+        self._values.append(self._distinct.setdefault(truncated, truncated))
         self._rows.append(row)
 
     def sorted(self, kind: ValueKind) -> "ValueIndex":
@@ -38,45 +38,48 @@ class ValueColumn:
         rows = np.frombuffer(self._rows, np.uint32)
         values: list[Any]
         if kind is ValueKind.STRING:
-            values = sorted(self._known)
-            places = {value: place for place, value in enumerate(values)}
-            keys = np.fromiter(map(places.__getitem__, self._values), np.int64, len(rows))
+            values = sorted(self._distinct)
+            ranks = {value: rank for rank, value in enumerate(values)}
+            keys = np.fromiter(map(ranks.__getitem__, self._values), np.int64, len(rows))
         else:
-            found, keys = np.unique(np.array(self._values, np.float64), return_inverse=True)
-            values = found.tolist()
+            distinct, keys = np.unique(np.array(self._values, np.float64), return_inverse=True)
+            values = distinct.tolist()
         order = np.argsort(keys, kind="stable")
         starts = np.searchsorted(keys[order], np.arange(len(values) + 1))
-        having = np.unique(rows).astype("<u4")
-        return ValueIndex(values, starts.tolist(), rows[order].astype("<u4"), having)
+        all_rows = np.unique(rows).astype("<u4")
+        return ValueIndex(values, starts.tolist(), rows[order].astype("<u4"), all_rows)
 
 
 class ValueIndex:
-    """Distinct values in order, each with its rows; implements `SortedValues`. Never changes."""
+    """Sorted distinct values, each with its rows; implements `SortedValues`. Immutable."""
 
     def __init__(
-        self, values: Sequence[Any], starts: Sequence[int], rows: ValueRows, having: ValueRows
+        self, values: Sequence[Any], starts: Sequence[int], rows: ValueRows, all_rows: ValueRows
     ) -> None:
         """The rows of value i are `rows[starts[i]:starts[i + 1]]`, ascending.
 
-        `having` lists every row that has a value, once.
+        `all_rows` contains every row that has a value, once.
         """
-        self.values, self.starts, self.rows, self._having = values, starts, rows, having
+        self.values, self.starts, self.rows, self._all_rows = values, starts, rows, all_rows
 
-    def having(self) -> ValueRows:
-        return self._having
+    def all_rows(self) -> ValueRows:
+        return self._all_rows
 
-    def equal(self, values: Sequence[Value]) -> ValueRows:
-        ranges = [
-            (bisect_left(self.values, each), bisect_right(self.values, each)) for each in values
-        ]
-        return np.concatenate([self._between(begin, end) for begin, end in ranges])
+    def rows_equal(self, values: Sequence[Value]) -> ValueRows:
+        return np.concatenate(
+            [
+                self._rows_between(bisect_left(self.values, each), bisect_right(self.values, each))
+                for each in values
+            ]
+        )
 
-    def below(self, value: Value, inclusive: bool) -> ValueRows:
-        return self._between(0, (bisect_right if inclusive else bisect_left)(self.values, value))
+    def rows_below(self, value: Value, inclusive: bool) -> ValueRows:
+        end = (bisect_right if inclusive else bisect_left)(self.values, value)
+        return self._rows_between(0, end)
 
-    def above(self, value: Value, inclusive: bool) -> ValueRows:
+    def rows_above(self, value: Value, inclusive: bool) -> ValueRows:
         begin = (bisect_left if inclusive else bisect_right)(self.values, value)
-        return self._between(begin, len(self.values))
+        return self._rows_between(begin, len(self.values))
 
-    def _between(self, begin: int, end: int) -> ValueRows:
+    def _rows_between(self, begin: int, end: int) -> ValueRows:
         return self.rows[self.starts[begin] : self.starts[end]]

@@ -1,6 +1,6 @@
-"""A shard at one moment: an immutable sequence of segments, and which of their rows are alive.
+"""An immutable view of a shard: a sequence of segments, and the rows that are not deleted.
 
-Rows of the base come first, then a row for each put since, in the order of the log. So a row is the
+Rows of the base come first, then a row for each later put, in the order of the log. So a row is the
 same passage in all views of one generation. A write makes a new view, which shares the segments.
 """
 
@@ -26,22 +26,17 @@ _GENERATION_DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """A segment and its place in a view."""
+class PlacedSegment:
+    """A segment and the range of its rows in a view."""
 
     segment: Segment
-    first: int
+    first_row: int
     """The view's row that is the segment's row 0."""
-    alive: RowMask | None = None
-    """Rows that were not deleted or overwritten since, [segment.rows]; None for all."""
+    live_rows: RowMask | None = None
+    """Rows that are neither deleted nor overwritten, [segment.rows]; None for all."""
 
-    @property
-    def end(self) -> int:
-        """The view's row after the segment's last one."""
-        return self.first + self.segment.rows
-
-    def allowed(self, where: str, stop: Stop | None = None) -> RowMask | None:
-        """Returns the rows that are alive and accepted by a filter, if there is one; None for all.
+    def allowed_rows(self, where: str, stop: Stop | None = None) -> RowMask | None:
+        """Returns the live rows that match the filter `where`, unless it is empty; None for all.
 
         Raises:
             InvalidRequestError: `where` is not a filter.
@@ -49,105 +44,104 @@ class Placed:
 
         """
         if not where:
-            return self.alive
-        through = self.segment.where(where, stop)
-        return through if self.alive is None else through & self.alive
+            return self.live_rows
+        matching = self.segment.matching_rows(where, stop)
+        return matching if self.live_rows is None else matching & self.live_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardView:
-    """What a question is answered from; later writes do not change it."""
+    """The state of a shard that a question is answered from; later writes do not change it."""
 
     manifest: ShardManifest
     """Manifest of the base."""
     generation: str
-    """Name of the rows: a row is the same passage in all views of one generation."""
-    placed: tuple[Placed, ...]
+    """A row is the same passage in all views of one generation."""
+    segments: tuple[PlacedSegment, ...]
     """Segments in the order of their rows, without gaps."""
     passages: int
-    """Number of passages that are alive."""
-    built: BuiltRarities
-    """How rare words were when the index was built."""
+    """Number of passages that are not deleted."""
+    built_rarities: BuiltRarities
     sequence: int = 0
-    """The last write that the view holds."""
+    """Sequence number of the last write in the view."""
     log_id: str = ""
     """Id of the log of writes; empty if the shard takes none."""
 
     @property
     def rows(self) -> int:
-        """Number of rows, including those of passages that are gone."""
-        return self.placed[-1].end
+        """Number of rows, including those of deleted passages."""
+        last = self.segments[-1]
+        return last.first_row + last.segment.rows
 
     @property
-    def fields(self) -> tuple[str, ...]:
-        """Names of the metadata's fields, in order; at most `MOST_FIELDS`."""
-        found = {name for placed in self.placed for name in placed.segment.fields}
-        return tuple(sorted(found)[:MOST_FIELDS])
+    def field_names(self) -> tuple[str, ...]:
+        """Sorted names of the metadata fields; at most `MOST_FIELDS`."""
+        names = {name for placed in self.segments for name in placed.segment.field_names}
+        return tuple(sorted(names)[:MOST_FIELDS])
 
-    def each(
-        self, rows: Sequence[int], look_up: Callable[[Segment, list[int]], Sequence[Value]]
+    def map_rows(
+        self, rows: Sequence[int], compute: Callable[[Segment, list[int]], Sequence[Value]]
     ) -> list[Value]:
-        """Looks rows up in their segments; returns a value for each of `rows`, which are
-        distinct.
+        """Calls `compute` with each segment and its rows; returns a value for each of `rows`, which
+        are distinct.
         """
-        firsts = [placed.first for placed in self.placed]
-        own: dict[int, list[int]] = {}
+        first_rows = [placed.first_row for placed in self.segments]
+        rows_by_segment: dict[int, list[int]] = {}
         for row in rows:
-            own.setdefault(bisect_right(firsts, row) - 1, []).append(row)
+            rows_by_segment.setdefault(bisect_right(first_rows, row) - 1, []).append(row)
         values: dict[int, Value] = {}
-        for number, some in own.items():
-            placed = self.placed[number]
-            found = look_up(placed.segment, [row - placed.first for row in some])
-            values.update(zip(some, found, strict=True))
+        for number, own in rows_by_segment.items():
+            found = compute(
+                self.segments[number].segment, [row - first_rows[number] for row in own]
+            )
+            values.update(zip(own, found, strict=True))
         return [values[row] for row in rows]
 
-    def named(self, rows: Sequence[int]) -> list[tuple[str, int]]:
-        """Returns the id of each passage, and the write that put it."""
-        return self.each(rows, lambda segment, own: segment.named(own))
+    def ids_and_sequences(self, rows: Sequence[int]) -> list[tuple[str, int]]:
+        """Returns each row's passage id and the sequence number of its write (0: the build)."""
+        return self.map_rows(rows, lambda segment, own: segment.ids_and_sequences(own))
 
     def load(self, row: int) -> StoredPassage:
-        """Returns a passage as the reader needs it, even if it was deleted since.
+        """Returns the passage of a row with its tokens and states, even if it was deleted.
 
         Raises:
-            GenerationGoneError: the row holds no passage any more.
-            ArtefactError: a file was written to.
+            GenerationGoneError: the row's passage was removed by a merge, or is not written yet.
+            ArtefactError: a file was changed.
 
         """
         if not 0 <= row < self.rows:
-            raise GenerationGoneError(f"there is no row {row} yet: retrieve again")
-        return self.each([row], lambda segment, own: [segment.load(own[0])])[0]
+            raise GenerationGoneError(f"row {row} is not written yet: retrieve again")
+        return self.map_rows([row], lambda segment, own: [segment.load(own[0])])[0]
 
-    def find(self, passage_id: str, sequence: int) -> int | None:
-        """Returns the row of a passage as this write put it (0: the build), even if it was deleted
-        since; None if there is no such row.
+    def find_row(self, passage_id: str, sequence: int) -> int | None:
+        """Returns the row of a passage version, named by its write (0: the build), even if it was
+        deleted; None without such a row.
 
         Raises:
-            ArtefactError: a file was written to.
+            ArtefactError: a file was changed.
 
         """
-        for placed in reversed(self.placed):
-            row = placed.segment.find(passage_id, sequence)
+        for placed in reversed(self.segments):
+            row = placed.segment.find_row(passage_id, sequence)
             if row is not None:
-                return placed.first + row
+                return placed.first_row + row
         return None
 
 
 def view_of(segment: StoredSegment) -> ShardView:
-    """Returns the view of a shard without writes since its files were written."""
+    """Returns the view of a shard without later writes."""
     manifest = segment.manifest
     return ShardView(
         manifest=manifest,
         generation=segment.generation,
-        placed=(Placed(segment, 0),),
+        segments=(PlacedSegment(segment, 0),),
         passages=manifest.passages,
-        built=segment.built,
+        built_rarities=segment.built_rarities,
         sequence=manifest.sequence,
         log_id=manifest.log_id,
     )
 
 
 def live_generation(base: str, log_id: str) -> str:
-    """Returns the generation of views that begin with a base of generation `base` and follow
-    a log.
-    """
+    """Returns the generation of views over a base of generation `base` that follow a log."""
     return hashlib.sha256(json.dumps([base, log_id]).encode()).hexdigest()[:_GENERATION_DIGITS]

@@ -1,6 +1,6 @@
-"""The words of every passage, row after row: how well given passages match a question.
+"""The words of every passage, row after row: scores given passages by BM25.
 
-This scores passages that were found by their vectors. `postings` finds passages by words.
+For passages that were retrieved by their vectors. `postings` retrieves passages by words.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.shard.bm25 import Terms, added, room, worth
+from winnow.content_node.shard.bm25 import Terms, saturation_counts, sum_terms, term_scores
 
 
 class Integers(Protocol):
@@ -17,7 +17,7 @@ class Integers(Protocol):
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, place: slice, /) -> NDArray[np.unsignedinteger]: ...
+    def __getitem__(self, part: slice, /) -> NDArray[np.unsignedinteger]: ...
 
 
 class WordIndex:
@@ -29,9 +29,9 @@ class WordIndex:
         ends: NDArray[np.int64],
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """Takes the tokens of titles and texts, row after row, and where each row's tokens end.
+        """Takes the tokens of titles and texts, row after row, and the end of each row's tokens.
 
-        `check` is called after each read; it raises if the file was written to.
+        `check` is called after each read; it raises if the file was changed.
         """
         self._tokens, self._ends, self._check = tokens, ends, check
 
@@ -41,42 +41,46 @@ class WordIndex:
         return np.diff(self._ends, prepend=0)
 
     def tokens(self, row: int) -> bytes:
-        """Returns the tokens of a row's title and text."""
+        """Returns the tokens of a row's title and text, as bytes of their stored type."""
         begin = int(self._ends[row - 1]) if row else 0
         return self._tokens[begin : int(self._ends[row])].tobytes()
 
-    def match(self, terms: Terms, rows: Sequence[int]) -> NDArray[np.float64]:
+    def bm25_scores(self, terms: Terms, rows: Sequence[int]) -> NDArray[np.float64]:
         """Returns the BM25 score of each of `rows`, [rows].
 
         Raises:
-            ArtefactError: the file of the tokens was written to.
+            ArtefactError: the file of the tokens was changed.
 
         """
         if not rows or not len(terms.ids):
             return np.zeros(len(rows))
-        places = np.array(rows)
-        ends = self._ends[places]
-        begins = np.where(places, self._ends[places - 1], 0)
-        own = [self._tokens[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
+        row_array = np.array(rows)
+        ends = self._ends[row_array]
+        begins = np.where(row_array, self._ends[row_array - 1], 0)
+        tokens = [self._tokens[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
         self._check()
         lengths = ends - begins
-        counts = _counted(own, lengths, terms)
-        rooms = room(lengths, terms.mean_length)
-        rarities = terms.rarities.tolist()
-        worths = (worth(counts[:, n], rooms, rarity) for n, rarity in enumerate(rarities))
-        return added(worths, len(rows))
+        counts = _count_terms(tokens, lengths, terms)
+        saturations = saturation_counts(lengths, terms.mean_length)
+        scores = (
+            term_scores(counts[:, number], saturations, rarity)
+            for number, rarity in enumerate(terms.rarities.tolist())
+        )
+        return sum_terms(scores, len(rows))
 
 
-def _counted(
-    own: Sequence[NDArray[np.unsignedinteger]], lengths: NDArray[np.int64], terms: Terms
+def _count_terms(
+    tokens_by_row: Sequence[NDArray[np.unsignedinteger]],
+    lengths: NDArray[np.int64],
+    terms: Terms,
 ) -> NDArray[np.int64]:
-    """Returns how often each row has each term, [rows, terms]."""
-    size = len(terms.ids)
-    others = int(terms.ids[-1]) + 1
-    place = np.full(others + 1, size)
-    place[terms.ids] = np.arange(size)
-    tokens = np.minimum(np.concatenate(own).astype(np.int64), others)
+    """Returns how often each row contains each term, [rows, terms]."""
+    rows, size = len(tokens_by_row), len(terms.ids)
+    other = int(terms.ids[-1]) + 1
+    bin_of_token = np.full(other + 1, size)
+    bin_of_token[terms.ids] = np.arange(size)
+    tokens = np.minimum(np.concatenate(tokens_by_row).astype(np.int64), other)
     # one bin for each term of each row, and one for all other tokens of the row
-    bins = np.repeat(np.arange(len(own)), lengths) * (size + 1)
-    counts = np.bincount(bins + place[tokens], minlength=len(own) * (size + 1))
-    return counts.reshape(len(own), -1)[:, :size]
+    first_bins = np.repeat(np.arange(rows), lengths) * (size + 1)
+    counts = np.bincount(first_bins + bin_of_token[tokens], minlength=rows * (size + 1))
+    return counts.reshape(rows, -1)[:, :size]

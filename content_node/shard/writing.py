@@ -1,6 +1,6 @@
-"""Writes staged passages to shard directories: database, graph, words, manifest, each durable.
+"""Writes the files of a shard from staged passages: database, graph, words and manifest.
 
-Everything is written into a partial directory, which the caller renames at the end.
+All files are durable. The caller chooses a partial directory, and renames it at the end.
 """
 
 import sqlite3
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from winnow.content_node.shard.field_tables import write_tables
-from winnow.content_node.shard.manifest import FORMAT, SHARD_FILE, ShardManifest, write
+from winnow.content_node.shard.manifest import FORMAT, SHARD_FILE, ShardManifest, write_manifest
 from winnow.content_node.shard.nearest import SPACE, build_graph
 from winnow.content_node.shard.saving import (
     FILES,
@@ -28,7 +28,7 @@ from winnow.files.opened import OpenFile
 
 @dataclass(frozen=True, slots=True)
 class GraphPlan:
-    """Parameters of building a graph (Malkov and Yashunin 2016, section 4.1)."""
+    """Parameters for building a graph (Malkov and Yashunin 2016, section 4.1)."""
 
     m: int = 16
     ef_construction: int = 200
@@ -37,7 +37,7 @@ class GraphPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardSetIdentity:
-    """What the shards of one index have in common."""
+    """Properties of an index that are in the manifest of each of its shards."""
 
     index_id: str
     shards: int
@@ -45,13 +45,15 @@ class ShardSetIdentity:
     bundle_name: str
     encoding_fingerprint: str
     passages: int
+    """Number of passages of all shards."""
     words: WordCounts
+    """Word counts of all shards."""
 
 
-def publish_shard(
+def write_shard(
     staging: Path, target: Path, shard: int, identity: ShardSetIdentity, plan: GraphPlan
 ) -> ShardManifest:
-    """Writes one shard below `target`; replaces the files of an interrupted build."""
+    """Writes one shard below `target`, and replaces the files of an interrupted build."""
     directory = target / shard_name(shard, identity.shards)
     directory.mkdir(exist_ok=True)
     for name in (*FILES, SHARD_FILE):
@@ -59,7 +61,7 @@ def publish_shard(
     _copy_passages(staging, directory / STORE, shard)
     store = PassageStore(OpenFile(directory / STORE))
     vectors = store.vectors(identity.dimension)
-    tokens, ends = store.words(identity.words.vocabulary, len(vectors))
+    tokens, ends = store.tokens(identity.words.vocabulary, len(vectors))
     store.close()
     words = save_words(directory, tokens, ends, identity.words)
     save_graph(build_graph(vectors, plan.m, plan.ef_construction, plan.threads), directory / GRAPH)
@@ -82,7 +84,7 @@ def publish_shard(
         bundle_name=identity.bundle_name,
         encoding_fingerprint=identity.encoding_fingerprint,
     )
-    written = write(directory / SHARD_FILE, manifest)
+    written = write_manifest(directory / SHARD_FILE, manifest)
     sync_directory(directory)
     return written
 

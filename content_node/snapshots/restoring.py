@@ -16,7 +16,7 @@ from winnow.content_node.live.database import connect
 from winnow.content_node.live.reading import LIVE, log_path
 from winnow.content_node.live.schema import get_state, put_state
 from winnow.content_node.merging.names import newest_first
-from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write
+from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write_manifest
 from winnow.content_node.snapshots.finding import FILES, FoundSnapshot, find, split
 from winnow.content_node.states.manifest import (
     STATES_FILE,
@@ -102,7 +102,7 @@ def _rename(shard: Path, name: str) -> None:
     for generation in newest_first(each.name for each in (shard / LIVE).iterdir()):
         place = shard / LIVE / generation
         manifest = read_shard_manifest(place)
-        renamed = write(place / SHARD_FILE, manifest.model_copy(update={"log_id": name}))
+        renamed = write_manifest(place / SHARD_FILE, manifest.model_copy(update={"log_id": name}))
         sync_directory(place)
         _rename_states(place, manifest.generation, renamed.generation)
 

@@ -34,7 +34,7 @@ class GenerationStates:
         return 0 if row is None else self._states.size(row)
 
     def _row(self, identifier: str, sequence: int) -> int | None:
-        found = self._store.entry(identifier)
+        found = self._store.locate(identifier)
         if found is None or found.sequence != sequence or found.row >= self._states.rows:
             return None
         return found.row

@@ -121,7 +121,11 @@ class StatesWriter:
         with self._partial.open("ab") as file, ThreadPoolExecutor(threads, "states") as pool:
             for start in range(0, len(left), _CHUNK):
                 chunk = left[start : start + _CHUNK]
-                each = chunk.tolist(), sizes[chunk].tolist(), self._store.named(chunk.tolist())
+                each = (
+                    chunk.tolist(),
+                    sizes[chunk].tolist(),
+                    self._store.ids_and_sequences(chunk.tolist()),
+                )
                 file.writelines(pool.map(self._packed, *each))
                 advance(len(chunk))
 
@@ -141,7 +145,7 @@ class StatesWriter:
         unknown: list[int] = []
         for start in range(0, len(rows), _CHUNK):
             chunk = rows[start : start + _CHUNK].tolist()
-            names = self._store.named(chunk)
+            names = self._store.ids_and_sequences(chunk)
             unknown += [
                 row
                 for row, name in zip(chunk, names, strict=True)
@@ -188,7 +192,7 @@ class StatesWriter:
 
     def _rows(self) -> tuple[RowNumbers, NDArray[np.int64]]:
         """Returns the rows that hold a passage, and the size of every row's states in bytes."""
-        rows, sizes = self._store.numbers(), np.zeros(self._manifest.rows, np.int64)
+        rows, sizes = self._store.row_numbers(), np.zeros(self._manifest.rows, np.int64)
         for row in rows.tolist():
             tokens = self._lower.tokens(self._store.load([row])[0])
             sizes[row] = packed_size(tokens, self._lower.width)

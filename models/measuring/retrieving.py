@@ -59,9 +59,9 @@ def retrieve(
         [((one - vectors[own]) ** 2).sum(1) for one, own in zip(asked, places, strict=True)]
     )
     words, rarities = _words(passages, tokenizer)
-    terms = [rarities.weighed(_ids(tokenizer, question.question)) for question in questions]
+    terms = [rarities.terms_of_tokens(_ids(tokenizer, question.question)) for question in questions]
     matches = np.stack(
-        [words.match(one, own.tolist()) for one, own in zip(terms, places, strict=True)]
+        [words.bm25_scores(one, own.tolist()) for one, own in zip(terms, places, strict=True)]
     )
     return NearestPassages(places, distances.astype(np.float64), matches)
 

@@ -23,7 +23,7 @@ from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.servicer import SERVICE, ShardServicer
 from winnow.content_node.shard import StoredSegment, open_shard, view_of
-from winnow.content_node.shard.changes import Change, after, change_of
+from winnow.content_node.shard.changes import Change, change_to_report, find_change
 from winnow.content_node.shard.store import PassageStore
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
@@ -105,7 +105,7 @@ async def node(indexes: dict[int, Path], bundle: Bundle, tmp_path: Path) -> Asyn
         looked = True
 
     status = ServingStatus(servicer, server, metrics)
-    watching = asyncio.create_task(watch(shard.change, status.files_changed, 2.0, sleep))
+    watching = asyncio.create_task(watch(shard.file_change, status.files_changed, 2.0, sleep))
     vector = shard.store.vectors(shard.manifest.dimension)[0]
     words = tuple(Tokenizer(bundle.tokenizer).tokenise("who won the tour").ids)
     question = EncodedQuestion(
@@ -174,9 +174,9 @@ async def test_a_file_that_changes_in_place_is_an_error_and_never_another_answer
         assert name in str(outcome)
     await node.look()
     assert not await node.serving()
-    with pytest.raises(NotLoadedError, match=f"{name} was written to while it was served"):
+    with pytest.raises(NotLoadedError, match=f"{name} was overwritten while it was served"):
         await node.remote.info(Deadline.after(60))
-    with pytest.raises(NotLoadedError, match=f"{name} was written to while it was served"):
+    with pytest.raises(NotLoadedError, match=f"{name} was overwritten while it was served"):
         await node.ask()
 
 
@@ -249,30 +249,30 @@ class Looked:
 
 
 def test_an_overwritten_file_is_worse_than_a_replaced_one_and_permanent() -> None:
-    assert change_of([Looked(Path("a")), Looked(Path("b"))]) is None
-    gone = change_of([Looked(Path("a"), named=False), Looked(Path("b"))])
+    assert find_change([Looked(Path("a")), Looked(Path("b"))]) is None
+    gone = find_change([Looked(Path("a"), named=False), Looked(Path("b"))])
     assert gone is not None
     assert gone.readable
-    worse = change_of([Looked(Path("a"), named=False), Looked(Path("b"), altered=True)])
+    worse = find_change([Looked(Path("a"), named=False), Looked(Path("b"), altered=True)])
     assert worse is not None
     assert not worse.readable
-    assert worse.reason.startswith("b was written to")
-    assert after(gone, None) is None
-    assert after(worse, None) == worse
-    assert after(worse, gone) == worse
-    assert after(None, gone) == gone
+    assert worse.reason.startswith("b was overwritten")
+    assert change_to_report(gone, None) is None
+    assert change_to_report(worse, None) == worse
+    assert change_to_report(worse, gone) == worse
+    assert change_to_report(None, gone) == gone
 
 
 def test_a_file_that_is_written_to_while_it_is_loaded_is_refused(
     indexes: dict[int, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = Path(shutil.copytree(indexes[1] / shard_name(0, 1), tmp_path / "shard"))
-    expect = PassageStore.expect
+    check = PassageStore.check
 
-    def write_then_expect(store: PassageStore, *values: int) -> None:
+    def write_then_check(store: PassageStore, *values: int) -> None:
         written_over(directory / "graph.hnsw")
-        expect(store, *values)
+        check(store, *values)
 
-    monkeypatch.setattr(PassageStore, "expect", write_then_expect)
-    with pytest.raises(ArtefactError, match=r"graph\.hnsw was written to"):
+    monkeypatch.setattr(PassageStore, "check", write_then_check)
+    with pytest.raises(ArtefactError, match=r"graph\.hnsw was overwritten"):
         open_shard(directory, 64)

@@ -8,7 +8,7 @@ import numpy as np
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.shard.manifest import FORMAT
-from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, publish_shard
+from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, write_shard
 from winnow.domain.passage import Passage
 from winnow.domain.write import Put
 from winnow.passages.encoding import TokenisedPut
@@ -39,7 +39,7 @@ def main() -> None:
             passages=3,
             words=words,
         )
-        publish_shard(staging.path, Path(directory), 0, identity, GraphPlan())
+        write_shard(staging.path, Path(directory), 0, identity, GraphPlan())
         target = here / f"shard-format-{FORMAT}"
         (Path(directory) / "shard-00000-of-00001").rename(target)
 

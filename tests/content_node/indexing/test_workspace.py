@@ -255,7 +255,7 @@ def test_an_error_of_the_system_names_path_reason_and_what_to_do(
     def refuse(path: Path, *_: object) -> None:
         raise system(number, path)
 
-    monkeypatch.setattr(winnow.content_node.indexing.builder, "write", refuse)
+    monkeypatch.setattr(winnow.content_node.indexing.builder, "write_manifest", refuse)
     recorder = Recorder()
     with pytest.raises(ArtefactError, match=f"cannot write .*/index.json: .*{advice}"):
         build_index(

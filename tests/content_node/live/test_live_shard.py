@@ -75,13 +75,13 @@ async def write(shard: LiveShard, *writes: Write) -> list[tuple[Outcome, int]]:
 def there(view: ShardView) -> dict[str, tuple[str, int]]:
     """What a view holds: for each id its text, and the write that put it."""
     found: dict[str, tuple[str, int]] = {}
-    for placed in view.placed:
+    for placed in view.segments:
         alive = range(placed.segment.rows)
         for row in alive:
-            if placed.alive is None or placed.alive[row]:
-                [(identifier, sequence)] = view.named([placed.first + row])
+            if placed.live_rows is None or placed.live_rows[row]:
+                [(identifier, sequence)] = view.ids_and_sequences([placed.first_row + row])
                 assert identifier not in found
-                found[identifier] = (view.load(placed.first + row).passage.text, sequence)
+                found[identifier] = (view.load(placed.first_row + row).passage.text, sequence)
     assert len(found) == view.passages
     return found
 
@@ -297,7 +297,7 @@ async def test_wrong_writes_of_one_call_leave_the_others(shard: LiveShard) -> No
 async def test_many_small_writes_are_few_segments(shard: LiveShard) -> None:
     for n in range(200):
         await write(shard, put(f"p{n}", f"text {n}"))
-    assert len(shard.view.placed) < 12
+    assert len(shard.view.segments) < 12
     assert there(shard.view).keys() == {*BUILT, *(f"p{n}" for n in range(200))}
 
 
@@ -305,11 +305,11 @@ async def test_it_is_found_at_once_and_gone_at_once(shard: LiveShard) -> None:
     passage = put("d", "something else")
     assert passage.put is not None
     await write(shard, passage)
-    last = shard.view.placed[-1]
-    assert last.segment.nearest(vector(passage.put), 1, last.alive) == [(0, 0.0)]
+    last = shard.view.segments[-1]
+    assert last.segment.nearest(vector(passage.put), 1, last.live_rows) == [(0, 0.0)]
     await write(shard, delete("d"))
-    last = shard.view.placed[-1]
-    assert last.segment.nearest(vector(passage.put), 1, last.alive) == []
+    last = shard.view.segments[-1]
+    assert last.segment.nearest(vector(passage.put), 1, last.live_rows) == []
 
 
 async def test_a_node_that_takes_no_writes_says_how_it_would(directory: Path) -> None:

@@ -55,11 +55,11 @@ def merged(fed: Fed, base: Path, most: int = 1_000) -> tuple[Merged, int]:
 
 def with_states(directory: Path) -> set[str]:
     """The passages that are read with states."""
-    segment = open_shard(directory, ef=64, states_of=OF)
-    rows = segment.store.numbers().tolist()
+    segment = open_shard(directory, ef=64, lower_fingerprint=OF)
+    rows = segment.store.row_numbers().tolist()
     return {
         name
-        for row, (name, _) in zip(rows, segment.store.named(rows), strict=True)
+        for row, (name, _) in zip(rows, segment.store.ids_and_sequences(rows), strict=True)
         if segment.load(row).states is not None
     }
 
@@ -126,7 +126,9 @@ def test_what_a_merge_left_out_is_computed_by_hand(fed: Fed) -> None:
 
 
 def test_the_states_of_what_was_built_go_when_a_generation_has_all(fed: Fed) -> None:
-    asked = open_shard(fed.shard, ef=64, states_of=OF)  # a question reads on from what is open
+    asked = open_shard(
+        fed.shard, ef=64, lower_fingerprint=OF
+    )  # a question reads on from what is open
     fed.put("new", "one more text")
     done, _ = merged(fed, fed.shard)
     (fed.shard / "states-a-b.partial").write_bytes(b"of an interrupted command")
@@ -135,7 +137,7 @@ def test_the_states_of_what_was_built_go_when_a_generation_has_all(fed: Fed) -> 
     assert not list(fed.shard.glob("states-*"))
     assert asked.load(3).states is not None
     assert with_states(Path(done.directory)) == set(fed.passages)
-    assert open_shard(fed.shard, ef=64, states_of=OF).states is None
+    assert open_shard(fed.shard, ef=64, lower_fingerprint=OF).states is None
     tidy(fed.shard, done.sequence)
 
 
@@ -188,6 +190,6 @@ def test_a_process_killed_while_states_go_leaves_none_that_could_be_used(
         with pytest.raises(KilledError):
             tidy(fed.shard, done.sequence)
     assert gone[0] == STATES_FILE
-    assert open_shard(fed.shard, ef=64, states_of=OF).states is None
+    assert open_shard(fed.shard, ef=64, lower_fingerprint=OF).states is None
     tidy(fed.shard, done.sequence)
     assert not list(fed.shard.glob("states*.bin")) + list(fed.shard.glob("states*.npy"))

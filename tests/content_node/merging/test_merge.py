@@ -47,23 +47,23 @@ def opened(done: Merged) -> StoredSegment:
 def expect_same(segment: StoredSegment, fed: Fed) -> None:
     """Asserts that a generation holds what the dictionary holds, and finds it."""
     store = segment.store
-    rows = store.numbers().tolist()
+    rows = store.row_numbers().tolist()
     assert segment.manifest.passages == len(rows) == len(fed.passages)
-    found = {name: row for (name, _), row in zip(store.named(rows), rows, strict=True)}
+    found = {name: row for (name, _), row in zip(store.ids_and_sequences(rows), rows, strict=True)}
     assert set(found) == set(fed.passages)
     for identifier, stored in fed.passages.items():
-        entry = store.entry(identifier)
+        entry = store.locate(identifier)
         assert entry is not None
         assert (entry.sequence, entry.version) == (stored.sequence, stored.version)
         assert segment.load(entry.row).passage.text == stored.text
-        assert store.tombstone(identifier) is None
+        assert store.deletion_version(identifier) is None
     for identifier, version in fed.tombstones.items():
-        assert store.tombstone(identifier) == version
+        assert store.deletion_version(identifier) == version
     rng = np.random.default_rng(7)
     for vector in rng.standard_normal((8, DIMENSION)).astype(np.float32):
         near = [row for row, _ in segment.nearest(vector, 5)]
         # equal texts are equally near
-        texts = [fed.passages[name].text for name, _ in store.named(near)]
+        texts = [fed.passages[name].text for name, _ in store.ids_and_sequences(near)]
         assert texts == [fed.passages[name].text for name in fed.nearest(vector, 5)]
 
 
@@ -74,9 +74,9 @@ def test_a_generation_has_the_rows_that_the_node_gave_its_puts(fed: Fed) -> None
     segment = opened(done)
     assert (segment.manifest.sequence, segment.manifest.log_id) == (4, fed.log.log_id)
     rows = {name: entry.row for name in ("built 0", "built 29", "new 1", "new 0")
-            if (entry := segment.store.entry(name))}  # fmt: skip
+            if (entry := segment.store.locate(name))}  # fmt: skip
     assert rows == {"built 0": 0, "built 29": 29, "new 1": 31, "new 0": 32}
-    assert segment.store.entry("built 3") is None
+    assert segment.store.locate("built 3") is None
     expect_same(segment, fed)
 
 
@@ -85,7 +85,7 @@ def test_rows_are_numbered_again_when_too_many_are_holes(fed: Fed) -> None:
     done = merged(fed)
     assert (done.rows, done.passages) == (22, 22)
     segment = opened(done)
-    entry = segment.store.entry("built 9")
+    entry = segment.store.locate("built 9")
     assert entry is not None
     assert entry.row == 21
     expect_same(segment, fed)
@@ -132,10 +132,10 @@ def test_a_version_that_was_deleted_is_remembered_over_merges(fed: Fed) -> None:
     fed.delete("a", 5)
     fed.delete("never there", 8)
     first = merged(fed)
-    assert opened(first).store.tombstone("a") == 5
+    assert opened(first).store.deletion_version("a") == 5
     fed.put("b", "other")
     second = merged(fed, Path(first.directory))
-    assert opened(second).store.tombstone("never there") == 8
+    assert opened(second).store.deletion_version("never there") == 8
     fed.put("a", "second", 6)
     expect_same(opened(merged(fed, Path(second.directory))), fed)
 
@@ -145,14 +145,14 @@ def test_metadata_is_merged_and_filters_find_it(fed: Fed) -> None:
     fed.put("new", "other text", metadata='{"year": 2015, "lang": ["en", "de"]}')
     fed.put("none", "no metadata")
     first = opened(merged(fed))
-    assert first.where("year >= 2010").nonzero()[0].tolist() == [31]
+    assert first.matching_rows("year >= 2010").nonzero()[0].tolist() == [31]
     assert first.load(31).passage.metadata == '{"year": 2015, "lang": ["en", "de"]}'
     assert first.load(32).passage.metadata == ""
     fed.put("new", "other text", metadata='{"year": 2001}')
     second = opened(merged(fed, first.files[0].path.parent))
-    assert not second.where("year >= 2010").any()
-    assert second.where("year >= 1990").nonzero()[0].tolist() == [30, 33]
-    assert second.fields == ("year",)
+    assert not second.matching_rows("year >= 2010").any()
+    assert second.matching_rows("year >= 1990").nonzero()[0].tolist() == [30, 33]
+    assert second.field_names == ("year",)
 
 
 def test_an_interrupted_merge_is_repeated_and_a_complete_one_is_reused(

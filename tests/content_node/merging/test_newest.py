@@ -64,7 +64,7 @@ def flip(path: Path, place: int) -> None:
 
 
 def texts(segment: StoredSegment) -> dict[str, str]:
-    rows = segment.store.numbers().tolist()
+    rows = segment.store.row_numbers().tolist()
     return {each.passage.id: each.passage.text for each in segment.store.load(rows)}
 
 
@@ -131,7 +131,7 @@ def test_a_flipped_byte_is_refused_by_name_or_repaired_and_said_so(shard: Path, 
                 (line,) = said
                 assert name in line["files"]
                 assert "rebuilt from its database" in line["event"]
-                assert not opened(shard, feeding=False).change()
+                assert not opened(shard, feeding=False).file_change()
             else:
                 with pytest.raises(ArtefactError, match=name):
                     opened(shard)

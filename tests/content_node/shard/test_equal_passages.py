@@ -13,12 +13,12 @@ from unpacked import vector, with_text_of
 
 from winnow.content_node.shard import ShardView, StoredSegment, view_of
 from winnow.content_node.shard import equal_passages as module
-from winnow.content_node.shard.equal_passages import EqualPassages, groups_of, hashed
+from winnow.content_node.shard.equal_passages import EqualPassages, group_equal, hash_vectors
 from winnow.content_node.shard.memory_segment import MemoryVectors
 from winnow.content_node.shard.nearest import GraphIndex, build_graph
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.shard.store import PassageStore
-from winnow.content_node.shard.view import Placed
+from winnow.content_node.shard.view import PlacedSegment
 from winnow.domain.answered import ShardTimings
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.searcher import Retrieved
@@ -59,9 +59,9 @@ def cut(root: Path, exact_up_to: int) -> dict[int, list[StoredSegment]]:
 def plain(tmp_path_factory: pytest.TempPathFactory) -> ShardView:
     """One shard that compares with every passage and keeps all that are equal."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "MANY", 10**6)
+        patch.setattr(module, "MAX_UNGROUPED", 10**6)
         segment = stored(tmp_path_factory.mktemp("plain") / "shard", ALL, ALL)
-    assert not segment.equal
+    assert not segment.equal_passages
     return view_of(segment)
 
 
@@ -70,9 +70,9 @@ def shards(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[int, list[StoredSegment]]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "MANY", 2)
+        patch.setattr(module, "MAX_UNGROUPED", 2)
         found = cut(tmp_path_factory.mktemp("cut"), 0 if request.param == "graph" else 2_000)
-    assert all(segment.equal for segment in (*found[1], *found[2]))
+    assert all(segment.equal_passages for segment in (*found[1], *found[2]))
     return found
 
 
@@ -116,11 +116,11 @@ def test_with_ties_the_same_is_chosen_however_the_index_is_cut(
 def live(base: StoredSegment, alive: np.ndarray, many: int) -> ShardView:
     """The first half of the passages on disk and the others in memory, some of them dead."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "MANY", many)
+        patch.setattr(module, "MAX_UNGROUPED", many)
         written = in_memory(ALL[50:])
-    placed = (Placed(base, 0, alive[:50]), Placed(written, 50, alive[50:]))
+    placed = (PlacedSegment(base, 0, alive[:50]), PlacedSegment(written, 50, alive[50:]))
     passages = int(alive.sum())
-    return replace(view_of(base), placed=placed, passages=passages, sequence=50, log_id="log")
+    return replace(view_of(base), segments=placed, passages=passages, sequence=50, log_id="log")
 
 
 @settings(max_examples=60)
@@ -141,9 +141,9 @@ def test_dead_equal_passages_take_no_place(
 def halves(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoredSegment, StoredSegment]:
     root = tmp_path_factory.mktemp("halves")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "MANY", 2)
+        patch.setattr(module, "MAX_UNGROUPED", 2)
         thinned = stored(root / "thinned", ALL[:50], ALL, exact_up_to=0)
-        patch.setattr(module, "MANY", 10**6)
+        patch.setattr(module, "MAX_UNGROUPED", 10**6)
         return thinned, stored(root / "plain", ALL[:50], ALL)
 
 
@@ -160,7 +160,7 @@ def test_few_of_many_equal_passages_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: RetrievalDepth
 ) -> None:
     named: list[int] = []
-    names = PassageStore.named
+    names = PassageStore.ids_and_sequences
 
     def counted(self: PassageStore, rows: Sequence[int]) -> list[tuple[str, int]]:
         named.extend(rows)
@@ -168,7 +168,7 @@ def test_few_of_many_equal_passages_are_named(
 
     same = [replace(_TEXTS[0], passage=each.passage) for each in passages(3_000)]
     view = view_of(stored(tmp_path / "shard", same))
-    monkeypatch.setattr(PassageStore, "named", counted)
+    monkeypatch.setattr(PassageStore, "ids_and_sequences", counted)
     hits = retrieve(view, near(1, 0), depth, WEIGHT).hits
     assert [hit.passage_id for hit in hits][:3] == ["p0", "p1", "p10"]
     assert len(named) <= 50
@@ -195,14 +195,22 @@ def test_rows_with_the_vector_of_many_equal_passages_and_other_tokens_are_found(
     assert [hit.passage_id for hit in hits][:4] == ["a00", "a01", "a02", "a03"]
 
 
-@pytest.mark.parametrize("walked", [0.0, 1e9])
-def test_a_row_leads_to_its_whole_group_by_graph_and_by_comparing(walked: float) -> None:
+@pytest.mark.parametrize("reads_per_neighbour", [0.0, 1e9])
+def test_a_row_leads_to_its_whole_group_by_graph_and_by_comparing(
+    reads_per_neighbour: float,
+) -> None:
     vectors = np.random.default_rng(3).standard_normal((60, 6)).astype(np.float32)
     vectors[10:50] = vectors[10]
     equal = EqualPassages([np.arange(49, 9, -1)], rows=60)
     source = MemoryVectors(vectors)
-    graph = GraphIndex(build_graph(vectors, 8, 50, 1), 16, source, walked=walked, equal=equal)
-    thinned = equal.thinned(None, 7)
+    graph = GraphIndex(
+        build_graph(vectors, 8, 50, 1),
+        16,
+        source,
+        reads_per_neighbour=reads_per_neighbour,
+        equal=equal,
+    )
+    thinned = equal.limit_groups(None, 7)
     found = graph.nearest(vectors[10], 3, thinned)
     assert found == [(row, 0.0) for row in range(43, 50)]
 
@@ -210,14 +218,16 @@ def test_a_row_leads_to_its_whole_group_by_graph_and_by_comparing(walked: float)
 def test_rows_with_equal_vectors_are_found_by_their_bits() -> None:
     vectors = np.random.default_rng(0).standard_normal((100, 7)).astype(np.float32)
     vectors[::2] = vectors[4]
-    assert [group.tolist() for group in groups_of(hashed(vectors))] == [list(range(0, 100, 2))]
+    assert [group.tolist() for group in group_equal(hash_vectors(vectors))] == [
+        list(range(0, 100, 2))
+    ]
 
 
 def test_thinning_does_not_change_the_mask_that_it_is_given() -> None:
     equal = EqualPassages([np.array([5, 1, 3, 0])], rows=6)
     allowed = np.array([True, False, True, True, True, True])
-    thinned = equal.thinned(allowed, 2)
+    thinned = equal.limit_groups(allowed, 2)
     assert thinned is not None
     assert thinned.tolist() == [False, False, True, True, True, True]
     assert allowed.tolist() == [True, False, True, True, True, True]
-    assert equal.thinned(allowed, 4) is allowed
+    assert equal.limit_groups(allowed, 4) is allowed

@@ -18,12 +18,12 @@ from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan
 from winnow.content_node.indexing.verify import verify_index
 from winnow.content_node.shard import open_shard, view_of
-from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write
+from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write_manifest
 from winnow.content_node.shard.memory_segment import MemorySegment
 from winnow.content_node.shard.row_filter import RowFilter
 from winnow.content_node.shard.saving import STORE, file_entry
 from winnow.content_node.shard.store import PassageStore
-from winnow.content_node.shard.view import Placed
+from winnow.content_node.shard.view import PlacedSegment
 from winnow.domain.passage import Passage
 from winnow.domain.shard import shard_name
 from winnow.files.opened import OpenFile
@@ -70,23 +70,26 @@ def in_memory(metadata: list[dict[str, Any]]) -> MemorySegment:
 @pytest.mark.parametrize("where", FILTERS)
 def test_on_disk_and_in_memory_filters_accept_the_same_passages(index: Path, where: str) -> None:
     meant = [parse(where).matches(one) for one in METADATA]
-    assert open_shard(index / shard_name(0, 1), 64).where(where).tolist() == meant
-    assert in_memory(METADATA).where(where).tolist() == meant
-    assert in_memory(METADATA[:2]).joined(in_memory(METADATA[2:])).where(where).tolist() == meant
+    assert open_shard(index / shard_name(0, 1), 64).matching_rows(where).tolist() == meant
+    assert in_memory(METADATA).matching_rows(where).tolist() == meant
+    assert (
+        in_memory(METADATA[:2]).joined(in_memory(METADATA[2:])).matching_rows(where).tolist()
+        == meant
+    )
 
 
 def test_a_view_has_the_fields_of_all_its_segments_and_accepts_no_dead_row(
     index: Path,
 ) -> None:
     base = open_shard(index / shard_name(0, 1), 64)
-    assert view_of(base).fields == ("author.name", "tags", "year")
+    assert view_of(base).field_names == ("author.name", "tags", "year")
     written = in_memory([{"zone": 1}, {"zone": 2, "year": 1}])
     alive = np.array([True, False])
-    placed = (Placed(base, 0), Placed(written, base.rows, alive))
+    placed = (PlacedSegment(base, 0), PlacedSegment(written, base.rows, alive))
     view = view_of(base)
-    grown = replace(view, placed=placed, passages=view.passages + 1)
-    assert grown.fields == ("author.name", "tags", "year", "zone")
-    through = placed[1].allowed("exists zone")
+    grown = replace(view, segments=placed, passages=view.passages + 1)
+    assert grown.field_names == ("author.name", "tags", "year", "zone")
+    through = placed[1].allowed_rows("exists zone")
     assert through is not None
     assert through.tolist() == [True, False]
 
@@ -101,11 +104,11 @@ def test_a_database_without_tables_gets_them_from_its_metadata(
         for table in ("fields", "attributes", "blocks"):
             connection.execute(f"DROP TABLE {table}")
     with closing(PassageStore(OpenFile(old))) as store:
-        fields = store.fields(len(METADATA))
-        assert fields.names == ("author.name", "tags", "year")
+        fields = store.open_fields(len(METADATA))
+        assert fields.field_names == ("author.name", "tags", "year")
         meant = [parse(where).matches(one) for one in METADATA]
-        assert RowFilter(fields, len(METADATA), 1 << 20).where(where).tolist() == meant
-        assert store.fields_are_right()
+        assert RowFilter(fields, len(METADATA), 1 << 20).matching_rows(where).tolist() == meant
+        assert store.fields_match_metadata()
 
 
 def test_verifying_finds_tables_that_differ_from_the_metadata(index: Path, tmp_path: Path) -> None:
@@ -117,5 +120,5 @@ def test_verifying_finds_tables_that_differ_from_the_metadata(index: Path, tmp_p
         connection.commit()
     manifest = read_shard_manifest(shard)
     files = {**manifest.files, STORE: file_entry(shard / STORE)}
-    write(shard / SHARD_FILE, manifest.model_copy(update={"files": files}))
+    write_manifest(shard / SHARD_FILE, manifest.model_copy(update={"files": files}))
     assert "its fields are not those of its metadata" in verify_index(copy, 3, 0.5)[0].faults

@@ -30,8 +30,8 @@ def test_a_shard_of_every_format_still_loads(number: int, exact_up_to: int) -> N
     shard = open_shard(GOLDEN / f"shard-format-{number}", ef=64, exact_up_to=exact_up_to)
     assert isinstance(shard.index, ExactIndex if exact_up_to else GraphIndex)
     assert shard.manifest.format == number
-    assert shard.manifest.vouched_for == (number > 1)
-    assert len(shard.store.numbers()) == 3
+    assert shard.manifest.has_checksum == (number > 1)
+    assert len(shard.store.row_numbers()) == 3
     assert shard.manifest.index_passages == (0 if number == 1 else 3)
     assert (shard.manifest.words is None) == (number == 1)
     assert shard.manifest.rows == 3
@@ -51,8 +51,12 @@ def test_a_shard_of_every_format_still_loads(number: int, exact_up_to: int) -> N
     assert stored.tokens.ids == (1, 2, 3)
     assert stored.tokens.offsets == ((0, 3), (3, 5), (6, 10))
     assert stored.title_ids == (9,)
-    assert shard.fields == (("tags", "year") if number > 2 else ())
-    assert shard.where("year = 2010 or not exists year").tolist() == [True, True, number < 3]
+    assert shard.field_names == (("tags", "year") if number > 2 else ())
+    assert shard.matching_rows("year = 2010 or not exists year").tolist() == [
+        True,
+        True,
+        number < 3,
+    ]
 
 
 @pytest.fixture

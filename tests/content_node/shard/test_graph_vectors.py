@@ -54,7 +54,7 @@ def test_labels_beyond_the_rows_are_refused(tmp_path: Path) -> None:
     index.init_index(max_elements=2, M=4)
     index.add_items(VECTORS[:2], [0, 2])
     save_graph(index, tmp_path / "g")
-    with pytest.raises(ArtefactError, match="a vector of row 2 of 2"):
+    with pytest.raises(ArtefactError, match="a vector of row 2, the shard has 2 rows"):
         GraphVectors(OpenFile(tmp_path / "g"), 6, 2)
 
 

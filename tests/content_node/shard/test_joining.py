@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from winnow.content_node.shard.joining import LARGEST, tail_to_join
+from winnow.content_node.shard.joining import MAX_JOINED_ROWS, tail_to_join
 
 
 @pytest.mark.parametrize(
@@ -23,15 +23,15 @@ def test_many_writes_are_a_dozen_segments(batch: Callable[[random.Random], int],
         written += rows[-1]
         while count := tail_to_join(rows):
             joined = sum(rows[-count:])
-            assert joined <= LARGEST
+            assert joined <= MAX_JOINED_ROWS
             rows[-count:] = [joined]
             moved += joined
         assert len(rows) <= most
     assert sum(rows) == written
-    assert moved <= written * math.log(LARGEST, 3)
+    assert moved <= written * math.log(MAX_JOINED_ROWS, 3)
 
 
 def test_a_single_segment_or_one_that_would_be_too_large_is_not_joined() -> None:
     assert tail_to_join([]) == tail_to_join([1]) == 0
-    assert tail_to_join([LARGEST, 1]) == 0
+    assert tail_to_join([MAX_JOINED_ROWS, 1]) == 0
     assert tail_to_join([1, 1, 1]) == 3

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from winnow.content_node.shard.memory_segment import MemoryVectors
 from winnow.content_node.shard.nearest import (
-    WALKED,
+    READS_PER_NEIGHBOUR,
     ExactIndex,
     GraphIndex,
     Vectors,
-    breadth,
     build_graph,
-    distances_of,
+    compute_distances,
+    neighbours_to_fetch,
     search_chunks,
 )
 from winnow.content_node.shard.rows import RowNumbers
@@ -35,25 +35,34 @@ def in_chunks(vectors: Vectors, size: int = 100) -> list[tuple[RowNumbers, Vecto
 
 
 def graph_of(
-    vectors: Vectors, ef: int = 16, deleted: int = 0, walked: float = WALKED
+    vectors: Vectors,
+    ef: int = 16,
+    deleted: int = 0,
+    reads_per_neighbour: float = READS_PER_NEIGHBOUR,
 ) -> GraphIndex:
     index = build_graph(vectors, m=4, ef_construction=16, threads=1)
     for row in range(deleted):
         index.mark_deleted(row)
-    held = np.arange(len(vectors)) >= deleted
-    return GraphIndex(index, ef, MemoryVectors(vectors), held=held, walked=walked)
+    occupied_rows = np.arange(len(vectors)) >= deleted
+    return GraphIndex(
+        index,
+        ef,
+        MemoryVectors(vectors),
+        occupied_rows=occupied_rows,
+        reads_per_neighbour=reads_per_neighbour,
+    )
 
 
 def test_rows_that_the_graph_does_not_reach_are_found_by_their_vectors() -> None:
     graph = graph_of(EQUAL)
-    assert graph.walk(EQUAL[0], 500) is None
+    assert graph.search_graph(EQUAL[0], 500) is None
     assert graph.search(EQUAL[0], 500) == ExactIndex(EQUAL).search(EQUAL[0], 500)
 
 
 def test_rows_that_the_graph_has_marked_as_deleted_are_never_found() -> None:
     graph = graph_of(DIFFERENT, deleted=590)
-    held = np.arange(590, 600)
-    exact = ExactIndex(DIFFERENT[held], held).search(DIFFERENT[0], 11)
+    occupied_rows = np.arange(590, 600)
+    exact = ExactIndex(DIFFERENT[occupied_rows], occupied_rows).search(DIFFERENT[0], 11)
     assert len(exact) == 10
     assert graph.search(DIFFERENT[0], 11) == exact
     assert graph.search(DIFFERENT[0], 11, np.ones(600, np.bool_)) == exact
@@ -62,11 +71,13 @@ def test_rows_that_the_graph_has_marked_as_deleted_are_never_found() -> None:
 def test_a_wider_walk_would_reach_no_more() -> None:
     narrow, wide = graph_of(EQUAL, ef=16), graph_of(EQUAL, ef=600)
     for k in range(1, 600, 7):
-        assert (narrow.walk(EQUAL[0], k) is None) == (wide.walk(EQUAL[0], k) is None)
+        assert (narrow.search_graph(EQUAL[0], k) is None) == (
+            wide.search_graph(EQUAL[0], k) is None
+        )
 
 
 def test_more_rows_can_be_asked_for_than_the_search_is_broad() -> None:
-    found = graph_of(DIFFERENT, ef=16).walk(DIFFERENT[0], 100)
+    found = graph_of(DIFFERENT, ef=16).search_graph(DIFFERENT[0], 100)
     assert found is not None
     assert len(found) == 100
 
@@ -99,10 +110,12 @@ GRAPH = build_graph(BIG, m=16, ef_construction=100, threads=1)
 
 
 @pytest.mark.parametrize("share", [0.999, 0.5, 0.2, 0.05, 0.01, 0.001, 0.0])
-@pytest.mark.parametrize("walked", [0.01, 1.0, 100.0])
-def test_recall_is_high_for_any_share_of_allowed_rows(share: float, walked: float) -> None:
-    """Whether the graph is walked, or all allowed rows are compared."""
-    graph = GraphIndex(GRAPH, 64, MemoryVectors(BIG), walked=walked)
+@pytest.mark.parametrize("reads_per_neighbour", [0.01, 1.0, 100.0])
+def test_recall_is_high_for_any_share_of_allowed_rows(
+    share: float, reads_per_neighbour: float
+) -> None:
+    """Whether the graph is reads_per_neighbour, or all allowed rows are compared."""
+    graph = GraphIndex(GRAPH, 64, MemoryVectors(BIG), reads_per_neighbour=reads_per_neighbour)
     exact = ExactIndex(BIG)
     found = wanted = 0
     for number in range(40):
@@ -117,9 +130,12 @@ def test_recall_is_high_for_any_share_of_allowed_rows(share: float, walked: floa
     assert found >= 0.95 * wanted
 
 
-@pytest.mark.parametrize("walked", [0.01, 1.0])
-def test_recall_is_high_where_all_allowed_rows_lie_far_away(walked: float) -> None:
-    graph, exact = GraphIndex(GRAPH, 64, MemoryVectors(BIG), walked=walked), ExactIndex(BIG)
+@pytest.mark.parametrize("reads_per_neighbour", [0.01, 1.0])
+def test_recall_is_high_where_all_allowed_rows_lie_far_away(reads_per_neighbour: float) -> None:
+    graph, exact = (
+        GraphIndex(GRAPH, 64, MemoryVectors(BIG), reads_per_neighbour=reads_per_neighbour),
+        ExactIndex(BIG),
+    )
     found = 0
     for asked in DIFFERENT[:20]:
         far = np.linalg.norm(BIG - asked, axis=1)
@@ -130,15 +146,15 @@ def test_recall_is_high_where_all_allowed_rows_lie_far_away(walked: float) -> No
 
 
 def test_more_is_fetched_the_fewer_rows_are_allowed_and_the_more_are_wanted() -> None:
-    assert breadth(100, 1_000, 1_000) == 130
-    assert breadth(100, 100, 1_000) == 1_300
-    assert breadth(1, 10, 1_000) == 400
-    assert breadth(1, 0, 1_000) == 4_000
+    assert neighbours_to_fetch(100, 1_000, 1_000) == 130
+    assert neighbours_to_fetch(100, 100, 1_000) == 1_300
+    assert neighbours_to_fetch(1, 10, 1_000) == 400
+    assert neighbours_to_fetch(1, 0, 1_000) == 4_000
 
 
 @given(st.lists(st.integers(0, 599), max_size=20, unique=True))
 def test_distances_of_rows_are_bit_for_bit_those_that_searching_finds(rows: list[int]) -> None:
     asked = DIFFERENT[7]
     known = dict(ExactIndex(DIFFERENT).search(asked, 600))
-    found = distances_of(MemoryVectors(DIFFERENT), asked, rows)
+    found = compute_distances(MemoryVectors(DIFFERENT), asked, rows)
     assert found.tolist() == [known[row] for row in rows]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.bm25 import BuiltRarities, Terms
-from winnow.content_node.shard.inverting import inverted
-from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write
+from winnow.content_node.shard.inverting import invert
+from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write_manifest
 from winnow.content_node.shard.postings import Postings
 from winnow.content_node.shard.rows import RowMask
 from winnow.content_node.shard.saving import file_entry
@@ -32,7 +32,7 @@ def arrays(passages: list[list[int]]) -> tuple[Any, Any]:
 def by_hand(
     passages: list[list[int]], terms: Terms, k: int, allowed: RowMask
 ) -> list[tuple[int, float]]:
-    scores = WordIndex(*arrays(passages)).match(terms, range(len(passages))).tolist()
+    scores = WordIndex(*arrays(passages)).bm25_scores(terms, range(len(passages))).tolist()
     found = [(row, score) for row, score in enumerate(scores) if score > 0 and allowed[row]]
     found.sort(key=lambda pair: (-pair[1], pair[0]))
     least = np.float32(found[k - 1][1]) if len(found) > k else 0
@@ -54,7 +54,7 @@ def test_the_best_rows_are_bit_for_bit_those_of_scoring_every_passage(
     data: st.DataObject,
 ) -> None:
     """Postings are skipped only if they cannot matter."""
-    terms = BuiltRarities(np.zeros(1, np.int64), 1, 1.0).weighed(asked, rare, 4.0)
+    terms = BuiltRarities(np.zeros(1, np.int64), 1, 1.0).terms_of_tokens(asked, rare, 4.0)
     mask = data.draw(st.lists(st.booleans(), min_size=len(passages), max_size=len(passages)))
     postings = Postings.of(*arrays(passages))
     allowed = np.array(mask, np.bool_)
@@ -65,7 +65,7 @@ def test_the_best_rows_are_bit_for_bit_those_of_scoring_every_passage(
 
 @given(texts)
 def test_every_token_leads_to_its_rows(passages: list[list[int]]) -> None:
-    made = inverted(*arrays(passages))
+    made = invert(*arrays(passages))
     for token in range(len(made.starts) - 1):
         part = slice(made.starts[token], made.starts[token + 1])
         found = dict(zip(made.rows[part].tolist(), made.counts[part].tolist(), strict=True))
@@ -120,6 +120,6 @@ def test_impossible_postings_are_refused(tmp_path: Path, name: str, values: Any,
     np.save(directory / name, values(np.load(directory / name)))
     manifest = read_shard_manifest(directory)
     files = {**manifest.files, name: file_entry(directory / name)}
-    write(directory / SHARD_FILE, manifest.model_copy(update={"files": files}))
+    write_manifest(directory / SHARD_FILE, manifest.model_copy(update={"files": files}))
     with pytest.raises(ArtefactError, match=said):
         open_shard(directory, 64)

@@ -19,7 +19,7 @@ from unpacked import tokens
 
 from winnow.content_node.shard import StoredSegment
 from winnow.content_node.shard.bm25 import BuiltRarities
-from winnow.content_node.shard.field_tables import StoredFields, TablesInMemory, write_tables
+from winnow.content_node.shard.field_tables import MemoryTables, StoredFields, write_tables
 from winnow.content_node.shard.memory_fields import MemoryFields
 from winnow.content_node.shard.row_filter import FieldIndex, RowFilter, SortedValues, ValueRows
 from winnow.content_node.shard.segment import Segment
@@ -67,11 +67,13 @@ def segment(request: pytest.FixtureRequest, segments: dict[str, Segment]) -> Seg
 def built_rarities(segments: dict[str, Segment]) -> BuiltRarities:
     base = segments["exact"]
     assert isinstance(base, StoredSegment)
-    return base.built
+    return base.built_rarities
 
 
 def held(segment: Segment) -> np.ndarray:
-    return np.ones(segment.rows, np.bool_) if segment.held is None else segment.held
+    return (
+        np.ones(segment.rows, np.bool_) if segment.occupied_rows is None else segment.occupied_rows
+    )
 
 
 class CountedFields:
@@ -82,13 +84,13 @@ class CountedFields:
         self.lookups: list[int] = []
 
     @property
-    def names(self) -> tuple[str, ...]:
-        return self._inner.names
+    def field_names(self) -> tuple[str, ...]:
+        return self._inner.field_names
 
-    def values(self, field: str, stop: Stop | None) -> Mapping[ValueKind, SortedValues]:
+    def values_by_kind(self, field: str, stop: Stop | None) -> Mapping[ValueKind, SortedValues]:
         return {
             kind: CountedValues(own, self.lookups)
-            for kind, own in self._inner.values(field, stop).items()
+            for kind, own in self._inner.values_by_kind(field, stop).items()
         }
 
 
@@ -96,19 +98,19 @@ class CountedValues:
     def __init__(self, inner: SortedValues, lookups: list[int]) -> None:
         self._inner, self._lookups = inner, lookups
 
-    def having(self) -> ValueRows:
-        return self._counted(self._inner.having())
+    def all_rows(self) -> ValueRows:
+        return self._count(self._inner.all_rows())
 
-    def equal(self, values: Sequence[Value]) -> ValueRows:
-        return self._counted(self._inner.equal(values))
+    def rows_equal(self, values: Sequence[Value]) -> ValueRows:
+        return self._count(self._inner.rows_equal(values))
 
-    def below(self, value: Value, inclusive: bool) -> ValueRows:
-        return self._counted(self._inner.below(value, inclusive))
+    def rows_below(self, value: Value, inclusive: bool) -> ValueRows:
+        return self._count(self._inner.rows_below(value, inclusive))
 
-    def above(self, value: Value, inclusive: bool) -> ValueRows:
-        return self._counted(self._inner.above(value, inclusive))
+    def rows_above(self, value: Value, inclusive: bool) -> ValueRows:
+        return self._count(self._inner.rows_above(value, inclusive))
 
-    def _counted(self, rows: ValueRows) -> ValueRows:
+    def _count(self, rows: ValueRows) -> ValueRows:
         self._lookups.append(len(rows))
         return rows
 
@@ -150,17 +152,17 @@ def test_a_filter_accepts_what_it_means_at_the_same_cost_on_disk_and_in_memory(
         on_disk, own = CountedFields(tables), CountedFields(memory_fields(values))
         for each in (on_disk, own):
             row_filter = RowFilter(each, len(values), MASKS)
-            assert row_filter.where(text).tolist() == meant
-            assert row_filter.where(text).tolist() == meant  # from the cache
+            assert row_filter.matching_rows(text).tolist() == meant
+            assert row_filter.matching_rows(text).tolist() == meant  # from the cache
         assert sum(on_disk.lookups) == sum(own.lookups)
         names = {name for one in values for name in fields_of(one)}
-        assert on_disk.names == own.names == tuple(sorted(names))
+        assert on_disk.field_names == own.field_names == tuple(sorted(names))
     for cut in {0, len(values) // 2, len(values)}:
         first, last = memory_fields(values[:cut]), memory_fields(values[cut:])
-        RowFilter(first, cut, MASKS).where(text)
+        RowFilter(first, cut, MASKS).matching_rows(text)
         joined = first.joined(last)
-        assert RowFilter(joined, len(values), MASKS).where(text).tolist() == meant
-        assert joined.names == tuple(sorted(names))
+        assert RowFilter(joined, len(values), MASKS).matching_rows(text).tolist() == meant
+        assert joined.field_names == tuple(sorted(names))
 
 
 @pytest.mark.parametrize(
@@ -183,14 +185,14 @@ def test_a_comparison_touches_the_rows_that_it_finds_and_no_others(text: str, ro
     with database(values) as tables:
         for each in (tables, memory_fields(values)):
             counted = CountedFields(each)
-            found = RowFilter(counted, len(values), MASKS).where(text)
+            found = RowFilter(counted, len(values), MASKS).matching_rows(text)
             assert found.tolist() == [parse(text).matches(one) for one in values]
             assert sum(counted.lookups) == rows
 
 
 def test_ranges_over_many_values_are_read_in_blocks() -> None:
     values = [{"at": f"{n:05}", "n": [n, -n / 7]} for n in range(3_000)]
-    made = TablesInMemory((row, json.dumps(one)) for row, one in enumerate(values))
+    made = MemoryTables((row, json.dumps(one)) for row, one in enumerate(values))
     ((blocks,),) = made.select("SELECT count(*) FROM blocks WHERE name = 'at'")
     assert blocks == 12
     entries: list[int] = []
@@ -204,7 +206,7 @@ def test_ranges_over_many_values_are_read_in_blocks() -> None:
         row_filter = RowFilter(StoredFields(select, len(values)), len(values), MASKS)
         entries.clear()
         wanted = parse(text)
-        assert row_filter.where(text).tolist() == [wanted.matches(one) for one in values]
+        assert row_filter.matching_rows(text).tolist() == [wanted.matches(one) for one in values]
         assert sum(entries) < 800
 
 
@@ -213,37 +215,41 @@ def test_a_repeated_filter_is_looked_up_once_and_the_mask_is_the_callers(
 ) -> None:
     counted = CountedFields(fields)
     row_filter = RowFilter(counted, len(METADATA), MASKS)
-    first = row_filter.where('lang = "en"')
+    first = row_filter.matching_rows('lang = "en"')
     lookups, meant = len(counted.lookups), first.tolist()
     first[:] = False
-    second = row_filter.where('lang = "en"')
+    second = row_filter.matching_rows('lang = "en"')
     second[:] = False
-    assert row_filter.where('lang = "en"').tolist() == meant == [True, False, False, False, True]
+    assert (
+        row_filter.matching_rows('lang = "en"').tolist()
+        == meant
+        == [True, False, False, False, True]
+    )
     assert len(counted.lookups) == lookups
 
 
 def test_a_field_that_no_row_has_accepts_nothing(fields: FieldIndex) -> None:
     row_filter = RowFilter(fields, len(METADATA), MASKS)
-    assert not row_filter.where("missing != 1").any()
-    assert row_filter.where("not exists missing").all()
+    assert not row_filter.matching_rows("missing != 1").any()
+    assert row_filter.matching_rows("not exists missing").all()
 
 
 def test_an_expression_that_is_not_a_filter_is_refused(fields: FieldIndex) -> None:
     with pytest.raises(InvalidRequestError, match="filter: expected"):
-        RowFilter(fields, len(METADATA), MASKS).where("year >")
+        RowFilter(fields, len(METADATA), MASKS).matching_rows("year >")
 
 
 def test_tables_with_rows_beyond_the_shard_are_refused() -> None:
-    made = TablesInMemory((row, json.dumps(one)) for row, one in enumerate(METADATA))
-    with pytest.raises(ArtefactError, match="a field is of row 4, and there are 4"):
-        RowFilter(StoredFields(made.select, 4), 4, MASKS).where("year > 0")
+    made = MemoryTables((row, json.dumps(one)) for row, one in enumerate(METADATA))
+    with pytest.raises(ArtefactError, match="field 'year' names row 4, the shard has 4 rows"):
+        RowFilter(StoredFields(made.select, 4), 4, MASKS).matching_rows("year > 0")
 
 
 def test_a_very_long_string_is_greater_than_every_filter_that_it_begins_with() -> None:
     values = [{"text": "a" * 50_000}, {"text": "a" * 900}, {"text": "b"}]
-    made = TablesInMemory((row, json.dumps(one)) for row, one in enumerate(values))
+    made = MemoryTables((row, json.dumps(one)) for row, one in enumerate(values))
     for fields in (StoredFields(made.select, 3), memory_fields(values)):
-        found = RowFilter(fields, 3, MASKS).where(f"text > '{'a' * 900}'")
+        found = RowFilter(fields, 3, MASKS).matching_rows(f"text > '{'a' * 900}'")
         assert found.tolist() == [True, False, True]
     ((longest,),) = made.select("SELECT max(length(value)) FROM attributes")
     assert longest < 10_000
@@ -251,12 +257,12 @@ def test_a_very_long_string_is_greater_than_every_filter_that_it_begins_with() -
 
 def test_many_threads_get_the_same_masks() -> None:
     values = [{"n": n % 7, "s": str(n)} for n in range(500)]
-    made = TablesInMemory((row, json.dumps(one)) for row, one in enumerate(values))
+    made = MemoryTables((row, json.dumps(one)) for row, one in enumerate(values))
     texts = [f"n = {n} or s < '{n}'" for n in range(7)] * 8
     masks = []
     for fields in (StoredFields(made.select, len(values)), memory_fields(values)):
         with ThreadPoolExecutor(8) as pool:
-            masks.append(list(pool.map(RowFilter(fields, len(values), MASKS).where, texts)))
+            masks.append(list(pool.map(RowFilter(fields, len(values), MASKS).matching_rows, texts)))
     assert all(map(np.array_equal, *masks))
 
 
@@ -276,7 +282,7 @@ def test_in_memory_rows_are_looked_at_once_for_any_number_of_comparisons() -> No
     CountedRow.looks = 0
     for text in (" or ".join(f"tags < 't{n}'" for n in range(95)), "tags != 't1'", "exists tags"):
         wanted = parse(text, 8_000)
-        assert row_filter.where(text).tolist() == [wanted.holds(dict(row)) for row in rows]
+        assert row_filter.matching_rows(text).tolist() == [wanted.holds(dict(row)) for row in rows]
     assert CountedRow.looks == 400
 
 
@@ -287,8 +293,8 @@ class StopsAfterLookups(CountedFields):
         super().__init__(inner)
         self._stop = stop
 
-    def values(self, field: str, stop: Stop | None) -> Mapping[ValueKind, SortedValues]:
-        found = super().values(field, stop)
+    def values_by_kind(self, field: str, stop: Stop | None) -> Mapping[ValueKind, SortedValues]:
+        found = super().values_by_kind(field, stop)
         self._stop.set()
         return found
 
@@ -298,12 +304,16 @@ def test_a_filter_ends_before_its_next_comparison_once_it_is_stopped(fields: Fie
     counted = StopsAfterLookups(fields, stop)
     row_filter = RowFilter(counted, len(METADATA), MASKS)
     with pytest.raises(StoppedError):
-        row_filter.where("year > 2000 and lang = 'en'", stop)
+        row_filter.matching_rows("year > 2000 and lang = 'en'", stop)
     assert len(counted.lookups) == 1
     with pytest.raises(StoppedError):
-        row_filter.where("year > 2000 and lang = 'en'", stop)
+        row_filter.matching_rows("year > 2000 and lang = 'en'", stop)
     assert len(counted.lookups) == 1
-    assert row_filter.where("year > 2000 and lang = 'en'").tolist() == [True, *[False] * 3, True]
+    assert row_filter.matching_rows("year > 2000 and lang = 'en'").tolist() == [
+        True,
+        *[False] * 3,
+        True,
+    ]
 
 
 class StoppingRow(CountedRow):
@@ -324,9 +334,9 @@ def test_gathering_resumes_where_it_was_stopped() -> None:
     row_filter = RowFilter(MemoryFields(rows, ["n"]), len(rows), MASKS)
     CountedRow.looks = 0
     with pytest.raises(StoppedError):
-        row_filter.where("n >= 1", stop)
+        row_filter.matching_rows("n >= 1", stop)
     assert CountedRow.looks == 1
-    assert row_filter.where("n >= 1").tolist() == [False, True, True, True, True]
+    assert row_filter.matching_rows("n >= 1").tolist() == [False, True, True, True, True]
     assert CountedRow.looks == 5
 
 
@@ -347,9 +357,9 @@ def test_a_filter_that_waits_for_another_to_gather_ends_by_its_own_stop() -> Non
     begun, release, stop = Event(), Event(), Stop()
     row_filter = RowFilter(MemoryFields([BlockingRow(begun, release)], ["n"]), 1, MASKS)
     with ThreadPoolExecutor(2) as pool:
-        gathering = pool.submit(row_filter.where, "n = 1")
+        gathering = pool.submit(row_filter.matching_rows, "n = 1")
         begun.wait()
-        waiting = pool.submit(row_filter.where, "n = 1.0", stop)
+        waiting = pool.submit(row_filter.matching_rows, "n = 1.0", stop)
         stop.set()
         with pytest.raises(StoppedError):
             waiting.result()
@@ -363,8 +373,8 @@ def test_a_segment_accepts_the_rows_that_hold_a_matching_passage(
     segment: Segment, text: str
 ) -> None:
     meant = np.array([parse(text).matches(METADATA[row % 5]) for row in range(60)]) & held(segment)
-    assert segment.where(text).tolist() == meant.tolist()
-    assert segment.fields == ("author.name", "draft", "lang", "tags", "year")
+    assert segment.matching_rows(text).tolist() == meant.tolist()
+    assert segment.field_names == ("author.name", "draft", "lang", "tags", "year")
 
 
 def test_nearest_rows_and_their_distances_are_the_same_bit_for_bit(
@@ -373,7 +383,7 @@ def test_nearest_rows_and_their_distances_are_the_same_bit_for_bit(
     for seed in range(5):
         vector = question(seed).vector
         distances = segments["memory"].distances(vector, range(60)).tolist()
-        allowed = segment.where("exists lang")
+        allowed = segment.matching_rows("exists lang")
         for mask in (None, allowed):
             rows = np.flatnonzero(held(segment) if mask is None else mask & held(segment)).tolist()
             meant = sorted(((row, distances[row]) for row in rows), key=lambda pair: pair[1])[:10]
@@ -386,24 +396,24 @@ def test_the_best_rows_by_words_and_their_scores_are_the_same_bit_for_bit(
 ) -> None:
     built = built_rarities(segments)
     for first in range(0, VOCABULARY, 7):
-        terms = built.weighed([first, 1, 2])
-        scores = segments["memory"].match(terms, range(60)).tolist()
-        for mask in (None, segment.where("exists lang")):
+        terms = built.terms_of_tokens([first, 1, 2])
+        scores = segments["memory"].bm25_scores(terms, range(60)).tolist()
+        for mask in (None, segment.matching_rows("exists lang")):
             allowed = held(segment) if mask is None else mask & held(segment)
             meant = [(row, score) for row, score in enumerate(scores) if score and allowed[row]]
             meant.sort(key=lambda pair: (-pair[1], pair[0]))
             found = segment.best_by_words(terms, 60, mask)
             assert found == meant
         some = [row for row in (9, 2, 30) if held(segment)[row]]
-        assert segment.match(terms, some).tolist() == [scores[row] for row in some]
+        assert segment.bm25_scores(terms, some).tolist() == [scores[row] for row in some]
 
 
 def test_a_stopped_search_ends(segment: Segment, segments: dict[str, Segment]) -> None:
     stop = Stop()
     stop.set()
-    terms = built_rarities(segments).weighed([1])
+    terms = built_rarities(segments).terms_of_tokens([1])
     with pytest.raises(StoppedError):
-        segment.where("exists draft", stop)
+        segment.matching_rows("exists draft", stop)
     with pytest.raises(StoppedError):
         segment.nearest(question(0).vector, 3, None, stop)
     with pytest.raises(StoppedError):
@@ -411,9 +421,9 @@ def test_a_stopped_search_ends(segment: Segment, segments: dict[str, Segment]) -
 
 
 def test_passages_are_named_found_and_loaded_by_row(segment: Segment) -> None:
-    ((name, sequence),) = segment.named([4])
+    ((name, sequence),) = segment.ids_and_sequences([4])
     assert name == "p4"
-    assert segment.find(name, sequence) == 4
-    assert segment.find(name, sequence + 1) is None
+    assert segment.find_row(name, sequence) == 4
+    assert segment.find_row(name, sequence + 1) is None
     assert segment.load(4).passage == ALL[4].passage
     assert segment.load(4).tokens.ids == tokens(ALL[4]).ids

@@ -107,7 +107,7 @@ def test_an_index_instead_of_a_shard_is_named_and_the_reverse(
 def test_an_index_manifest_that_does_not_name_every_shard_is_refused(index: Path) -> None:
     content = json.loads((index / INDEX_FILE).read_text())
     (index / INDEX_FILE).write_text(vouched({**content, "manifests": content["manifests"][:1]}))
-    with pytest.raises(ArtefactError, match="vouches for 1 of 2 shards"):
+    with pytest.raises(ArtefactError, match="has checksums of 1 of 2 shards"):
         read_index_manifest(index)
 
 
@@ -115,7 +115,7 @@ def test_an_index_manifest_that_does_not_name_every_shard_is_refused(index: Path
     ("altered", "said"),
     [
         ({"store": "../passages.sqlite"}, "not the name of a file in the shard"),
-        ({"graph": "other.hnsw"}, "names other.hnsw, and gives no checksum"),
+        ({"graph": "other.hnsw"}, "files lacks the checksum of other.hnsw"),
         ({"format": 4}, "has format 4, this version reads 1 to 3"),
         ({"format": None}, "has format None"),
         ({"passages": -1}, "damaged: passages"),

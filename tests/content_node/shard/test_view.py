@@ -17,7 +17,7 @@ from unpacked import title_ids, tokens, with_text_of
 
 from winnow.content_node.shard import ShardView, StoredSegment, view_of
 from winnow.content_node.shard.retrieving import Candidates, retrieve
-from winnow.content_node.shard.view import Placed, live_generation
+from winnow.content_node.shard.view import PlacedSegment, live_generation
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
@@ -51,15 +51,15 @@ def live(base: StoredSegment, cuts: list[int], dead: set[int]) -> ShardView:
     """Rows 20 to 59 as puts 1 to 40, in segments that end at the cuts."""
     ends = sorted({20, *(20 + cut for cut in cuts), 60})
     alive = np.array([row not in dead for row in range(60)])
-    placed = [Placed(base, 0, alive[:20])]
+    placed = [PlacedSegment(base, 0, alive[:20])]
     for first, end in itertools.pairwise(ends):
         segment = in_memory(ALL[first:end], first - 19)
-        placed.append(Placed(segment, first, alive[first:end]))
+        placed.append(PlacedSegment(segment, first, alive[first:end]))
     gone = dead | {3, 7}
     return replace(
         view_of(base),
         generation="g",
-        placed=tuple(placed),
+        segments=tuple(placed),
         passages=60 - len(gone),
         sequence=40,
         log_id="log",
@@ -71,9 +71,9 @@ def by_hand(
 ) -> list[Hit]:
     """The best of all candidates, every passage being compared."""
     segment = in_memory(ALL, 0)
-    terms = view.built.terms(asked)
+    terms = view.built_rarities.terms(asked)
     distances = segment.distances(asked.vector, rows)
-    matches = segment.match(terms, rows)
+    matches = segment.bm25_scores(terms, rows)
     words = matches.astype(np.float32)
     nearest = np.argsort(distances, kind="stable")[: depth.looked_at]
     having = np.sort(words[words > 0])[::-1][: depth.best_words]
@@ -207,14 +207,14 @@ def test_a_passage_is_read_also_after_it_was_deleted(base: StoredSegment) -> Non
 def test_a_passage_is_found_again_by_its_name_and_write(base: StoredSegment) -> None:
     view = live(base, [5, 20], dead={2, 30})
     for row, write in ((2, 0), (20, 1), (30, 11), (59, 40)):
-        assert view.find(ALL[row].passage.id, write) == row
-        assert view.find(ALL[row].passage.id, write + 1) is None
-    assert view.find("p3", 0) is None
+        assert view.find_row(ALL[row].passage.id, write) == row
+        assert view.find_row(ALL[row].passage.id, write + 1) is None
+    assert view.find_row("p3", 0) is None
 
 
 def test_the_same_passage_put_twice_is_two_rows(base: StoredSegment) -> None:
     segment = in_memory([ALL[1], ALL[1]], 7)
-    assert [segment.find("p1", write) for write in (6, 7, 8)] == [None, 0, 1]
+    assert [segment.find_row("p1", write) for write in (6, 7, 8)] == [None, 0, 1]
 
 
 def test_segments_in_memory_can_be_made_one() -> None:
@@ -223,7 +223,7 @@ def test_segments_in_memory_can_be_made_one() -> None:
     asked = question(5)
     assert joined.rows == 21
     assert joined.nearest(asked.vector, 9) == whole.nearest(asked.vector, 9)
-    assert joined.named(range(21)) == whole.named(range(21))
+    assert joined.ids_and_sequences(range(21)) == whole.ids_and_sequences(range(21))
 
 
 def test_a_stopped_question_is_not_filtered(base: StoredSegment) -> None:
@@ -252,7 +252,9 @@ def test_a_filter_narrows_every_way_of_finding(depth: RetrievalDepth, tmp_path: 
     segment = in_memory(own)
     base = stored(tmp_path / "shard", [], ALL)
     alive = np.arange(60) % 7 > 0
-    view = replace(view_of(base), placed=(Placed(segment, 0, alive),), passages=51, sequence=60)
+    view = replace(
+        view_of(base), segments=(PlacedSegment(segment, 0, alive),), passages=51, sequence=60
+    )
     asked = question(3)
     narrowed = replace(depth, where="number >= 10 and number < 30")
     rows = [row for row in range(10, 30) if row % 7]
@@ -281,7 +283,7 @@ def test_a_shard_with_holes_is_searched_by_its_graph(tmp_path: Path) -> None:
         found = shard.nearest(asked.vector, k)
         assert found == exact.nearest(asked.vector, k)
         assert not holes & {row for row, _ in found}
-    words = shard.built.terms(asked)
+    words = shard.built_rarities.terms(asked)
     assert not holes & {row for row, _ in shard.best_by_words(words, 300)}
-    assert shard.match(words, sorted(holes)).tolist() == [0.0] * len(holes)
+    assert shard.bm25_scores(words, sorted(holes)).tolist() == [0.0] * len(holes)
     assert shards_made.passages(300, seed=4)[1].passage == shard.load(1).passage

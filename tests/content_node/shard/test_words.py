@@ -35,7 +35,7 @@ def match(
     ends = np.cumsum([len(tokens) for tokens in passages], dtype=np.int64)
     tokens = np.array([token for own in passages for token in own], np.uint16)
     built = BuiltRarities(counts.passages, len(whole), counts.tokens / len(whole))
-    return WordIndex(tokens, ends).match(built.weighed(question), rows)
+    return WordIndex(tokens, ends).bm25_scores(built.terms_of_tokens(question), rows)
 
 
 def opened(directory: Path) -> dict[str, OpenFile]:
@@ -88,20 +88,26 @@ def test_a_shard_has_more_tokens_than_were_counted_only_where_it_has_grown(tmp_p
     np.save(tmp_path / "e.npy", np.array([1, 1, 3]))
     np.save(tmp_path / "f.npy", np.array([0, 1, 1], np.uint32))
     with pytest.raises(ArtefactError, match="2 passages and 2 tokens: build it again"):
-        load_words(opened(tmp_path), entry, 3, 2, grown=False)
-    words, built = load_words(opened(tmp_path), entry, 3, 2, grown=True)
+        load_words(opened(tmp_path), entry, 3, 2, has_writes=False)
+    words, built = load_words(opened(tmp_path), entry, 3, 2, has_writes=True)
     assert words.lengths.tolist() == [1, 0, 2]
-    unknown = words.match(built.weighed([900]), [0, 1, 2])
-    assert unknown[2] > words.match(built.weighed([2]), [2])[0] > unknown[0] == unknown[1] == 0
+    unknown = words.bm25_scores(built.terms_of_tokens([900]), [0, 1, 2])
+    assert (
+        unknown[2]
+        > words.bm25_scores(built.terms_of_tokens([2]), [2])[0]
+        > unknown[0]
+        == unknown[1]
+        == 0
+    )
 
 
 def test_rarities_of_a_question_replace_the_counted_ones() -> None:
     built = BuiltRarities(np.array([1, 2, 3]), 4, 10.0)
-    terms = built.weighed([2, 1, 2], [0.5, 0.25, 0.5], 7.0)
+    terms = built.terms_of_tokens([2, 1, 2], [0.5, 0.25, 0.5], 7.0)
     assert terms.ids.tolist() == [1, 2]
     assert terms.rarities.tolist() == [0.25, 0.5]
     assert terms.mean_length == 7.0
-    assert built.weighed([2, 1]).mean_length == 10.0
+    assert built.terms_of_tokens([2, 1]).mean_length == 10.0
 
 
 @pytest.mark.parametrize("torn", ["tokens.npy", "ends.npy", "frequencies.npy"])
@@ -112,19 +118,19 @@ def test_damaged_files_are_refused(torn: str, tmp_path: Path) -> None:
     np.save(tmp_path / "tokens.npy", np.array([1, 2, 3], np.uint16))
     np.save(tmp_path / "ends.npy", np.array([1, 3]))
     np.save(tmp_path / "frequencies.npy", np.array([0, 1, 1, 1], np.uint32))
-    words, built = load_words(opened(tmp_path), entry, 2, 2, grown=False)
-    assert words.match(built.weighed([2]), [0, 1]).argmax() == 1
+    words, built = load_words(opened(tmp_path), entry, 2, 2, has_writes=False)
+    assert words.bm25_scores(built.terms_of_tokens([2]), [0, 1]).argmax() == 1
     (tmp_path / torn).write_bytes(b"x")
     with pytest.raises(ArtefactError, match=f"{torn} (cannot be loaded|holds no array)"):
-        load_words(opened(tmp_path), entry, 2, 2, grown=False)
+        load_words(opened(tmp_path), entry, 2, 2, has_writes=False)
 
 
 def test_words_of_other_passages_are_refused(tmp_path: Path) -> None:
     entry = WordsEntry(tokens="t.npy", ends="e.npy", frequencies="f.npy", index_tokens=3)
     for name, values in (("t", [1, 2, 3]), ("e", [1, 3]), ("f", [0, 1, 1, 1])):
         np.save(tmp_path / f"{name}.npy", np.array(values, np.uint32))
-    with pytest.raises(ArtefactError, match="the manifest says 3 passages"):
-        load_words(opened(tmp_path), entry, 3, 3, grown=False)
+    with pytest.raises(ArtefactError, match="the manifest says 3 rows"):
+        load_words(opened(tmp_path), entry, 3, 3, has_writes=False)
 
 
 def test_tokens_on_disk_are_read_as_they_would_be_from_memory(tmp_path: Path) -> None:

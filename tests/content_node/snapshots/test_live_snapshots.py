@@ -18,8 +18,7 @@ from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.opening import open_log
 from winnow.content_node.live.reading import LIVE, LOG, log_path
 from winnow.content_node.merging.names import generation_path
-from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest
-from winnow.content_node.shard.manifest import write as write_manifest
+from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write_manifest
 from winnow.content_node.snapshots import contents as of_shard
 from winnow.content_node.snapshots.contents import LogCopy, copy_log
 from winnow.content_node.snapshots.last_snapshot import SnapshotMetrics

@@ -38,12 +38,12 @@ def restored(shard: Path) -> Path:
 
 
 def opened(directory: Path, fingerprint: str = "f" * 16) -> StoredSegment:
-    return open_shard(written(directory).base, ef=64, states_of=fingerprint)
+    return open_shard(written(directory).base, ef=64, lower_fingerprint=fingerprint)
 
 
 def expect_states(directory: Path) -> None:
     segment = opened(directory)
-    for row in segment.store.numbers().tolist():
+    for row in segment.store.row_numbers().tolist():
         assert segment.load(row).states is not None
 
 

@@ -38,9 +38,9 @@ def states_computed(fed: Fed, session: LowerSession) -> None:
 
 
 def expect_states(fed: Fed) -> None:
-    segment = open_shard(written(fed.shard).base, ef=64, states_of="f" * 16)
+    segment = open_shard(written(fed.shard).base, ef=64, lower_fingerprint="f" * 16)
     assert segment.states is not None
-    for row in segment.store.numbers().tolist():
+    for row in segment.store.row_numbers().tolist():
         stored = segment.load(row)
         assert stored.states is not None
         assert np.array_equal(stored.states.levels, lower().states(stored).levels)

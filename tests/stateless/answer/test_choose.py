@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.content_node.shard.top_k_bound import RankedBound, contenders
+from winnow.content_node.shard.top_k_bound import CandidateRule, contenders
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
 from winnow.domain.question import RetrievalDepth
@@ -60,8 +60,8 @@ def retrieved(own: list[Hit], depth: RetrievalDepth) -> Retrieved:
     words = [hit.words for hit in by_words(own, depth)]
     found = candidates(own, depth)
     ways = [
-        RankedBound([hit.distance for hit in found], max(distances, default=-np.inf)),
-        RankedBound([-hit.words for hit in found], -min(words, default=np.inf)),
+        CandidateRule([hit.distance for hit in found], max(distances, default=-np.inf)),
+        CandidateRule([-hit.words for hit in found], -min(words, default=np.inf)),
     ]
     kept = contenders([key(hit) for hit in found], ways, depth.passages)
     hits, best = tuple(found[place] for place in kept), tuple(words[: depth.best_words])
@@ -140,30 +140,30 @@ def test_a_hit_is_left_out_if_enough_beat_it_by_key_and_in_each_way_that_is_open
     figures = st.lists(st.integers(0, 3).map(float), min_size=hits, max_size=hits)
     keys, ways = (
         data.draw(figures),
-        data.draw(st.lists(st.builds(RankedBound, figures, lines), max_size=2)),
+        data.draw(st.lists(st.builds(CandidateRule, figures, lines), max_size=2)),
     )
 
-    def let_in(hit: int, way: RankedBound) -> bool:
-        own = way.figures[hit]
-        beaten = [n for n in range(hits) if keys[n] < keys[hit] and way.figures[n] <= own]
-        return own <= way.line and len(beaten) < passages
+    def let_in(hit: int, way: CandidateRule) -> bool:
+        own = way.costs[hit]
+        beaten = [n for n in range(hits) if keys[n] < keys[hit] and way.costs[n] <= own]
+        return own <= way.max_cost and len(beaten) < passages
 
     found = [hit for hit in range(hits) if any(let_in(hit, way) for way in ways)]
     assert contenders(keys, ways, passages) == sorted(found, key=keys.__getitem__)
 
 
 def test_a_hit_that_enough_others_beat_by_both_measures_is_left_out() -> None:
-    distances = RankedBound([0.1, 0.2, 0.3, 0.4], 0.4)
+    distances = CandidateRule([0.1, 0.2, 0.3, 0.4], 0.4)
     assert contenders([0.1, 0.2, 0.3, 0.0], [distances], 2) == [3, 0, 1]
     assert contenders([0.1, 0.2, 0.3, 0.0], [distances], 3) == [3, 0, 1, 2]
 
 
 def test_a_hit_that_may_be_there_for_its_words_is_beaten_only_by_better_words() -> None:
-    distances, words = RankedBound([0.1, 0.2, 0.3], 0.3), RankedBound([-1.0, -2.0, -9.0], -9.0)
+    distances, words = CandidateRule([0.1, 0.2, 0.3], 0.3), CandidateRule([-1.0, -2.0, -9.0], -9.0)
     keys = [0.1, 0.2, 0.3]
     assert contenders(keys, [distances], 1) == [0]
     assert contenders(keys, [distances, words], 1) == [0, 2]
 
 
 def test_neither_of_two_equal_hits_beats_the_other() -> None:
-    assert contenders([1.0, 1.0], [RankedBound([0.5, 0.5], 1.0)], 1) == [0, 1]
+    assert contenders([1.0, 1.0], [CandidateRule([0.5, 0.5], 1.0)], 1) == [0, 1]
