@@ -1,4 +1,4 @@
-"""Counts and lists of a test whose growth it can await, without polling."""
+"""Counters and lists whose growth a test can await, without polling."""
 
 import asyncio
 from typing import Any, TypeVar
@@ -8,7 +8,7 @@ _SECONDS = 60.0
 
 
 class AwaitedCount:
-    """A number that goes up and down."""
+    """A counter that can go up and down."""
 
     def __init__(self) -> None:
         self.value = 0
@@ -20,14 +20,14 @@ class AwaitedCount:
         self._changed = asyncio.Event()
 
     async def reaches(self, value: int) -> None:
-        """Returns when the number is at least `value`."""
+        """Waits until the counter is at least `value`; fails after a minute."""
         async with asyncio.timeout(_SECONDS):
             while self.value < value:
                 await self._changed.wait()
 
 
 class AwaitedList(list[Item]):
-    """A list that grows by `append`."""
+    """A list whose length a test can await; it must grow only by `append`."""
 
     def __init__(self, *items: Any) -> None:
         super().__init__(*items)
@@ -38,5 +38,5 @@ class AwaitedList(list[Item]):
         self._count.add()
 
     async def holds(self, count: int) -> None:
-        """Returns when `count` items were appended."""
+        """Waits until `count` items were appended; fails after a minute."""
         await self._count.reaches(count)

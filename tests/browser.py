@@ -12,12 +12,12 @@ CHROMIUM = shutil.which("chromium") or ""
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 needs_browser = pytest.mark.skipif(not CHROMIUM, reason=needs.CHROMIUM)
 PATIENCE = 30_000.0
-"""Milliseconds: other work may have the machine."""
+"""Timeout in milliseconds; long, because the machine may be busy."""
 
 
 @contextlib.contextmanager
 def browser() -> Iterator[Any]:
-    """Chromium, without what it would fetch by itself."""
+    """Starts Chromium without its background requests."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
@@ -30,7 +30,7 @@ def browser() -> Iterator[Any]:
 
 @contextlib.contextmanager
 def profile(started: Any, **options: Any) -> Iterator[Any]:
-    """A browser context: its tabs share cookies and caches, but no session storage."""
+    """Opens a browser context. Its tabs share cookies and caches, but no session storage."""
     context = started.new_context(**options)
     context.set_default_timeout(PATIENCE)
     try:
@@ -41,14 +41,14 @@ def profile(started: Any, **options: Any) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def tab(started: Any, tolerated: str = "\0", **options: Any) -> Iterator[Any]:
-    """A new tab in a new context; fails if the page has an error that is not `tolerated`."""
+    """Opens a tab in a new context; fails if the page logs an error without `tolerated` in it."""
     with profile(started, **options) as context, tab_in(context, tolerated) as opened:
         yield opened
 
 
 @contextlib.contextmanager
 def tab_in(context: Any, tolerated: str = "\0") -> Iterator[Any]:
-    """A new tab in a context; fails if the page has an error that is not `tolerated`."""
+    """Opens a tab in a context; fails if the page logs an error without `tolerated` in it."""
     opened, errors = context.new_page(), []
     opened.on("pageerror", lambda error: errors.append(str(error)))
     opened.on("console", lambda said: errors.append(said.text) if _is_wrong(said) else None)
@@ -61,5 +61,5 @@ def tab_in(context: Any, tolerated: str = "\0") -> Iterator[Any]:
 
 
 def _is_wrong(said: Any) -> bool:
-    """Whether a line of the console is a mistake of the page, not a reply that tells a problem."""
+    """Whether a console message is an error of the page, and not a failed request."""
     return said.type in ("error", "warning") and "Failed to load resource" not in said.text

@@ -1,4 +1,4 @@
-"""Authorities and certificates for tests, made in a moment and kept in files."""
+"""Creates certificate authorities and certificates in files."""
 
 import datetime
 import ipaddress
@@ -16,7 +16,7 @@ _DAY = datetime.timedelta(days=1)
 
 
 class Authority:
-    """Signs certificates."""
+    """A certificate authority with its certificate in a file."""
 
     def __init__(self, directory: Path, name: str = "authority") -> None:
         self._directory, self._name = directory, name
@@ -34,10 +34,14 @@ class Authority:
         days: int = 1,
         ca: Path | None = None,
     ) -> TlsFiles:
-        """A certificate for hosts, names or addresses, in files; it replaces what had that name.
+        """Issues a certificate for host names or addresses; replaces files of the same name.
 
-        `days`: until it expires; negative for one that has expired. `ca`: of the other side, this
-        authority if it is None.
+        Args:
+            name: common name, and name of the files
+            hosts: host names or IP addresses
+            days: days until the certificate expires; negative for an expired one
+            ca: file with the peer's authority; this authority if None
+
         """
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = _signed(

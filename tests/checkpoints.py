@@ -1,4 +1,4 @@
-"""Tiny checkpoints of transformers' own classes, in the layout of the hub."""
+"""Tiny random checkpoints of transformers' classes, in the layout of the Hugging Face hub."""
 
 import json
 from pathlib import Path
@@ -56,8 +56,9 @@ WORDS = ["who", "won", "the", "tour", "danube", "rises", "in", "black", "forest"
 
 
 def make(kind: str, directory: Path, **config: Any) -> Path:
-    """Saves a checkpoint of `kind` with `vocab.txt`; every weight is random, so that none can be
-    lost without a difference.
+    """Saves a checkpoint of `kind` with `vocab.txt`.
+
+    Every weight is random, so that losing one changes outputs.
     """
     network_class, config_class, sizes = _KINDS[kind]
     torch.manual_seed(len(kind))
@@ -71,13 +72,13 @@ def make(kind: str, directory: Path, **config: Any) -> Path:
 
 
 def whole(kind: str, directory: Path) -> PreTrainedModel:
-    """Loads the network by transformers."""
+    """Loads a checkpoint with transformers."""
     network: PreTrainedModel = _KINDS[kind][0].from_pretrained(directory)
     return network
 
 
 def write_words(directory: Path, tokens: int = TOKENS) -> None:
-    """`vocab.txt` with every letter, alone and inside words, so that nothing is unknown."""
+    """Writes `vocab.txt` with every letter, alone and within words, so that no text is unknown."""
     letters = [chr(code) for code in range(33, 127) if not chr(code).isupper()]
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters]
     words += [f"##{letter}" for letter in letters] + WORDS
@@ -87,7 +88,7 @@ def write_words(directory: Path, tokens: int = TOKENS) -> None:
 
 
 def sequences(length: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Random ids, a full mask and the types of a pair, each int64 [1, length]."""
+    """Returns random ids, a mask of ones, and token types of a pair, each int64 [1, length]."""
     chance = torch.Generator().manual_seed(length)
     ids = torch.randint(0, TOKENS, (1, length), generator=chance)
     types = (torch.arange(length) >= length // 2).long().unsqueeze(0)
@@ -95,7 +96,7 @@ def sequences(length: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def sentence_layout(root: Path, pooling: dict[str, Any], where: str = "", **extra: Any) -> Path:
-    """A directory as sentence-transformers saves it, around a BERT; `where` is its transformer."""
+    """Writes a sentence-transformers directory of a BERT, with the transformer in `where`."""
     make("bert", root / where)
     modules = [("Transformer", where), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")]
     modules += extra.get("modules", [])

@@ -12,13 +12,13 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 
 
 class Collector(trace_service_pb2_grpc.TraceServiceServicer):
-    """Keeps what it is sent; refuses it with `refuses`, or hangs until it is let go on."""
+    """Keeps received spans; refuses calls with the status `refuses`, or hangs until `go_on`."""
 
     def __init__(self, hangs: bool = False, refuses: grpc.StatusCode | None = None) -> None:
         self.url = ""
         self.metadata: dict[str, Any] = {}
         self.resources: list[dict[str, str]] = []
-        """What each process that sent something says of itself."""
+        """Resource attributes of each received message."""
         self.spans: list[trace_pb2.Span] = []
         self.asked, self.go_on = threading.Event(), threading.Event()
         self.refuses = refuses
@@ -47,7 +47,7 @@ def collecting(
     refuses: grpc.StatusCode | None = None,
     credentials: grpc.ServerCredentials | None = None,
 ) -> Iterator[Collector]:
-    """One that serves."""
+    """Serves a collector."""
     collector = Collector(hangs, refuses)
     server = grpc.server(ThreadPoolExecutor(2))
     add = trace_service_pb2_grpc.add_TraceServiceServicer_to_server

@@ -1,4 +1,4 @@
-"""What many tests need: the default bundle, small indexes, manual clocks, real servers."""
+"""Fixtures that many tests share: bundles, small indexes, and a recorder of builds."""
 
 import json
 import signal
@@ -22,7 +22,7 @@ property_profiles.register()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--skipped-to", type=Path, help="file for the list of what was skipped, and what it needs"
+        "--skipped-to", type=Path, help="file for the number of skipped tests by reason"
     )
 
 
@@ -79,17 +79,17 @@ QUESTIONS = [
 
 @pytest.fixture(autouse=True)
 def _signals() -> Iterator[None]:
-    """Commands that a test runs in this process change what signals do, for all that come later."""
-    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    """Restores signal handlers, because commands that run in this process change them."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
-    for each, handler in before.items():
-        if signal.getsignal(each) is not handler:
-            signal.signal(each, handler)
+    for number, handler in before.items():
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
 
 
 @dataclass
 class Recorder:
-    """Remembers what a build said."""
+    """Records the progress that a build reports."""
 
     stages: list[tuple[str, int | None, int]] = field(default_factory=list)
     bad_rows: list[BadRow] = field(default_factory=list)
@@ -132,7 +132,7 @@ def passages_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def indexes(
     bundle: Bundle, passages_file: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[int, Path]:
-    """The same passages cut into 1, 2, 3 and 8 shards."""
+    """Indexes of the same passages in 1, 2, 3 and 8 shards, by the number of shards."""
     root = tmp_path_factory.mktemp("indexes")
     for shards in (1, 2, 3, 8):
         plan = BuildPlan(source=passages_file, target=root / str(shards), shards=shards, threads=2)
@@ -147,7 +147,7 @@ def recorder() -> Recorder:
 
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No setting of the machine's owner reaches a test."""
+    """Removes all `WINNOW_` variables of the machine, so that they do not affect tests."""
     import os
 
     for name in [name for name in os.environ if name.startswith("WINNOW_")]:

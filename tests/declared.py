@@ -1,4 +1,4 @@
-"""The names of all metrics that processes have."""
+"""Names of all metrics that the services declare."""
 
 from functools import cache
 
@@ -28,12 +28,12 @@ from winnow.telemetry.metrics import (
 from winnow.telemetry.runtimes import RuntimeMetrics
 
 _SNAPSHOTS = {"winnow_node_snapshot_timestamp_seconds", "winnow_node_snapshot_sequence"}
-"""Of a shard that has one."""
+"""Metrics that only shards with a snapshot have."""
 
 
 @cache
 def declared() -> frozenset[str]:
-    """Of fronts, nodes, encoder and head servers; counters with `_total`."""
+    """Returns metric names of fronts, nodes, encoder and head servers; counters end in `_total`."""
     registry = CollectorRegistry()
     for made in (
         AdmissionMetrics, BundleMetrics, CertificateMetrics, ClusterMetrics, EncoderMetrics, FeedMetrics, FrontMetrics,

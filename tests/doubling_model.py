@@ -1,4 +1,4 @@
-"""The smallest float model that takes what encoders and readers take."""
+"""A minimal float model with the inputs of encoders and readers."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import onnx
 
 
 def doubling_model(path: Path) -> Path:
-    """Writes a graph that gives every id twice over, as a float named `doubled`."""
+    """Writes a graph whose output `doubled` is twice each input id, as a float."""
     helper, kinds = onnx.helper, onnx.TensorProto
     names = ("input_ids", "attention_mask", "token_type_ids")
     inputs = [helper.make_tensor_value_info(n, kinds.INT64, ["batch", "tokens"]) for n in names]

@@ -1,4 +1,4 @@
-"""The expressions of dashboards and rules, ready to be evaluated."""
+"""PromQL expressions of dashboards and alert rules, with all variables filled in."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _OF_HISTOGRAM = re.compile(r"_(?:bucket|sum|count)$")
 
 
 def of_panels() -> Iterator[tuple[str, str]]:
-    """Yields every expression of every panel, and where it stands."""
+    """Yields the location and the expression of every target of every panel."""
     for page in DASHBOARDS.values():
         row = ""
         for panel in page["panels"]:
@@ -31,22 +31,22 @@ def of_panels() -> Iterator[tuple[str, str]]:
 
 
 def variables(page: dict[str, Any]) -> dict[str, str]:
-    """Returns the query of each variable of a dashboard that people choose values of, by name."""
+    """Returns the queries of a dashboard's variables, by name of the variable."""
     every = page["templating"]["list"]
     return {each["name"]: each["query"]["query"] for each in every if each["type"] == "query"}
 
 
 def of_rules() -> Iterator[dict[str, Any]]:
-    """Every rule, as the file has it."""
+    """Yields every alert and recording rule."""
     for group in yaml.safe_load((PROMETHEUS / "rules.yml").read_text())["groups"]:
         yield from group["rules"]
 
 
 def filled(expr: str) -> str:
-    """With all values of every variable, over a minute."""
+    """Fills in variables: one minute for the rate interval, all values for the others."""
     return re.sub(r"\$(\w+)", lambda found: "1m" if found[1] == "__rate_interval" else ".*", expr)
 
 
 def metrics(expr: str) -> set[str]:
-    """The metrics that an expression names, as they are declared: a histogram by its own name."""
+    """Returns the declared names of the metrics in an expression; histograms lose their suffix."""
     return {_OF_HISTOGRAM.sub("", name) for name in _METRIC.findall(expr)}

@@ -26,7 +26,7 @@ MOST_TOKENS = 8
 
 
 class FakePredictions:
-    """A core over two encoder groups, `en` and `de`, and what it is made of."""
+    """A core over two encoder groups, `en` and `de`, and its parts."""
 
     def __init__(self, bundle: Bundle, most: int = 64, groups: bool = True) -> None:
         self.registry = CollectorRegistry()
@@ -63,7 +63,7 @@ class FakePredictions:
 
     @contextlib.asynccontextmanager
     async def serving(self) -> AsyncIterator[str]:
-        """Serves by real gRPC; gives HOST:PORT."""
+        """Serves by gRPC; yields HOST:PORT."""
         server = Server(
             services=[SERVICE],
             interceptor=CallInterceptor(RpcMetrics(self.registry)),

@@ -1,4 +1,4 @@
-"""A journal in this process, which can be out of reach, deliver twice, and lose what it sends."""
+"""A journal in this process, which can be unreachable, deliver twice, and lose entries."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -10,7 +10,7 @@ from winnow.journal.journal import JOURNAL, Delivered, JournalEntry
 
 
 class FakeJournal:
-    """A `Journal` of entries that stay."""
+    """A `Journal` that keeps its entries in memory."""
 
     name = "fake"
 
@@ -21,9 +21,9 @@ class FakeJournal:
         self.reachable = asyncio.Event()
         self.reachable.set()
         self.reads: list[int] = []
-        """Places that it was read from."""
+        """The `after` of each read."""
         self.is_late = False
-        """Whether entries have expired when they are stored."""
+        """Whether entries have already expired when they are stored."""
         self._more = asyncio.Condition()
 
     async def open(self) -> str:
@@ -60,7 +60,7 @@ class FakeJournal:
                     await self._more.wait()
 
     async def cut_off(self) -> None:
-        """Nobody reaches it until `join`."""
+        """Makes the journal unreachable until `join`."""
         self.reachable.clear()
         async with self._more:
             self._more.notify_all()

@@ -1,4 +1,4 @@
-"""A shard that follows a journal: a plain dictionary, stored with its place at once."""
+"""A fake shard that follows a journal, with its passages in a dictionary."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,20 +16,19 @@ from winnow.passages.canonical import PassageDigest, digest
 
 @dataclass
 class FakeReplica:
-    """A `Replica` and a `FollowingShard`; the last write counts."""
+    """A `Replica` and a `FollowingShard`; the last write of a passage wins."""
 
     place: str = ""
     log_id: str = ""
     texts: dict[str, str] = field(default_factory=dict)
     history: list[str] = field(default_factory=list)
-    """The id of each write that was stored, by its number less one."""
+    """Ids of the stored writes; write number n is at index n - 1."""
     commits: int = 0
     full: bool = False
     storing: asyncio.Event = field(default_factory=asyncio.Event)
-    """Cleared, it stores nothing, and does not fail."""
-
+    """While it is cleared, `follow` waits."""
     most: int = 1_000
-    """Writes that it takes at once."""
+    """Largest number of writes in one call."""
 
     def __post_init__(self) -> None:
         self.storing.set()

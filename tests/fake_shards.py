@@ -1,4 +1,4 @@
-"""Questions to a handful of fake shards."""
+"""Searches over fake shards."""
 
 import asyncio
 from collections.abc import Sequence
@@ -44,12 +44,12 @@ async def find(
     limits: SearchLimits = LIMITS,
     timings: Timings | None = None,
 ) -> SearchResult:
-    """What shards answer; fails where that hangs."""
+    """Searches the shards; fails after ten seconds."""
     until = deadline or Deadline.after(60)
     calls = ShardCalls(dict(enumerate(shards)), asked, ENCODED, until, limits=limits)
     return await asyncio.wait_for(search(calls, rule, timings or Timings()), 10)
 
 
 def passages(found: SearchResult) -> set[str]:
-    """The ids of all passages that were read."""
+    """Returns the ids of all passages that were read."""
     return {reading.passage.id for own in found.readings.values() for reading in own}

@@ -1,4 +1,4 @@
-"""The two networks of a reader whose lower layers are apart, as plain arithmetic."""
+"""The two networks of a split reader, as plain arithmetic."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +26,7 @@ ENTRY = ReaderEntry(
 
 
 class LowerSession:
-    """States that depend on a token, on its place and on its segment."""
+    """Returns states that depend on a token, its position and its segment."""
 
     def __init__(self) -> None:
         self.runs: list[list[int]] = []
@@ -43,7 +43,7 @@ class LowerSession:
 
 
 class UpperSession:
-    """Logits of a passage's states, and of all of the question's."""
+    """Returns logits that depend on the passage's states and on the sum of the question's."""
 
     def run(
         self, inputs: Mapping[str, NDArray[Any]], stop: Stop | None = None

@@ -1,7 +1,7 @@
-"""Scripted shards, an encoder and heads, for tests of everything that talks to them.
+"""Fake shards, encoders and heads, which can fail or hang.
 
-Fakes, not mocks: each behaves as its interface says, over what it is given. Each call takes a turn
-of the event loop, as every real one does: a reply that is there at once hides races.
+Each keeps the contract of its interface. Each call yields to the event loop once, as a real call
+does, because a reply without a pause hides races.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ FINGERPRINT = "fake-bundle"
 
 
 def nothing_found(admitted: Admitted) -> Answered:
-    """The result of a question that no passage answers."""
+    """Returns the result of a question that no passage answers."""
     return Answered(
         answers=(),
         has_answer=False,
@@ -55,7 +55,7 @@ def nothing_found(admitted: Admitted) -> Answered:
 
 
 def fake_infos(shards: int) -> dict[int, ShardInfo]:
-    """The infos of shards that hold 10, 20, 30 … passages."""
+    """Returns the infos of shards with 10, 20, 30 … passages."""
     return {
         n: ShardInfo(
             shard=n,
@@ -72,7 +72,7 @@ def fake_infos(shards: int) -> dict[int, ShardInfo]:
 
 @dataclass
 class FakeSearcher:
-    """A shard whose readings are known beforehand, and which can fail or hang."""
+    """A shard with given readings, which can fail or hang."""
 
     readings: Sequence[Reading]
     shard: int = 0
@@ -81,23 +81,23 @@ class FakeSearcher:
     bundle_fingerprint: str = FINGERPRINT
     dimension: int = 2
     generation: str = ""
-    """Of its rows: hits of another one are gone."""
+    """Generation of the rows; hits of other generations are refused."""
     next_generations: list[tuple[str, Sequence[Reading]]] = field(default_factory=list)
-    """Generations, with their readings, that it turns to, one after each retrieval."""
+    """Later generations and their readings; each retrieval switches to the next one."""
     fails: WinnowError | None = None
     """Raised by every call."""
     fails_reading: WinnowError | None = None
     """Raised by `read` and `search` only."""
     reads_before_failing: int = 0
-    """Calls of `read` that come before `fails_reading` is raised, or before it hangs."""
+    """Calls of `read` that succeed before one fails or hangs."""
     failures_left: int = -1
-    """Times that it is raised; always if negative."""
+    """Number of times that `fails_reading` is raised; unlimited if negative."""
     reads_in_time: int | None = None
     """Passages that each call reads before its deadline; the others stay unread."""
     hangs_reading: bool = False
-    """As `hangs`, `read` and `search` only."""
+    """Makes `read` and `search` wait until they are cancelled, or `go_on` is set."""
     hangs: bool = False
-    """Calls wait until they are cancelled, or `go_on` is set."""
+    """Makes every call wait until it is cancelled, or `go_on` is set."""
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
     hanging: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once a call hangs."""
@@ -106,11 +106,11 @@ class FakeSearcher:
     calls: int = 0
     read_rows: list[int] = field(default_factory=list)
     idle: int = 0
-    """Readers that it says are free."""
+    """Number of idle readers that it reports."""
     depths: list[RetrievalDepth] = field(default_factory=list)
-    """How far it was told to look."""
+    """The depth of each retrieval."""
     clients: list[str] = field(default_factory=list)
-    """Whose questions it was asked."""
+    """The client of each call."""
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         await self._behave()
@@ -211,7 +211,7 @@ class FakeSearcher:
 def reading(
     identifier: str, score: float = 0.0, distance: float = 1.0, text: str = "some words"
 ) -> Reading:
-    """A reading of a made-up passage whose first word is the answer."""
+    """Returns a reading of a passage whose first word is the answer."""
     end = text.index(" ") if " " in text else len(text)
     passage = Passage(identifier, "Title", text)
     return Reading(
@@ -228,31 +228,32 @@ def reading(
 
 @dataclass
 class FakeShardWriter:
-    """A shard that keeps what is written to it, and can fail or hang."""
+    """A shard that stores writes in dictionaries, and can fail or hang."""
 
     fails: WinnowError | None = None
-    """Raised by every call."""
+    """Raised by every write."""
     failures_left: int = -1
-    """Times that it is raised; always if negative."""
+    """Number of times that `fails` is raised; unlimited if negative."""
     stores_before_failing: bool = False
-    """Whether what a failing call was given is stored all the same: its reply was lost."""
+    """Whether a failing call stores its writes first, as if only its reply were lost."""
     hangs: bool = False
-    """Calls wait until they are cancelled, or `go_on` is set."""
+    """Makes writes wait until they are cancelled, or `go_on` is set."""
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
     hanging: asyncio.Event = field(default_factory=asyncio.Event)
     released: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once a hanging call was cancelled."""
     passages: dict[str, EncodedPassage] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
-    """Of passages, and of deletions that had one."""
+    """Versions of passages and deletions by id."""
     batches: list[tuple[str, ...]] = field(default_factory=list)
-    """The ids of each call."""
+    """The ids of each write call."""
     deadlines: list[Deadline] = field(default_factory=list)
     compared: list[tuple[str, ...]] = field(default_factory=list)
-    """The ids of each call that asked what is unchanged."""
+    """The ids of each call of `find_unchanged`."""
     compared_until: list[Deadline] = field(default_factory=list)
+    """The deadline of each call of `find_unchanged`."""
     fails_to_compare: WinnowError | None = None
-    """Raised by each of these calls."""
+    """Raised by each call of `find_unchanged`."""
     sequence: int = 0
 
     async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
@@ -327,22 +328,22 @@ class FakeShardWriter:
 
 @dataclass
 class FakeTextEncoder:
-    """Encodes by arithmetic: a state is what its token id says."""
+    """Encodes by arithmetic: a state depends only on its token id."""
 
     width: int = 4
     fails: WinnowError | None = None
     """Raised for every text."""
     fails_for: int = -1
-    """The text, by its first token, that it is raised for; every text if negative."""
+    """First token of the texts for which `fails` is raised; every text if negative."""
     hangs: bool = False
-    """Calls wait until they are cancelled."""
+    """Makes calls wait until they are cancelled."""
     hanging: asyncio.Event = field(default_factory=asyncio.Event)
     released: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once a hanging call was cancelled."""
     encoded: list[tuple[int, ...]] = field(default_factory=list)
     clients: list[str] = field(default_factory=list)
     longest: int = 0
-    """Tokens that it was warmed up to."""
+    """The longest text of the last warm-up, in tokens."""
     closed: bool = False
 
     async def encode(
@@ -368,21 +369,21 @@ class FakeTextEncoder:
 
 @dataclass
 class FakeHeads:
-    """Heads that say what the states of a text say; some fail, are late or have moved."""
+    """Heads whose scores follow from the states of a text; some fail, hang or have moved."""
 
     labels: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Sequence heads, by their ids: the labels of each."""
+    """The labels of each sequence head, by head id."""
     spans: dict[str, tuple[TokenSpan, ...]] = field(default_factory=dict)
-    """Token heads, by their ids: what they find in every text."""
+    """The spans that each token head finds in every text, by head id."""
     failing: dict[str, WinnowError] = field(default_factory=dict)
-    """Heads that fail."""
+    """The error of each failing head, by head id."""
     moved: dict[str, str] = field(default_factory=dict)
-    """Heads that another encoder group serves now, by their ids."""
+    """The new encoder group of each moved head, by head id."""
     version: int = 1
     fails: Exception | None = None
     """Raised by every call."""
     hangs: bool = False
-    """Calls wait until they are cancelled."""
+    """Makes calls wait until they are cancelled."""
     hanging: asyncio.Event = field(default_factory=asyncio.Event)
     released: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once a hanging call was cancelled."""

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 class FaultyLink:
-    """A link to the server at a URL; made by `link_to`."""
+    """A proxy of the server at a URL; `link_to` starts one."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -20,16 +20,16 @@ class FaultyLink:
 
     @property
     def url(self) -> str:
-        """Where it listens; the same after it was cut."""
+        """URL where the proxy listens; `cut` and `join` do not change it."""
         return f"{self._scheme}://127.0.0.1:{self._own_port}"
 
     async def join(self) -> None:
-        """Takes connections from now on."""
+        """Starts to accept connections."""
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", self._own_port)
         self._own_port = self._server.sockets[0].getsockname()[1]
 
     async def cut(self) -> None:
-        """Ends all connections, and takes no new ones."""
+        """Closes all connections, and accepts no new ones."""
         if self._server is not None:
             self._server.close()
         for connection in list(self._connections):
@@ -37,11 +37,11 @@ class FaultyLink:
         await asyncio.gather(*self._connections, return_exceptions=True)
 
     def freeze(self) -> None:
-        """Connections stay open and take bytes; nothing is passed on."""
+        """Holds all bytes back; connections stay open."""
         self._flows.clear()
 
     def thaw(self) -> None:
-        """Passes on what was kept, and what comes."""
+        """Forwards the held bytes and all later ones."""
         self._flows.set()
 
     async def _accept(self, near: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
@@ -70,7 +70,7 @@ class FaultyLink:
 
 @asynccontextmanager
 async def link_to(url: str) -> AsyncIterator[FaultyLink]:
-    """A link at a free address; it ends with the context."""
+    """Starts a proxy of the server at a URL; the exit of the context cuts it."""
     link = FaultyLink(url)
     await link.join()
     try:

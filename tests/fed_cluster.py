@@ -1,4 +1,4 @@
-"""A cluster of processes that can be fed, and a passage to feed it with."""
+"""A cluster of processes that takes writes, and a passage to write."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ ASKED = "Who won the Zorblax Prize in 2031?"
 
 @contextlib.contextmanager
 def fed_cluster(built: Path, directory: Path) -> Iterator[LocalCluster]:
-    """Serves a copy of an index, in `directory`, and takes writes."""
+    """Serves a copy of an index in `directory`, with a feeding port."""
     index = directory / "index"
     shutil.copytree(built, index)
     plan = LocalPlan(index, default_bundle(), "127.0.0.1:0", feed_listen="127.0.0.1:0")

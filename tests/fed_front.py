@@ -1,4 +1,4 @@
-"""A front that is fed: the real core and models over shards that keep what they are given."""
+"""A front that takes writes: the real core and encoder over fake shards."""
 
 import asyncio
 import contextlib
@@ -45,7 +45,7 @@ def node_info(shard: int, log_id: str) -> ShardInfo:
 
 
 class CountingEncoder(FeedEncoder):
-    """A real encoder that counts the passages that it encodes."""
+    """A real encoder that counts the passages it encodes."""
 
     def __init__(self, bundle: Bundle) -> None:
         super().__init__(bundle, Runtime.AUTO, threads=2, nice=0)
@@ -58,7 +58,7 @@ class CountingEncoder(FeedEncoder):
 
 
 class FedFront:
-    """Two shards, each with one node that takes writes."""
+    """The feeding side of a front, over two shards with one fake node each."""
 
     def __init__(self, bundle: Bundle, most: int = 1_000, deadline: float = 30.0) -> None:
         self.registry = CollectorRegistry()
@@ -70,9 +70,9 @@ class FedFront:
         self.closed: list[str] = []
         self.rests: list[float] = []
         self.clock = ManualClock()
-        """Only rests take time."""
+        """Advances only during the pauses between retries."""
         self.noticed = AwaitedList[tuple[int, int]]()
-        """Shards with their last durable writes, as questions get to know them."""
+        """Shard and last durable write of each notice to the answering side."""
         metrics = FeedMetrics(self.registry)
         self.encoder = CountingEncoder(bundle)
         writers = Writers(lambda: self.view, lambda: self.infos, self._open)
@@ -94,17 +94,17 @@ class FedFront:
         return self.nodes["node-0:1"], self.nodes["node-1:1"]
 
     def shard(self, passage_id: str) -> FakeShardWriter:
-        """The one that a passage belongs to."""
+        """Returns the shard of a passage."""
         return self.shards[shard_of(passage_id, 2)]
 
     @property
     def encoded(self) -> int:
-        """Passages that were encoded so far."""
+        """Number of passages encoded so far."""
         return self.encoder.encoded.value
 
     @property
     def passages(self) -> dict[str, EncodedPassage]:
-        """Everything that is stored."""
+        """All stored passages of both shards, by id."""
         return {name: each for shard in self.shards for name, each in shard.passages.items()}
 
     def sample(self, name: str, **labels: str) -> float:
@@ -112,7 +112,7 @@ class FedFront:
 
     @contextlib.asynccontextmanager
     async def serving(self, port: int = 0) -> AsyncIterator[str]:
-        """Serves by real gRPC; gives HOST:PORT."""
+        """Serves by gRPC; yields HOST:PORT."""
         boundary = CallInterceptor(RpcMetrics(self.registry))
         door = door_of(self.admission)
         server = Server(
@@ -157,6 +157,6 @@ def add(servicer: Any, server: Server) -> None:
 
 
 def ids_of(shard: int, count: int) -> Sequence[str]:
-    """Ids that belong to a shard of two."""
+    """Returns `count` passage ids that belong to `shard` of two shards."""
     found = [str(number) for number in range(100 * count) if shard_of(str(number), 2) == shard]
     return found[:count]

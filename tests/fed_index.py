@@ -1,4 +1,4 @@
-"""A copy of an index that is written to, and what it should hold."""
+"""A copy of an index that takes writes, and its expected contents."""
 
 import contextlib
 import shutil
@@ -23,7 +23,7 @@ Held = dict[str, tuple[str, int | None]]
 
 
 class FedIndex:
-    """Feeds every shard, as nodes do: it holds their locks until it is closed."""
+    """Writes to the logs of all shards, as nodes do; holds their locks until it is closed."""
 
     def __init__(self, source: Path, index: Path) -> None:
         self.index = Path(shutil.copytree(source, index))
@@ -45,21 +45,21 @@ class FedIndex:
         self.held[identifier] = text, version
 
     def delete(self, identifier: str, version: int | None = None) -> None:
-        """Deletes a passage that is there, or any with a version."""
+        """Deletes a stored passage; with a version, also one that is not stored."""
         self._append(identifier, version, None)
         self.held.pop(identifier, None)
         if version is not None:
             self.tombstones[identifier] = version
 
     def merge(self, shard: int) -> Path:
-        """Makes a generation of all that was written to a shard, and trims the log."""
+        """Merges all writes of a shard into a new generation, and trims the log."""
         directory, log = self.shards[shard], self.logs[shard]
         done = merge(written(directory).base, directory, log.last)
         log.trim(log.last)
         return Path(done.directory)
 
     def close(self) -> None:
-        """As if the nodes were stopped."""
+        """Closes the logs, as stopping nodes do."""
         for log in self.logs:
             log.close()
 
@@ -80,13 +80,13 @@ class FedIndex:
 
 
 def shards_of(index: Path) -> list[Path]:
-    """The directories of an index's shards."""
+    """Returns the directories of an index's shards."""
     shards = read_index_manifest(index).shards
     return [index / shard_name(shard, shards) for shard in range(shards)]
 
 
 def held(index: Path) -> Held:
-    """What the shards of an index hold as they were built."""
+    """Returns the passages with which the shards of an index were built."""
     rows = (
         row for shard in shards_of(index) for row in _rows(shard, "passages", "id, text, version")
     )
@@ -94,7 +94,7 @@ def held(index: Path) -> Held:
 
 
 def tombstones(index: Path) -> dict[str, int]:
-    """The versions with which passages were deleted, each in the shard of its id."""
+    """Returns the versions of deletions by id; fails if one is in another shard than its id's."""
     found = {}
     for number, shard in enumerate(shards := shards_of(index)):
         for name, version in _rows(shard, "tombstones", "id, version"):

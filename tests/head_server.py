@@ -1,4 +1,4 @@
-"""A head node in this process: a real gRPC server around any heads."""
+"""A head node in this process: a gRPC server around any heads."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ ENCODER = EncoderEntry(name="fake", fingerprint="fake-print", width=3)
 
 @dataclass
 class ServedHeads:
-    """A head node that is not a process."""
+    """A head node in this process."""
 
     heads: Heads
     encoder: EncoderEntry = ENCODER
@@ -58,7 +58,7 @@ class ServedHeads:
 async def serving(
     heads: Heads, encoder: EncoderEntry = ENCODER, most: int = 256
 ) -> AsyncIterator[ServedHeads]:
-    """A server for as long as this lasts."""
+    """Serves heads within the context."""
     made = ServedHeads(heads, encoder, most)
     await made.start()
     try:

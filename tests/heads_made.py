@@ -1,4 +1,4 @@
-"""Tiny bundles whose encoders heads can be trained on, and texts that are easy to tell apart."""
+"""Tiny bundles for training heads, and training texts that are easy to classify."""
 
 import json
 import random
@@ -16,7 +16,7 @@ PEOPLE, RIVERS, NEITHER = ["froome", "who"], ["danube", "rises"], ["forest"]
 
 
 def tiny_bundle(directory: Path, name: str, **config: object) -> Bundle:
-    """An exported bundle of random networks, 16 wide; another `config` is another encoder."""
+    """Exports a bundle of random networks of width 16; `config` changes the encoder."""
     encoder = make("bert", directory / f"{name}-encoder", **{"num_hidden_layers": 1, **config})
     reader = make("bert-reader", directory / f"{name}-reader")
     naming = Naming(
@@ -32,7 +32,7 @@ def write_lines(path: Path, rows: Sequence[object]) -> Path:
 
 
 def texts(path: Path, count: int = 120, seed: int = 0) -> Path:
-    """Texts about people and about rivers, and some about neither, whose label is oos."""
+    """Writes labelled texts about people, about rivers, and out of scope (label `oos`)."""
     chance = random.Random(seed)
     rows = []
     for number in range(count):
@@ -45,7 +45,7 @@ def texts(path: Path, count: int = 120, seed: int = 0) -> Path:
 
 
 def sentences(path: Path, count: int = 120, seed: int = 0) -> Path:
-    """Sentences with people in them, sometimes of two words, as BIO."""
+    """Writes sentences with BIO labels of people, whose names have one or two words."""
     chance = random.Random(seed)
     rows = []
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""How much memory of the heap is in use, as glibc counts it."""
+"""Memory in use on the heap, as counted by glibc."""
 
 import ctypes
 import gc
@@ -11,13 +11,13 @@ counted = pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason
 
 
 class _Memory(ctypes.Structure):
-    """`struct mallinfo2` of malloc.h, whose eighth number counts bytes that are not free."""
+    """`struct mallinfo2` of malloc.h; its eighth number counts the bytes in use."""
 
     _fields_ = [(f"number_{place}", ctypes.c_size_t) for place in range(10)]
 
 
 def in_use() -> int:
-    """Bytes that are not free in the heap of the main thread, which runs the loop."""
+    """Returns the bytes in use in the heap of the main thread, which runs the event loop."""
     gc.collect()
     told = ctypes.CDLL(None).mallinfo2
     told.restype = _Memory
@@ -25,10 +25,10 @@ def in_use() -> int:
 
 
 async def kept(give_up: Callable[[int], Awaitable[None]], calls: int, most: float) -> float:
-    """Bytes that each call leaves in the heap, on average over all rounds of this many calls.
+    """Returns the average number of bytes that each call leaves on the heap.
 
-    One round may be off by a megabyte, since gRPC frees some of its memory late. A round follows
-    until the average is below `most`, up to five: what is kept for ever shows in each of them.
+    One round of `calls` may be off by a megabyte, because gRPC frees some memory late. So up to
+    five rounds run, until the average is below `most`. A leak shows in every round.
     """
     await give_up(calls // 4)
     before, each = in_use(), 0.0

@@ -1,4 +1,4 @@
-"""Nodes that said what they are, as a front finds them; time passes when a test says so."""
+"""Nodes as a front discovers them, with a manual clock."""
 
 import random
 from typing import Any
@@ -26,7 +26,7 @@ async def closed() -> None:
 
 
 class Nodes:
-    """Nodes of an index of two shards."""
+    """Discovered nodes of an index of two shards."""
 
     def __init__(self) -> None:
         self.clock, registry = ManualClock(), CollectorRegistry()
@@ -71,7 +71,7 @@ class Nodes:
         self._update()
 
     def miss(self, address: str, error: WinnowError) -> None:
-        """A look fails, as often as it takes to leave a node out."""
+        """Fails as many polls of a node as remove it from the cluster."""
         for _ in range(DiscoverySettings().misses):
             self._node(address).missed(error)
         self._update()

@@ -1,6 +1,6 @@
 """Free ports that stay reserved until this process ends.
 
-A port that is merely found free can be taken by another test process before its server binds it.
+Without a reservation, another test process can take a free port before a server binds it.
 """
 
 import contextlib
@@ -16,9 +16,9 @@ _HELD: list[socket.socket] = []
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
     """Reserves ports: nothing listens there, and no other call of this function returns them.
 
-    Each is bound by a socket that does not listen. On Linux a server that sets SO_REUSEADDR, as
-    ours, Prometheus and NATS do, can listen there all the same; a socket that does not set it,
-    as the one with which this function looks, is refused.
+    A socket that does not listen binds each port. On Linux, a server that sets SO_REUSEADDR (as
+    ours, Prometheus and NATS do) can still listen there. A socket that does not set it is refused,
+    such as the one that this function binds first.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     found: list[int] = []
@@ -34,7 +34,7 @@ def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
                 if error.errno not in (errno.EADDRINUSE, errno.EACCES):
                     raise
                 continue
-            # only now: with the option set before, two reservations of one port would agree
+            # set after bind: set before it, two reservations of one port would both succeed
             held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             failed.pop_all()
         _HELD.append(held)

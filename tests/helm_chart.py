@@ -1,4 +1,4 @@
-"""The Helm chart, rendered by Helm itself: manifests, and what is in them."""
+"""Renders the Helm chart with Helm, and finds pods and containers in its manifests."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -13,7 +13,7 @@ CHART = Path(__file__).parents[1] / "deploy" / "helm" / "winnow"
 Manifest = dict[str, Any]
 
 SMALL: Manifest = {"index": {"url": "s3://bucket/my-index"}}
-"""The least that has to be given."""
+"""The required values only."""
 LARGE: Manifest = {
     "image": {"digest": f"sha256:{'0' * 64}", "pullSecrets": [{"name": "registry"}]},
     "index": {
@@ -49,16 +49,16 @@ LARGE: Manifest = {
         "runbooks": "https://example.org/winnow/",
     },
 }
-"""Everything that can be had."""
+"""Values that enable everything."""
 READ_ONLY: Manifest = SMALL | {
     "node": {"persistence": {"enabled": False}, "replicas": 1},
     "networkPolicy": {"enabled": False},
 }
-"""Nothing that stays on a disk."""
+"""Values for nodes without a persistent disk."""
 
 
 def rendered(values: Manifest, release: str = "demo") -> list[Manifest]:
-    """Every manifest of a release. Skips the test where Helm is missing."""
+    """Returns all manifests of a release. Skips the test if Helm is missing."""
     with _helm().Chart.load(CHART) as chart:
         chart.validate_schema(chart.merge_values(values))
         files = chart.render(values, name=release, namespace="prod")
@@ -67,21 +67,21 @@ def rendered(values: Manifest, release: str = "demo") -> list[Manifest]:
 
 
 def refused(values: Manifest) -> str:
-    """Why Helm renders nothing."""
+    """Expects Helm to refuse the values; returns its error."""
     with pytest.raises(_helm().HelmError) as caught:
         rendered(values)
     return str(caught.value)
 
 
 def pods(manifests: list[Manifest]) -> Iterator[Manifest]:
-    """Templates of pods."""
+    """Yields the pod templates."""
     for each in manifests:
         if each["kind"] in ("Deployment", "StatefulSet"):
             yield each["spec"]["template"]
 
 
 def containers(manifests: list[Manifest]) -> Iterator[Manifest]:
-    """Containers of all pods, init steps too."""
+    """Yields the containers of all pods, including init containers."""
     for pod in pods(manifests):
         yield from pod["spec"].get("initContainers", [])
         yield from pod["spec"]["containers"]

@@ -1,4 +1,4 @@
-"""A front that is asked over HTTP: real sockets, the real core, and an answerer that a test leads."""
+"""A front that serves HTTP: real sockets, the real core, and a fake answerer."""
 
 import asyncio
 import contextlib
@@ -45,7 +45,7 @@ TEXT = "Marta Quendelheim won it — in Łódź, in 2031."
 
 
 class Leading:
-    """An answerer that does as the question says: `wait`, `break`, or an answer at once."""
+    """An answerer that waits if a question starts with `wait`, and fails if it starts with `break`."""
 
     shards = 1
     fields = None
@@ -82,11 +82,11 @@ class Leading:
 
 
 METADATA = {"years": list(range(2_000)), "by": {"name": "Zoë", "nobody": None}}
-"""Of the passages of answers to questions that begin with "long"."""
+"""Metadata of the passages in answers to questions that begin with "long"."""
 
 
 def answered(question: Question) -> Answered:
-    """As many answers as were asked for."""
+    """Returns a result with as many answers as the question requests."""
     metadata = json.dumps(METADATA if question.text.startswith("long") else {"year": 2031})
     passage = Passage("zorblax", "Zorblax Prize", TEXT, metadata)
     reading = Reading(
@@ -119,7 +119,7 @@ def answered(question: Question) -> Answered:
 
 
 class HttpFront:
-    """Its parts; `serving` gives a client."""
+    """The parts of the front; `serving` starts it."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class HttpFront:
 
     @contextlib.asynccontextmanager
     async def serving(self) -> AsyncIterator[httpx.AsyncClient]:
-        """Serves on a free port; gives a client of it."""
+        """Serves on a free port; yields an HTTP client."""
         async with self.stack:
             rejection = EarlyRejection()
             rejection.add(SERVICE, self.admission.refusal)
@@ -206,7 +206,7 @@ class Wire:
         self.writer.write(text.encode() if isinstance(text, str) else text)
 
     async def reply(self) -> tuple[int, dict[str, str], Any]:
-        """The status, headers and JSON of the next reply."""
+        """Reads the next reply; returns its status, headers and JSON body."""
         head = (await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), LONG)).decode()
         first, *lines = head.strip().split("\r\n")
         headers = {name.lower(): value for name, value in (line.split(": ") for line in lines)}
@@ -214,7 +214,7 @@ class Wire:
         return int(first.split()[1]), headers, json.loads(body) if body else None
 
     async def closed(self) -> None:
-        """Waits until the other side has closed it."""
+        """Waits until the server has closed the connection."""
         with contextlib.suppress(ConnectionError):
             while await asyncio.wait_for(self.reader.read(65_536), LONG):
                 pass
@@ -222,7 +222,7 @@ class Wire:
 
 @contextlib.asynccontextmanager
 async def wire(address: str) -> AsyncIterator[Wire]:
-    """A connection to HOST:PORT."""
+    """Opens a connection to HOST:PORT."""
     host, _, port = address.rpartition(":")
     made = Wire(*await asyncio.open_connection(host, int(port)))
     try:
@@ -234,7 +234,7 @@ async def wire(address: str) -> AsyncIterator[Wire]:
 
 
 def asking(question: str, path: str = "/v1/answer", headers: str = "") -> str:
-    """A whole request that asks."""
+    """Returns a complete HTTP request with a question."""
     body = json.dumps({"question": question})
     return (
         f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"

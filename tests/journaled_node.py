@@ -1,4 +1,4 @@
-"""A replica that follows a journal, as a node puts it together."""
+"""A fake replica that follows a journal, with a node's real follower."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ LATER = Deadline.after(86_400)  # counted from the import: beyond the last test
 
 
 class JournaledNode:
-    """A replica with all that lets it follow."""
+    """A replica and the parts that follow the journal."""
 
     def __init__(self, journal: Journal, replica: FakeReplica) -> None:
         self.registry = CollectorRegistry()

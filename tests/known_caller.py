@@ -1,4 +1,4 @@
-"""Callers that are known by keys, without a call."""
+"""Sets the current caller by its key, without a call."""
 
 import contextlib
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from winnow.keys.token import digest_of
 
 @contextlib.contextmanager
 def called_by(*scopes: Scope) -> Iterator[None]:
-    """As if a caller with a key for these called; without any, as where no keys are needed."""
+    """Sets a caller with a key for these scopes; without scopes, a caller without a key."""
     caller.forget()
     if scopes:
         key = Key(name="alice", digest=digest_of("token"), scopes=frozenset(scopes))

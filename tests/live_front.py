@@ -1,4 +1,4 @@
-"""A front over shards that are written to."""
+"""A front over shards that take writes."""
 
 import random
 from functools import cache
@@ -39,7 +39,7 @@ from winnow.text.tokenizer import Tokenizer
 
 LATELY = 1.0
 QUIET = HedgeSettings(min_samples=10**6)
-"""Nothing is late."""
+"""Settings under which no call is hedged."""
 
 
 @cache
@@ -56,7 +56,7 @@ async def _at_once() -> None:
 
 
 class LiveFront:
-    """Everything between a request and fake replicas. Nodes say something when a test says so."""
+    """The real parts of a front over fake replicas; a test polls nodes by `look`."""
 
     def __init__(self, *replicas: LiveReplica, hedge: HedgeSettings = QUIET) -> None:
         self.clock, self.registry = ManualClock(), CollectorRegistry()
@@ -104,7 +104,7 @@ class LiveFront:
         self.look()
 
     def look(self, *names: str) -> None:
-        """Nodes say what they are, or why they cannot; all of them if none is named."""
+        """Polls the named nodes, or all of them."""
         for name in names or self.replicas:
             replica, node = self.replicas[name], self.nodes.nodes[name]
             if replica.fails is None:
@@ -114,13 +114,13 @@ class LiveFront:
         self.builder.update(self.nodes.present(), self.nodes.nodes.values())
 
     def restart(self, replica: LiveReplica) -> None:
-        """Another one runs at the address of a replica, and the front has looked at it."""
+        """Starts another replica at the address of a replica of the same name, and polls it."""
         self.replicas[replica.name] = replica
         self.nodes.nodes[replica.name] = self._open(replica.name)
         self.look(replica.name)
 
     def kill(self, name: str) -> None:
-        """A replica is gone, though the front does not know it before it looks."""
+        """Stops a replica; the front learns of it only by the next poll or call."""
         self.replicas[name].fails = UnavailableError(f"{name}: connection refused")
 
     @property
@@ -130,11 +130,11 @@ class LiveFront:
 
     @property
     def statistics(self) -> object:
-        """Equal for equal counts."""
+        """Name of the word statistics; equal names mean equal counts."""
         return self.words.name
 
     async def count(self) -> None:
-        """Counts the words that have changed."""
+        """Refreshes the counts of changed words."""
         assert self.words._statistics is not None
         await self.words._statistics.refresh()
 

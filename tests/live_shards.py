@@ -1,4 +1,4 @@
-"""Small shards that are written to, made without any model."""
+"""Small shards that take writes, built without models."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, write
 
 
 def built(directory: Path, texts: Mapping[str, str]) -> Path:
-    """A shard of passages by their ids, built in `directory`; the only one of its index."""
+    """Builds the only shard of an index from texts by id; returns the shard's directory."""
     with TemporaryDirectory() as aside:
         staging = Staging(Path(aside) / "staging.sqlite")
         for identifier, text in texts.items():
@@ -40,7 +40,7 @@ def built(directory: Path, texts: Mapping[str, str]) -> Path:
 
 @dataclass
 class Stored:
-    """What is stored under an id."""
+    """The expected passage of an id."""
 
     text: str
     sequence: int
@@ -49,7 +49,7 @@ class Stored:
 
 @dataclass
 class Fed:
-    """A shard that was built and is written to, and what it should hold."""
+    """A built shard with a log of writes, and its expected contents."""
 
     shard: Path
     texts: Mapping[str, str]
@@ -70,7 +70,7 @@ class Fed:
         self.tombstones.pop(identifier, None)
 
     def delete(self, identifier: str, version: int | None = None) -> None:
-        """Deletes a passage that is there, or any with a version."""
+        """Deletes a stored passage; with a version, also one that is not stored."""
         self._append(identifier, None, version)
         self.passages.pop(identifier, None)
         self.tombstones.pop(identifier, None)
@@ -78,7 +78,7 @@ class Fed:
             self.tombstones[identifier] = version
 
     def apply(self, writes: Iterable[tuple[str, str | None]]) -> None:
-        """Puts passages by id and text; deletes where there is no text."""
+        """Puts passages by id and text; deletes those whose text is None."""
         for identifier, text in writes:
             if text is not None:
                 self.put(identifier, text)
@@ -99,7 +99,7 @@ class Fed:
         return write.sequence
 
     def nearest(self, vector: np.ndarray, k: int) -> list[str]:
-        """The ids of the nearest passages, by comparing with all of them."""
+        """Returns the ids of the `k` nearest passages, by exhaustive search."""
 
         def distance(identifier: str) -> float:
             stored = encoded(identifier, self.passages[identifier].text)

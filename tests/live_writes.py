@@ -1,4 +1,4 @@
-"""Made-up writes to a shard."""
+"""Synthetic writes to a shard."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ DIMENSION = 8
 
 
 def encoded(identifier: str, text: str = "some words", metadata: str = "") -> EncodedPassage:
-    """A passage whose tokens are its words, and whose vector follows from its text."""
+    """Returns a passage with one token for each word, and a vector that follows from its text."""
     words = text.split(" ")
     ends = np.cumsum([len(word) + 1 for word in words]).tolist()
     offsets = tuple((end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True))
@@ -29,18 +29,18 @@ def encoded(identifier: str, text: str = "some words", metadata: str = "") -> En
 
 
 def put(identifier: str, text: str = "some words", version: int | None = None) -> Write:
-    """A put."""
+    """Returns a write that stores a passage."""
     return Write(identifier, version, encoded(identifier, text))
 
 
 def digested(write: Write) -> PassageDigest:
-    """A put without its text."""
+    """Returns the digest of a write that stores a passage."""
     assert write.put is not None
     return PassageDigest(write.id, write.version, digest(write.put.passage))
 
 
 def delete(identifier: str, version: int | None = None) -> Write:
-    """A deletion."""
+    """Returns a write that deletes a passage."""
     return Write(identifier, version)
 
 
@@ -51,7 +51,7 @@ def logged(
     version: int | None = None,
     removed: bytes | None = None,
 ) -> Logged:
-    """A write as a log holds it; a deletion if there is no text."""
+    """Returns a log entry of a write; of a deletion if `text` is None."""
     identifier = identifier or f"id-{sequence}"
     stored = None if text is None else encoded(identifier, text)
     return Logged(sequence=sequence, id=identifier, version=version, put=stored, removed=removed)

@@ -1,4 +1,4 @@
-"""Shards that are written to: a log, and replicas of it that follow as far as a test says."""
+"""A shard's log of writes, and fake replicas that follow it as far as a test lets them."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ Content = Mapping[str, Words]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A put or a deletion in a log, or a passage that was there when the index was built."""
+    """A put or deletion in a log, or a passage of the built index."""
 
     id: str
     sequence: int
@@ -32,11 +32,11 @@ class Entry:
 
     @property
     def distance(self) -> float:
-        """Of every question: what the words say."""
+        """Distance to every question; it follows from the words."""
         return sum(self.words or ()) * 37 % 101 / 100
 
     def reading(self) -> Reading:
-        """Its first word is the answer."""
+        """Returns a reading whose answer is the first word."""
         text = " ".join(map(str, self.words or ()))
         end = len(text.partition(" ")[0])
         passage, far = Passage(self.id, "", text), self.distance
@@ -53,7 +53,7 @@ class Entry:
 
 
 def counted(content: Content) -> WordCounts:
-    """The counts of an index that is built of this."""
+    """Returns the word counts of an index with this content."""
     return count_words(np.array(words, np.uint32) for words in content.values())
 
 
@@ -70,20 +70,20 @@ class ShardLog:
         return len(self.entries)
 
     def put(self, name: str, words: Words) -> int:
-        """Where the log stands then; the same again is no new write."""
+        """Writes a passage unless it is unchanged; returns the log's last sequence number."""
         now = self.content(self.sequence).get(name)
         if now is None or now.words != words:
             self.entries.append(Entry(name, self.sequence + 1, words))
         return self.sequence
 
     def delete(self, name: str) -> int:
-        """Where the log stands then."""
+        """Deletes a passage; returns the log's last sequence number."""
         if name in self.content(self.sequence):
             self.entries.append(Entry(name, self.sequence + 1, None))
         return self.sequence
 
     def content(self, sequence: int) -> dict[str, Entry]:
-        """What the shard holds after a write."""
+        """Returns the passages after the write with this sequence number."""
         held = dict(self.built)
         for entry in self.entries[:sequence]:
             if entry.words is None:
@@ -95,47 +95,48 @@ class ShardLog:
 
 @dataclass
 class LiveReplica:
-    """A replica of a log, as a `Searcher` and a `WordSource`."""
+    """A fake replica of a log; implements `Searcher` and `WordSource`."""
 
     name: str
     log: ShardLog
     shard: int = 0
     shards: int = 1
     index: WordCounts = field(default_factory=lambda: counted({}))
-    """The counts of the whole index as it was built."""
+    """Word counts of the whole built index."""
     sequence: int = 0
+    """Last write that it has applied."""
     merged: int = 0
-    """The write up to which its base holds everything."""
+    """Last write in its base."""
     fails: WinnowError | None = None
     before_reading: list[Callable[[], None]] = field(default_factory=list)
-    """Done, once each, before passages are read."""
+    """Called, once each, before passages are read."""
     asked: list[EncodedQuestion] = field(default_factory=list)
     counts: int = 0
-    """How often it told its counts."""
+    """Number of calls of `changes`."""
     left: float = 0.0
-    """Seconds that its last retrieval had."""
+    """Seconds left until the deadline of the last retrieval."""
     hangs: asyncio.Event | None = None
-    """Retrieval waits for it."""
+    """If set to an event, retrieval waits for it."""
     names_log: bool = True
-    """Whether its replies name its log; a node of an earlier version does not."""
+    """Whether replies have the log's id; those of earlier versions do not."""
 
     def follow(self, sequence: int | None = None) -> None:
-        """Catches up with the log, up to a write or in all."""
+        """Applies the log up to a write, or all of it."""
         most = self.log.sequence if sequence is None else min(sequence, self.log.sequence)
         self.sequence = max(self.sequence, most)
 
     def merge(self) -> None:
-        """Moves all passages to another base, with other rows."""
+        """Merges all writes into a new base, with other rows."""
         self.merged = self.sequence
 
     @property
     def generation(self) -> str:
-        """Replicas merge at different times: none is like that of another replica."""
+        """Name of the generation; unique to this replica, as replicas merge at different times."""
         return f"{self.name}-{self.merged}"
 
     @property
     def said(self) -> ShardInfo:
-        """What it says of itself."""
+        """The replica's info."""
         return ShardInfo(
             shard=self.shard,
             shards=self.shards,
@@ -201,7 +202,7 @@ class LiveReplica:
         return self.index
 
     async def changes(self, deadline: Deadline) -> WordChanges:
-        """Counted write by write, as a node does."""
+        """Returns the changes of word counts, counted write by write as a node does."""
         self.counts += 1
         await self._behave()
         held, by = dict(self.log.built), np.zeros(64, np.int32)

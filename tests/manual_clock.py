@@ -1,12 +1,11 @@
-"""Time that passes only when a test says so.
+"""A clock that a test advances by hand.
 
-A deadline by such a clock never comes nearer: a waiter waits in full from then on, and
-loses nothing to a busy machine before.
+A deadline on this clock does not come nearer by itself, even on a busy machine.
 """
 
 
 class ManualClock:
-    """A monotonic clock in seconds that stands still."""
+    """A monotonic clock in seconds that only `advance` moves."""
 
     def __init__(self, now: float = 100.0) -> None:
         self.now = now
@@ -15,5 +14,5 @@ class ManualClock:
         return self.now
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass."""
+        """Advances the clock."""
         self.now += seconds

@@ -19,7 +19,7 @@ needs_nats = pytest.mark.skipif(
 
 
 class NatsServer:
-    """A server on a free port, which it keeps after a restart."""
+    """A server on a free port; a restart keeps the port."""
 
     def __init__(self, directory: Path, *options: str) -> None:
         self._directory, self._options = directory, options
@@ -53,7 +53,7 @@ class NatsServer:
             self._process = None
 
     def pause(self) -> None:
-        """It keeps its connections and says nothing any more."""
+        """Stops the process by SIGSTOP; connections stay open, but get no replies."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
         threads = Path(f"/proc/{self._process.pid}/task")

@@ -1,12 +1,12 @@
-"""What some tests need and a bare machine lacks: the reasons for which tests are skipped.
+"""Reasons to skip tests: programs and packages that a machine may lack.
 
-Each names the thing and how to install it; `skipped.py` lists them at the end of a run. Programs
-are named as Debian and Ubuntu package them.
+Each reason names what is missing and how to install it; `skipped.py` lists them at the end of a
+run. Programs have the names of their Debian and Ubuntu packages.
 """
 
 
 def needs(what: str, how: str) -> str:
-    """A reason to skip: `what` is missing, `how` installs it."""
+    """Returns a reason to skip a test: `what` is missing, and `how` installs it."""
     return f"needs {what}: {how}"
 
 

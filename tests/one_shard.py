@@ -1,4 +1,4 @@
-"""A question to a shard in this process, without any server."""
+"""Answers a question from an index of one shard, without a server."""
 
 import time
 from pathlib import Path
@@ -21,7 +21,7 @@ from winnow.text.tokenizer import Tokenizer
 
 
 async def search(bundle: Bundle, index: Path, question: str, passages: int) -> list[Reading]:
-    """Encodes the question, retrieves from an index of one shard, and reads; best first."""
+    """Encodes a question, retrieves and reads passages; returns the readings, best first."""
     tokenizer = Tokenizer(bundle.tokenizer)
     ids = tokenizer.tokenise(question).ids
     vector = open_question_encoder(bundle, tokenizer.special).question(ids)

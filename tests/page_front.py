@@ -1,6 +1,6 @@
-"""A front that serves the page and says what a test tells it to, by HTTP on a free port.
+"""A fake front that serves the web page over HTTP on a free port.
 
-It runs in a separate thread, since calls to a browser block.
+It runs in a separate thread, because calls to a browser block.
 """
 
 import asyncio
@@ -21,18 +21,18 @@ from winnow.stateless.page.routes import routes
 from winnow.v1 import answer_pb2, cluster_pb2
 
 Problem = dict[str, Any]
-"""As application/problem+json has it."""
+"""A JSON object of type application/problem+json."""
 
 
 class PageFront:
-    """Keeps what it is asked; replies with `reply` and `shown`, which may be problems."""
+    """Keeps all requests; replies with `reply` and `shown`, which may be problems."""
 
     def __init__(self) -> None:
         self.address = ""
         self.clear()
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Forgets all requests, and resets the replies."""
         self.reply: Message | Problem = answer_pb2.AnswerResponse()
         self.shown: Message | Problem = cluster_pb2.GetClusterResponse()
         self.requests: list[dict[str, Any]] = []
@@ -69,7 +69,7 @@ def _response(said: Message | Problem) -> Response:
 
 @contextlib.contextmanager
 def page_front() -> Iterator[PageFront]:
-    """One that serves."""
+    """Serves a fake front."""
     front = PageFront()
     config = uvicorn.Config(front.app(), port=0, log_level="error", lifespan="off")
     server = uvicorn.Server(config)

@@ -1,4 +1,4 @@
-"""The pictures of docs/page.md: `python tests/page_pictures.py docs`."""
+"""Takes the screenshots for docs/page.md: `python tests/page_pictures.py docs`."""
 
 import io
 import sys
@@ -18,7 +18,7 @@ COLOURS = 256
 
 
 def main(directory: Path) -> None:
-    """Writes the pictures into a directory."""
+    """Writes the screenshots to a directory."""
     with page_front() as front, browser() as started:
         front.reply, front.shown = partial_reply(), busy_cluster()
         for name, options in PICTURES.items():
@@ -32,8 +32,8 @@ def main(directory: Path) -> None:
 
 
 def _save(png: bytes, path: Path) -> None:
-    """As a palette: a quarter of the size, and nobody sees a difference."""
-    method = Image.Quantize.MAXCOVERAGE  # keeps what is small, too
+    """Saves an image with a palette, which has a quarter of the size and no visible difference."""
+    method = Image.Quantize.MAXCOVERAGE  # keeps small details
     image = Image.open(io.BytesIO(png)).convert("RGB").quantize(COLOURS, method)
     image.save(path, optimize=True)
 

@@ -1,4 +1,4 @@
-"""Replies that a page shows, with something in every part of them."""
+"""Replies for the web page, with something in every part of them."""
 
 from winnow.v1 import answer_pb2, cluster_pb2, head_pb2
 
@@ -7,7 +7,7 @@ NAME = "Zoe\u0308 Nowak"
 
 
 def whole_reply() -> answer_pb2.AnswerResponse:
-    """An answer and two candidates, of two shards."""
+    """Returns a reply with an answer and two candidates, from two shards."""
     reply = answer_pb2.AnswerResponse(
         has_answer=True,
         coverage=answer_pb2.Coverage(
@@ -33,7 +33,7 @@ def whole_reply() -> answer_pb2.AnswerResponse:
 
 
 def partial_reply() -> answer_pb2.AnswerResponse:
-    """The same while a third shard is late, with what heads say."""
+    """Returns the reply of `whole_reply` while a third shard is late, with results of heads."""
     reply = whole_reply()
     coverage = reply.coverage
     coverage.passages_known, coverage.passages_failed, coverage.complete = 1_800, 600, False
@@ -62,7 +62,7 @@ def partial_reply() -> answer_pb2.AnswerResponse:
 
 
 def busy_cluster() -> cluster_pb2.GetClusterResponse:
-    """Two shards that serve, one with a replica that is out, and one that nobody has."""
+    """Returns a cluster of two serving shards, one with an ejected replica, and a missing shard."""
     states = cluster_pb2.ReplicaState
     reply = cluster_pb2.GetClusterResponse(
         front=cluster_pb2.FrontState(

@@ -1,4 +1,4 @@
-"""A Prometheus that scrapes processes of this machine, as `deploy/prometheus` has it."""
+"""A Prometheus server with the configuration of `deploy/prometheus`."""
 
 import json
 import math
@@ -23,17 +23,17 @@ needs_prometheus = pytest.mark.skipif(PROGRAM is None, reason=needs.PROMETHEUS)
 
 
 def _features() -> list[str]:
-    """What Compose switches on."""
+    """Returns the feature flags that the compose file sets."""
     compose = yaml.safe_load((PROMETHEUS.parent / "compose.yaml").read_text(encoding="utf-8"))
     command = compose["services"]["prometheus"]["command"]
     return [word for word in command if word.startswith("--enable-feature=")]
 
 
 class PrometheusServer:
-    """On a free port; its data goes with the directory."""
+    """A server on a free port, with its data in a directory."""
 
     def __init__(self, directory: Path, jobs: Mapping[str, Sequence[str]]) -> None:
-        """`jobs`: the addresses that are scraped for each job of the configuration."""
+        """`jobs` has the addresses to scrape for each job of the configuration."""
         assert PROGRAM is not None
         config = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())
         assert [each["job_name"] for each in config["scrape_configs"]] == list(jobs)
@@ -61,28 +61,28 @@ class PrometheusServer:
         until(lambda: self._process.poll() is not None or self._ready(), 60)
         assert self._process.poll() is None, self._log.read_text()
         targets = sum(map(len, jobs.values()))
-        # what happens before the first scrape is no growth
+        # rates ignore growth before the first scrape
         until(lambda: sum(self.values("up")) == targets, 60)
 
     def values(self, expr: str) -> list[float]:
-        """What an expression gives now; no number where there was nothing to divide by."""
+        """Evaluates an expression now; leaves out NaN, the result of a division of 0 by 0."""
         result = self._get("query", {"query": expr})["result"]
         found = [float(each["value"][1]) for each in result]
         return [value for value in found if not math.isnan(value)]
 
     def label_values(self, metric: str, label: str) -> set[str]:
-        """As the variables of a dashboard have them."""
+        """Returns the values of a metric's label, as for a variable of a dashboard."""
         return {each[label] for each in self._get("series", {"match[]": metric}) if label in each}
 
     def traces(self, expr: str) -> set[str]:
-        """The traces that points of a figure lead to."""
+        """Returns the trace ids of an expression's exemplars."""
         query = {"query": expr, "start": "0", "end": str(time.time() + 60)}
         series = self._get("query_exemplars", query)
         points = [point for each in series for point in each["exemplars"]]
         return {point["labels"]["trace_id"] for point in points}
 
     def rules(self) -> list[dict[str, Any]]:
-        """Every rule as Prometheus evaluates it."""
+        """Returns every rule with its state."""
         return [rule for group in self._get("rules", {})["groups"] for rule in group["rules"]]
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""How property tests draw their examples.
+"""Hypothesis profiles of property tests.
 
-`fixed`: the same ones in every run, so that a run says something of the code and not of luck.
-`fuzz`: others in every run; what fails is kept in `.hypothesis` and tried first the next time.
+`fixed` draws the same examples in every run, so that results do not depend on chance. `fuzz` draws
+other examples in every run; it keeps failing ones in `.hypothesis`, and tries them first.
 """
 
 from pathlib import Path
@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 KEPT = Path(__file__).parent.parent / ".hypothesis" / "examples"
-_SLOW = [HealthCheck.too_slow]  # as a deadline: a busy machine is no fault of the code
+_SLOW = [HealthCheck.too_slow]  # suppressed, because a busy machine is no fault of the code
 
 
 def register() -> None:
-    """Makes both known; runs take `fixed` unless `--hypothesis-profile` names another."""
+    """Registers both profiles; `fixed` is the default unless `--hypothesis-profile` is given."""
     settings.register_profile(
         "fixed",
         deadline=None,

@@ -1,4 +1,4 @@
-"""Random metadata and filters over the same few fields and values, so that they meet: strategies."""
+"""Strategies for random metadata and filters over the same few fields, so that some match."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Random messages for both services, and what is sent beside them: strategies of hypothesis."""
+"""Hypothesis strategies for random messages of the services, and for metadata."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from winnow.bundle.manifest import read_manifest
 from winnow.v1 import answer_pb2, head_pb2, shard_pb2
 
 MARK = "zzhostile"
-"""In metadata, to be looked for elsewhere."""
+"""Text in metadata that tests look for in logs and metrics."""
 SHARD = ["GetShardInfo", "Retrieve", "Read", "Search"]
 """The methods of a content node."""
 
@@ -62,7 +62,7 @@ vectors = st.one_of(
 
 
 def mostly(kind: Callable[..., Message], valid: dict[str, Any], spoilt: dict[str, Any]) -> Any:
-    """Messages that are valid but for one field or none: what is behind a check is reached, too."""
+    """Returns messages with at most one invalid field, so that later checks are reached as well."""
     ways = [wrong.map(lambda value, name=name: {name: value}) for name, wrong in spoilt.items()]
     return st.one_of(st.just({}), *ways).map(lambda way: kind(**{**valid, **way}))
 
@@ -104,7 +104,7 @@ reading = {"hits": st.lists(hits, max_size=3), "generation": text} | tokens
 
 
 def shard_message(method: str) -> Any:
-    """Requests of a method: either its question has one bad field, or it has one itself."""
+    """Returns requests of a method with at most one invalid field, or one in their question."""
     first: dict[str, Any] = {"question": VALID}
     bad = {"question": encoded}
     if method == "Retrieve":

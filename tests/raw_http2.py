@@ -1,4 +1,4 @@
-"""HTTP/2 by hand, for what no client library lets one send: halves of messages, and none at all."""
+"""An HTTP/2 client that can send incomplete messages, which no client library can."""
 
 import asyncio
 import struct

@@ -1,11 +1,11 @@
-"""Comparison of weights before and after they are rounded to int8."""
+"""Compares weights before and after rounding to int8."""
 
 from collections.abc import Mapping
 
 from torch import Tensor
 
 _NEAR = 0.01
-"""Most error, as a share of the largest weight of a layer; a step of int8 is 1/127 of it."""
+"""Largest allowed error, relative to a layer's largest weight; an int8 step is 1/127 of that."""
 
 
 def assert_alike(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:

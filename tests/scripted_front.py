@@ -1,4 +1,4 @@
-"""A front node that says what a test tells it to, over real gRPC on a free port."""
+"""A fake front node with scripted replies, served by gRPC on a free port."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ from winnow.v1 import answer_pb2, answer_pb2_grpc
 
 
 class ScriptedFront(answer_pb2_grpc.AnswerServiceServicer):
-    """Keeps what it is asked; replies with `reply`, which may be an error, or hangs."""
+    """Keeps all requests; replies with `reply`, which may be an error, or hangs."""
 
     def __init__(self, **server: Any) -> None:
         boundary = CallInterceptor(RpcMetrics(CollectorRegistry()))
@@ -47,7 +47,7 @@ class ScriptedFront(answer_pb2_grpc.AnswerServiceServicer):
 
 @contextlib.asynccontextmanager
 async def scripted_front(**server: Any) -> AsyncIterator[ScriptedFront]:
-    """One that serves; `server`: arguments of its server."""
+    """Serves a scripted front; `server` has arguments of its `Server`."""
     front = ScriptedFront(**server)
     front.address = f"127.0.0.1:{await front.server.start('127.0.0.1:0')}"
     await front.server.set_serving(True)
@@ -56,7 +56,7 @@ async def scripted_front(**server: Any) -> AsyncIterator[ScriptedFront]:
 
 
 def full_reply() -> answer_pb2.AnswerResponse:
-    """A reply with something in every field."""
+    """Returns a reply with something in every field."""
     text = "The cafe\u0301 in Łódź was opened by Zoe\u0308 Nowak in 1923."
     start = text.index("Zoe")
     reply = answer_pb2.AnswerResponse(

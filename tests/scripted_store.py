@@ -1,4 +1,4 @@
-"""A store of heads that is away, or hangs, when a test says so; and heads whose version shows."""
+"""A head store that can be unreachable or hang, and heads whose labels tell their version."""
 
 import threading
 from pathlib import Path
@@ -11,17 +11,17 @@ from winnow.heads.manifest import EncoderEntry, HeadManifest
 from winnow.heads.store import Current, HeadStore, open_store
 
 PER_VERSION = 3
-"""Labels of a version's head."""
+"""Number of labels of each head."""
 
 
 def versioned_head(directory: Path, head: str, version: int) -> Path:
-    """A head that says its version: of its labels, and by its weights."""
+    """Writes a head whose labels and weights both tell its version."""
     labels = [label_of(version, place) for place in range(PER_VERSION)]
     return small_head(directory, head, version, labels=labels, says=version % PER_VERSION)
 
 
 def label_of(version: int, place: int | None = None) -> str:
-    """What the head of a version says, unless its model is of another version."""
+    """Returns the label that the head of a version predicts."""
     return f"version {version}: {version % PER_VERSION if place is None else place}"
 
 
@@ -35,19 +35,19 @@ class ScriptedStore:
         self.fails: Exception | None = None
         """Raised by `current`."""
         self.go_on = threading.Event()
-        """While it is not set, every call hangs."""
+        """While it is not set, `current` and `fetch` hang."""
         self.go_on.set()
         self.asked: list[str] = []
-        """Heads whose current version was asked for."""
+        """The head of each call of `current`."""
         self.fetched: list[tuple[str, int]] = []
 
     def add(self, head: str, version: int = 1, activate: bool = True) -> Current:
-        """Publishes a version, past the script."""
+        """Publishes a version directly, even while the store is unreachable."""
         directory = versioned_head(self.root / f"{head}-{version}", head, version)
         return self.inner.publish(directory, activate)
 
     def damage(self, head: str, version: int, content: bytes = b"damaged") -> None:
-        """Writes over the model of a version."""
+        """Overwrites the model of a version."""
         (self.root / "store" / head / str(version) / "head.onnx").write_bytes(content)
 
     @property

@@ -1,4 +1,4 @@
-"""Shards of made-up passages: a few numbers each, no models."""
+"""Synthetic shards, built without models."""
 
 import contextlib
 import sqlite3
@@ -31,7 +31,7 @@ VOCABULARY = 30
 
 
 def passage(number: int, chance: np.random.Generator, text: str = "") -> EncodedPassage:
-    """A passage with a few random tokens, frequent ones more often than rare ones."""
+    """Returns a passage of a few random tokens with Zipf frequencies."""
     drawn = chance.zipf(1.5, chance.integers(1, 12)) % VOCABULARY
     ids = tuple(int(token) for token in drawn)
     drawn_vector = chance.standard_normal(DIMENSION).astype(np.float32)
@@ -61,7 +61,7 @@ def question(seed: int, **options: Any) -> EncodedQuestion:
 
 
 def in_memory(own: Sequence[EncodedPassage], first_write: int = 1) -> MemorySegment:
-    """A segment in memory whose passages were put one by one, from `first_write` on."""
+    """Returns a segment in memory whose passages were written one by one, from `first_write` on."""
     writes = range(first_write, first_write + len(own))
     return MemorySegment.of(MemoryPassages.of(own, writes, DIMENSION))
 
@@ -75,8 +75,9 @@ def stored(
     exact_up_to: int = 2_000,
     **altered: Any,
 ) -> StoredSegment:
-    """A shard with these passages, row by row; `holes` are rows that lost theirs. Words are as rare
-    as in `whole`.
+    """Builds and opens a shard with these passages, one for each row.
+
+    Rows in `holes` have lost their passages. Words are as rare as in `whole`.
     """
     make(directory, own, whole, holes, **altered)
     return open_shard(directory, ef, exact_up_to=exact_up_to)

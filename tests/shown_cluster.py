@@ -1,4 +1,4 @@
-"""A front that shows a cluster of two shards, as `winnow top` sees it."""
+"""A fake front that reports a cluster of two shards to `winnow top`."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +19,7 @@ UNREACHABLE = ReplicaState.STATE_UNREACHABLE
 
 
 def cluster(answered: int = 0, up: float = 60.0) -> GetClusterResponse:
-    """Shard 0 has two replicas, shard 1 has one that is away; a stranger is refused."""
+    """Returns a cluster: shard 0 has two replicas, shard 1 an unreachable one; a node is refused."""
     return GetClusterResponse(
         front=FrontState(
             version="1.2.3",
@@ -53,7 +53,7 @@ def replica(address: str, state: Any, reason: str = "", **fields: Any) -> Replic
 
 
 def front_metrics(answers: int) -> CollectorRegistry:
-    """Metrics of a front with this number of answers, each in 40 ms."""
+    """Returns metrics of a front with this number of answers, of 40 ms each."""
     registry = CollectorRegistry()
     metrics, rpc = FrontMetrics(registry), RpcMetrics(registry)
     metrics.ready.set(1)
@@ -67,7 +67,7 @@ def front_metrics(answers: int) -> CollectorRegistry:
 
 
 def node_metrics() -> CollectorRegistry:
-    """Of a node of shard 1 that is not ready."""
+    """Returns metrics of a node of shard 1 that is not ready."""
     registry = CollectorRegistry()
     metrics = NodeMetrics(registry)
     metrics.index.labels("1").set(10)
@@ -77,13 +77,13 @@ def node_metrics() -> CollectorRegistry:
 
 
 class ShowingFront(cluster_pb2_grpc.ClusterServiceServicer):
-    """Has answered ten more questions whenever it is looked at."""
+    """Reports ten more answered questions at each call."""
 
     def __init__(self) -> None:
         self.looks = 0
         self.away = False
         self.told: dict[str, str] = {}
-        """Metadata of the last look."""
+        """Metadata of the last call."""
 
     def GetCluster(self, request: Any, context: Any) -> GetClusterResponse:
         self.looks += 1
@@ -95,7 +95,7 @@ class ShowingFront(cluster_pb2_grpc.ClusterServiceServicer):
 
 @contextmanager
 def showing() -> Iterator[tuple[ShowingFront, str]]:
-    """Serves by real gRPC; gives the front, and HOST:PORT."""
+    """Serves by gRPC; yields the front, and HOST:PORT."""
     server, front = grpc.server(ThreadPoolExecutor(2)), ShowingFront()
     cluster_pb2_grpc.add_ClusterServiceServicer_to_server(front, server)
     port = server.add_insecure_port("127.0.0.1:0")

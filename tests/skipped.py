@@ -1,6 +1,6 @@
-"""What a run left out, and what to install for it: the last lines of `make test`.
+"""Summarises skipped tests: the last lines of `make test` tell what to install.
 
-Knows reports and the reasons in them (`needs.py`); a line for each reason.
+Knows pytest's reports and the reasons in them (`needs.py`). Prints a line for each reason.
 """
 
 from collections import Counter
@@ -10,18 +10,18 @@ from typing import Any
 
 
 def reasons(reports: Iterable[Any]) -> Counter[str]:
-    """How many tests each reason skipped; a file that cannot be imported is one."""
+    """Counts skipped tests by reason; a file that cannot be imported counts as one test."""
     return Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
 
 
 def lines(counted: Mapping[str, int]) -> list[str]:
-    """A line for each reason, the most frequent first."""
+    """Returns a line for each reason, the most frequent first."""
     ordered = sorted(counted.items(), key=lambda each: (-each[1], each[0]))
     return [f"{number:>5}  {reason}" for reason, number in ordered]
 
 
 def tell(terminal: Any, file: Path | None) -> None:
-    """Says at the end of a run what was skipped, on the terminal and in a file if there is one."""
+    """Writes the summary to the terminal, and to `file` if given."""
     counted = reasons(terminal.stats.get("skipped", ()))
     told = lines(counted)
     if told:

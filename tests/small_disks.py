@@ -1,4 +1,4 @@
-"""Small file systems that can be filled, where the tests may mount one."""
+"""Small file systems that tests can fill, where they may mount one."""
 
 import contextlib
 import os
@@ -13,9 +13,7 @@ import pytest
 
 @contextlib.contextmanager
 def mounted(place: Path, megabytes: int) -> Iterator[Path]:
-    """A separate file system in the new directory `place`; skips the test where that is
-    forbidden.
-    """
+    """Mounts a separate file system in the new directory `place`; skips the test if it may not."""
     place.mkdir()
     if os.geteuid() or not shutil.which("mount"):
         pytest.skip(needs.SMALL_DISK)
@@ -29,7 +27,7 @@ def mounted(place: Path, megabytes: int) -> Iterator[Path]:
 
 
 def take_all(disk: Path, but: int = 0) -> Path:
-    """Fills a disk, but for some bytes; returns the file that takes the room."""
+    """Fills a disk except for `but` bytes; returns the file that occupies the space."""
     ballast = disk / "ballast"
     free = os.statvfs(disk)
     with contextlib.suppress(OSError):

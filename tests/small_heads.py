@@ -1,4 +1,4 @@
-"""Tiny heads with known answers, for tests of everything that opens or serves heads."""
+"""Tiny heads with known predictions."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,19 +30,19 @@ def small_head(
     model: bytes | None = None,
     **fields: Any,
 ) -> Path:
-    """Writes a valid head into `directory`, and returns that.
+    """Writes a valid head to `directory`, and returns the directory.
 
     Args:
-        directory: of the head.
-        head: its id.
-        version: its version.
+        directory: directory of the head.
+        head: id of the head.
+        version: version of the head.
         kind: "sequence" or "token".
-        labels: `LABELS` or `TOKEN_LABELS` unless given.
-        width: of the token states.
-        fingerprint: of the encoder.
-        says: the place of the label that it gives every text, or every token, with a logit of 5
-            against 0; None for what random weights, drawn by the version, make of the states.
-        model: another model than `small_model` makes.
+        labels: labels of the head; by default `LABELS` or `TOKEN_LABELS`.
+        width: width of the token states.
+        fingerprint: fingerprint of the encoder.
+        says: index of the label that gets a logit of 5 for every text or token, while the others
+            get 0. None for random weights, which depend on the version.
+        model: the ONNX model; by default that of `small_model`.
         fields: more fields of the manifest, such as `threshold`, `multi_label` or `temperature`.
 
     """
@@ -63,7 +63,7 @@ def head_fields(
     fingerprint: str = FINGERPRINT,
     more: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """What `write_head` takes."""
+    """Returns the fields of a manifest, as `write_head` takes them."""
     return {
         "id": head,
         "version": version,
@@ -77,7 +77,7 @@ def head_fields(
 def small_model(
     kind: str, labels: int, width: int = WIDTH, says: int | None = None, seed: int = 0
 ) -> bytes:
-    """A linear layer over the mean of the states, or over each."""
+    """Returns a linear layer over the mean of the states, or over each state of a token head."""
     random = np.random.default_rng(seed)
     weights = random.normal(0, 1, (width, labels)) if says is None else np.zeros((width, labels))
     bias = np.zeros(labels)
@@ -103,7 +103,7 @@ def model_of(
     width: int,
     shape: Sequence[int | str],
 ) -> bytes:
-    """A serialised model from `states` to `logits` of such a shape."""
+    """Returns a serialised model from `states` to `logits` of the given shape."""
     graph = helper.make_graph(
         list(nodes),
         "head",

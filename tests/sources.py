@@ -1,4 +1,4 @@
-"""The project's Python files outside tests, and what the language check looks at in them."""
+"""Parsed Python files of the project outside tests, for the checks of language."""
 
 import ast
 from collections import defaultdict
@@ -28,7 +28,7 @@ class Source:
 
     @property
     def module(self) -> str:
-        """The name by which other files import it."""
+        """The module name in imports of other files."""
         name = self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         return f"winnow.{name}" if self.package in SERVICES else name
 
@@ -36,7 +36,7 @@ class Source:
         return (node for node in self.statements if isinstance(node, ast.ClassDef))
 
     def imports(self) -> Iterator[str]:
-        """Names of the modules that it imports; `from a import b` may mean `a` or `a.b`."""
+        """Yields names of imported modules; `from a import b` yields both `a` and `a.b`."""
         for node in self.statements:
             if isinstance(node, ast.ImportFrom) and node.module:
                 yield node.module
@@ -45,7 +45,7 @@ class Source:
                 yield from (each.name for each in node.names)
 
     def help_texts(self) -> Iterator[tuple[int, str]]:
-        """What commands say of their options and arguments, by line."""
+        """Yields the line and the help text of each option and argument of commands."""
         if not any("typer" in name for name in self.imports()):
             return
         for node in ast.walk(self.tree):
@@ -57,7 +57,7 @@ class Source:
 
 @cache
 def sources() -> list[Source]:
-    """Every file but the generated stubs; links between folders are not followed."""
+    """Returns every file except generated stubs; does not follow links between folders."""
     return [
         _parsed(path)
         for folder in FOLDERS
@@ -73,7 +73,7 @@ def _parsed(path: Path) -> Source:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Statements, those of bodies included; expressions are many times as many."""
+    """Yields all statements, including nested ones, without walking the expressions."""
     for part in ("body", "handlers", "orelse", "finalbody", "cases"):
         nested = getattr(node, part, ())
         for each in nested if isinstance(nested, list) else ():
@@ -82,7 +82,7 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def importers() -> dict[str, set[str]]:
-    """The files that import each module."""
+    """Returns the files that import each module."""
     found = defaultdict(set)
     for source in sources():
         for name in source.imports():
@@ -91,7 +91,7 @@ def importers() -> dict[str, set[str]]:
 
 
 def positional_parameters(node: ast.ClassDef) -> int:
-    """The number of parameters that a constructor takes by position, without `self`."""
+    """Returns the number of positional parameters of a constructor, without `self`."""
     for each in node.body:
         if isinstance(each, ast.FunctionDef) and each.name == "__init__":
             return len(each.args.posonlyargs) + len(each.args.args) - 1
@@ -103,7 +103,7 @@ def positional_parameters(node: ast.ClassDef) -> int:
 
 
 def _positional_fields(node: ast.ClassDef) -> Iterator[str]:
-    """Fields of a dataclass before `KW_ONLY`."""
+    """Yields the fields of a dataclass before `KW_ONLY`."""
     for each in node.body:
         if not isinstance(each, ast.AnnAssign):
             continue

@@ -1,4 +1,4 @@
-"""Waiting for something that happens in another process, or in another task."""
+"""Waits for events in other processes or tasks."""
 
 import asyncio
 import threading
@@ -12,42 +12,42 @@ Result = TypeVar("Result")
 
 
 def until(condition: Callable[[], bool], seconds: float) -> None:
-    """Looks again and again until `condition` holds; fails after `seconds`."""
+    """Polls `condition` until it holds; blocks this thread, and fails after `seconds`."""
     deadline = time.monotonic() + seconds
     pause = threading.Event()
     while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
+        assert time.monotonic() < deadline, "the condition did not hold in time"
         pause.wait(0.05)
 
 
 async def happens(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    """The same without holding up other tasks."""
+    """Polls `condition` until it holds, without blocking other tasks; fails after `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
+        assert time.monotonic() < deadline, "the condition did not hold in time"
         await turn()
 
 
 class Change:
-    """Wakes tests when what they watch has changed: fakes tell, nothing polls."""
+    """Wakes tests that wait for a condition; fakes call `tell` after each change."""
 
     def __init__(self) -> None:
         self._next = asyncio.Event()
 
     def tell(self) -> None:
-        """Something has changed."""
+        """Wakes all waiting tests, so that they check their conditions."""
         told, self._next = self._next, asyncio.Event()
         told.set()
 
     async def when(self, condition: Callable[[], bool], seconds: float = 60.0) -> None:
-        """Waits until `condition` holds after a change; fails after `seconds`."""
+        """Waits until `condition` holds, and checks it after each `tell`; fails after `seconds`."""
         async with asyncio.timeout(seconds):
             while not condition():
                 await self._next.wait()
 
 
 async def available(work: Callable[[], Awaitable[Result]], seconds: float = 10.0) -> Result:
-    """Does `work` again while it is unavailable, as a front does; fails after `seconds`."""
+    """Retries `work` while it raises UnavailableError, as a front does; fails after `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -58,7 +58,7 @@ async def available(work: Callable[[], Awaitable[Result]], seconds: float = 10.0
 
 
 async def turn() -> None:
-    """Lets everything go on that the event loop has ready, once."""
+    """Runs all tasks that are ready on the event loop once."""
     turned = asyncio.Event()
     asyncio.get_running_loop().call_soon(turned.set)
     await turned.wait()

@@ -1,4 +1,4 @@
-"""Who may import whom."""
+"""Checks which packages and files may import which modules."""
 
 import ast
 import re
@@ -18,14 +18,14 @@ ARROWS = {
 }
 SERVING = ("winnow", "stateless", "content_node", "encoder_node", "head_node")
 PURE = {"policy", "domain"}
-"""Folders, and files of these names, that only calculate."""
+"""Names of folders and files with pure code: no I/O, no clock, no asyncio."""
 TRANSPORT_FOLDERS = {"rpc", "convert", "client", "cli", "http", "composing", "security", "v1"}
 TRANSPORT_FILES = {
     "__main__", "servicer", "remote", "server", "messages",  # one end of a call
     "otlp",  # sends spans
-    "early_rejection", "file_changes",  # what a server is told to do
+    "early_rejection", "file_changes",  # configure a server
 }  # fmt: skip
-"""Where gRPC and its messages belong; files may have a longer name, such as `feed_servicer`."""
+"""Files that may import gRPC and messages; longer names such as `feed_servicer` count, too."""
 CALCULATING = {
     "bisect",
     "collections",
@@ -40,7 +40,7 @@ CALCULATING = {
     "__future__",
     "numpy",
 }
-"""Modules that neither wait, nor look at a clock, nor do I/O."""
+"""Modules that pure code may import: they have no I/O, no clock and no waiting."""
 
 
 def files(place: str) -> list[Path]:
@@ -51,7 +51,7 @@ def files(place: str) -> list[Path]:
 
 
 def imports(file: Path, types: bool = True) -> Iterator[str]:
-    """The modules that a file imports; without `types`, not those that only annotations need."""
+    """Yields the modules that a file imports; without `types`, not those under TYPE_CHECKING."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     guarded = [each for each in ast.walk(tree) if isinstance(each, ast.If) and not types]
     typing = {
@@ -72,14 +72,14 @@ def imports(file: Path, types: bool = True) -> Iterator[str]:
 
 
 def package_of(name: str) -> str:
-    """The folder of the checkout that a module lies in: `stateless` for `winnow.stateless.cli`."""
+    """Returns the checkout folder of a module: `stateless` for `winnow.stateless.cli`."""
     top, _, rest = name.partition(".")
     service = rest.partition(".")[0]
     return service if top == "winnow" and service in SERVING else top
 
 
 def test_links_make_the_services_part_of_winnow() -> None:
-    """So that an import has one form in the checkout and in the wheel."""
+    """Imports then have the same form in the checkout and in the wheel."""
     for service in SERVING[1:]:
         assert (ROOT / "winnow" / service).readlink() == Path("..", service)
 
@@ -100,7 +100,7 @@ def is_pure(file: Path) -> bool:
 
 
 def test_what_lies_in_a_policy_or_domain_folder_only_calculates() -> None:
-    """Clocks and chance are given to it, so that tests can say what time it is."""
+    """Callers pass clocks and random generators, so that tests can control them."""
     for file in [each for package in SERVING for each in files(package) if is_pure(each)]:
         for name in imports(file, types=False):
             parts = name.split(".")
@@ -124,7 +124,7 @@ def test_transport_is_imported_only_where_it_belongs() -> None:
 
 
 def test_nothing_imports_the_commands_but_commands() -> None:
-    """The commands of the services print by the module of all commands."""
+    """Commands of the services may import `winnow.cli.output`, to print."""
     for package in ARROWS:
         for file in files(package):
             if "winnow/cli" in str(file) or file.name == "__main__.py":
@@ -137,7 +137,7 @@ def test_nothing_imports_the_commands_but_commands() -> None:
 
 
 def test_only_processes_put_themselves_together() -> None:
-    """Everything else is given what it works with."""
+    """All other code gets its collaborators as arguments."""
     for package in SERVING:
         for file in files(package):
             if file.name == "__main__.py" or "composing" in file.parts:
@@ -151,12 +151,12 @@ def test_services_never_import_the_training_libraries() -> None:
         for file in files(package):
             roots = {name.partition(".")[0] for name in imports(file)}
             assert not roots & {"torch", "transformers", "tantivy"}, file
-            # a command that makes models to measure them, and serves nobody
+            # `winnow bench ladder` makes models to measure them
             assert "onnx" not in roots or "winnow/cli/ladder" in str(file), file
 
 
 def test_one_file_knows_opentelemetry() -> None:
-    """It is an extra, and is imported where somebody traces."""
+    """OpenTelemetry is an optional dependency, imported only if tracing is enabled."""
     knows = [
         str(file.relative_to(ROOT))
         for package in SERVING

@@ -1,4 +1,4 @@
-"""What a machine can see of the project's language: one name for one thing, and plain words."""
+"""Checks of the project's language: unique class names, and plain words."""
 
 import re
 from collections import defaultdict
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sources import PACKAGES, ROOT, importers, positional_parameters, sources
 
-_CLIENT = "the client's plain value and the domain's: both are public and mean the same"
+_CLIENT = "the client's value and the domain's value: both are public and mean the same"
 TWICE = {
     "Answer": _CLIENT,
     "Coverage": _CLIENT,
@@ -80,7 +80,7 @@ PAGES = sorted(
     }
 )
 LONGEST_SENTENCE = 25
-"""Words of a sentence in help and in the comments of protos."""
+"""Largest number of words in a sentence of help and of proto comments."""
 
 
 def test_a_class_name_stands_for_one_thing() -> None:
@@ -129,7 +129,7 @@ def test_a_constructor_takes_at_most_four_parameters_by_position() -> None:
 
 
 def test_code_has_no_riddles_of_pronouns() -> None:
-    """Names cannot match, so this is about docstrings, comments and messages."""
+    """Checks docstrings, comments and messages; names cannot match."""
     files = [*(ROOT / source.path for source in sources()), *(ROOT / "tests").rglob("*.py")]
     found = [
         f"{file.relative_to(ROOT)}:{number}: {match[0]}"
@@ -169,7 +169,7 @@ def test_sentences_of_protos_are_short(proto: Path) -> None:
 
 
 def comment_sentences(proto: str) -> list[str]:
-    """Sentences of the comments; a comment ends where code follows."""
+    """Returns the sentences of a proto's comments; a comment ends where code follows."""
     comments, block = [], []
     for line in [*proto.splitlines(), ""]:
         _, mark, comment = line.partition("//")

@@ -1,4 +1,4 @@
-"""What a run did not test is told at its end, with what to install for it."""
+"""The summary of skipped tests, and the profiles of property tests."""
 
 import re
 from dataclasses import dataclass, field

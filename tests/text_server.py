@@ -1,4 +1,4 @@
-"""An encoder node in this process: a real gRPC server around any encoder."""
+"""An encoder node in this process: a gRPC server around any encoder."""
 
 import contextlib
 import time
@@ -24,7 +24,7 @@ VOCABULARY = 100
 
 @dataclass
 class TextServer:
-    """An encoder node that is not a process."""
+    """An encoder node in this process."""
 
     encoder: TextEncoder
     info: EncoderInfo = INFO
@@ -55,7 +55,7 @@ class TextServer:
 async def serving(
     encoder: TextEncoder, info: EncoderInfo = INFO, most: int = 1_000
 ) -> AsyncIterator[TextServer]:
-    """A server for as long as this lasts."""
+    """Serves an encoder within the context."""
     made = TextServer(encoder, info, most)
     await made.start()
     try:

@@ -1,4 +1,4 @@
-"""What a test has traced: the pieces of work that have ended, in the order of their ends."""
+"""Spans that a test has recorded, in the order of their ends."""
 
 import random
 
@@ -8,27 +8,27 @@ from winnow.telemetry.tracing.tracer import SamplingTracer
 
 
 class Traced(list[RecordedSpan]):
-    """Recorded spans, and a tracer that adds to them."""
+    """Recorded spans, and the tracer that records them."""
 
     def __init__(self, share: float = 1.0) -> None:
         super().__init__()
         self.tracer = SamplingTracer(self.append, share, random.Random(1))
 
     def begin(self, name: str = "call") -> Span:
-        """A call that comes without a trace."""
+        """Begins a span of a call without a parent trace."""
         return self.tracer.begin(name, ())
 
     def named(self, name: str) -> list[RecordedSpan]:
-        """Those of a name."""
+        """Returns the spans with this name."""
         return [each for each in self if each.name == name]
 
     def one(self, name: str) -> RecordedSpan:
-        """The only one of its name."""
+        """Returns the only span with this name."""
         (found,) = self.named(name)
         return found
 
     def above(self, span: RecordedSpan) -> list[str]:
-        """The names of all that a piece of work is a part of, the whole first."""
+        """Returns the names of a span's ancestors, the root first."""
         found, by_id = list[str](), {each.id: each for each in self}
         while span.parent in by_id:
             span = by_id[span.parent]

@@ -1,4 +1,4 @@
-"""Unit costs in round figures: a core encodes in 2 ms, retrieves in 1, reads in 10."""
+"""Round unit costs: a core encodes in 2 ms, retrieves in 1 ms, and reads in 10 ms."""
 
 from winnow.sizing.units import (
     SPREAD_QUANTILES,
@@ -14,7 +14,7 @@ from winnow.sizing.units import (
 )
 
 SAME = (1.0,) * len(SPREAD_QUANTILES)
-"""The spread of what always takes the same time."""
+"""The spread of a constant duration."""
 
 
 def graph(passages: int, dimension: int, search_ms: float) -> GraphCost:

@@ -1,4 +1,4 @@
-"""The parts of an encoded passage, unpacked for tests."""
+"""Unpacks the parts of an encoded passage."""
 
 from dataclasses import replace
 
@@ -11,22 +11,22 @@ from winnow.text.tokenizer import Tokens
 
 
 def title_ids(put: EncodedPassage) -> tuple[int, ...]:
-    """The token ids of a title."""
+    """Returns the token ids of the title."""
     return unpack_ids(put.title_tokens)
 
 
 def tokens(put: EncodedPassage) -> Tokens:
-    """The tokens of a text."""
+    """Returns the tokens of the text."""
     values = unpack_ids(put.text_offsets)
     offsets = tuple(zip(values[::2], values[1::2], strict=True))
     return Tokens(unpack_ids(put.text_tokens), offsets)
 
 
 def vector(put: EncodedPassage) -> NDArray[np.float32]:
-    """The vector, [dimension]."""
+    """Returns the vector, float32 [dimension]."""
     return np.frombuffer(put.vector, "<f4").astype(np.float32)
 
 
 def with_text_of(put: EncodedPassage, other: EncodedPassage) -> EncodedPassage:
-    """A passage with the tokens of another one's text."""
+    """Returns the passage with the text tokens of `other`."""
     return replace(put, text_tokens=other.text_tokens, text_offsets=other.text_offsets)

@@ -1,4 +1,4 @@
-"""Files that cannot be read for a while."""
+"""Makes files unreadable for a while."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 @contextmanager
 def without_descriptors() -> Iterator[None]:
-    """As when a process has no descriptor left: files are there, and none can be opened."""
+    """Makes opening any file fail, as in a process without free file descriptors."""
 
     def refuse(*_: Any, **__: Any) -> NoReturn:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))

@@ -1,4 +1,4 @@
-"""An event loop in which time passes only while nothing can be done: a wait takes none."""
+"""An event loop with virtual time: while all tasks sleep, time jumps to the next timer."""
 
 import asyncio
 import selectors
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """Begins at 0 seconds."""
+    """An event loop whose clock begins at 0 seconds."""
 
     def __init__(self) -> None:
         self._passed = 0.0
@@ -16,12 +16,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._passed
 
     def skip(self, seconds: float) -> None:
-        """Lets time pass."""
+        """Advances the clock."""
         self._passed += seconds
 
 
 class _Skipping(selectors.DefaultSelector):
-    """Waits for nothing, and says that the time has passed."""
+    """A selector that advances the loop's clock by the timeout instead of waiting."""
 
     def __init__(self, loop: VirtualLoop) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A cluster of every kind of process, whose metrics can be scraped, and what is asked of it."""
+"""A cluster of every kind of process, with metrics, and calls that change these."""
 
 import asyncio
 import contextlib
@@ -25,21 +25,21 @@ from winnow.packaged import default_heads
 
 LONG = 60.0
 _MERGED = 8
-"""Writes after which a shard is merged, once or twice in a test."""
+"""Writes after which a shard is merged; a test reaches them once or twice."""
 
 
 @dataclass
 class WatchedCluster:
-    """Two shards that are fed, an encoder server and a head server."""
+    """A cluster with two shards that take writes, an encoder server and a head server."""
 
     cluster: LocalCluster
     metrics: dict[str, list[str]]
-    """Where each job finds metrics."""
+    """Addresses of metrics by Prometheus job."""
     index: Path
     _rounds: Iterator[int] = field(default_factory=itertools.count)
 
     def use(self) -> None:
-        """Asks, predicts, feeds and copies, once each."""
+        """Asks two questions, predicts, feeds a passage; in the second round, takes a snapshot."""
         number = next(self._rounds)
         with Client(self.cluster.address) as client, Client(self.cluster.feed) as fed:
             for question, _ in QUESTIONS[:2]:
@@ -57,9 +57,9 @@ class WatchedCluster:
 def watched(
     built: Path, directory: Path, journal: str = "", traces: str = ""
 ) -> Iterator[WatchedCluster]:
-    """Serves a copy of an index with its own encoder and head servers.
+    """Serves a copy of an index with separate encoder and head servers.
 
-    `traces`: where the front sends them, if anywhere.
+    `traces` is the URL to which the front sends traces; empty for none.
     """
     index = shutil.copytree(built, directory / "index")
     ports = iter(free_ports(5))

@@ -1,4 +1,4 @@
-"""The bundle whose reader sees question and passage together in every layer."""
+"""The bundle with a full cross-encoder as its reader."""
 
 from winnow.bundle import default_bundle
 

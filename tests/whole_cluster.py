@@ -1,4 +1,4 @@
-"""A whole cluster in one process: real gRPC servers on free ports, the real models."""
+"""A cluster in one process: gRPC servers on free ports, and the real models."""
 
 import asyncio
 import contextlib
@@ -86,7 +86,7 @@ class Running:
     client: AnswerClient
     nodes: list[Node]
     registry: CollectorRegistry
-    """Of the front node."""
+    """Metrics of the front node."""
 
 
 @contextlib.asynccontextmanager
@@ -124,7 +124,7 @@ async def running(
         yield Running(client, nodes, registry)
 
 
-# models hold no state of a question, so that all clusters of these tests share them
+# models keep no state between questions, so all clusters of a test run share them
 
 
 @functools.cache
@@ -203,7 +203,7 @@ async def _front(
     )
 
     def index_version() -> IndexVersion:
-        # tests may be held up for longer than a node is silent
+        # a busy machine may delay polls by seconds
         return ClusterKnown(builder, known, 60.0).index_version()
 
     watch = CacheMetrics(registry, "winnow_front_answer_cache", "answers")
@@ -275,7 +275,7 @@ def warm_group(
     store: Path,
     stack: contextlib.AsyncExitStack,
 ) -> EncoderGroup:
-    """The heads of a store on an encoder that gives states."""
+    """Returns an encoder group with the heads of a store; `encoder` returns token states."""
     threads = FairThreads(2, "heads")
     stack.callback(threads.close)
     fingerprint, width = bundle.manifest.states_fingerprint, bundle.manifest.encoder.dimension

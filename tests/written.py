@@ -1,4 +1,4 @@
-"""Fenced and indented blocks of documents, and the commands in them."""
+"""Finds code blocks, commands, paths and links in documents."""
 
 import re
 import shlex
@@ -45,7 +45,7 @@ _SHOWN = (
     *("all rows up to line", "filter: ", "files/SHA-256", "winnow.v1.AnswerService/Answer"),
     *("S · (", "question + "),
 )
-"""Beginnings of blocks with output, files or formulae."""
+"""Starts of blocks with output, files or formulae."""
 _VARIABLE = re.compile(r"[A-Z_]+=\S*$")
 _FENCE = re.compile(r"( *)```(\w*)")
 _INDENT = "    "
@@ -78,7 +78,7 @@ class Block:
 
     @property
     def kind(self) -> Kind:
-        """The kind, by the fence or by the beginning."""
+        """The kind of the block, by its fence's language or its first word."""
         first = self.text.split(maxsplit=1)[0]
         if self.language in _SHELL or first == "$" or first in PROGRAMS or _VARIABLE.match(first):
             return Kind.SHELL
@@ -96,7 +96,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Command:
-    """A line of shell, without comments, redirections and ellipses."""
+    """A shell command, without comments, redirections and ellipses."""
 
     page: str
     line: int
@@ -113,7 +113,7 @@ class Command:
 
 
 def blocks(page: str) -> Iterator[Block]:
-    """The blocks of a page, in order."""
+    """Yields the blocks of a page, in order."""
     lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
     number = 0
     while number < len(lines):
@@ -146,7 +146,7 @@ def _end_of_indented(lines: list[str], start: int) -> int:
 
 
 def commands(block: Block) -> Iterator[Command]:
-    """The commands of a block of shell, in order."""
+    """Yields the commands of a shell block, in order."""
     lines = block.text.splitlines()
     prompted = lines[0].startswith("$ ")
     number = 0
@@ -165,19 +165,19 @@ def commands(block: Block) -> Iterator[Command]:
 
 
 def spans(page: str) -> Iterator[Command]:
-    """Commands, or beginnings of commands, in the sentences of a page; none of old commits."""
+    """Yields commands in the sentences of a page, except those `at commit`; they may be partial."""
     text = (ROOT / page).read_text(encoding="utf-8")
     for span in _SPAN.finditer(text):
         yield Command(page, text.count("\n", 0, span.start()) + 1, _words(span[1]))
 
 
 def named_paths(page: str) -> list[str]:
-    """Paths of the repository that the sentences of a page name; none of old commits."""
+    """Returns the repository paths in the sentences of a page, except those `at commit`."""
     return _PATH.findall((ROOT / page).read_text(encoding="utf-8"))
 
 
 def named_by_architecture() -> list[str]:
-    """Paths that a line of ARCHITECTURE.md names: in full, or as a file beside the last one in full."""
+    """Returns the paths in ARCHITECTURE.md. A bare file name is beside the line's last full path."""
     found = []
     for line in (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines():
         folder = ""
@@ -191,7 +191,7 @@ def named_by_architecture() -> list[str]:
 
 
 def alternatives(path: str) -> list[str]:
-    """Paths for which a path with braces stands, as a shell expands it."""
+    """Expands braces in a path as a shell does."""
     before, brace, rest = path.partition("{")
     if not brace:
         return [path]
@@ -200,12 +200,12 @@ def alternatives(path: str) -> list[str]:
 
 
 def links(page: str) -> list[tuple[str, str]]:
-    """Links of a page to files of the repository and to headings: path and heading."""
+    """Returns the path and the heading of each link to a repository file."""
     return _LINK.findall((ROOT / page).read_text(encoding="utf-8"))
 
 
 def headings(page: Path) -> set[str]:
-    """Names by which links know the headings of a page."""
+    """Returns the anchors of a page's headings."""
     found = _HEADING.findall(page.read_text(encoding="utf-8"))
     return {re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in found}
 
@@ -217,10 +217,10 @@ def _words(line: str) -> tuple[str, ...]:
 
 
 def written(kind: Kind) -> list[Block]:
-    """Every block of a kind, of all pages."""
+    """Returns all blocks of a kind on all pages."""
     return [block for page in PAGES for block in blocks(page) if block.kind is kind]
 
 
 def written_commands() -> list[Command]:
-    """Every command of all pages."""
+    """Returns all commands on all pages."""
     return [command for block in written(Kind.SHELL) for command in commands(block)]

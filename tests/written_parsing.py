@@ -1,4 +1,4 @@
-"""Parses a command that a document shows, by the very parsers that would parse it, and ends there."""
+"""Parses commands of documents with the commands' own parsers, without running them."""
 
 import argparse
 import contextlib
@@ -20,11 +20,11 @@ _A_NUMBER = "N"
 
 
 class _Parsed(BaseException):
-    """The arguments were understood."""
+    """Raised instead of running a command whose arguments were parsed."""
 
 
 def needs_torch(command: Command) -> bool:
-    """Whether its parser can only be imported with PyTorch."""
+    """Whether importing the command's parser needs PyTorch."""
     listed = re.search(r"^NEEDS_TORCH\s*:=((?:.*\\\n)*.*)", (ROOT / "Makefile").read_text(), re.M)
     assert listed is not None
     words = command.words
@@ -33,7 +33,7 @@ def needs_torch(command: Command) -> bool:
 
 
 def parse(command: Command) -> None:
-    """Raises if the command cannot be parsed; commands of others are left alone."""
+    """Raises if a command of this project cannot be parsed; ignores other commands."""
     words = list(_without_brackets(command))
     if words[0] == "winnow":
         _parse_winnow(words[1:])
@@ -47,7 +47,7 @@ def parse(command: Command) -> None:
 
 
 def check_names(command: Command) -> None:
-    """Raises if a command, or an option of it, is not there; it may lack what it needs to run."""
+    """Raises if a command or one of its options does not exist; arguments may be missing."""
     program, *words = command.words
     if program == "make":
         targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M)
@@ -63,7 +63,7 @@ def check_names(command: Command) -> None:
 
 
 def _entry(words: list[str]) -> tuple[str, set[str]]:
-    """The command that words name, and its options."""
+    """Returns the name and the options of the command that `words` begin with."""
     found: Any = typer.main.get_command(app(words))
     for word in words:
         inner = getattr(found, "commands", {})
@@ -80,7 +80,7 @@ def _check_options(words: list[str], name: str, options: set[str]) -> None:
 
 
 def _without_brackets(command: Command) -> Iterator[str]:
-    """Options in brackets are given, too, but for those that choose a name."""
+    """Yields the words of a command with its optional parts, except options with a NAME."""
     text = re.sub(r"\[\S+ NAME\] ?", "", command.text)
     if text == command.text and "[" not in text:
         yield from command.words

@@ -1,6 +1,6 @@
-"""Rules of the commands in documents: run here, run elsewhere, or the reason why not.
+"""Rules for the commands in documents: where each is run, or why it is not.
 
-The first rule whose pattern matches decides. A command without a rule fails a test. All Winnow
+The first rule whose pattern matches applies. A command without a rule fails a test. All Winnow
 commands are parsed, except under a SHELL rule.
 """
 
@@ -24,7 +24,7 @@ class Rule:
     pattern: str
     how: How
     why: str = ""
-    """The file that runs the command, or the reason why nothing does."""
+    """The test file that runs the command, or the reason why none does."""
     page: str = "*"
 
 
@@ -128,11 +128,11 @@ RULES = (
 
 
 PROGRAMS = {"docs/security.md": "tests/winnow/client"}
-"""Pages whose Python programs are not run here, and the tests of similar programs."""
+"""Pages whose Python programs are not run, and the tests of similar programs."""
 
 
 def rule_of(command: Command) -> Rule | None:
-    """The first rule that matches; None if there is none."""
+    """Returns the first rule that matches, or None."""
     fitting = (
         rule
         for rule in RULES
