@@ -18,7 +18,7 @@ from bench.hostile.attacks.greedy import LOADS, SETTLING, UNNAMED
 from bench.hostile.criteria import outcome_values
 from bench.hostile.procedures import attack_target
 from bench.scenarios import runner
-from bench.scenarios.criteria import Criterion, Finding
+from bench.scenarios.criteria import Criterion, Finding, criterion
 from bench.scenarios.rows import OK, Measurements, availability, latency_quantile
 from bench.scenarios.runner import Scenario
 from bench.scenarios.stage import Setup, Stage
@@ -70,84 +70,64 @@ def count_answers(measurements: Measurements, phase: str) -> float:
     return polite + measurements.values.get(f"{phase}, outcome {OK}", 0.0)
 
 
-def max_median_ratio(factor: float) -> Criterion:
+@criterion
+def max_median_ratio(measurements: Measurements, factor: float) -> Finding:
     """The polite client's median beside the load is at most `factor` times its median alone."""
-
-    def judge(measurements: Measurements) -> Finding:
-        alone, beside = (
-            latency_quantile(measurements.phases[phase], 0.5) for phase in (ALONE, BESIDE)
-        )
-        summary = f"median {beside * 1e3:.0f} ms, {beside / alone:.1f} times the median alone"
-        return Finding(beside <= factor * alone, f"{summary}, at most {factor:g}")
-
-    return judge
+    alone, beside = (latency_quantile(measurements.phases[phase], 0.5) for phase in (ALONE, BESIDE))
+    summary = f"median {beside * 1e3:.0f} ms, {beside / alone:.1f} times the median alone"
+    return Finding(beside <= factor * alone, f"{summary}, at most {factor:g}")
 
 
-def min_answered(min_share: float) -> Criterion:
+@criterion
+def min_answered(measurements: Measurements, min_share: float) -> Finding:
     """At least `min_share` of the polite client's questions are answered."""
-
-    def judge(measurements: Measurements) -> Finding:
-        rows = measurements.phases[BESIDE]
-        share_answered = availability(rows)
-        summary = f"{share_answered:.0%} of {len(rows)} polite questions answered"
-        return Finding(share_answered >= min_share, summary)
-
-    return judge
+    rows = measurements.phases[BESIDE]
+    share_answered = availability(rows)
+    summary = f"{share_answered:.0%} of {len(rows)} polite questions answered"
+    return Finding(share_answered >= min_share, summary)
 
 
-def fair_share(names: int) -> Criterion:
+@criterion
+def fair_share(measurements: Measurements, names: int) -> Finding:
     """The polite client gets an equal share of the answers beside `names` greedy client names."""
-
-    def judge(measurements: Measurements) -> Finding:
-        rows = measurements.phases[BESIDE]
-        # minus one, because its last question may still be waiting
-        due_answers = max(int(count_answers(measurements, BESIDE)) // (names + 1) - 1, 0)
-        polite_answers = sum(row.status == OK for row in rows)
-        summary = f"{polite_answers} of {len(rows)} polite questions answered"
-        summary += f", the fair share is {due_answers}"
-        return Finding(polite_answers >= min(due_answers, len(rows)), summary)
-
-    return judge
+    rows = measurements.phases[BESIDE]
+    # minus one, because its last question may still be waiting
+    due_answers = max(int(count_answers(measurements, BESIDE)) // (names + 1) - 1, 0)
+    polite_answers = sum(row.status == OK for row in rows)
+    summary = f"{polite_answers} of {len(rows)} polite questions answered"
+    summary += f", the fair share is {due_answers}"
+    return Finding(polite_answers >= min(due_answers, len(rows)), summary)
 
 
-def min_goodput_ratio(min_share: float) -> Criterion:
+@criterion
+def min_goodput_ratio(measurements: Measurements, min_share: float) -> Finding:
     """With names, clients get at least `min_share` of the answers that they get without names."""
-
-    def judge(measurements: Measurements) -> Finding:
-        named, unnamed = (
-            count_answers(measurements, BESIDE),
-            count_answers(measurements, BESIDE_UNNAMED),
-        )
-        summary = f"{named:.0f} answers, {unnamed:.0f} without names, at least {min_share:.0%}"
-        return Finding(named >= min_share * unnamed, summary)
-
-    return judge
-
-
-def scenarios() -> tuple[Scenario, ...]:
-    """Returns a scenario for each greedy load."""
-    one_name = (max_median_ratio(MAX_MEDIAN_RATIO), min_answered(MIN_SHARE))
-
-    def several_names(names: int) -> tuple[Criterion, ...]:
-        return fair_share(names), min_goodput_ratio(MIN_SHARE)
-
-    return tuple(
-        Scenario(
-            name=name,
-            description=load.description,
-            procedure=partial(ask_beside_load, name=name),
-            criteria=several_names(load.names) if load.names > 1 else one_name,
-            setup=Setup(passages=_PASSAGES, client="polite"),
-        )
-        for name, load in LOADS.items()
+    named, unnamed = (
+        count_answers(measurements, BESIDE),
+        count_answers(measurements, BESIDE_UNNAMED),
     )
+    summary = f"{named:.0f} answers, {unnamed:.0f} without names, at least {min_share:.0%}"
+    return Finding(named >= min_share * unnamed, summary)
+
+
+def _scenario(name: str) -> Scenario:
+    """Returns the scenario of a greedy load."""
+    load = LOADS[name]
+    criteria: tuple[Criterion, ...] = (max_median_ratio(MAX_MEDIAN_RATIO), min_answered(MIN_SHARE))
+    if load.names > 1:
+        criteria = (fair_share(load.names), min_goodput_ratio(MIN_SHARE))
+    setup = Setup(passages=_PASSAGES, client="polite")
+    return Scenario(load.description, partial(ask_beside_load, name=name), criteria, setup)
+
+
+SCENARIOS = {name: _scenario(name) for name in LOADS}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags of `python -m bench fairness`."""
-    runner.add_arguments(parser, [scenario.name for scenario in scenarios()])
+    runner.add_arguments(parser, SCENARIOS)
 
 
 def run(options: argparse.Namespace) -> int:
     """Runs the chosen scenarios; returns the exit code."""
-    return runner.run(options, scenarios(), one_cluster=True)
+    return runner.run(options, SCENARIOS, one_cluster=True)

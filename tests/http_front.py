@@ -45,7 +45,7 @@ TEXT = "Marta Quendelheim won it — in Łódź, in 2031."
 
 
 class Leading:
-    """An answerer that waits if a question starts with `wait`, and fails if it starts with `break`."""
+    """An answerer that waits for questions that start with `wait`, and fails for `break`."""
 
     shards = 1
     fields = None

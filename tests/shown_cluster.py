@@ -19,7 +19,7 @@ UNREACHABLE = ReplicaState.STATE_UNREACHABLE
 
 
 def cluster(answered: int = 0, up: float = 60.0) -> GetClusterResponse:
-    """Returns a cluster: shard 0 has two replicas, shard 1 an unreachable one; a node is refused."""
+    """Returns a cluster with two shards, an unreachable replica, and a refused node."""
     return GetClusterResponse(
         front=FrontState(
             version="1.2.3",

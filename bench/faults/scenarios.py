@@ -10,6 +10,7 @@ a p99, and the 2 000 questions of a rolling restart, needs `--seconds 20` or mor
 """
 
 import argparse
+from dataclasses import replace
 from functools import partial
 
 from bench.faults import procedures
@@ -70,82 +71,60 @@ _FOREIGN_NODES = {
         manifest_changes={"dimension": 128},
     ),
 }
-SCENARIOS = (
-    Scenario(
-        name="kill-shard",
-        description="SIGKILL one of the shards, no replica",
-        procedure=procedures.kill_node,
-        criteria=_LOST_SHARD_PROMISES,
+SCENARIOS = {
+    "kill-shard": Scenario(
+        "SIGKILL one of the shards, no replica", procedures.kill_node, _LOST_SHARD_PROMISES
     ),
-    Scenario(
-        name="stop-shard",
-        description="SIGSTOP one of the shards, no replica",
-        procedure=procedures.stop_node,
-        criteria=_LOST_SHARD_PROMISES,
+    "stop-shard": Scenario(
+        "SIGSTOP one of the shards, no replica", procedures.stop_node, _LOST_SHARD_PROMISES
     ),
-    Scenario(
-        name="kill-replica",
-        description="SIGKILL one replica of two",
-        procedure=procedures.kill_node,
-        criteria=_LOST_REPLICA_PROMISES,
-        setup=_REPLICAS,
+    "kill-replica": Scenario(
+        "SIGKILL one replica of two", procedures.kill_node, _LOST_REPLICA_PROMISES, _REPLICAS
     ),
-    Scenario(
-        name="stop-replica",
-        description="SIGSTOP one replica of two",
-        procedure=procedures.stop_node,
-        criteria=_LOST_REPLICA_PROMISES,
-        setup=_REPLICAS,
+    "stop-replica": Scenario(
+        "SIGSTOP one replica of two", procedures.stop_node, _LOST_REPLICA_PROMISES, _REPLICAS
     ),
-    Scenario(
-        name="slow-replica",
-        description="slow down one replica of two by a factor of ten",
-        procedure=procedures.slow_down_replica,
-        criteria=(all_complete("slow"), p99_within(1.5, "slow"), value_at_most("extra load", 0.05)),
-        setup=Setup(replicas=2, proxied=True, passages=_FEW_PASSAGES, min_answers=MIN_ANSWERS),
+    "slow-replica": Scenario(
+        "slow down one replica of two by a factor of ten",
+        procedures.slow_down_replica,
+        (all_complete("slow"), p99_within(1.5, "slow"), value_at_most("extra load", 0.05)),
+        replace(_REPLICAS, proxied=True),
     ),
-    Scenario(
-        name="overload",
-        description="ask at four times the peak rate",
-        procedure=procedures.overload,
-        criteria=_OVERLOAD_PROMISES,
+    "overload": Scenario(
+        "ask at four times the peak rate", procedures.overload, _OVERLOAD_PROMISES
     ),
-    Scenario(
-        name="overload-apart",
-        description="ask at four times the peak rate, content nodes on separate cores",
-        procedure=procedures.overload,
-        criteria=_OVERLOAD_PROMISES,
-        setup=Setup(separate_cores=True),
+    "overload-apart": Scenario(
+        "ask at four times the peak rate, content nodes on separate cores",
+        procedures.overload,
+        _OVERLOAD_PROMISES,
+        Setup(separate_cores=True),
     ),
-    Scenario(
-        name="cancel",
-        description="cancel questions while their passages are read",
-        procedure=procedures.cancel_questions,
-        criteria=(value_at_most_value("busy after a cancel", "one passage", " s"),),
+    "cancel": Scenario(
+        "cancel questions while their passages are read",
+        procedures.cancel_questions,
+        (value_at_most_value("busy after a cancel", "one passage", " s"),),
     ),
-    Scenario(
-        name="rolling-restart",
-        description="restart every process in turn, two replicas, two fronts",
-        procedure=procedures.restart_all,
-        criteria=(none_failed("restarting", MIN_RESTART_QUESTIONS), all_complete("restarting")),
-        setup=Setup(replicas=2, fronts=2),
+    "rolling-restart": Scenario(
+        "restart every process in turn, two replicas, two fronts",
+        procedures.restart_all,
+        (none_failed("restarting", MIN_RESTART_QUESTIONS), all_complete("restarting")),
+        Setup(replicas=2, fronts=2),
     ),
-    *(
-        Scenario(
-            name=f"stranger-{name}",
-            description=f"start {foreign_node.description} beside the cluster",
-            procedure=partial(procedures.join_foreign_node, foreign_node=foreign_node),
-            criteria=(all_complete("joining"),),
-            setup=Setup(foreign_node=True),
+    **{
+        f"stranger-{name}": Scenario(
+            f"start {foreign_node.description} beside the cluster",
+            partial(procedures.join_foreign_node, foreign_node=foreign_node),
+            (all_complete("joining"),),
+            Setup(foreign_node=True),
         )
         for name, foreign_node in _FOREIGN_NODES.items()
-    ),
-)
+    },
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags of `python -m bench faults`."""
-    runner.add_arguments(parser, [scenario.name for scenario in SCENARIOS])
+    runner.add_arguments(parser, SCENARIOS)
 
 
 def run(options: argparse.Namespace) -> int:

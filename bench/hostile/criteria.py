@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from bench.scenarios.criteria import Criterion, Finding
+from bench.scenarios.criteria import Finding, criterion
 from bench.scenarios.rows import Measurements
 
 OUTCOME = "outcome "
@@ -14,43 +14,34 @@ LABEL = "label "
 """Name prefix of a value for a metric label that may come from client input."""
 
 
-def outcomes(*allowed: str, min_count: int = 1) -> Criterion:
+@criterion
+def outcomes(measurements: Measurements, *allowed: str, min_count: int = 1) -> Finding:
     """The attack had only allowed outcomes, and at least `min_count` of them."""
-
-    def judge(measurements: Measurements) -> Finding:
-        counts = _without_prefix(measurements.values, OUTCOME)
-        forbidden = set(counts) - set(allowed)
-        summary = ", ".join(f"{count:.0f} {name}" for name, count in sorted(counts.items()))
-        summary = summary or "no outcome"
-        if forbidden:
-            return Finding(False, f"{summary}: {', '.join(sorted(forbidden))} is not allowed")
-        if sum(counts.values()) < min_count:  # a slow machine is no fault of the cluster
-            return Finding(None, f"{summary}: too few outcomes, {min_count} are needed")
-        return Finding(True, summary)
-
-    return judge
+    counts = _without_prefix(measurements.values, OUTCOME)
+    forbidden = set(counts) - set(allowed)
+    summary = ", ".join(f"{count:.0f} {name}" for name, count in sorted(counts.items()))
+    summary = summary or "no outcome"
+    if forbidden:
+        return Finding(False, f"{summary}: {', '.join(sorted(forbidden))} is not allowed")
+    if sum(counts.values()) < min_count:  # a slow machine is no fault of the cluster
+        return Finding(None, f"{summary}: too few outcomes, {min_count} are needed")
+    return Finding(True, summary)
 
 
-def no_value_named(prefix: str, description: str) -> Criterion:
+@criterion
+def no_value_named(measurements: Measurements, prefix: str, description: str) -> Finding:
     """No measured value has a name with this prefix; `description` describes such values."""
-
-    def judge(measurements: Measurements) -> Finding:
-        names = sorted(_without_prefix(measurements.values, prefix))
-        return Finding(not names, f"{description}: {', '.join(names) or 'none'}")
-
-    return judge
+    names = sorted(_without_prefix(measurements.values, prefix))
+    return Finding(not names, f"{description}: {', '.join(names) or 'none'}")
 
 
-def shuts_down_in_time(process: str, extra_seconds: float) -> Criterion:
+@criterion
+def shuts_down_in_time(measurements: Measurements, process: str, extra_seconds: float) -> Finding:
     """Under attack, a process takes at most `extra_seconds` longer to end after SIGTERM."""
-
-    def judge(measurements: Measurements) -> Finding:
-        quiet = measurements.values[f"{process}, seconds when quiet"]
-        attacked = measurements.values[f"{process}, seconds while attacked"]
-        summary = f"{process} ended in {attacked:.1f} s under attack, in {quiet:.1f} s without"
-        return Finding(attacked <= quiet + extra_seconds, summary)
-
-    return judge
+    quiet = measurements.values[f"{process}, seconds when quiet"]
+    attacked = measurements.values[f"{process}, seconds while attacked"]
+    summary = f"{process} ended in {attacked:.1f} s under attack, in {quiet:.1f} s without"
+    return Finding(attacked <= quiet + extra_seconds, summary)
 
 
 def outcome_values(outcomes: Counter[str]) -> dict[str, float]:

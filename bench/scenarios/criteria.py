@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import wraps
+from typing import Concatenate, ParamSpec
 
 from bench.quantiles import Estimate, is_at_most, quantile, ratio
 from bench.scenarios.rows import (
@@ -33,6 +35,22 @@ class Finding:
 
 Criterion = Callable[[Measurements], Finding]
 """Judges whether measurements keep one promise."""
+Parameters = ParamSpec("Parameters")
+
+
+def criterion(
+    judge: Callable[Concatenate[Measurements, Parameters], Finding],
+) -> Callable[Parameters, Criterion]:
+    """Turns a function that judges measurements into a factory of criteria.
+
+    The factory takes the other parameters. So `all_complete("back")` returns a criterion.
+    """
+
+    @wraps(judge)
+    def factory(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Criterion:
+        return lambda measurements: judge(measurements, *args, **kwargs)
+
+    return factory
 
 
 def exit_code(findings: Iterable[Finding]) -> int:
@@ -41,147 +59,123 @@ def exit_code(findings: Iterable[Finding]) -> int:
     return 1 if False in holds else 3 if None in holds else 0
 
 
-def all_answered_by(phase: str, deadline: float) -> Criterion:
+@criterion
+def all_answered_by(measurements: Measurements, phase: str, deadline: float) -> Finding:
     """Every question was answered within `deadline` seconds."""
-
-    def judge(measurements: Measurements) -> Finding:
-        rows = measurements.phases[phase]
-        longest = latency_quantile(rows, 1.0)
-        holds = availability(rows) == 1.0 and longest <= deadline
-        return Finding(
-            holds, f"{availability(rows):.2%} of {len(rows)} answered, longest {longest:.2f} s"
-        )
-
-    return judge
+    rows = measurements.phases[phase]
+    longest = latency_quantile(rows, 1.0)
+    holds = availability(rows) == 1.0 and longest <= deadline
+    return Finding(
+        holds, f"{availability(rows):.2%} of {len(rows)} answered, longest {longest:.2f} s"
+    )
 
 
-def partial_answers(phase: str) -> Criterion:
+@criterion
+def partial_answers(measurements: Measurements, phase: str) -> Finding:
     """Answers cover all remaining shards (value `left`), and give a reason for each lost one."""
-
-    def judge(measurements: Measurements) -> Finding:
-        rows = [row for row in measurements.phases[phase] if row.status == OK]
-        left = measurements.values["left"]
-        near = bool(rows) and abs(mean_coverage(rows) - left) <= _COVERAGE_TOLERANCE
-        reasons = all(row.has_reasons for row in rows)
-        summary = f"coverage {mean_coverage(rows):.3f} of {left:.3f} available"
-        return Finding(near and reasons, summary + ("" if reasons else ", a reason is missing"))
-
-    return judge
+    rows = [row for row in measurements.phases[phase] if row.status == OK]
+    left = measurements.values["left"]
+    near = bool(rows) and abs(mean_coverage(rows) - left) <= _COVERAGE_TOLERANCE
+    reasons = all(row.has_reasons for row in rows)
+    summary = f"coverage {mean_coverage(rows):.3f} of {left:.3f} available"
+    return Finding(near and reasons, summary + ("" if reasons else ", a reason is missing"))
 
 
-def complete_after_return(phase: str, seconds: float = 2.0) -> Criterion:
+@criterion
+def complete_after_return(measurements: Measurements, phase: str, seconds: float = 2.0) -> Finding:
     """Answers are complete from `seconds` after the shard's return (value `returned`)."""
-
-    def judge(measurements: Measurements) -> Finding:
-        returned = measurements.values["returned"]
-        rows = [row for row in measurements.phases[phase] if row.due >= returned]
-        took = max((row.due - returned for row in rows if not row.complete), default=0.0)
-        has_later_rows = any(row.due >= returned + seconds for row in rows)
-        summary = f"complete {took:.1f} s after the shard's return"
-        return Finding(has_later_rows and took < seconds, summary)
-
-    return judge
+    returned = measurements.values["returned"]
+    rows = [row for row in measurements.phases[phase] if row.due >= returned]
+    took = max((row.due - returned for row in rows if not row.complete), default=0.0)
+    has_later_rows = any(row.due >= returned + seconds for row in rows)
+    summary = f"complete {took:.1f} s after the shard's return"
+    return Finding(has_later_rows and took < seconds, summary)
 
 
-def all_complete(phase: str, min_questions: int = 1) -> Criterion:
+@criterion
+def all_complete(measurements: Measurements, phase: str, min_questions: int = 1) -> Finding:
     """Every question was answered from the whole index; there were at least `min_questions`."""
-
-    def judge(measurements: Measurements) -> Finding:
-        rows = measurements.phases[phase]
-        lost = Counter("partial" if r.status == OK else r.status for r in rows if not r.complete)
-        summary = f"{len(rows)} of at least {min_questions}: {_format_counts(lost) or 'none lost'}"
-        return Finding(not lost and len(rows) >= min_questions, summary)
-
-    return judge
+    rows = measurements.phases[phase]
+    lost = Counter("partial" if r.status == OK else r.status for r in rows if not r.complete)
+    summary = f"{len(rows)} of at least {min_questions}: {_format_counts(lost) or 'none lost'}"
+    return Finding(not lost and len(rows) >= min_questions, summary)
 
 
-def none_failed(phase: str, min_questions: int) -> Criterion:
+@criterion
+def none_failed(measurements: Measurements, phase: str, min_questions: int) -> Finding:
     """Every question was answered; there were at least `min_questions`."""
-
-    def judge(measurements: Measurements) -> Finding:
-        rows = measurements.phases[phase]
-        errors = Counter(row.status for row in rows if row.status != OK)
-        summary = f"{len(rows)} of {min_questions}: {_format_counts(errors) or 'none failed'}"
-        if partly := [row.reason for row in rows if row.status == OK and not row.complete]:
-            summary += f", {len(partly)} answered in part ({partly[0]})"
-        return Finding(not errors and len(rows) >= min_questions, summary)
-
-    return judge
+    rows = measurements.phases[phase]
+    errors = Counter(row.status for row in rows if row.status != OK)
+    summary = f"{len(rows)} of {min_questions}: {_format_counts(errors) or 'none failed'}"
+    if partly := [row.reason for row in rows if row.status == OK and not row.complete]:
+        summary += f", {len(partly)} answered in part ({partly[0]})"
+    return Finding(not errors and len(rows) >= min_questions, summary)
 
 
-def p99_within(factor: float, phase: str, baseline: str = "healthy") -> Criterion:
+@criterion
+def p99_within(
+    measurements: Measurements, factor: float, phase: str, baseline: str = "healthy"
+) -> Finding:
     """The p99 of a phase is at most `factor` times the p99 of the phase `baseline`.
 
     The finding is inconclusive with fewer than `MIN_ANSWERS` answers, or if `factor` lies within
     the confidence interval of the ratio. A phase without any answer breaks the promise.
     """
-
-    def judge(measurements: Measurements) -> Finding:
-        before, after = (latencies(measurements.phases[name]) for name in (baseline, phase))
-        if not (before and after):
-            return Finding(False, f"{len(after)} answers, {len(before)} in the phase {baseline!r}")
-        p99, baseline_p99 = quantile(after, 0.99), quantile(before, 0.99)
-        growth = ratio(p99, baseline_p99)
-        summary = (
-            f"p99 {growth.value:.2f} ({growth.low:.2f} to {growth.high:.2f}) times the {baseline} "
-            f"p99, at most {factor:g}: {_format_interval(p99)} of {len(after)} answers, "
-            f"{_format_interval(baseline_p99)} of {len(before)}"
-        )
-        if min(len(before), len(after)) < MIN_ANSWERS:
-            return Finding(None, f"{summary}, too few answers: {MIN_ANSWERS} each are needed")
-        return Finding(is_at_most(growth, factor), summary)
-
-    return judge
-
-
-def value_at_most(name: str, limit: float, unit: str = "") -> Criterion:
-    """The measured value `name` is at most `limit`."""
-
-    def judge(measurements: Measurements) -> Finding:
-        value = measurements.values[name]
-        summary = f"{name} {_format_number(value)}{unit}, at most {_format_number(limit)}{unit}"
-        return Finding(value <= limit, summary)
-
-    return judge
-
-
-def value_at_most_value(name: str, limit_name: str, unit: str = "") -> Criterion:
-    """The measured value `name` is at most the measured value `limit_name`."""
-    return lambda measurements: value_at_most(name, measurements.values[limit_name], unit)(
-        measurements
+    before, after = (latencies(measurements.phases[name]) for name in (baseline, phase))
+    if not (before and after):
+        return Finding(False, f"{len(after)} answers, {len(before)} in the phase {baseline!r}")
+    p99, baseline_p99 = quantile(after, 0.99), quantile(before, 0.99)
+    growth = ratio(p99, baseline_p99)
+    summary = (
+        f"p99 {growth.value:.2f} ({growth.low:.2f} to {growth.high:.2f}) times the {baseline} "
+        f"p99, at most {factor:g}: {_format_interval(p99)} of {len(after)} answers, "
+        f"{_format_interval(baseline_p99)} of {len(before)}"
     )
+    if min(len(before), len(after)) < MIN_ANSWERS:
+        return Finding(None, f"{summary}, too few answers: {MIN_ANSWERS} each are needed")
+    return Finding(is_at_most(growth, factor), summary)
 
 
-def goodput(phase: str, share: float) -> Criterion:
+@criterion
+def value_at_most(measurements: Measurements, name: str, limit: float, unit: str = "") -> Finding:
+    """The measured value `name` is at most `limit`."""
+    value = measurements.values[name]
+    summary = f"{name} {_format_number(value)}{unit}, at most {_format_number(limit)}{unit}"
+    return Finding(value <= limit, summary)
+
+
+@criterion
+def value_at_most_value(
+    measurements: Measurements, name: str, limit_name: str, unit: str = ""
+) -> Finding:
+    """The measured value `name` is at most the measured value `limit_name`."""
+    return value_at_most(name, measurements.values[limit_name], unit)(measurements)
+
+
+@criterion
+def goodput(measurements: Measurements, phase: str, share: float) -> Finding:
     """Complete answers per second are at least `share` of the peak rate (value `peak`)."""
-
-    def judge(measurements: Measurements) -> Finding:
-        rows, peak = measurements.phases[phase], measurements.values["peak"]
-        reached = sum(row.complete for row in rows) / measurements.values[f"{phase} seconds"]
-        return Finding(reached >= share * peak, f"{reached:.1f}/s, {reached / peak:.0%} of peak")
-
-    return judge
+    rows, peak = measurements.phases[phase], measurements.values["peak"]
+    reached = sum(row.complete for row in rows) / measurements.values[f"{phase} seconds"]
+    return Finding(reached >= share * peak, f"{reached:.1f}/s, {reached / peak:.0%} of peak")
 
 
-def refused_within(phase: str, limit: float) -> Criterion:
+@criterion
+def refused_within(measurements: Measurements, phase: str, limit: float) -> Finding:
     """Every unanswered question is refused, and the p99 of refusals is at most `limit` seconds.
 
     The summary adds the latency of health checks in that phase, the shortest possible calls.
     """
-
-    def judge(measurements: Measurements) -> Finding:
-        rows = measurements.phases[phase]
-        other = Counter(row.status for row in rows if row.status not in (OK, REFUSED))
-        p50, p99 = (latency_quantile(rows, level, REFUSED) for level in (0.5, 0.99))
-        count = len(latencies(rows, REFUSED))
-        summary = f"p99 of {count} refusals {p99 * 1e3:.1f} ms, median {p50 * 1e3:.1f} ms"
-        summary += "".join(f", {count} {status}" for status, count in sorted(other.items()))
-        if checks := measurements.phases.get(HEALTH):
-            check_p50, check_p99 = (latency_quantile(checks, level) * 1e3 for level in (0.5, 0.99))
-            summary += f" (health checks: p99 {check_p99:.1f} ms, median {check_p50:.1f} ms)"
-        return Finding(not other and p99 <= limit, summary)
-
-    return judge
+    rows = measurements.phases[phase]
+    other = Counter(row.status for row in rows if row.status not in (OK, REFUSED))
+    p50, p99 = (latency_quantile(rows, level, REFUSED) for level in (0.5, 0.99))
+    count = len(latencies(rows, REFUSED))
+    summary = f"p99 of {count} refusals {p99 * 1e3:.1f} ms, median {p50 * 1e3:.1f} ms"
+    summary += "".join(f", {count} {status}" for status, count in sorted(other.items()))
+    if checks := measurements.phases.get(HEALTH):
+        check_p50, check_p99 = (latency_quantile(checks, level) * 1e3 for level in (0.5, 0.99))
+        summary += f" (health checks: p99 {check_p99:.1f} ms, median {check_p50:.1f} ms)"
+    return Finding(not other and p99 <= limit, summary)
 
 
 def _format_counts(counts: Counter[str]) -> str:

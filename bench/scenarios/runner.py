@@ -5,9 +5,8 @@ import gc
 import json
 import math
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from rich.console import Console
 from rich.status import Status
@@ -29,15 +28,15 @@ from bench.scenarios.rows import (
 from bench.scenarios.stage import Setup, Stage, open_stage
 from winnow import signals
 
-Results = Mapping[str, tuple[Measurements, Sequence[Finding]]]
+Results = dict[str, tuple[Measurements, Sequence[Finding]]]
+"""Measurements and findings by name of the scenario."""
 _SYMBOLS = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[yellow]?[/]"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """A fault or an attack, and the promises of a cluster that meets it."""
 
-    name: str
     description: str
     procedure: Callable[[Stage], Awaitable[None]]
     """Causes the fault or attack; adds rows to the load and values to the stage."""
@@ -45,81 +44,72 @@ class Scenario:
     setup: Setup = field(default_factory=Setup)
 
 
-def add_arguments(parser: argparse.ArgumentParser, names: Sequence[str]) -> None:
-    """Adds the flags that all benchmarks with scenarios share."""
+def add_arguments(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
+    """Adds the flags that all benchmarks with scenarios share; `names` are those of scenarios."""
     add_index_and_questions(parser)
     parser.add_argument(
-        "--only", choices=names, action="append", help="scenario to run; may be repeated"
+        "--only", choices=[*names], action="append", help="scenario to run; may be repeated"
     )
     parser.add_argument("--seconds", type=float, default=20.0, help="length of each phase")
 
 
 def run(
-    options: argparse.Namespace, scenarios: Sequence[Scenario], *, one_cluster: bool = False
+    options: argparse.Namespace, scenarios: Mapping[str, Scenario], *, one_cluster: bool = False
 ) -> int:
     """Runs the chosen scenarios and prints the findings; returns the exit code.
 
     Args:
         options: parsed flags, as `add_arguments` adds them
-        scenarios: all scenarios
+        scenarios: all scenarios by name
         one_cluster: whether all scenarios run on one cluster, with the setup of the first, so that
             effects of one scenario on the next are found; else each has a separate cluster
 
     """
-    chosen = [each for each in scenarios if not options.only or each.name in options.only]
+    chosen = {name: scenarios[name] for name in scenarios if name in (options.only or scenarios)}
     gc.freeze()  # so that garbage collection in this client does not add to latencies
-    console, questions = (
-        Console(stderr=True, highlight=False),
-        read_question_texts(options.questions),
-    )
-    results: dict[str, tuple[Measurements, list[Finding]]] = {}
-    for group in [chosen] if one_cluster else [[each] for each in chosen]:
-        signals.run(
-            _run_on_one_cluster(group, options.index, questions, options.seconds, console, results)
-        )
+    questions, results = read_question_texts(options.questions), Results()
+    for group in [chosen] if one_cluster else [{name: each} for name, each in chosen.items()]:
+        signals.run(_run_on_one_cluster(group, options, questions, results))
     if options.json:
         print(json.dumps({name: _as_json(*result) for name, result in results.items()}, indent=2))
     else:
-        descriptions = {each.name: each.description for each in chosen}
-        Console(highlight=False).print(_table(descriptions, results))
+        Console(highlight=False).print(_table(chosen, results))
     return exit_code(finding for _, found in results.values() for finding in found)
 
 
 async def _run_on_one_cluster(
-    group: Sequence[Scenario],
-    index: Path,
+    scenarios: Mapping[str, Scenario],
+    options: argparse.Namespace,
     questions: Sequence[str],
-    phase_seconds: float,
-    console: Console,
-    results: dict[str, tuple[Measurements, list[Finding]]],
+    results: Results,
 ) -> None:
     """Runs scenarios on one cluster, and adds the result of each to `results`."""
+    setup, console = next(iter(scenarios.values())).setup, Console(stderr=True, highlight=False)
     with console.status("starting") as status:
         async with open_stage(
-            index, questions, group[0].setup, phase_seconds, status.update
+            options.index, questions, setup, options.seconds, status.update
         ) as stage:
-            for number, scenario in enumerate(group):
-                if number:
-                    stage.load.rows.clear()
-                    stage.values.clear()
-                stage.show_progress = _progress_of(status, scenario)
+            for name, scenario in scenarios.items():
+                stage.show_progress = _progress_of(status, f"{name} ({scenario.description})")
                 await scenario.procedure(stage)
                 measurements = Measurements(defaultdict(list, stage.load.rows), dict(stage.values))
                 findings = [judge(measurements) for judge in scenario.criteria]
-                results[scenario.name] = (measurements, findings)
+                results[name] = (measurements, findings)
                 for finding in findings:
-                    console.print(f"{_SYMBOLS[finding.holds]} {scenario.name}: {finding.summary}")
+                    console.print(f"{_SYMBOLS[finding.holds]} {name}: {finding.summary}")
+                stage.load.rows.clear()
+                stage.values.clear()
 
 
-def _progress_of(status: Status, scenario: Scenario) -> Callable[[str], None]:
-    return lambda what: status.update(f"{scenario.name} ({scenario.description}): {what}")
+def _progress_of(status: Status, title: str) -> Callable[[str], None]:
+    return lambda step: status.update(f"{title}: {step}")
 
 
-def _table(descriptions: Mapping[str, str], results: Results) -> Table:
+def _table(scenarios: Mapping[str, Scenario], results: Results) -> Table:
     table = Table("", "scenario", "finding")
     for name, (_, findings) in results.items():
         for number, finding in enumerate(findings):
-            first = "" if number else descriptions[name]
+            first = "" if number else scenarios[name].description
             table.add_row(_SYMBOLS[finding.holds], first, finding.summary)
     return table
 
