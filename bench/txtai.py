@@ -36,11 +36,11 @@ from bench.inputs import add_index_and_questions, read_question_texts
 from bench.scenarios.load import Load
 from bench.scenarios.rows import OK, Row, availability, failed_row, latency_quantile
 from bench.scenarios.stage import DEADLINE
-from winnow.cli.local.cluster import shard_directories
 from winnow.cli.local.ports import free_ports
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.shard.store import PassageStore
 from winnow.files.opened import OpenFile
+from winnow.index_directory import shard_directories
 
 _TRANSFORM = "bench.txtai_vectors.transform"
 _ENVIRONMENT = {"ALLOW_RESOLVE_TRANSFORM": "True"}

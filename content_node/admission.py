@@ -22,17 +22,17 @@ from winnow.quoting import are
 from winnow.searcher import Read, Retrieved, Searcher
 
 
-class AdmittedSearcher:
-    """Refuses calls that cannot be in time, and reports how busy the shard is."""
+class NodeLoad:
+    """The work of a process for all its shards, which share one pool of reader threads."""
 
     def __init__(
-        self, inner: Searcher, most_reads: int, *, pace: Pace, clock: Clock, metrics: NodeMetrics
+        self, max_reads: int, *, pace: Pace, clock: Clock, metrics: NodeMetrics, shards: int = 1
     ) -> None:
-        """`inner` reports to `pace`. `most_reads` limits the queue of reads, and the retrievals."""
+        """`max_reads` limits the queue of reads, and the retrievals. The pool reports to `pace`."""
         # a node reads all hits or none: fronts choose how much is read, keep room for larger
         # questions, and leave a margin for a shard that gets more than its share of a question
         settings = LoadSettings(
-            most_reads=most_reads,
+            most_reads=max_reads,
             horizon=math.inf,
             usable=1.0,
             least_share=1.0,
@@ -40,59 +40,41 @@ class AdmittedSearcher:
             hungry_for=0.0,
         )
         self._load = ReadLoad(settings, clock, lambda: pace.seconds)
-        self._inner, self._pace, self._metrics = inner, pace, metrics
-        self._most, self._retrieving = most_reads, 0
+        self._pace, self._metrics, self._shards = pace, metrics, shards
+        self._max_reads, self._retrieving = max_reads, 0
         metrics.seconds_per_read.set(pace.seconds or 0.0)
 
-    async def info(self, deadline: Deadline) -> ShardInfo:
-        """Returns which shard this is, and how busy."""
-        info = await self._inner.info(deadline)
-        pace = self._pace.seconds or 0.0
-        return replace(info, seconds_per_read=pace, reads_in_hand=self._load.reads)
+    @property
+    def seconds_per_read(self) -> float:
+        """Seconds per passage of one shard while all shards are read; 0 while it is not known."""
+        return (self._pace.seconds or 0.0) * self._shards
 
-    async def retrieve(
-        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
-    ) -> Retrieved:
-        """Retrieves; raises OverloadedError if too many retrievals are running."""
-        if self._retrieving >= self._most:
+    @property
+    def reads(self) -> int:
+        """Passages that wait to be read or are being read."""
+        return self._load.reads
+
+    @contextmanager
+    def retrieving(self) -> Iterator[None]:
+        """Counts a retrieval; raises OverloadedError if too many are running."""
+        if self._retrieving >= self._max_reads:
             self._metrics.admission.labels("refused").inc()
             raise OverloadedError(
-                f"{are(self._most, 'question')} looking for passages already; try again"
+                f"{are(self._max_reads, 'question')} looking for passages already; try again"
             )
         self._retrieving += 1
         try:
-            return await self._inner.retrieve(question, depth, deadline)
+            yield
         finally:
             self._retrieving -= 1
 
-    async def read(
-        self,
-        question: EncodedQuestion,
-        hits: Sequence[Hit],
-        max_answer_tokens: int,
-        deadline: Deadline,
-    ) -> Read:
-        """Reads passages that `retrieve` named; raises OverloadedError if there is no time."""
-        with self._admitted(len(hits), deadline, question.client):
-            return await self._inner.read(question, hits, max_answer_tokens, deadline)
-
-    async def search(
-        self,
-        question: EncodedQuestion,
-        depth: RetrievalDepth,
-        max_answer_tokens: int,
-        deadline: Deadline,
-    ) -> Read:
-        """Retrieves and reads in one call; raises OverloadedError if there is no time."""
-        with self._admitted(depth.passages, deadline, question.client):
-            return await self._inner.search(question, depth, max_answer_tokens, deadline)
-
     @contextmanager
-    def _admitted(self, reads: int, deadline: Deadline, client: str) -> Iterator[None]:
+    def reading(self, passages: int, deadline: Deadline, client: str) -> Iterator[None]:
+        """Counts passages to read; raises OverloadedError if there is no time for them."""
         if not self._load.reads:
             self._pace.begin()
         try:
-            ticket = self._load.admit(reads, deadline.left(), client)
+            ticket = self._load.admit(passages, deadline.left(), client)
         except OverloadedError:
             self._metrics.admission.labels("refused").inc()
             raise
@@ -104,3 +86,45 @@ class AdmittedSearcher:
             self._load.release(ticket)
             self._metrics.reads_in_hand.set(self._load.reads)
             self._metrics.seconds_per_read.set(self._pace.seconds or 0.0)
+
+
+class AdmittedSearcher:
+    """Refuses calls that cannot be in time, and reports how busy the node is."""
+
+    def __init__(self, inner: Searcher, load: NodeLoad) -> None:
+        self._inner, self._load = inner, load
+
+    async def info(self, deadline: Deadline) -> ShardInfo:
+        """Returns which shard this is, and how busy the node is."""
+        info = await self._inner.info(deadline)
+        load = self._load
+        return replace(info, seconds_per_read=load.seconds_per_read, reads_in_hand=load.reads)
+
+    async def retrieve(
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
+    ) -> Retrieved:
+        """Retrieves; raises OverloadedError if too many retrievals are running."""
+        with self._load.retrieving():
+            return await self._inner.retrieve(question, depth, deadline)
+
+    async def read(
+        self,
+        question: EncodedQuestion,
+        hits: Sequence[Hit],
+        max_answer_tokens: int,
+        deadline: Deadline,
+    ) -> Read:
+        """Reads passages that `retrieve` named; raises OverloadedError if there is no time."""
+        with self._load.reading(len(hits), deadline, question.client):
+            return await self._inner.read(question, hits, max_answer_tokens, deadline)
+
+    async def search(
+        self,
+        question: EncodedQuestion,
+        depth: RetrievalDepth,
+        max_answer_tokens: int,
+        deadline: Deadline,
+    ) -> Read:
+        """Retrieves and reads in one call; raises OverloadedError if there is no time."""
+        with self._load.reading(depth.passages, deadline, question.client):
+            return await self._inner.search(question, depth, max_answer_tokens, deadline)

@@ -6,10 +6,9 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from winnow.content_node.loading import Loading
-from winnow.content_node.metrics import NodeMetrics
-from winnow.content_node.servicer import ShardServicer
+from winnow.content_node.metrics import ShardMetrics
+from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.shard.changes import Change, change_to_report
-from winnow.rpc.server import Server
 
 _log = structlog.get_logger("content_node")
 Sleep = Callable[[float], Awaitable[None]]
@@ -20,8 +19,14 @@ class ServingStatus:
     served.
     """
 
-    def __init__(self, servicer: ShardServicer, server: Server, metrics: NodeMetrics) -> None:
-        self._servicer, self._server, self._metrics = servicer, server, metrics
+    def __init__(
+        self,
+        shard: ServedShard,
+        set_serving: Callable[[bool], Awaitable[None]],
+        metrics: ShardMetrics,
+    ) -> None:
+        """`set_serving` sets the health of the process for this shard."""
+        self._shard, self._set_serving, self._metrics = shard, set_serving, metrics
         self._files: Change | None = None
         self._permanent: Change | None = None
 
@@ -46,12 +51,12 @@ class ServingStatus:
 
     async def _update(self) -> None:
         change = self._files or self._permanent
-        self._servicer.withdraw(change.reason if change else "")
+        self._shard.withdraw(change.reason if change else "")
         if change is not None and not change.readable:
-            self._servicer.fail(change.reason)
+            self._shard.fail(change.reason)
         self._metrics.changed.set(change is not None)
         self._metrics.ready.set(change is None)
-        await self._server.set_serving(change is None)
+        await self._set_serving(change is None)
 
 
 async def watch(

@@ -18,13 +18,6 @@ class NodeMetrics:
         self.stage = make.histogram(
             "winnow_node_stage_seconds", "Time of each stage", "stage", buckets=FAST
         )
-        self.ready = make.gauge(
-            "winnow_node_ready", "1 while the shard is loaded and served, else 0"
-        )
-        self.changed = make.gauge(
-            "winnow_node_shard_changed",
-            "1 while the shard's files on disk are not those that were loaded, else 0",
-        )
         self.passages_read = make.counter("winnow_node_passages_read", "Passages read")
         self.reads_stopped = make.counter(
             "winnow_node_reads_stopped",
@@ -49,6 +42,20 @@ class NodeMetrics:
         self.threads_busy = make.gauge("winnow_node_reader_threads_busy", "Reader threads at work")
         self.threads = make.gauge("winnow_node_reader_threads", "Reader threads there are")
         self.index = make.gauge("winnow_node_index_passages", "Passages in the shard", "shard")
+
+
+class ShardMetrics:
+    """Whether a shard is served."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        make = MetricFactory(registry)
+        self.ready = make.gauge(
+            "winnow_node_ready", "1 while the shard is loaded and served, else 0"
+        )
+        self.changed = make.gauge(
+            "winnow_node_shard_changed",
+            "1 while the shard's files on disk are not those that were loaded, else 0",
+        )
 
 
 class WriteMetrics:

@@ -18,6 +18,14 @@ from winnow.quoting import many
 from winnow.settings.source import SettingsError
 
 
+def check_reader(settings: NodeSettings, bundle: Bundle) -> None:
+    """Raises SettingsError if the bundle's reader cannot run with these settings."""
+    try:
+        check_lengths(bundle, settings.inference, settings.max_tokens)
+    except ArtefactError as error:
+        raise SettingsError(str(error)) from error
+
+
 def check_settings(settings: NodeSettings, bundle: Bundle) -> None:
     """Refuses settings that cannot be served. Looks only at names of files.
 
@@ -29,10 +37,7 @@ def check_settings(settings: NodeSettings, bundle: Bundle) -> None:
         ArtefactError: there is no shard.
 
     """
-    try:
-        check_lengths(bundle, settings.inference, settings.max_tokens)
-    except ArtefactError as error:
-        raise SettingsError(str(error)) from error
+    check_reader(settings, bundle)
     directory = settings.shard
     if settings.pull:
         return

@@ -335,12 +335,12 @@ class FrontSettings(PeerSettings, ServiceSettings):
 
     @model_validator(mode="after")
     def _check_services(self) -> Self:
-        if not self.shards and not self.serves_heads:
+        if not self.serves_answers and not self.serves_heads:
             raise ValueError(
                 f"--shards (or {self.variable('shards')}): field required, unless --heads or "
                 "--head-servers is given"
             )
-        if self.feed_listen and not self.shards:
+        if self.feed_listen and not self.serves_answers:
             raise ValueError("--feed-listen: there is nothing to feed without --shards")
         if self.http_feed and not (self.http_listen and self.feed_listen):
             raise ValueError("--http-feed: it needs --http-listen and --feed-listen")
@@ -372,6 +372,11 @@ class FrontSettings(PeerSettings, ServiceSettings):
     def most_peer_calls(self) -> int:
         """Most calls of one caller: enough that the limits of questions refuse calls first."""
         return max(self.peer_calls, 2 * self.max_in_flight)
+
+    @property
+    def serves_answers(self) -> bool:
+        """Whether the front node answers questions."""
+        return bool(self.shards)
 
     @property
     def serves_heads(self) -> bool:

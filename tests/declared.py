@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.content_node.journal.metrics import JournalMetrics
 from winnow.content_node.live.room import RoomMetrics
-from winnow.content_node.metrics import MergeMetrics, NodeMetrics
+from winnow.content_node.metrics import MergeMetrics, NodeMetrics, ShardMetrics
 from winnow.content_node.metrics import WriteMetrics as NodeFeedMetrics
 from winnow.encoder_node.metrics import EncoderMetrics
 from winnow.heads.metrics import HeadCacheMetrics, HeadNodeMetrics
@@ -38,7 +38,7 @@ def declared() -> frozenset[str]:
     for made in (
         AdmissionMetrics, BundleMetrics, CertificateMetrics, ClusterMetrics, EncoderMetrics, FeedMetrics, FrontMetrics,
         HeadMetrics, HeadNodeMetrics, HttpMetrics, JournalMetrics, KeyMetrics, MergeMetrics, NodeFeedMetrics, NodeMetrics,
-        ReplicaMetrics, RpcMetrics, RuntimeMetrics, HeadCacheMetrics,
+        ReplicaMetrics, RpcMetrics, RuntimeMetrics, HeadCacheMetrics, ShardMetrics,
     ):  # fmt: skip
         made(registry)
     registry.register(dropped_lines(lambda: 0))

@@ -175,6 +175,7 @@ class HttpFront:
                 bundle=None,  # type: ignore[arg-type]
                 registry=self.registry,
                 metrics=None,  # type: ignore[arg-type]
+                runtimes=None,  # type: ignore[arg-type]
                 boundary=self.boundary,
                 server=None,  # type: ignore[arg-type]
                 rejection=rejection,

@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 from prometheus_client import CollectorRegistry
 
-from winnow.content_node.metrics import NodeMetrics
+from winnow.content_node.metrics import NodeMetrics, ShardMetrics
 from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import cluster_pb2_grpc
@@ -69,6 +69,7 @@ def front_metrics(answers: int) -> CollectorRegistry:
 def node_metrics() -> CollectorRegistry:
     """Returns metrics of a node of shard 1 that is not ready."""
     registry = CollectorRegistry()
+    ShardMetrics(registry)
     metrics = NodeMetrics(registry)
     metrics.index.labels("1").set(10)
     metrics.threads.set(4)

@@ -14,9 +14,10 @@ ARROWS = {
     "head_node": {"head_node", "winnow"},
     "stateless": {"stateless", "winnow"},
     "content_node": {"content_node", "winnow"},
+    "standalone": {"standalone", "stateless", "content_node", "winnow"},
     "models": {"models", "content_node", "winnow"},
 }
-SERVING = ("winnow", "stateless", "content_node", "encoder_node", "head_node")
+SERVING = ("winnow", "stateless", "content_node", "encoder_node", "head_node", "standalone")
 PURE = {"policy", "domain"}
 """Names of folders and files with pure code: no I/O, no clock, no asyncio."""
 TRANSPORT_FOLDERS = {"rpc", "convert", "client", "cli", "http", "composing", "security", "v1"}

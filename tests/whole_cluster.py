@@ -12,9 +12,8 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle, load_bundle
-from winnow.cli.local.cluster import shard_directories
 from winnow.client.messages import AnswerClient
-from winnow.content_node.admission import AdmittedSearcher
+from winnow.content_node.admission import AdmittedSearcher, NodeLoad
 from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.reader import open_reader
 from winnow.content_node.reader.pool import ReaderPool
@@ -28,6 +27,7 @@ from winnow.heads.admission import TextAdmission
 from winnow.heads.local import LocalHeads
 from winnow.heads.metrics import HeadCacheMetrics
 from winnow.heads.store import open_store
+from winnow.index_directory import shard_directories
 from winnow.inference.encoder import Encoder, open_question_encoder
 from winnow.inference.fair_threads import FairThreads
 from winnow.inference.local import LocalTextEncoder
@@ -153,10 +153,8 @@ async def _node(
     pace = Pace(2.0, time.monotonic)
     view = view_of(open_shard(path, 128, exact))
     searcher = LocalSearcher(view, reader, bundle, pool, pace=pace, metrics=metrics)
-    servicer = ShardServicer(2.0)
-    servicer.serve(
-        AdmittedSearcher(searcher, 1_000, pace=pace, clock=time.monotonic, metrics=metrics)
-    )
+    load = NodeLoad(1_000, pace=pace, clock=time.monotonic, metrics=metrics)
+    servicer = ShardServicer(AdmittedSearcher(searcher, load), 2.0)
     server = Server(
         services=[SHARD_SERVICE],
         interceptor=CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer),

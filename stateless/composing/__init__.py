@@ -1,1 +1,1 @@
-"""Puts the parts of a front together. Only `stateless.__main__` imports it."""
+"""Puts the parts of a front together. Only a `__main__` imports it."""

@@ -19,6 +19,7 @@ from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.composing.cluster import OpenCluster, open_cluster
 from winnow.stateless.composing.front import Front
+from winnow.stateless.composing.nodes import NodeSource
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.heads.questions import QuestionHeads
 from winnow.stateless.http.answers import answer_calls
@@ -30,7 +31,7 @@ _log = structlog.get_logger("stateless")
 
 
 def serve_answers(
-    front: Front, encoder: QuestionEncoder, heads: QuestionHeads | None
+    front: Front, source: NodeSource, encoder: QuestionEncoder, heads: QuestionHeads | None
 ) -> OpenCluster:
     """Has the server answer, once the cluster is formed; `heads` are those of questions."""
 
@@ -38,7 +39,7 @@ def serve_answers(
         _log.info("index found", shards=len(cluster.infos))
         core.set_answerer(_answerer(front, encoder, cluster, opened.words.serve(cluster)))
 
-    opened = open_cluster(front, serve)
+    opened = open_cluster(front, source, serve)
     packing = FairThreads(1, "packing")
     front.stack.callback(packing.close)
     core = AnswerCore(

@@ -7,20 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from winnow.resolving import resolver
-from winnow.rpc.channel import open_channel
-from winnow.security.peers import PeerChannels
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery
 from winnow.stateless.cluster.membership import Encoding
-from winnow.stateless.cluster.node import Node
 from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.composing.front import Front, Part
+from winnow.stateless.composing.nodes import NodeSource
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
-from winnow.stateless.replicas.remote import RemoteSearcher
 from winnow.stateless.replicas.replicated import ReplicatedSearcher
-from winnow.stateless.words.remote import RemoteWordCounts
 from winnow.stateless.words.served import ServedWords
 
 _MAX_SILENT_POLLS = 2.5
@@ -40,7 +35,7 @@ class OpenCluster:
     part: Part
 
 
-def open_cluster(front: Front, serve: Callable[[Cluster], None]) -> OpenCluster:
+def open_cluster(front: Front, source: NodeSource, serve: Callable[[Cluster], None]) -> OpenCluster:
     """A cluster that is found once the part runs; `serve` gets it, and each one after it."""
     settings, manifest = front.settings, front.bundle.manifest
     encoding = Encoding(manifest.fingerprint, manifest.encoder.dimension, manifest.name)
@@ -58,8 +53,8 @@ def open_cluster(front: Front, serve: Callable[[Cluster], None]) -> OpenCluster:
 
     builder = ClusterBuilder(encoding, open_shard, serve, metrics=ClusterMetrics(front.registry))
     nodes = Discovery(
-        [resolver(target) for target in settings.shards],
-        partial(_open_node, front.access.peers),
+        source.resolvers(),
+        source.open_node,
         lambda: builder.update(nodes.present(), nodes.nodes.values()),
         settings=settings.discovery,
         chance=random.Random(),
@@ -67,19 +62,6 @@ def open_cluster(front: Front, serve: Callable[[Cluster], None]) -> OpenCluster:
     max_silence = _MAX_SILENT_POLLS * settings.poll_every
     snapshot = ClusterSnapshot(builder, nodes, max_silence, lambda: words.name)
     words = ServedWords(snapshot.word_sources, partial(asyncio.sleep, _COUNT_EVERY))
-    formed = partial(builder.ready, settings.form_timeout)
+    formed = partial(builder.ready, source.form_timeout)
     part = Part(formed, {"content nodes": nodes.run, "counts of words": words.run})
     return OpenCluster(nodes=nodes, builder=builder, snapshot=snapshot, words=words, part=part)
-
-
-def _open_node(peers: PeerChannels, address: str) -> Node:
-    channel = open_channel(address, peers)
-    remote = RemoteSearcher(channel, address)
-    return Node(
-        address,
-        remote,
-        channel.close,  # a node is dropped once it has no call in hand
-        reads=lambda: remote.reads,
-        busy=lambda: remote.calls > 0,
-        words=RemoteWordCounts(channel, address),
-    )

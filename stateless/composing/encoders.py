@@ -14,7 +14,6 @@ from winnow.replicas.server_pool import follow_targets
 from winnow.resolving import resolver
 from winnow.stateless.composing.front import Front
 from winnow.telemetry.metrics import CacheMetrics
-from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.encoder import TextEncoder
 from winnow.text.routed import RoutedTextEncoder
@@ -38,7 +37,6 @@ class Encoders:
     def __init__(self, front: Front) -> None:
         self._front = front
         self._watch = CacheMetrics(front.registry, "winnow_front_encoding_cache", "encoded texts")
-        self._runtimes = RuntimeMetrics(front.registry)
         self.followed: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {}
         """What looks up the addresses of encoders as long as the front serves."""
 
@@ -55,7 +53,7 @@ class Encoders:
 
     def _local(self, bundle: Bundle, tokenizer: Tokenizer) -> tuple[TextEncoder, int | None]:
         settings = self._front.settings
-        choosing = self._runtimes.choosing(bundle.manifest.name)
+        choosing = self._front.runtimes.choosing(bundle.manifest.name)
         options = replace(settings.inference, runs=settings.encoder_threads, choosing=choosing)
         model = open_question_encoder(bundle, tokenizer.special, options, settings.serves_heads)
         _, states = model.with_states([])

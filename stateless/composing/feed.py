@@ -3,21 +3,19 @@
 import asyncio
 
 from winnow.inference.fair_threads import FairThreads
-from winnow.rpc.channel import open_unshared
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener
-from winnow.stateless.cluster.membership import IndexIdentity
 from winnow.stateless.composing.cluster import OpenCluster
 from winnow.stateless.composing.front import Front, Part
+from winnow.stateless.composing.nodes import NodeSource
 from winnow.stateless.feed.admission import FeedAdmission
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.encoding import FeedEncoder
 from winnow.stateless.feed.metrics import FeedMetrics
-from winnow.stateless.feed.remote import RemoteShardWriter
 from winnow.stateless.feed.servicer import ARRIVING, LARGEST, SERVICE, FeedServicer, door_of
 from winnow.stateless.feed.storing import Storing
 from winnow.stateless.feed.unchanged import UnchangedPuts
-from winnow.stateless.feed.writers import OpenWriter, Writers
+from winnow.stateless.feed.writers import Writers
 from winnow.stateless.http.passages import feed_calls
 from winnow.v1 import feed_pb2_grpc
 
@@ -25,14 +23,14 @@ _STREAMS = 128
 """Calls that a connection may have in hand."""
 
 
-async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
+async def serve_feed(front: Front, source: NodeSource, cluster: OpenCluster) -> Part:
     """A server that feeds the cluster that the front answers from."""
     settings, metrics = front.settings, FeedMetrics(front.registry)
     encoder = await asyncio.to_thread(
         FeedEncoder, front.bundle, settings.runtime, settings.feed_threads, settings.feed_nice
     )
     front.stack.callback(encoder.close)
-    writers = _writers(front, cluster)
+    writers = Writers(lambda: cluster.builder.view, cluster.nodes.present, source.open_writer)
     front.stack.push_async_callback(writers.close)
     admission = FeedAdmission(settings.feed_in_hand, metrics)
     front.work.passages = admission
@@ -62,20 +60,3 @@ async def serve_feed(front: Front, cluster: OpenCluster) -> Part:
     if settings.http_feed:
         front.calls.extend(feed_calls(core, settings.feed_deadline, admission.refusal))
     return Part(encoder.warm_up, servers=[Listener(server, settings.feed_listen)])
-
-
-def _writers(front: Front, cluster: OpenCluster) -> Writers:
-    fingerprint = front.bundle.manifest.encoding_fingerprint
-
-    def open_writer(address: str, index: IndexIdentity, shard: int) -> OpenWriter:
-        channel = open_unshared(address, front.access.peers)
-        writer = RemoteShardWriter(
-            channel=channel,
-            address=address,
-            index_id=index.index_id,
-            shard=shard,
-            fingerprint=fingerprint,
-        )
-        return OpenWriter(writer, lambda: writer.calls > 0, channel.close)
-
-    return Writers(lambda: cluster.builder.view, cluster.nodes.present, open_writer)

@@ -26,6 +26,7 @@ from winnow.stateless.showing.servicer import SERVICE as CLUSTER_SERVICE
 from winnow.stateless.showing.work import Work
 from winnow.stateless.supervision import supervised
 from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.telemetry.tracing.tracer import Tracer
 
 _LEAST_STREAMS = 128
@@ -42,6 +43,7 @@ class Front:
     bundle: Bundle
     registry: CollectorRegistry
     metrics: FrontMetrics
+    runtimes: RuntimeMetrics
     boundary: CallInterceptor
     """Wraps the calls of all its servers."""
     server: Server
@@ -93,6 +95,7 @@ async def opened(
             bundle=bundle,
             registry=registry,
             metrics=metrics,
+            runtimes=RuntimeMetrics(registry),
             boundary=boundary,
             server=server,
             rejection=rejection,
@@ -130,7 +133,7 @@ def _server(
     rejection: EarlyRejection,
     access: FrontAccess,
 ) -> Server:
-    services = [CLUSTER_SERVICE, *([SERVICE] if settings.shards else [])]
+    services = [CLUSTER_SERVICE, *([SERVICE] if settings.serves_answers else [])]
     streams = max(_LEAST_STREAMS, 2 * settings.max_in_flight)
     made = partial(
         Server,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
-from winnow.content_node.admission import AdmittedSearcher
+from winnow.content_node.admission import AdmittedSearcher, NodeLoad
 from winnow.content_node.metrics import NodeMetrics
 from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
@@ -50,9 +50,8 @@ class Node:
         self.registry = CollectorRegistry()
         self.pace = Pace(2.0, self.clock)
         metrics = NodeMetrics(self.registry)
-        self.searcher = AdmittedSearcher(
-            self.inner, self.most_reads, pace=self.pace, clock=self.clock, metrics=metrics
-        )
+        load = NodeLoad(self.most_reads, pace=self.pace, clock=self.clock, metrics=metrics)
+        self.searcher = AdmittedSearcher(self.inner, load)
         self.running: list[asyncio.Task[object]] = []
 
     def deadline(self, seconds: float) -> Deadline:
@@ -156,7 +155,7 @@ async def test_the_pace_is_told_before_anything_was_let_in() -> None:
     clock, registry = ManualClock(), CollectorRegistry()
     pace = Pace(2.0, clock)
     pace.assume(0.02)
-    AdmittedSearcher(FakeSearcher([]), 10, pace=pace, clock=clock, metrics=NodeMetrics(registry))
+    NodeLoad(10, pace=pace, clock=clock, metrics=NodeMetrics(registry))
     assert registry.get_sample_value("winnow_node_seconds_per_read") == pytest.approx(0.02)
 
 

@@ -17,10 +17,11 @@ from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
 from winnow.content_node.file_changes import ServingStatus, watch
-from winnow.content_node.metrics import NodeMetrics
+from winnow.content_node.metrics import NodeMetrics, ShardMetrics
 from winnow.content_node.reader import open_reader
 from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.searcher import LocalSearcher
+from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.servicer import SERVICE, ShardServicer
 from winnow.content_node.shard import StoredSegment, open_shard, view_of
 from winnow.content_node.shard.changes import Change, change_to_report, find_change
@@ -85,13 +86,13 @@ async def node(indexes: dict[int, Path], bundle: Bundle, tmp_path: Path) -> Asyn
     metrics = NodeMetrics(registry)
     pool = ReaderPool(2, 2, metrics)
     reader = open_reader(bundle, Tokenizer(bundle.tokenizer).special)
-    servicer = ShardServicer(60.0)
+    served = ServedShard()
     pace = Pace(2.0, ManualClock())
-    servicer.serve(LocalSearcher(view_of(shard), reader, bundle, pool, pace=pace, metrics=metrics))
+    served.serve(LocalSearcher(view_of(shard), reader, bundle, pool, pace=pace, metrics=metrics))
     server = Server(
         services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(registry), quiet=True)
     )
-    shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
+    shard_pb2_grpc.add_ShardServiceServicer_to_server(ShardServicer(served, 60.0), server.grpc)
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
     await server.set_serving(True)
     looks: asyncio.Queue[None] = asyncio.Queue()
@@ -104,7 +105,7 @@ async def node(indexes: dict[int, Path], bundle: Bundle, tmp_path: Path) -> Asyn
         await looks.get()
         looked = True
 
-    status = ServingStatus(servicer, server, metrics)
+    status = ServingStatus(served, server.set_serving, ShardMetrics(registry))
     watching = asyncio.create_task(watch(shard.file_change, status.files_changed, 2.0, sleep))
     vector = shard.store.vectors(shard.manifest.dimension)[0]
     words = tuple(Tokenizer(bundle.tokenizer).tokenise("who won the tour").ids)

@@ -9,6 +9,7 @@ import pytest
 from fakes import FINGERPRINT, FakeSearcher, reading
 from prometheus_client import CollectorRegistry
 
+from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.servicer import SERVICE, ShardServicer
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
@@ -29,16 +30,16 @@ QUESTION = EncodedQuestion(
 
 
 @pytest.fixture
-def servicer() -> ShardServicer:
-    return ShardServicer(10.0)
+def shard() -> ServedShard:
+    return ServedShard()
 
 
 @pytest.fixture
-async def node(servicer: ShardServicer) -> AsyncIterator[RemoteSearcher]:
+async def node(shard: ServedShard) -> AsyncIterator[RemoteSearcher]:
     server = Server(
         services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
     )
-    shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
+    shard_pb2_grpc.add_ShardServiceServicer_to_server(ShardServicer(shard, 10.0), server.grpc)
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
     async with open_channel(address) as channel:
         yield RemoteSearcher(channel, address)
@@ -52,9 +53,9 @@ async def test_calls_are_unavailable_while_the_shard_is_loading(node: RemoteSear
 
 
 async def test_every_call_gets_the_reason_why_there_is_no_shard(
-    servicer: ShardServicer, node: RemoteSearcher
+    shard: ServedShard, node: RemoteSearcher
 ) -> None:
-    servicer.fail("the graph is damaged")
+    shard.fail("the graph is damaged")
     with pytest.raises(NotLoadedError, match="the graph is damaged"):
         await node.info(Deadline.after(10))
     with pytest.raises(NotLoadedError, match="the graph is damaged"):
@@ -62,10 +63,10 @@ async def test_every_call_gets_the_reason_why_there_is_no_shard(
 
 
 async def test_a_caller_that_gives_up_ends_the_work(
-    servicer: ShardServicer, node: RemoteSearcher
+    shard: ServedShard, node: RemoteSearcher
 ) -> None:
     searcher = FakeSearcher([reading("a")], hangs=True)
-    servicer.serve(searcher)
+    shard.serve(searcher)
     call = asyncio.create_task(
         node.retrieve(QUESTION, RetrievalDepth(passages=3), Deadline.after(60))
     )
@@ -76,21 +77,19 @@ async def test_a_caller_that_gives_up_ends_the_work(
     await asyncio.wait_for(searcher.released.wait(), 60)
 
 
-async def test_a_refusal_says_when_to_come_back(
-    servicer: ShardServicer, node: RemoteSearcher
-) -> None:
-    servicer.serve(FakeSearcher([reading("a")], fails=OverloadedError("no room", 0.25)))
+async def test_a_refusal_says_when_to_come_back(shard: ServedShard, node: RemoteSearcher) -> None:
+    shard.serve(FakeSearcher([reading("a")], fails=OverloadedError("no room", 0.25)))
     with pytest.raises(OverloadedError, match="no room") as caught:
         await node.retrieve(QUESTION, RetrievalDepth(passages=3), Deadline.after(10))
     assert caught.value.retry_after == 0.25
 
 
 async def test_a_leaving_node_says_so_and_finishes_its_work(
-    servicer: ShardServicer, node: RemoteSearcher
+    shard: ServedShard, node: RemoteSearcher
 ) -> None:
-    servicer.serve(FakeSearcher([reading("a"), reading("b")]))
+    shard.serve(FakeSearcher([reading("a"), reading("b")]))
     assert (await node.info(Deadline.after(10))).passages == 2
-    servicer.leave()
+    shard.leave()
     with pytest.raises(UnavailableError, match="leaving"):
         await node.info(Deadline.after(10))
     assert (
@@ -100,10 +99,10 @@ async def test_a_leaving_node_says_so_and_finishes_its_work(
 
 
 async def test_a_front_passes_on_the_key_of_the_client(
-    servicer: ShardServicer, node: RemoteSearcher
+    shard: ServedShard, node: RemoteSearcher
 ) -> None:
     searcher = FakeSearcher([reading("a")])
-    servicer.serve(searcher)
+    shard.serve(searcher)
     for client in ("", "tenant-7"):
         asked, deadline = replace(QUESTION, client=client), Deadline.after(10)
         found = await node.retrieve(asked, RetrievalDepth(passages=1), deadline)
@@ -113,10 +112,10 @@ async def test_a_front_passes_on_the_key_of_the_client(
 
 
 async def test_a_filter_reaches_the_shard_and_an_invalid_one_is_refused(
-    servicer: ShardServicer, node: RemoteSearcher
+    shard: ServedShard, node: RemoteSearcher
 ) -> None:
     searcher = FakeSearcher([reading("a")])
-    servicer.serve(searcher)
+    shard.serve(searcher)
     longest = " or ".join(['"a" in (900000000000000, 1)'] * 100)
     for where in ("", "year > 2010", longest):
         await node.retrieve(QUESTION, RetrievalDepth(passages=1, where=where), Deadline.after(10))

@@ -55,10 +55,8 @@ class Node:
         pace = Pace(2.0, ManualClock())
         opened = view_of(open_shard(shard, ef=16, exact_up_to=0))
         self.generation = opened.manifest.generation
-        self.servicer = ShardServicer(60.0)
-        self.servicer.serve(
-            LocalSearcher(opened, reader, bundle, self.pool, pace=pace, metrics=metrics)
-        )
+        searcher = LocalSearcher(opened, reader, bundle, self.pool, pace=pace, metrics=metrics)
+        self.servicer = ShardServicer(searcher, 60.0)
 
     def question(self) -> st.SearchStrategy[shard_pb2.EncodedQuestion]:
         ids = st.one_of(st.just([2040]), st.lists(UINT32), st.just([1] * 512))

@@ -71,7 +71,12 @@ class Up:
     """A running `winnow up`."""
 
     def __init__(
-        self, index: Path, stderr: int | IO[bytes] = subprocess.PIPE, *, bundle: Path = BUNDLE
+        self,
+        index: Path,
+        stderr: int | IO[bytes] = subprocess.PIPE,
+        *,
+        bundle: Path = BUNDLE,
+        nodes: int = 0,
     ) -> None:
         port, metrics = free_ports(2)
         self.address, self.metrics = f"127.0.0.1:{port}", f"127.0.0.1:{metrics}"
@@ -85,6 +90,8 @@ class Up:
             self.metrics,
             "--bundle",
             str(bundle),
+            "--nodes",
+            str(nodes),
         ]
         self.process = subprocess.Popen(command, stderr=stderr, text=True)
 
@@ -112,6 +119,15 @@ class Up:
 @pytest.fixture
 def up(indexes: dict[int, Path]) -> Iterator[Up]:
     started = Up(indexes[2])
+    yield started
+    started.process.kill()
+    started.process.communicate()
+
+
+@pytest.fixture
+def cluster(indexes: dict[int, Path]) -> Iterator[Up]:
+    """A front node and a content node for each of two shards."""
+    started = Up(indexes[2], nodes=2)
     yield started
     started.process.kill()
     started.process.communicate()
@@ -328,7 +344,7 @@ async def test_a_damaged_shard_is_named_and_the_rest_is_served(
     damaged: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_FRONT_FORM_TIMEOUT", "1")
-    up = Up(damaged)
+    up = Up(damaged, nodes=2)
     try:
         said = await asyncio.to_thread(up.wait_said, "ready on")
         async with AnswerClient(up.address) as client:
@@ -358,11 +374,30 @@ def test_where_no_shard_can_be_loaded_all_are_named_and_nothing_is_left_behind(
 ) -> None:
     (damaged / "shard-00000-of-00002" / "manifest.json").write_text("{}")
     listen = ("--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0")
-    result = winnow("up", "--index", str(damaged), *listen)
+    result = winnow("up", "--index", str(damaged), "--nodes", "2", *listen)
     assert result.returncode == 1
     assert "no node is left that serves a shard" in result.stderr
     for said in ("manifest.json has format None", "passages.sqlite is damaged"):
         assert said in result.stderr
+
+
+def test_a_server_without_any_shard_ends_and_names_all(damaged: Path) -> None:
+    (damaged / "shard-00000-of-00002" / "manifest.json").write_text("{}")
+    listen = ("--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0")
+    result = winnow("up", "--index", str(damaged), *listen)
+    assert result.returncode == 1
+    assert "server ended with exit code 1" in result.stderr
+    for said in ("no shard can be loaded", "manifest.json has format", "passages.sqlite is damage"):
+        assert said in result.stderr
+
+
+def test_content_nodes_are_as_many_as_shards(here: InProcess, indexes: dict[int, Path]) -> None:
+    result = here("up", "--index", str(indexes[3]), "--nodes", "2")
+    assert result.returncode == 2
+    assert "has 3 shards: --nodes 3, or none for one process" in result.stderr
+    result = here("up", "--index", str(indexes[3]), "--replicas", "2")
+    assert result.returncode == 2
+    assert "content nodes need --nodes" in result.stderr
 
 
 def test_a_node_with_a_damaged_shard_stays_until_it_is_told_to_end(damaged: Path) -> None:
@@ -426,7 +461,7 @@ def test_up_answers_is_measured_and_leaves_no_process_behind(
     here: InProcess, up: Up, questions_file: Path
 ) -> None:
     pids = up.wait_ready()
-    assert len(pids) == 3
+    assert len(pids) == 1
     evaluated = here(
         "evaluate", "--address", up.address, "--questions", str(questions_file), "--json",
         "--max-loss", "0",
@@ -505,6 +540,7 @@ def test_up_reads_the_tables_of_its_parts_and_finds_a_port(
     )
     command = [sys.executable, "-m", "winnow", "up", "--index", str(indexes[2])]
     command += ["--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--config", str(config)]
+    command += ["--nodes", "2"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as up:
         try:
             assert up.stderr is not None
@@ -574,10 +610,10 @@ def fetch(address: str) -> str:
         return str(reply.read().decode())
 
 
-def test_a_killed_parent_takes_its_children_along(up: Up) -> None:
-    pids = up.wait_ready()
-    up.process.kill()
-    up.process.wait(60)
+def test_a_killed_parent_takes_its_children_along(cluster: Up) -> None:
+    pids = cluster.wait_ready()
+    cluster.process.kill()
+    cluster.process.wait(60)
     until(lambda: not alive(pids), 60)
 
 
@@ -606,7 +642,7 @@ async def test_a_node_is_restarted_even_if_standard_error_is_broken(
     indexes: dict[int, Path], broken: Callable[[], contextlib.AbstractContextManager[int]]
 ) -> None:
     with broken() as stderr:
-        up = Up(indexes[1], stderr)
+        up = Up(indexes[1], stderr, nodes=1)
         try:
             pids = await asyncio.to_thread(up.wait_ready)
             [node] = [pid for pid in pids if is_of_shard(pid, 0)]
@@ -629,22 +665,22 @@ def test_ctrl_c_is_how_a_cluster_ends_also_before_it_is_ready(up: Up) -> None:
 
 
 async def test_a_killed_node_lowers_coverage_until_it_is_restarted_and_is_given_up_in_the_end(
-    up: Up,
+    cluster: Up,
 ) -> None:
     """One node is killed once, the other one four times in a minute, as soon as it has started."""
-    pids = await asyncio.to_thread(up.wait_ready)
+    pids = await asyncio.to_thread(cluster.wait_ready)
     [node] = [pid for pid in pids if is_of_shard(pid, 0)]
     request = answer_pb2.AnswerRequest(question=QUESTIONS[0][0])
     os.kill(node, signal.SIGSTOP)
-    async with AnswerClient(up.address) as client:
+    async with AnswerClient(cluster.address) as client:
         reply = await client.ask(request, 10.0)
         assert not reply.coverage.complete
         assert reply.coverage.passages_failed > 0
         os.kill(node, signal.SIGKILL)
         while not reply.coverage.complete:
             reply = await client.ask(request, 10.0)
-        assert set(pids) - children(up.process.pid) == {node}
-        said = await asyncio.to_thread(kill_until_given_up, up, 1)
+        assert set(pids) - children(cluster.process.pid) == {node}
+        said = await asyncio.to_thread(kill_until_given_up, cluster, 1)
         assert "node 0 ended with exit code -9: starting it again" in said
         assert "node 1 ended with exit code -9\nthat was 4 times in 60 s: it is given up" in said
         reply = await client.ask(request, 10.0)
@@ -659,8 +695,18 @@ async def test_a_killed_node_lowers_coverage_until_it_is_restarted_and_is_given_
         finally:
             again.terminate()
             await again.wait()
-    up.process.send_signal(signal.SIGINT)
-    assert await asyncio.to_thread(up.process.wait, 60) == 0
+    cluster.process.send_signal(signal.SIGINT)
+    assert await asyncio.to_thread(cluster.process.wait, 60) == 0
+
+
+async def test_a_killed_server_is_restarted(up: Up) -> None:
+    (server,) = await asyncio.to_thread(up.wait_ready)
+    os.kill(server, signal.SIGKILL)
+    said = await asyncio.to_thread(up.wait_said, "starting it again")
+    assert "server ended with exit code -9: starting it again" in said
+    until(lambda: bool(children(up.process.pid) - {server}), 60)
+    (again,) = await asyncio.to_thread(up.wait_ready)
+    assert again != server
 
 
 def kill_until_given_up(up: Up, shard: int) -> str:

@@ -13,13 +13,13 @@ from whole_bundle import WHOLE
 from whole_cluster import Running, running
 
 from winnow.bundle import Bundle, load_bundle
-from winnow.cli.local.cluster import shard_directories
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan
 from winnow.content_node.shard import open_shard, view_of
 from winnow.content_node.states.index import write_states
 from winnow.deadline import Deadline
 from winnow.errors import WinnowError
+from winnow.index_directory import shard_directories
 from winnow.v1 import answer_pb2
 
 TIMEOUT = 240.0

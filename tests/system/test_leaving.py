@@ -13,6 +13,7 @@ from fakes import FINGERPRINT, FakeSearcher, reading
 from prometheus_client import CollectorRegistry
 from tenacious import happens
 
+from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.servicer import SERVICE, ShardServicer
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
@@ -46,17 +47,19 @@ class Replica:
 
     name: str
     fake: FakeSearcher = field(init=False)
-    servicer: ShardServicer = field(default_factory=lambda: ShardServicer(LONG))
+    shard: ServedShard = field(default_factory=ServedShard)
     address: str = ""
 
     def __post_init__(self) -> None:
         self.fake = FakeSearcher([reading(self.name)])
-        self.servicer.serve(self.fake)
+        self.shard.serve(self.fake)
         self.server = Server(
             services=[SERVICE],
             interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True),
         )
-        shard_pb2_grpc.add_ShardServiceServicer_to_server(self.servicer, self.server.grpc)
+        shard_pb2_grpc.add_ShardServiceServicer_to_server(
+            ShardServicer(self.shard, LONG), self.server.grpc
+        )
 
     async def start(self) -> None:
         self.address = f"127.0.0.1:{await self.server.start('127.0.0.1:0')}"
@@ -184,7 +187,7 @@ async def in_hand(front: Front, replica: Replica) -> "asyncio.Task[str]":
 async def test_a_node_that_says_it_leaves_answers_what_it_has_in_hand(listed: bool) -> None:
     """Also where the name service has forgotten it by then."""
     async with scene() as now:
-        now.leaving.servicer.leave()
+        now.leaving.shard.leave()
         if not listed:
             now.listed.now = {now.staying.address}
         await happens(lambda: now.left_out)

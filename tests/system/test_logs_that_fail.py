@@ -15,9 +15,9 @@ import pytest
 from held_ports import free_ports
 from tenacious import until
 
-from winnow.cli.local.cluster import shard_directories
 from winnow.cli.local.processes import Processes
 from winnow.client.messages import AnswerClient
+from winnow.index_directory import shard_directories
 from winnow.v1 import answer_pb2
 
 CALLS = 200

@@ -36,8 +36,12 @@ _SNAPSHOTS = "winnow.content_node.snapshots.cli"
 _COMMANDS: _Commands = {
     "ask": ("winnow.cli.ask.cli:ask", "Ask a running cluster; see the answer in its passage."),
     "predict": ("winnow.cli.predict.cli:predict", "Predict labels and entities of texts."),
-    "up": ("winnow.cli.local.cli:up", "Run a whole cluster on this machine, one process per node."),
+    "up": ("winnow.cli.local.cli:up", "Serve an index on this machine."),
     "front": ("winnow.stateless.cli:front", "Run a front node: take questions, merge answers."),
+    "standalone": (
+        "winnow.standalone.cli:standalone",
+        "Run a front node with all shards of an index in one process.",
+    ),
     "node": ("winnow.content_node.cli:node", "Run a content node: serve one shard."),
     "encoder": (
         "winnow.encoder_node.cli:encoder",

@@ -5,17 +5,19 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from winnow.bundle import default_bundle, load_bundle
-from winnow.content_node import __main__ as node
+from winnow.content_node.composing import shard as composing
+from winnow.content_node.composing.shard import RunningShard, open_parts
 from winnow.content_node.merging.child import MergeChild
 from winnow.content_node.merging.policy import MergeReason
 from winnow.content_node.merging.protocol import Merged
-from winnow.content_node.metrics import MergeMetrics
 from winnow.content_node.settings import NodeSettings
+from winnow.telemetry.runtimes import RuntimeMetrics
 
 
 @dataclass
@@ -44,16 +46,18 @@ async def test_a_graph_is_loaded_by_a_thread_that_gives_way_to_nobody(
         niceness.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
         return "segment"
 
-    monkeypatch.setattr(node, "open_shard", open_shard)
+    monkeypatch.setattr(composing, "open_shard", open_shard)
     monkeypatch.setattr(
         MergeChild, "run", lambda _: Merged(directory="merged", sequence=1, passages=1, rows=1)
     )
-    shard, metrics = FakeShard(), MergeMetrics(CollectorRegistry())
+    shard, registry = FakeShard(), CollectorRegistry()
     settings = NodeSettings.model_validate({"shard": tmp_path})
     assert settings.reader_nice
+    bundle = load_bundle(default_bundle())
+    parts = open_parts(settings, bundle, registry, RuntimeMetrics(registry))
     live: Any = shard
-    await node._merger(settings, load_bundle(default_bundle()), live, metrics).merge(
-        MergeReason.WRITES
-    )
+    running = RunningShard(tmp_path, parts, registry, AsyncMock())
+    await running._merger(live).merge(MergeReason.WRITES)
+    parts.pool.close()
     assert shard.served == ["segment"]
     assert niceness == [os.getpriority(os.PRIO_PROCESS, os.getpid())]

@@ -11,9 +11,10 @@ from typing import IO, Any
 
 import pytest
 
-from winnow.cli.local.cluster import LocalCluster, shard_directories
+from winnow.cli.local.cluster import LocalCluster
 from winnow.cli.local.plan import LocalPlan
 from winnow.errors import ArtefactError, UnavailableError
+from winnow.index_directory import shard_directories
 
 
 @dataclass

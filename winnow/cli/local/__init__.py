@@ -1,1 +1,3 @@
-"""`winnow up` and `winnow demo`: a whole cluster on this machine, one process per node."""
+"""`winnow up` and `winnow demo`: an index served on this machine, by one process or by a front node
+and content nodes.
+"""

@@ -16,6 +16,8 @@ from winnow.cli.local.ports import expect_free, free_ports
 from winnow.cli.local.settings import UpSettings
 from winnow.cli.local.supervision import ClusterSupervisor, RestartLimit
 from winnow.heads.store import open_store
+from winnow.index_directory import shard_directories
+from winnow.quoting import many
 from winnow.settings import settings_command
 from winnow.settings.common import LogFormat
 from winnow.settings.names import variable
@@ -36,6 +38,7 @@ def run(settings: UpSettings) -> None:
     read_manifest(settings.bundle)  # else every process would report that the bundle is missing
     if settings.heads:
         open_store(settings.heads).encoder()  # else a wrong name would show at the first request
+    _expect_a_node_each(settings)
     at_terminal = sys.stderr is not None and sys.stderr.isatty()
     heads = ("--heads", settings.heads) if settings.heads else ()
     plan = LocalPlan(
@@ -43,6 +46,7 @@ def run(settings: UpSettings) -> None:
         settings.bundle,
         settings.listen,
         settings.metrics_listen,
+        one_process=not settings.nodes,
         replicas=settings.replicas,
         front=(*log_flags("front", settings.file, at_terminal), *heads),
         node=log_flags("node", settings.file, at_terminal),
@@ -96,6 +100,16 @@ def log_flags(
     """Flags for text logs at a terminal, unless the user has set the format."""
     chosen = configured_value(table, "log_format", file, environment)
     return ("--log-format", LogFormat.TEXT.value) if at_terminal and chosen is None else ()
+
+
+def _expect_a_node_each(settings: UpSettings) -> None:
+    """Raises SettingsError unless there are as many content nodes as shards, or none."""
+    shards = len(shard_directories(settings.index))
+    if settings.nodes not in (0, shards):
+        raise SettingsError(
+            f"--nodes {settings.nodes}: a content node serves one shard, and {settings.index} has "
+            f"{many(shards, 'shard')}: --nodes {shards}, or none for one process"
+        )
 
 
 def _expect_free(settings: UpSettings) -> None:

@@ -7,7 +7,6 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
@@ -18,15 +17,14 @@ from winnow.cli.local.plan import LocalPlan, commands, threads_each
 from winnow.cli.local.ports import chosen, consecutive, expect_free, free_ports
 from winnow.cli.local.processes import Processes
 from winnow.client.messages import AnswerClient
-from winnow.domain.shard import INDEX_FILE, MOST_SHARDS, shard_name
-from winnow.errors import ArtefactError, NotLoadedError, UnavailableError
-from winnow.files.vouching import FIELD, is_vouched, open_object, read_object
+from winnow.errors import NotLoadedError, UnavailableError
+from winnow.index_directory import shard_directories
 from winnow.rpc.channel import open_channel
 from winnow.rpc.status import error_of
 from winnow.settings.names import NAME_VARIABLE
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
-__all__ = ["LocalCluster", "LocalPlan", "not_loaded", "shard_directories"]
+__all__ = ["LocalCluster", "LocalPlan", "not_loaded"]
 
 _READY_SECONDS = 120.0
 _POLL_SECONDS = 0.1
@@ -47,7 +45,9 @@ class LocalCluster:
             feed_listen=_with_port(plan.feed_listen),
             http_listen=_with_port(plan.http_listen),
         )
-        self._shards = [s for s in shard_directories(plan.index) for _ in range(plan.replicas)]
+        shards = shard_directories(plan.index)
+        replicas = 0 if plan.one_process else plan.replicas
+        self._shards = [shard for shard in shards for _ in range(replicas)]
         self.processes = Processes()
         self._logs: dict[str, IO[bytes]] = {}
         self._commands: dict[str, list[str]] = {}
@@ -58,7 +58,9 @@ class LocalCluster:
         self.http = _reachable(self._plan.http_listen)
         """HOST:PORT where HTTP is served; empty if nowhere."""
         self.nodes: list[str] = []
-        """HOST:PORT of the content nodes: the replicas of shard 0, then those of shard 1."""
+        """HOST:PORT of the content nodes: the replicas of shard 0, then those of shard 1; none in
+        one process.
+        """
         self.node_metrics: list[str] = []
         """HOST:PORT of the metrics of these content nodes, if the plan wants them."""
 
@@ -79,7 +81,7 @@ class LocalCluster:
         fixed = [Address.parse(each) for each in (*listened, plan.metrics_listen) if each]
         expect_free([*fixed, *metrics])
         self._commands = commands(
-            plan, self._shards, self.nodes, list(map(str, metrics)), threads_each(plan, count)
+            plan, self._shards, self.nodes, list(map(str, metrics)), threads_each(plan, count or 1)
         )
         for name, arguments in self._commands.items():
             self._start(name, arguments)
@@ -195,25 +197,3 @@ async def not_loaded(address: str) -> str:
             fault = error_of(error.code(), details, error.trailing_metadata())
             return details if isinstance(fault, NotLoadedError) else ""
     return ""
-
-
-def shard_directories(index: Path) -> list[Path]:
-    """The shards of an index, in order. Raises ArtefactError if `index` is no index."""
-    path = index / INDEX_FILE
-    if not path.is_file() and index.is_dir() and (index.parent / INDEX_FILE).is_file():
-        raise ArtefactError(f"{index} is a part of an index: name {index.parent}")
-    if not path.is_file():
-        raise ArtefactError(
-            f"{index} is no index (there is no {INDEX_FILE} in it): build one with "
-            "`winnow index build`"
-        )
-    text, manifest = read_object(open_object(path, "an index"))
-    if FIELD in manifest and not is_vouched(text, manifest):
-        raise ArtefactError(f"{path} is damaged: its content has changed; copy it again")
-    shards = manifest.get("shards")
-    if type(shards) is not int or not 1 <= shards <= MOST_SHARDS:
-        raise ArtefactError(
-            f"{path} is damaged: {shards!r} is no number of shards from 1 to "
-            f"{MOST_SHARDS}; copy it again, or build the index again"
-        )
-    return [index / shard_name(shard, shards) for shard in range(shards)]

@@ -25,6 +25,8 @@ class LocalPlan:
     _: KW_ONLY
     reader_threads: int | None = None
     """Most threads of one request; with None the nodes share the cores (`threads_each`)."""
+    one_process: bool = False
+    """Whether front node and shards are one process, without content nodes."""
     replicas: int = 1
     """Content nodes per shard."""
     front: tuple[str, ...] = ()
@@ -81,6 +83,16 @@ def commands(
     """
     common = ["--bundle", str(plan.bundle), "--drain-linger", str(plan.linger)]
     common += _flag("--config", plan.config)
+    # only the first front has these: others would need addresses of their own
+    first = [
+        *_flag("--metrics-listen", plan.metrics_listen),
+        *_flag("--feed-listen", plan.feed_listen),
+        *_flag("--health-listen", plan.health_listen),
+        *_flag("--http-listen", plan.http_listen),
+    ]
+    if plan.one_process:
+        serving = ["standalone", "--index", str(plan.index), "--listen", plan.listen, *first]
+        return {"server": [*serving, *plan.front, *common]}
     per_request = plan.reader_threads if threads is None else threads
     limits = [*_flag("--threads", threads), *_flag("--reader-threads", per_request)]
     fed = ["--feed"] if plan.feed_listen else []
@@ -93,13 +105,6 @@ def commands(
         flag
         for number, address in enumerate(nodes)
         for flag in ("--shards", plan.seen_as.get(number, address))
-    ]
-    # only the first front has these: others would need addresses of their own
-    first = [
-        *_flag("--metrics-listen", plan.metrics_listen),
-        *_flag("--feed-listen", plan.feed_listen),
-        *_flag("--health-listen", plan.health_listen),
-        *_flag("--http-listen", plan.http_listen),
     ]
     for number, address in enumerate((plan.listen, *plan.more_fronts)):
         serving = ["front", "--listen", address, *asking, *([] if number else first)]

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from winnow.address import Address
 from winnow.bundle import default_bundle
 from winnow.cli.local.ports import or_any
+from winnow.domain.shard import MOST_SHARDS
 from winnow.settings.source import Settings
 from winnow.settings.values import (
     BUNDLE_HELP,
@@ -18,15 +19,15 @@ from winnow.settings.values import (
 
 
 class UpSettings(Settings):
-    """Run a whole cluster in the foreground: a front node and the content nodes of every shard.
+    """Serve an index on this machine, in the foreground, until Ctrl-C.
 
-    Example: winnow up --index index --listen 127.0.0.1:8080. Ctrl-C ends all of it.
+    Example: winnow up --index index --listen 127.0.0.1:8080.
 
-    The front node and the content nodes also read their own settings: the variables WINNOW_FRONT_…
-    and WINNOW_NODE_…, and the tables 'front' and 'node' of the --config file. The options below
-    take precedence. Content nodes listen on free ports of this machine. They share its cores unless
-    'threads' or 'reader_threads' is set for them. At a terminal, logs are text unless log_format is
-    set.
+    One process holds the front node and all shards. With --nodes each shard has a process of its
+    own, a content node, on a free port. The front node and the shards also read their own settings:
+    the variables WINNOW_FRONT_… and WINNOW_NODE_…, and the tables 'front' and 'node' of the
+    --config file. The options below take precedence. Content nodes share the cores unless 'threads'
+    or 'reader_threads' is set for them. At a terminal, logs are text unless log_format is set.
     """
 
     table: ClassVar[str] = "up"
@@ -50,7 +51,14 @@ class UpSettings(Settings):
         "",
         description="Store of heads to predict with, a directory or a URL; empty for none.",
     )
-    replicas: int = Field(1, ge=1, le=16, description="Content nodes per shard.")
+    nodes: int = Field(
+        0,
+        ge=0,
+        le=MOST_SHARDS,
+        description="Content nodes, each a process for one shard: the number of shards. 0 runs "
+        "everything in one process, which is faster on one machine.",
+    )
+    replicas: int = Field(1, ge=1, le=16, description="Content nodes per shard; needs --nodes.")
     metrics_listen: OptionalListenAddress = Field(
         "", description="HOST:PORT of the front node's Prometheus endpoint; empty for none."
     )
@@ -64,6 +72,8 @@ class UpSettings(Settings):
 
     @model_validator(mode="after")
     def _check_replicas(self) -> Self:
+        if self.replicas > 1 and not self.nodes:
+            raise ValueError(f"--replicas {self.replicas}: content nodes need --nodes")
         if self.feed_listen and self.replicas > 1:
             raise ValueError(
                 f"--replicas {self.replicas}: nodes of one machine would write to one directory; "

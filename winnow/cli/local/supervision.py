@@ -118,7 +118,8 @@ class ClusterSupervisor:
         self._expect_any()
 
     def _expect_any(self) -> None:
-        if len(self._given_up) + len(self._faults) == len(self._cluster.nodes):
+        nodes = len(self._cluster.nodes)
+        if nodes and len(self._given_up) + len(self._faults) == nodes:
             why = [f"{name} was given up" for name in sorted(self._given_up)]
             why += [f"{name} could not load its shard: {it}" for name, it in self._faults.items()]
             raise UnavailableError("\n  ".join(["no node is left that serves a shard:", *why]))

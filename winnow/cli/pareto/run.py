@@ -14,7 +14,7 @@ from winnow import signals
 from winnow.bundle import read_manifest
 from winnow.cli.asking import ask, passages_needed_of
 from winnow.cli.drawing import check_picture_path
-from winnow.cli.local.cluster import LocalCluster, LocalPlan, shard_directories
+from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.cli.local.ports import free_ports
 from winnow.cli.pareto import report
 from winnow.cli.pareto.figures import PointFigures, figures
@@ -27,6 +27,7 @@ from winnow.convert import answer as convert
 from winnow.domain.shard import INDEX_FILE
 from winnow.errors import WinnowError
 from winnow.files.opened import sha256
+from winnow.index_directory import shard_directories
 from winnow.packaged import running_version
 from winnow.settings.common import cores
 from winnow.telemetry.progress import StageProgress

@@ -1,0 +1,273 @@
+"""A shard of this process: loaded, watched, fed and merged while it is served."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from winnow.bundle import Bundle
+from winnow.content_node.admission import AdmittedSearcher, NodeLoad
+from winnow.content_node.file_changes import ServingStatus, watch
+from winnow.content_node.identity import shard_info
+from winnow.content_node.journal.composing import FedShard
+from winnow.content_node.live.limits import WriteLimits
+from winnow.content_node.live.loading import open_live
+from winnow.content_node.live.room import RoomMetrics
+from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.loading import Loading
+from winnow.content_node.merging.child import MergeChild
+from winnow.content_node.merging.merger import Merger
+from winnow.content_node.merging.newest import open_newest
+from winnow.content_node.merging.policy import MergePolicy
+from winnow.content_node.merging.tidying import tidy
+from winnow.content_node.metrics import MergeMetrics, NodeMetrics, ShardMetrics, WriteMetrics
+from winnow.content_node.pulling import pull_shard
+from winnow.content_node.reader import Reader, open_reader
+from winnow.content_node.reader.pool import ReaderPool
+from winnow.content_node.searcher import LocalSearcher
+from winnow.content_node.served_shard import ServedShard
+from winnow.content_node.settings import NodeSettings
+from winnow.content_node.shard import StoredSegment, open_shard
+from winnow.content_node.snapshots.last_snapshot import SnapshotMetrics
+from winnow.content_node.startup_checks import shard_advice
+from winnow.content_node.supervision import keep_running
+from winnow.content_node.warmup import warm_up
+from winnow.domain.shard import ShardInfo
+from winnow.errors import ArtefactError, IdentityError, NotLoadedError, UnavailableError
+from winnow.heap import HeapTrimmer, give_back, trimming
+from winnow.inference.niceness import give_way
+from winnow.inference.runtime import InferenceOptions
+from winnow.policy.pace import Pace
+from winnow.settings.common import cores
+from winnow.shard_writer import ShardWriter
+from winnow.telemetry.runtimes import RuntimeMetrics
+from winnow.text.tokenizer import Tokenizer
+
+_log = structlog.get_logger("content_node")
+_HALF_LIFE = 2.0
+"""Seconds after which a measured reading speed counts half: long compared with a call, short
+compared with changes of the machine's load.
+"""
+_LOOK_EVERY = 2.0
+"""Seconds between looks at the shard's files: two system calls for each file."""
+
+
+class SharedReader:
+    """The reader of all shards of a process; the first shard that is loaded opens it."""
+
+    def __init__(
+        self, settings: NodeSettings, bundle: Bundle, options: InferenceOptions, pace: Pace
+    ) -> None:
+        """`pace` gets the first estimate of how fast passages are read."""
+        self.tokenizer, self._bundle = Tokenizer(bundle.tokenizer), bundle
+        self._settings, self._options, self._pace = settings, options, pace
+        self._lock = threading.Lock()
+        self._reader: Reader | None = None
+
+    def warm(self) -> Reader:
+        """The reader after a few runs, from any thread; raises ArtefactError if it cannot be
+        opened.
+        """
+        with self._lock:
+            if self._reader is None:
+                settings, special = self._settings, self.tokenizer.special
+                reader = open_reader(self._bundle, special, self._options, settings.max_tokens)
+                # one thread reads here; when there is much to do each core does
+                self._pace.assume(warm_up(reader) / min(settings.threads, cores()))
+                self._reader = reader
+            return self._reader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeParts:
+    """What the shards of a process share."""
+
+    settings: NodeSettings
+    bundle: Bundle
+    metrics: NodeMetrics
+    pool: ReaderPool
+    pace: Pace
+    reader: SharedReader
+    load: NodeLoad
+    trimmer: HeapTrimmer
+    """Gives memory back after a generation was dropped."""
+
+
+def open_parts(
+    settings: NodeSettings,
+    bundle: Bundle,
+    registry: CollectorRegistry,
+    runtimes: RuntimeMetrics,
+    shards: int = 1,
+) -> NodeParts:
+    """Opens what `shards` shards share; the caller closes the pool."""
+    metrics = NodeMetrics(registry)
+    pace = Pace(_HALF_LIFE, time.monotonic)
+    options = replace(settings.inference, choosing=runtimes.choosing(bundle.manifest.name))
+    most, nice = settings.reader_threads, settings.reader_nice
+    return NodeParts(
+        settings=settings,
+        bundle=bundle,
+        metrics=metrics,
+        pool=ReaderPool(settings.threads, most, metrics, nice=nice),
+        pace=pace,
+        reader=SharedReader(settings, bundle, options, pace),
+        load=NodeLoad(
+            settings.max_reads, pace=pace, clock=time.monotonic, metrics=metrics, shards=shards
+        ),
+        trimmer=HeapTrimmer(trimming()),
+    )
+
+
+class RunningShard:
+    """A shard that is loaded in a thread, then served, watched, fed and merged."""
+
+    def __init__(
+        self,
+        directory: Path,
+        parts: NodeParts,
+        registry: CollectorRegistry,
+        set_serving: Callable[[bool], Awaitable[None]],
+    ) -> None:
+        """`registry` gets the metrics of this shard alone. `set_serving` sets its health."""
+        self._directory, self._parts, self._registry = directory, parts, registry
+        self.served = ServedShard()
+        self._shard_metrics = ShardMetrics(registry)
+        self._write_metrics, self._merge_metrics = WriteMetrics(registry), MergeMetrics(registry)
+        self._status = ServingStatus(self.served, set_serving, self._shard_metrics)
+        self.loading = Loading(self._load)
+        self._watching: list[asyncio.Task[None]] = []
+        self._fed: FedShard | None = None
+        self._written_to: tuple[ShardWriter, ShardInfo] | None = None
+
+    @property
+    def writer(self) -> tuple[ShardWriter, ShardInfo]:
+        """The writer of the shard, and the description of the shard as it was loaded.
+
+        Raises UnavailableError while it is not loaded.
+        """
+        if self._written_to is None:
+            raise UnavailableError("the shard is still loading")
+        return self._written_to
+
+    async def load(self) -> None:
+        """Loads and serves the shard; to be called once.
+
+        Raises NotLoadedError if it cannot be loaded; `served` then refuses calls with the reason.
+        """
+        try:
+            live, searcher = await self.loading.result()
+        except (ArtefactError, IdentityError) as error:
+            self.served.fail(str(error))
+            raise NotLoadedError(str(error)) from error
+        self.served.serve(searcher)
+        info = shard_info(live.view, self._parts.bundle)
+        self._fed = FedShard(
+            journal=self._parts.settings.journal,
+            shard=live,
+            info=info,
+            encoding_fingerprint=self._parts.bundle.manifest.encoding_fingerprint,
+            registry=self._registry,
+            skew=self._parts.settings.journal_skew,
+        )
+        self._written_to = self._fed.start(self._status.stopped_following), info
+        self._shard_metrics.ready.set(1)
+        RoomMetrics(self._registry, self._directory)
+        SnapshotMetrics(self._registry, self._directory)
+        looking = partial(watch, live.change, self._status.files_changed, _LOOK_EVERY)
+        self._keep("watching the shard's files", looking)
+        if self._parts.settings.feed:
+            self._keep("merging", self._merger(live).run)
+
+    def leave(self) -> None:
+        """Ends watching and merging, and tells callers that the shard leaves."""
+        for task in self._watching:
+            task.cancel()
+        self.served.leave()
+        self._shard_metrics.ready.set(0)
+
+    async def close(self) -> None:
+        """Stores waiting writes, and releases the directory."""
+        for task in self._watching:
+            task.cancel()
+        await asyncio.gather(*self._watching, return_exceptions=True)
+        if self._fed is not None:
+            await self._fed.close()
+
+    def _keep(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        self._watching.append(asyncio.create_task(keep_running(name, run)))
+
+    def _load(self) -> tuple[LiveShard, AdmittedSearcher]:
+        """In the thread of `loading`."""
+        parts, settings = self._parts, self._parts.settings
+        # other nodes of this machine may be serving while this one starts
+        give_way(settings.reader_nice)
+        if settings.pull:
+            pull_shard(settings.pull, self._directory)
+        live = open_live(
+            self._directory,
+            self._open_base,
+            partial(WriteLimits.of, settings, parts.reader.tokenizer.vocabulary),
+            self._write_metrics,
+            feeding=settings.feed,
+        )
+        try:
+            return live, self._searcher(live)
+        except BaseException:
+            live.abandon()
+            raise
+
+    def _searcher(self, live: LiveShard) -> AdmittedSearcher:
+        parts, shard = self._parts, live.base
+        searcher = LocalSearcher(
+            live.view,
+            parts.reader.warm(),
+            parts.bundle,
+            parts.pool,
+            pace=parts.pace,
+            metrics=parts.metrics,
+            journaled=bool(parts.settings.journal),
+            gone=parts.trimmer.soon,
+        )
+        live.on_new_view(searcher.serve)
+        for advice in shard_advice(shard, self._directory, parts.bundle):
+            _log.warning(advice, shard=shard.manifest.shard)
+        _log.info(
+            "shard loaded",
+            shard=shard.manifest.shard,
+            shards=shard.manifest.shards,
+            passages=live.view.passages,
+            sequence=live.view.sequence,
+            bundle=parts.bundle.manifest.name,
+        )
+        give_back()  # memory freed by loading
+        return AdmittedSearcher(searcher, parts.load)
+
+    def _open_base(self, trimmed: int) -> StoredSegment:
+        feeding = self._parts.settings.feed
+        return open_newest(self._directory, trimmed, self._open_segment, feeding=feeding)
+
+    def _open_segment(self, directory: Path) -> StoredSegment:
+        settings, states_of = self._parts.settings, self._parts.bundle.manifest.lower_fingerprint
+        return open_shard(directory, settings.ef, settings.exact, settings.exact_up_to, states_of)
+
+    def _merger(self, live: LiveShard) -> Merger[StoredSegment]:
+        settings, bundle = self._parts.settings, self._parts.bundle.directory
+        # at normal priority: hnswlib holds the GIL while it loads a graph, and a thread of low
+        # priority would block the event loop for longer
+        return Merger(
+            shard=live,
+            policy=MergePolicy(settings.merge_after, settings.max_unmerged),
+            begin=lambda base, upto: MergeChild(
+                base=base, shard=self._directory, upto=upto, bundle=bundle
+            ),
+            open_base=self._open_segment,
+            tidy=partial(tidy, self._directory),
+            metrics=self._merge_metrics,
+        )

@@ -1,0 +1,1 @@
+"""A front node with all shards of an index in one process, without gRPC between them."""

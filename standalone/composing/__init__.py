@@ -1,0 +1,1 @@
+"""Puts shards and front of one process together."""

@@ -1,0 +1,74 @@
+"""The shards of this process, as a front's content nodes."""
+
+from collections.abc import Mapping, Sequence
+
+from winnow.content_node.admission import NodeLoad
+from winnow.content_node.composing.shard import RunningShard
+from winnow.deadline import Deadline
+from winnow.domain.word_counts import WordChanges, WordCounts
+from winnow.resolving import Resolver
+from winnow.stateless.cluster.membership import IndexIdentity
+from winnow.stateless.cluster.node import Node
+from winnow.stateless.feed.writers import OpenWriter
+
+
+class LocalNodes:
+    """Each shard is a content node whose address is the name of its directory."""
+
+    form_timeout = 2.0
+    """The front waits after the shards were loaded: long enough to poll each of them."""
+
+    def __init__(self, shards: Mapping[str, RunningShard], load: NodeLoad) -> None:
+        """`load` is the work of all `shards`."""
+        self._shards, self._load = shards, load
+
+    def resolvers(self) -> Sequence[Resolver]:
+        """One, which finds all shards."""
+        return [_Local(frozenset(self._shards))]
+
+    def open_node(self, address: str) -> Node:
+        """The shard of that name. All its reads are of this front."""
+        shard = self._shards[address]
+        return Node(
+            address,
+            shard.served,
+            _close,
+            reads=lambda: self._load.reads,
+            words=_Words(shard),
+        )
+
+    def open_writer(self, address: str, index: IndexIdentity, shard: int) -> OpenWriter:
+        """The writer of the shard; raises UnavailableError while it is not loaded."""
+        writer, _ = self._shards[address].writer
+        return OpenWriter(writer, lambda: False, _close)
+
+
+class _Local:
+    """The addresses of all shards of the process."""
+
+    target = "this process"
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self._names = names
+
+    async def addresses(self) -> frozenset[str]:
+        return self._names
+
+
+class _Words:
+    """The word counts of a shard that may still be loading."""
+
+    def __init__(self, shard: RunningShard) -> None:
+        self._shard = shard
+
+    async def built_counts(self, deadline: Deadline) -> WordCounts:
+        writer, _ = self._shard.writer
+        return await writer.built_counts(deadline)
+
+    async def changes(self, deadline: Deadline) -> WordChanges:
+        writer, _ = self._shard.writer
+        return await writer.changes(deadline)
+
+
+async def _close() -> None:
+    """The shard is closed at the end of the process."""

@@ -1,0 +1,38 @@
+"""Settings of a front node with all shards of an index in its process."""
+
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import Field
+
+from winnow.content_node.settings import NodeSettings
+from winnow.stateless.settings import FrontSettings
+
+
+class StandaloneSettings(FrontSettings):
+    """Answer questions over an index, in one process without content nodes.
+
+    Example: winnow standalone --index index --listen 127.0.0.1:8080
+
+    The options below are those of a front node; variables begin with WINNOW_FRONT_, and the TOML
+    file has them in the table 'front'. The shards read the settings of a content node: variables
+    WINNOW_NODE_… and the table 'node'. --shards is ignored. --feed-listen lets the shards take
+    writes.
+    """
+
+    table: ClassVar[str] = "front"
+
+    index: Path = Field(description="Directory of the index, written by `winnow index build`.")
+
+    @property
+    def serves_answers(self) -> bool:
+        """Always: there is an index."""
+        return True
+
+    def node(self, shard: Path) -> NodeSettings:
+        """The settings of the shards; `shard` is one of them.
+
+        Raises SettingsError if a variable, or the file, has a wrong value for content nodes.
+        """
+        flags = {"shard": shard, "bundle": self.bundle, "feed": bool(self.feed_listen)}
+        return NodeSettings.load(flags, self.file)

@@ -1,0 +1,73 @@
+"""Where the content nodes of a front are: behind gRPC, or in its own process."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from winnow.resolving import Resolver, resolver
+from winnow.rpc.channel import open_channel, open_unshared
+from winnow.stateless.cluster.membership import IndexIdentity
+from winnow.stateless.cluster.node import Node
+from winnow.stateless.composing.front import Front
+from winnow.stateless.feed.remote import RemoteShardWriter
+from winnow.stateless.feed.writers import OpenWriter
+from winnow.stateless.replicas.remote import RemoteSearcher
+from winnow.stateless.words.remote import RemoteWordCounts
+
+
+class NodeSource(Protocol):
+    """Finds content nodes and opens connections to them.
+
+    Implementations: `RemoteNodes` here; in `winnow.standalone.composing.nodes` shards of this
+    process.
+    """
+
+    @property
+    def form_timeout(self) -> float:
+        """Seconds to wait for all shards before serving a part of them."""
+
+    def resolvers(self) -> Sequence[Resolver]:
+        """Finders of the addresses of all content nodes."""
+
+    def open_node(self, address: str) -> Node:
+        """The content node at an address, for questions."""
+
+    def open_writer(self, address: str, index: IndexIdentity, shard: int) -> OpenWriter:
+        """The writer to a shard of the content node at an address."""
+
+
+class RemoteNodes:
+    """Content nodes behind gRPC, at the targets of the front's settings."""
+
+    def __init__(self, front: Front) -> None:
+        self._targets, self._peers = front.settings.shards, front.access.peers
+        self.form_timeout = front.settings.form_timeout
+        self._fingerprint = front.bundle.manifest.encoding_fingerprint
+
+    def resolvers(self) -> Sequence[Resolver]:
+        """One for each target."""
+        return [resolver(target) for target in self._targets]
+
+    def open_node(self, address: str) -> Node:
+        """Opens a channel, which is closed once the node is dropped and has no call in flight."""
+        channel = open_channel(address, self._peers)
+        remote = RemoteSearcher(channel, address)
+        return Node(
+            address,
+            remote,
+            channel.close,
+            reads=lambda: remote.reads,
+            busy=lambda: remote.calls > 0,
+            words=RemoteWordCounts(channel, address),
+        )
+
+    def open_writer(self, address: str, index: IndexIdentity, shard: int) -> OpenWriter:
+        """Opens a separate channel, so that writes never delay questions."""
+        channel = open_unshared(address, self._peers)
+        writer = RemoteShardWriter(
+            channel=channel,
+            address=address,
+            index_id=index.index_id,
+            shard=shard,
+            fingerprint=self._fingerprint,
+        )
+        return OpenWriter(writer, lambda: writer.calls > 0, channel.close)

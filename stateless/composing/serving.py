@@ -1,0 +1,45 @@
+"""Opens all parts of a front, and serves them."""
+
+from collections.abc import Sequence
+
+from winnow.stateless.composing.answers import serve_answers
+from winnow.stateless.composing.encoder_groups import open_encoder_groups, serve_heads
+from winnow.stateless.composing.encoders import Encoders
+from winnow.stateless.composing.feed import serve_feed
+from winnow.stateless.composing.front import Front, Part, serve
+from winnow.stateless.composing.http import serve_http
+from winnow.stateless.composing.nodes import NodeSource
+from winnow.stateless.composing.showing import serve_showing
+from winnow.stateless.encoding import QuestionEncoder
+from winnow.stateless.heads.questions import QuestionHeads
+
+
+async def serve_front(
+    front: Front, source: NodeSource | None, further: Sequence[Part] = ()
+) -> None:
+    """Serves until SIGTERM or SIGINT.
+
+    Args:
+        front: what `opened` gave.
+        source: where the content nodes are; None for a front that only predicts.
+        further: parts of the process that are prepared first.
+
+    """
+    settings = front.settings
+    encoders = Encoders(front)
+    own = encoders.open(front.bundle, settings.encoder_address)
+    questions = QuestionEncoder(front.bundle, own.tokenizer, own.encoder)
+    groups, predicting = await open_encoder_groups(front, encoders, own)
+    predictor = serve_heads(front, groups)
+    parts = [*further, Part(questions.warm_up, encoders.followed), predicting]
+    cluster = None
+    if source is not None:
+        heads = QuestionHeads(predictor, groups.default, questions) if groups.all() else None
+        cluster = serve_answers(front, source, questions, heads)
+        parts.append(cluster.part)
+        if settings.feed_listen:
+            parts.append(await serve_feed(front, source, cluster))
+    serve_showing(front, cluster, groups)
+    if settings.http_listen:
+        parts.append(serve_http(front))
+    await serve(front, parts)

@@ -1,0 +1,148 @@
+"""A front node with all shards of an index in one process."""
+
+import asyncio
+import contextlib
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import QUESTIONS
+from held_ports import free_ports
+from prometheus_client import CollectorRegistry
+
+import winnow.content_node.__main__ as node
+import winnow.standalone.__main__ as standalone
+import winnow.stateless.__main__ as front
+from winnow.client import AsyncClient, PassageFields, Reply, ShardStatus
+from winnow.content_node.settings import NodeSettings
+from winnow.errors import ArtefactError
+from winnow.index_directory import shard_directories
+from winnow.standalone.settings import StandaloneSettings
+from winnow.stateless.settings import FrontSettings
+from winnow.telemetry.tracing.tracer import NO_TRACER
+
+ASKED = "Who won the Zorblax Prize in 2031?"
+WON: PassageFields = {
+    "id": "zorblax",
+    "title": "Zorblax Prize",
+    "text": "The Zorblax Prize of 2031 was won by Marta Quendelheim of Lower Fnord.",
+}
+Run = Callable[[], Coroutine[Any, Any, object]]
+
+
+@contextlib.asynccontextmanager
+async def running(runs: Sequence[Run], address: str) -> AsyncIterator[AsyncClient]:
+    """A client of what these tasks serve at an address; fails if one of them ends."""
+    tasks = [asyncio.create_task(run()) for run in runs]
+    try:
+        async with AsyncClient(address) as client, asyncio.timeout(120):
+            await served(client.wait_ready, tasks)
+            yield client
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def served(
+    wait: Callable[[], Awaitable[None]], tasks: Sequence[asyncio.Task[object]]
+) -> None:
+    waiting = asyncio.ensure_future(wait())
+    await asyncio.wait([waiting, *tasks], return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        if task.done():
+            task.result()
+    await waiting
+
+
+def one_process(index: Path, registry: CollectorRegistry, **given: str) -> tuple[Run, str]:
+    """A process that serves an index, and its address."""
+    listen = f"127.0.0.1:{free_ports(1)[0]}"
+    settings = StandaloneSettings.load({"index": index, "listen": listen, **given}, None, {})
+    return lambda: standalone._run(settings, registry, NO_TRACER), listen
+
+
+def cluster(index: Path) -> tuple[list[Run], str]:
+    """Content nodes and a front node over the same index, and the front's address."""
+    shards = shard_directories(index)
+    listen, *nodes = (f"127.0.0.1:{port}" for port in free_ports(len(shards) + 1))
+    settings = FrontSettings.load({"shards": nodes, "listen": listen}, None, {})
+
+    def serving(shard: Path, address: str) -> Run:
+        own = NodeSettings.load({"shard": shard, "listen": address}, None, {})
+        return lambda: node._run(own, CollectorRegistry(), NO_TRACER)
+
+    runs: list[Run] = [serving(*pair) for pair in zip(shards, nodes, strict=True)]
+    return [*runs, lambda: front._run(settings, CollectorRegistry())], listen
+
+
+def found(reply: Reply) -> list[object]:
+    return [(each.text, each.score, each.confidence, each.passage.id) for each in reply.answers]
+
+
+@pytest.mark.bundle
+async def test_it_answers_bit_for_bit_as_content_nodes_do(indexes: dict[int, Path]) -> None:
+    run, address = one_process(indexes[3], CollectorRegistry())
+    async with running([run], address) as client:
+        here = [found(await client.ask(each)) for each, _ in QUESTIONS]
+    runs, address = cluster(indexes[3])
+    async with running(runs, address) as client:
+        assert [found(await client.ask(each)) for each, _ in QUESTIONS] == here
+    assert all(here)
+
+
+@pytest.mark.bundle
+async def test_what_is_fed_is_found_until_it_is_deleted(
+    indexes: dict[int, Path], tmp_path: Path
+) -> None:
+    index = Path(shutil.copytree(indexes[2], tmp_path / "index"))
+    feed = f"127.0.0.1:{free_ports(1)[0]}"
+    run, address = one_process(index, CollectorRegistry(), feed_listen=feed)
+    async with running([run], address) as client, AsyncClient(feed) as feeding:
+        await feeding.put([WON])
+        assert (await client.ask(ASKED)).answers[0].text == "Marta Quendelheim"
+        await feeding.delete(["zorblax"])
+        assert "Marta Quendelheim" not in [each.text for each in (await client.ask(ASKED)).answers]
+
+
+@pytest.mark.bundle
+async def test_a_damaged_shard_leaves_the_others_serving(
+    indexes: dict[int, Path], tmp_path: Path
+) -> None:
+    index = Path(shutil.copytree(indexes[2], tmp_path / "index"))
+    damage(shard_directories(index)[1])
+    registry = CollectorRegistry()
+    run, address = one_process(index, registry)
+    async with running([run], address) as client:
+        coverage = (await client.ask(QUESTIONS[0][0])).coverage
+        assert not coverage.complete
+        statuses = {part.shard: part.status for part in coverage.shards}
+        assert statuses[0] is ShardStatus.SEARCHED
+        assert statuses[1] is ShardStatus.NOT_LOADED
+        ready = [
+            registry.get_sample_value("winnow_node_ready", {"shard": shard}) for shard in ("0", "1")
+        ]
+        assert ready == [1, 0]
+
+
+async def test_where_no_shard_can_be_loaded_the_process_ends_and_says_why(
+    indexes: dict[int, Path], tmp_path: Path
+) -> None:
+    index = Path(shutil.copytree(indexes[2], tmp_path / "index"))
+    for shard in shard_directories(index):
+        damage(shard)
+    run, _ = one_process(index, CollectorRegistry())
+    with pytest.raises(ArtefactError, match=r"no shard can be loaded: .*00000.*00001"):
+        async with asyncio.timeout(120):
+            await run()
+
+
+def damage(shard: Path) -> None:
+    path = shard / "passages.sqlite"
+    with path.open("r+b") as file:
+        file.seek(5_000)
+        (byte,) = file.read(1)
+        file.seek(5_000)
+        file.write(bytes([byte ^ 1]))

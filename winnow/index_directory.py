@@ -1,0 +1,29 @@
+"""The directory of an index: which shards it has."""
+
+from pathlib import Path
+
+from winnow.domain.shard import INDEX_FILE, MOST_SHARDS, shard_name
+from winnow.errors import ArtefactError
+from winnow.files.vouching import FIELD, is_vouched, open_object, read_object
+
+
+def shard_directories(index: Path) -> list[Path]:
+    """The shards of an index, in order. Raises ArtefactError if `index` is no index."""
+    path = index / INDEX_FILE
+    if not path.is_file() and index.is_dir() and (index.parent / INDEX_FILE).is_file():
+        raise ArtefactError(f"{index} is a part of an index: name {index.parent}")
+    if not path.is_file():
+        raise ArtefactError(
+            f"{index} is no index (there is no {INDEX_FILE} in it): build one with "
+            "`winnow index build`"
+        )
+    text, manifest = read_object(open_object(path, "an index"))
+    if FIELD in manifest and not is_vouched(text, manifest):
+        raise ArtefactError(f"{path} is damaged: its content has changed; copy it again")
+    shards = manifest.get("shards")
+    if type(shards) is not int or not 1 <= shards <= MOST_SHARDS:
+        raise ArtefactError(
+            f"{path} is damaged: {shards!r} is no number of shards from 1 to "
+            f"{MOST_SHARDS}; copy it again, or build the index again"
+        )
+    return [index / shard_name(shard, shards) for shard in range(shards)]

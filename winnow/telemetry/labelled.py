@@ -1,0 +1,35 @@
+"""Metrics of several parts of a process that have the same names: a label says which part."""
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, Metric
+from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
+
+
+class LabelledRegistries(Collector):
+    """A registry for each part, shown in one registry with a label more."""
+
+    def __init__(self, registry: CollectorRegistry, label: str) -> None:
+        """`label` is the name of the label."""
+        self._label = label
+        self._parts: dict[str, CollectorRegistry] = {}
+        registry.register(self)
+
+    def of(self, part: str) -> CollectorRegistry:
+        """The registry of a part, by the label's value."""
+        return self._parts.setdefault(part, CollectorRegistry())
+
+    def collect(self) -> Iterator[Metric]:
+        """One family for each name, with the samples of all parts."""
+        families: dict[str, Metric] = {}
+        for part, registry in list(self._parts.items()):
+            for family in registry.collect():
+                shared = families.setdefault(
+                    family.name, Metric(family.name, family.documentation, family.type, family.unit)
+                )
+                shared.samples += [self._labelled(sample, part) for sample in family.samples]
+        yield from families.values()
+
+    def _labelled(self, sample: Sample, part: str) -> Sample:
+        return sample._replace(labels={self._label: part, **sample.labels})
