@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     selected, _ = name_parser.parse_known_args(arguments[:1])
     benchmark = importlib.import_module(BENCHMARKS[selected.name][0])
     parser = _parser(f"python -m bench {selected.name}", benchmark.__doc__)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", help="print results as JSON")
     benchmark.add_arguments(parser)
     options = parser.parse_args(arguments[1:])
     signals.end_on_signals()

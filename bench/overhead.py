@@ -197,7 +197,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measures; returns the exit code."""
+    """Measures and prints the figures; returns the exit code."""
     bundle = load_bundle(default_bundle().parent / "whole")
     threads = options.reader_threads
     plan = LocalPlan(options.index, bundle.directory, "127.0.0.1:0", reader_threads=threads)

@@ -316,7 +316,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bar", type=float, default=0.1, help="largest allowed growth; 0.1 means 10 %%"
     )
-    parser.add_argument("--csv", type=Path, default=Path("soak.csv"), help="file for all samples")
+    parser.add_argument(
+        "--csv", type=Path, default=Path("soak.csv"), help="CSV file for all samples"
+    )
     parser.add_argument("--scratch", type=Path, help="directory for the shards")
 
 

@@ -188,7 +188,7 @@ def figures(rows: Mapping[str, list[Row]]) -> dict[str, dict[str, float]]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags of `python -m bench txtai`."""
     add_index_and_questions(parser)
-    parser.add_argument("--rate", type=float, default=5.0, help="questions a second")
+    parser.add_argument("--rate", type=float, default=5.0, help="questions per second")
     parser.add_argument("--seconds", type=float, default=20.0, help="length of each phase")
     parser.add_argument("--winnow", type=Path, help="JSON of `python -m bench faults`, to compare")
 

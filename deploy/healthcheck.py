@@ -1,7 +1,7 @@
 """Exits 0 if the node of this container serves, 1 if it does not.
 
-Asks gRPC health for the server as a whole, which is SERVING only after loading, verification and
-warm-up, and no longer once it drains. Knows the address from the variable that the node reads.
+Calls gRPC health for the whole server, which is SERVING from the end of loading, verification and
+warm-up until it drains. Takes the address from the environment variable that the node reads.
 """
 
 import os
@@ -13,7 +13,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from winnow.address import Address
 
 _VARIABLES = (
-    # in plain text, also where the others use TLS
+    # health ports use plain text, even if the other ports use TLS
     "WINNOW_FRONT_HEALTH_LISTEN",
     "WINNOW_NODE_HEALTH_LISTEN",
     "WINNOW_ENCODER_HEALTH_LISTEN",
@@ -27,12 +27,12 @@ _SECONDS = 2.0
 
 
 def main() -> int:
-    """Asks once; returns the exit code."""
+    """Checks health once; returns the exit code."""
     listen = next((os.environ[name] for name in _VARIABLES if os.environ.get(name)), "")
     if not listen:
-        print(f"set one of {', '.join(_VARIABLES)}", file=sys.stderr)
+        print(f"no address to check: set one of {', '.join(_VARIABLES)}", file=sys.stderr)
         return 1
-    # a server on all addresses is asked on loopback
+    # a server that listens on all addresses is reachable on loopback
     with grpc.insecure_channel(str(Address.parse(listen).reachable)) as channel:
         try:
             reply = health_pb2_grpc.HealthStub(channel).Check(

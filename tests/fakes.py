@@ -188,24 +188,16 @@ class FakeSearcher:
         if self.fails is not None:
             raise self.fails
         if self.hangs:
-            await self._hang()
+            await _hang(self.hanging, self.released, self.go_on)
 
     async def _behave_reading(self) -> None:
         if self.reads_before_failing:
             self.reads_before_failing -= 1
         elif self.hangs_reading:
-            await self._hang()
+            await _hang(self.hanging, self.released, self.go_on)
         elif self.fails_reading is not None and self.failures_left:
             self.failures_left -= 1
             raise self.fails_reading
-
-    async def _hang(self) -> None:
-        self.hanging.set()
-        try:
-            await self.go_on.wait()
-        except asyncio.CancelledError:
-            self.released.set()
-            raise
 
 
 def reading(
@@ -261,7 +253,7 @@ class FakeShardWriter:
         self.deadlines.append(deadline)
         await turn()
         if self.hangs:
-            await self._hang()
+            await _hang(self.hanging, self.released, self.go_on)
         fails = self.fails is not None and self.failures_left != 0
         found = [] if fails and not self.stores_before_failing else list(map(self._one, writes))
         if fails and self.fails is not None:
@@ -316,14 +308,6 @@ class FakeShardWriter:
             self.versions[write.id] = write.version
         self.sequence += 1
         return Written(Outcome.STORED, self.sequence)
-
-    async def _hang(self) -> None:
-        self.hanging.set()
-        try:
-            await self.go_on.wait()
-        except asyncio.CancelledError:
-            self.released.set()
-            raise
 
 
 @dataclass
@@ -428,10 +412,13 @@ class FakeHeads:
         )
 
 
-async def _hang(hanging: asyncio.Event, released: asyncio.Event) -> None:
+async def _hang(
+    hanging: asyncio.Event, released: asyncio.Event, go_on: asyncio.Event | None = None
+) -> None:
+    """Waits until `go_on` is set, or until it is cancelled; then it sets `released`."""
     hanging.set()
     try:
-        await asyncio.Event().wait()
+        await (go_on or asyncio.Event()).wait()
     except asyncio.CancelledError:
         released.set()
         raise

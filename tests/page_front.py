@@ -5,6 +5,7 @@ It runs in a separate thread, because calls to a browser block.
 
 import asyncio
 import contextlib
+import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -67,18 +68,27 @@ def _response(said: Message | Problem) -> Response:
     return JSONResponse(said, said["status"], media_type="application/problem+json")
 
 
+class _Server(uvicorn.Server):
+    """Sets `listening` once it accepts connections."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listening = threading.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.listening.set()
+
+
 @contextlib.contextmanager
 def page_front() -> Iterator[PageFront]:
     """Serves a fake front."""
     front = PageFront()
     config = uvicorn.Config(front.app(), port=0, log_level="error", lifespan="off")
-    server = uvicorn.Server(config)
+    server = _Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
-    pause = threading.Event()
-    while not server.started:
-        assert thread.is_alive(), "the server ended"
-        pause.wait(0.01)
+    assert server.listening.wait(60), "the server did not start"
     port = server.servers[0].sockets[0].getsockname()[1]
     front.address = f"http://127.0.0.1:{port}"
     try:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
+from tenacious import Change
 
 from winnow.bundle import Bundle, load_bundle
 from winnow.client.messages import AnswerClient
@@ -87,6 +88,8 @@ class Running:
     nodes: list[Node]
     registry: CollectorRegistry
     """Metrics of the front node."""
+    change: Change
+    """Told after each change of the nodes that the front knows."""
 
 
 @contextlib.asynccontextmanager
@@ -108,11 +111,12 @@ async def running(
             for path in shard_directories(index)
             for _ in range(replicas)
         ]
-        registry = CollectorRegistry()
+        registry, change = CollectorRegistry(), Change()
         address = await _front(
             nodes,
             bundle,
             registry,
+            change,
             stack,
             heads,
             word_candidates,
@@ -121,7 +125,7 @@ async def running(
             looks,
         )
         client = await stack.enter_async_context(AnswerClient(address))
-        yield Running(client, nodes, registry)
+        yield Running(client, nodes, registry, change)
 
 
 # models keep no state between questions, so all clusters of a test run share them
@@ -170,6 +174,7 @@ async def _front(
     nodes: list[Node],
     bundle: Bundle,
     registry: CollectorRegistry,
+    change: Change,
     stack: contextlib.AsyncExitStack,
     store: Path | None,
     word_candidates: int,
@@ -229,6 +234,10 @@ async def _front(
             )
         )
 
+    def update() -> None:
+        builder.update(known.present(), known.nodes.values())
+        change.tell()
+
     builder = ClusterBuilder(
         Encoding(manifest.fingerprint, manifest.encoder.dimension, manifest.name),
         lambda shard: ReplicatedSearcher(
@@ -245,7 +254,7 @@ async def _front(
     known = Discovery(
         [Static(node.address) for node in nodes],
         _known,
-        lambda: builder.update(known.present(), known.nodes.values()),
+        update,
         settings=looks,
         chance=random.Random(1),
     )

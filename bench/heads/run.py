@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"parts to measure, of {','.join(PARTS)}",
     )
     parser.add_argument(
-        "--times", type=float, default=1.0, help="factor of the number of requests or seconds"
+        "--times", type=float, default=1.0, help="multiplier of the requests, or of the seconds"
     )
 
 

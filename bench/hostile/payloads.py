@@ -45,7 +45,7 @@ def random_shard_call(rng: Random, fingerprint: str, dimension: int) -> tuple[st
     `fingerprint` and `dimension` are the node's, so that some calls are valid.
     """
     method = rng.choice(_SHARD_METHODS)
-    question = _question_vector(rng, fingerprint, dimension)
+    question = _question_with_vector(rng, fingerprint, dimension)
     passages, tokens = rng.choice(_UINTS), rng.choice((0, 1, 10, 257, 2**32 - 1))
     message: Any = shard_pb2.GetShardInfoRequest()
     if method == "Retrieve":
@@ -100,7 +100,9 @@ def _question_message(rng: Random) -> answer_pb2.AnswerRequest:
     )
 
 
-def _question_vector(rng: Random, fingerprint: str, dimension: int) -> shard_pb2.EncodedQuestion:
+def _question_with_vector(
+    rng: Random, fingerprint: str, dimension: int
+) -> shard_pb2.EncodedQuestion:
     size = rng.choice((dimension, dimension, dimension, 0, 1, dimension + 1))
     vector = np.array([rng.gauss(0, 1) for _ in range(size)], dtype="<f4")
     norm = float(np.linalg.norm(vector)) or 1.0

@@ -39,7 +39,7 @@ async def run_attack(stage: Stage, name: str) -> None:
         def growth() -> int:
             for process, code in stage.cluster.ended().items():
                 log = stage.cluster.last_log_lines(process)
-                raise UnavailableError(f"{process} ended with exit code {code}{log}")
+                raise UnavailableError(f"{process} ended during the attack, exit code {code}{log}")
             return cluster_resources(stage).memory - before_attack.memory
 
         end = stage.load.now + target.seconds

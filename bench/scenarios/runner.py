@@ -124,7 +124,7 @@ def _as_json(measurements: Measurements, findings: Sequence[Finding]) -> dict[st
             "coverage": mean_coverage(rows),
             "p50_ms": latency_quantile(rows, 0.5) * 1e3,
             "p99_ms": latency_quantile(rows, 0.99) * 1e3,
-            "p99_interval_ms": _interval(rows),
+            "p99_interval_ms": _p99_interval_ms(rows),
         }
         for phase, rows in measurements.phases.items()
         if any(row.status == OK for row in rows)
@@ -133,7 +133,7 @@ def _as_json(measurements: Measurements, findings: Sequence[Finding]) -> dict[st
     return {"phases": phases, "marks": dict(measurements.values), "findings": verdicts}
 
 
-def _interval(rows: Sequence[Row]) -> list[float | None]:
+def _p99_interval_ms(rows: Sequence[Row]) -> list[float | None]:
     """Returns the confidence interval of the p99, in ms; the upper end is None if unbounded."""
     p99 = quantile(latencies(rows), 0.99)
     return [p99.low * 1e3, None if math.isinf(p99.high) else p99.high * 1e3]

@@ -1,4 +1,4 @@
-"""Calls in hand on a node that leaves, over real gRPC: fake shards, everything else as it is."""
+"""Calls in flight on a node that leaves, over gRPC with fake shards."""
 
 import asyncio
 import contextlib
@@ -9,14 +9,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from awaited import AwaitedCount, AwaitedList
 from fakes import FINGERPRINT, FakeSearcher, reading
 from prometheus_client import CollectorRegistry
-from tenacious import happens
+from tenacious import Change
 
 from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.servicer import SERVICE, ShardServicer
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.shard import ShardInfo
+from winnow.errors import WinnowError
 from winnow.replicas.routing import ReplicaPolicies
 from winnow.rpc.channel import open_channel
 from winnow.rpc.interceptor import CallInterceptor
@@ -66,7 +69,7 @@ class Replica:
 
 
 class Listed:
-    """A target whose addresses a test changes."""
+    """A resolver whose addresses a test changes."""
 
     target = "dns:///nodes:1"
 
@@ -78,13 +81,15 @@ class Listed:
 
 
 class Front:
-    """What a front knows of the replicas of one shard."""
+    """The parts of a front that discover and call the replicas of one shard."""
 
     def __init__(self, listed: Listed) -> None:
         self.registry = CollectorRegistry()
         metrics = ReplicaMetrics(self.registry)
         self.served: list[Cluster] = []
-        self.closed: list[str] = []
+        self.closed = AwaitedList[str]()
+        self.failed_polls = AwaitedCount()
+        self.change = Change()
         self.builder = ClusterBuilder(
             Encoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
@@ -101,14 +106,28 @@ class Front:
         self.nodes = Discovery(
             [listed],
             self._open,
-            lambda: self.builder.update(self.nodes.present(), self.nodes.nodes.values()),
+            self._update,
             settings=DiscoverySettings(resolve_every=0.01, poll_every=0.01, poll_timeout=LONG),
             chance=random.Random(1),
         )
 
+    def _update(self) -> None:
+        self.builder.update(self.nodes.present(), self.nodes.nodes.values())
+        self.change.tell()
+
     def _open(self, address: str) -> Node:
         channel = open_channel(address)
         remote = RemoteSearcher(channel, address)
+        info = remote.info
+
+        async def poll(deadline: Deadline) -> ShardInfo:
+            try:
+                return await info(deadline)
+            except WinnowError:
+                self.failed_polls.add()
+                raise
+
+        remote.info = poll  # type: ignore[method-assign]
 
         async def close() -> None:
             self.closed.append(address)
@@ -131,7 +150,7 @@ class Front:
 
 @dataclass
 class Scene:
-    """Two replicas, of which the first has a question in hand that the second cannot have."""
+    """Two replicas; the first has a question in flight, sent before the second was listed."""
 
     leaving: Replica
     staying: Replica
@@ -156,7 +175,7 @@ async def scene() -> AsyncIterator[Scene]:
         await asyncio.wait_for(front.builder.ready(LONG), LONG)
         asked = await in_hand(front, leaving)
         listed.now = {leaving.address, staying.address}
-        await happens(lambda: len(front.nodes.present()) == 2)
+        await front.change.when(lambda: len(front.nodes.present()) == 2)
         yield Scene(leaving, staying, listed, front, asked)
     finally:
         looking.cancel()
@@ -166,7 +185,7 @@ async def scene() -> AsyncIterator[Scene]:
 
 
 async def in_hand(front: Front, replica: Replica) -> "asyncio.Task[str]":
-    """A question that the only replica has begun to answer."""
+    """Asks a question; returns it once the only replica has begun to answer."""
     fake, go_on = replica.fake, replica.fake.go_on
     retrieve = fake.retrieve
 
@@ -185,27 +204,27 @@ async def in_hand(front: Front, replica: Replica) -> "asyncio.Task[str]":
 
 @pytest.mark.parametrize("listed", [True, False])
 async def test_a_node_that_says_it_leaves_answers_what_it_has_in_hand(listed: bool) -> None:
-    """Also where the name service has forgotten it by then."""
+    """Also if the name service no longer lists the node."""
     async with scene() as now:
         now.leaving.shard.leave()
         if not listed:
             now.listed.now = {now.staying.address}
-        await happens(lambda: now.left_out)
+        await now.front.change.when(lambda: now.left_out)
         assert await asyncio.wait_for(now.front.ask(), LONG) == "staying"
         now.leaving.fake.go_on.set()
         assert await asyncio.wait_for(now.asked, LONG) == "leaving"
         assert now.front.retries() == 0
         if not listed:
-            await happens(lambda: now.front.closed == [now.leaving.address])
+            await now.front.closed.holds(1)
+            assert now.front.closed == [now.leaving.address]
 
 
 async def test_a_node_that_drains_answers_what_it_has_in_hand() -> None:
-    """It takes no new connection then, so that looks at it fail again and again."""
+    """A draining node accepts no new connection, so every poll of it fails."""
     async with scene() as now:
         draining = asyncio.create_task(now.leaving.server.drain(LONG))
-        await happens(lambda: now.left_out)
-        node = now.front.nodes.nodes[now.leaving.address]
-        await happens(lambda: node._misses > 3)
+        await now.front.change.when(lambda: now.left_out)
+        await now.front.failed_polls.reaches(now.front.failed_polls.value + 4)
         now.leaving.fake.go_on.set()
         assert await asyncio.wait_for(now.asked, LONG) == "leaving"
         assert now.front.retries() == 0

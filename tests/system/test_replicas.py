@@ -1,9 +1,8 @@
-"""Replicas over real gRPC: nodes that leave, return, or do not belong."""
+"""Replicas that leave, over gRPC."""
 
 from pathlib import Path
 
 import pytest
-from tenacious import happens
 from whole_cluster import Running, running
 
 from winnow.bundle import Bundle
@@ -34,7 +33,7 @@ async def test_a_replica_that_leaves_costs_no_answer_and_no_part_of_one(
         replies = [await ask(cluster) for _ in range(5)]
         assert all(reply.coverage.complete for reply in replies)
         assert {reply.answers[0].text for reply in replies} == {before.answers[0].text}
-        await happens(lambda: replicas(cluster, 0) == 1)
+        await cluster.change.when(lambda: replicas(cluster, 0) == 1)
         assert replicas(cluster, 1) == 2
         assert (await ask(cluster)).coverage.complete
 
@@ -45,7 +44,7 @@ async def test_a_shard_without_replicas_is_known_to_be_missing(
     async with running(indexes[2], bundle) as cluster:
         known = (await ask(cluster)).coverage.passages_known
         await cluster.nodes[1].server.drain(0)
-        await happens(lambda: replicas(cluster, 1) == 0)
+        await cluster.change.when(lambda: replicas(cluster, 1) == 0)
         coverage = (await ask(cluster)).coverage
         assert coverage.passages_known == known
         assert coverage.shards[1].status == answer_pb2.ShardCoverage.STATUS_UNAVAILABLE

@@ -63,7 +63,7 @@ async def hold_connections(
 async def speak_other_protocols(target: Target) -> Counter[str]:
     """Sends HTTP/1, TLS and plain text to the gRPC port."""
 
-    async def speak(number: int) -> str:
+    async def connect_and_send(number: int) -> str:
         try:
             async with asyncio.timeout(_TIMEOUT):
                 reader, writer = await asyncio.open_connection(*host_and_port(target.front))
@@ -77,4 +77,4 @@ async def speak_other_protocols(target: Target) -> Counter[str]:
             pass
         return CLOSED
 
-    return await run_paced(_SPEAKERS, target.seconds, speak, max_concurrent=500)
+    return await run_paced(_SPEAKERS, target.seconds, connect_and_send, max_concurrent=500)
