@@ -21,7 +21,7 @@ from held_ports import free_ports
 from tenacious import until
 
 from winnow.bundle import default_bundle
-from winnow.cli.keys.changing import add, remove
+from winnow.cli.keys.changing import add_key, remove_key
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.client import Client, Credentials, Outcome, PassageFields
 from winnow.client.channels import open_channel
@@ -51,7 +51,7 @@ class Secured:
         )
 
     def new_key(self, name: str, *scopes: Scope) -> Credentials:
-        return self.credentials(add(self.keys, name, scopes, None))
+        return self.credentials(add_key(self.keys, name, scopes, None))
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def secured(
     authority, keys = Authority(directory), directory / "keys.json"
     files = authority.issue("node", [NAME])
     own = Credentials(ca=files.ca, cert=files.cert, key=files.key, server_name=NAME)
-    token = add(keys, "first", [Scope.ASK], None)
+    token = add_key(keys, "first", [Scope.ASK], None)
     http, health = (f"127.0.0.1:{port}" for port in free_ports(2))
     tls = [f"--tls-cert={files.cert}", f"--tls-key={files.key}", f"--tls-client-ca={files.ca}"]
     peers = [f"--peer-cert={files.cert}", f"--peer-key={files.key}", f"--peer-ca={files.ca}"]
@@ -99,7 +99,7 @@ def answers(secured: Secured, credentials: Credentials) -> bool:
 def test_keys_that_come_and_go_are_noticed_while_it_serves(secured: Secured) -> None:
     credentials = secured.new_key("alice", Scope.ASK)
     until(lambda: answers(secured, credentials), 60)
-    remove(secured.keys, "alice")
+    remove_key(secured.keys, "alice")
     until(lambda: not answers(secured, credentials), 60)
 
 
@@ -135,7 +135,7 @@ def test_an_idle_stream_ends_when_its_key_is_removed(secured: Secured) -> None:
 
         def idle() -> Iterator[feed_pb2.PutRequest]:
             yield feed_pb2.PutRequest(passages=[passage])
-            remove(secured.keys, "streamer")
+            remove_key(secured.keys, "streamer")
             ended.wait(60)
 
         call = put.future(idle(), timeout=60, metadata=access.metadata())
@@ -156,7 +156,7 @@ def test_without_a_certificate_nobody_gets_a_connection_to_any_part(secured: Sec
 
 
 def test_http_asks_for_the_same_certificate_and_the_same_key(secured: Secured) -> None:
-    token = add(secured.keys, "browser", [Scope.ASK], None)
+    token = add_key(secured.keys, "browser", [Scope.ASK], None)
     until(lambda: answers(secured, secured.credentials(token)), 60)
     context = ssl.create_default_context(cafile=str(secured.own.ca))
     context.check_hostname = False
@@ -180,7 +180,7 @@ def test_http_asks_for_the_same_certificate_and_the_same_key(secured: Secured) -
 def test_metrics_tell_when_certificates_expire_and_what_was_refused_for_its_key(
     secured: Secured,
 ) -> None:
-    token = add(secured.keys, "watcher", [Scope.ADMIN, Scope.ASK], None)
+    token = add_key(secured.keys, "watcher", [Scope.ADMIN, Scope.ASK], None)
     until(lambda: answers(secured, secured.credentials(token)), 60)
     context = ssl.create_default_context(cafile=str(secured.own.ca))
     context.check_hostname = False
@@ -200,7 +200,7 @@ def test_metrics_tell_when_certificates_expire_and_what_was_refused_for_its_key(
 
 def test_a_tool_finds_its_credentials_in_variables(secured: Secured) -> None:
     """So that a token is in no list of processes."""
-    token = add(secured.keys, "shell", [Scope.ASK], None)
+    token = add_key(secured.keys, "shell", [Scope.ASK], None)
     until(lambda: answers(secured, secured.credentials(token)), 60)
     files = secured.authority.issue("shell", ["127.0.0.1"])
     environment = {

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from winnow.cli.loadtest.cli import steps
+from winnow.cli.loadtest.cli import client_counts
 from winnow.cli.loadtest.loops import closed_loop, open_loop
 from winnow.errors import OverloadedError
 
@@ -35,9 +35,9 @@ async def test_an_open_loop_asks_at_its_rate_whatever_happens() -> None:
 
 
 def test_closed_loops_double_up_to_the_number_of_clients() -> None:
-    assert list(steps(8)) == [1, 2, 4, 8]
-    assert list(steps(5)) == [1, 2, 4, 5]
-    assert list(steps(0)) == []
+    assert list(client_counts(8)) == [1, 2, 4, 8]
+    assert list(client_counts(5)) == [1, 2, 4, 5]
+    assert list(client_counts(0)) == []
 
 
 async def test_an_open_loop_of_less_than_one_question_asks_one() -> None:

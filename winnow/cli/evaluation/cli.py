@@ -38,11 +38,15 @@ def evaluate(
     where: options.FilterOption = "",
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of questions to ask, from the first.", show_default="all"),
+        typer.Option(
+            min=1, help="Ask only the first questions, up to this number.", show_default="all"
+        ),
     ] = None,
     clients: Annotated[
         int,
-        typer.Option(min=1, max=1024, help="Questions at the same time; 1 for true latencies."),
+        typer.Option(
+            min=1, max=1024, help="Questions to ask in parallel; use 1 to measure latencies."
+        ),
     ] = 1,
     timeout: options.QuestionTimeout = 10.0,
     replies: Annotated[
@@ -51,7 +55,7 @@ def evaluate(
     as_json: AsJson = False,
     credentials: Credentials | None = None,
 ) -> None:
-    """Ask a running system every question of a file, and measure how right its answers are.
+    """Ask a running system every question of a file, and measure the accuracy of its answers.
 
     Shows exact match and F1 as SQuAD defines them, recall by answer string and by gold passage,
     and latency percentiles. Accuracy is shown for every number of passages up to
@@ -62,8 +66,8 @@ def evaluate(
     `winnow models record`.
     """
     options.check_max_loss(max_loss, read_scope, retriever)
-    asked = read_questions(questions, limit)
-    require_answers(asked, questions)
+    labelled = read_questions(questions, limit)
+    require_answers(labelled, questions)
     request = answer_pb2.AnswerRequest(
         passages_to_read=passages_to_read,
         answers=100,
@@ -78,10 +82,10 @@ def evaluate(
         async with AnswerClient(address, credentials=credentials) as client:
             await client.expect_serving()
             with StageProgress() as progress:
-                progress.start("asking", len(asked))
+                progress.start("asking", len(labelled))
                 return await ask_all(
                     client,
-                    asked,
+                    labelled,
                     request,
                     clients=clients,
                     timeout=timeout,
@@ -90,44 +94,44 @@ def evaluate(
 
     with reserve(replies):
         outcomes = signals.run(run())
-        found = report(outcomes, passages_to_read, max_loss)
+        result = report(outcomes, passages_to_read, max_loss)
         try:
             if as_json:
-                print_json(found)
+                print_json(result)
             else:
-                _show(found)
-        finally:  # even if the reader of the output has gone
+                _show(result)
+        finally:  # even if printing fails, as on a closed pipe
             if replies is not None:
                 write_replies(outcomes, replies)
-    raise typer.Exit(1 if found.failed == found.questions else 0)
+    raise typer.Exit(1 if result.failed == result.questions else 0)
 
 
-def _show(found: Report) -> None:
+def _show(result: Report) -> None:
     rows = []
-    for each in found.figures:
+    for each in result.figures:
         figures = (each.exact_match, each.f1, each.recall_by_answer, each.recall_by_passage)
         texts = ("" if figure is None else f"{figure:.1f}" for figure in figures)
         rows.append((str(each.passages), *texts))
     console().print(table(_COLUMNS, rows))
-    needed = "" if found.passages_needed is None else f", {found.passages_needed:.1f} needed"
+    needed = "" if result.passages_needed is None else f", {result.passages_needed:.1f} needed"
     typer.echo(
-        f"{many(found.questions, 'question')}, {found.failed} failed, {found.incomplete} not "
-        f"complete; {found.passages_read:.1f} passages read each{needed}; "
-        f"p50 {found.p50_ms:.1f} ms, p95 {found.p95_ms:.1f} ms, p99 {found.p99_ms:.1f} ms"
+        f"{many(result.questions, 'question')}, {result.failed} failed, {result.incomplete} not "
+        f"complete; {result.passages_read:.1f} passages read each{needed}; "
+        f"p50 {result.p50_ms:.1f} ms, p95 {result.p95_ms:.1f} ms, p99 {result.p99_ms:.1f} ms"
     )
-    if found.max_loss != 0:
-        loss = "no max_loss is told" if found.max_loss is None else f"max_loss {found.max_loss:g}"
+    if result.max_loss != 0:
+        loss = "max_loss unknown" if result.max_loss is None else f"max_loss {result.max_loss:g}"
         typer.echo(f"reading may have stopped early ({loss}): no recall")
         typer.echo("--max-loss 0 reads every passage")
-    if found.dimmed:
+    if result.dimmed:
         typer.echo(
-            f"fewer passages than asked for were read for {many(found.dimmed, 'question')}: the "
-            "system was overloaded; give fewer --clients"
+            f"fewer passages than requested were read for {many(result.dimmed, 'question')}: the "
+            "system was overloaded; use fewer --clients"
         )
-    if found.without_answers:
+    if result.without_answers:
         typer.echo(
-            f"{many(found.without_answers, 'question')} without answers: asked, but not in the "
+            f"{many(result.without_answers, 'question')} without answers: asked, but not in the "
             "table"
         )
-    for line in Failures(found.errors, found.said).lines():
+    for line in Failures(result.errors, result.said).lines():
         typer.echo(line)

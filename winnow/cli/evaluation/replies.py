@@ -1,4 +1,4 @@
-"""Replies as JSON lines, to find out what was answered and why."""
+"""Writes replies as JSON lines, to inspect answers and their scores."""
 
 import json
 from collections.abc import Iterable
@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from winnow.cli.asking import QuestionOutcome, max_loss_of
-from winnow.cli.evaluation.tally import same
+from winnow.cli.evaluation.tally import same_words
 from winnow.cli.result_files import write_errors
 from winnow.v1 import answer_pb2
 
 
 def write_replies(outcomes: Iterable[QuestionOutcome], path: Path) -> None:
-    """Writes one line per question, with its accepted answers and the answers found, best first.
+    """Writes one line per question, with its accepted answers and the returned ones, best first.
 
     Raises WinnowError if the file cannot be written.
     """
@@ -45,5 +45,5 @@ def _answer(answer: answer_pb2.Answer, context: str | None) -> dict[str, Any]:
         "distance": answer.distance,
         "hybrid_distance": answer.hybrid_distance,
         "confidence": answer.confidence if answer.HasField("confidence") else None,
-        "gold": context is not None and same(answer.passage.text, context),
+        "gold": context is not None and same_words(answer.passage.text, context),
     }

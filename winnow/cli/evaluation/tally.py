@@ -1,10 +1,10 @@
-"""Figures from replies. Pure.
+"""Computes accuracy from replies. Pure.
 
-A reply that lists every passage read tells what reading fewer passages would have answered: the
-passages are read in the order of their hybrid distance, and scores do not depend on what else is
-read. This also holds where reading may stop early: it is decided after the same passages for any
-number of passages to read. But the reply does not list the passages that were then left unread, and
-recall counts those, too.
+A reply lists every passage read. So it also shows the answer after reading fewer passages: they are
+read in the order of their hybrid distance, and scores do not depend on the other passages.
+
+This also holds with early stopping, whose decision does not depend on the number of passages to
+read. But then recall is unknown: the reply does not list unread passages.
 """
 
 from collections.abc import Sequence
@@ -27,94 +27,96 @@ STEPS = (1, 2, 5, 10, 20, 50, 100)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccuracyFigures:
-    """Shares of questions, in percent, after reading a number of passages."""
+    """Accuracy after reading `passages` passages, in percent of the questions."""
 
     passages: int
     exact_match: float
     f1: float
     recall_by_answer: float | None
-    """A passage contains an accepted answer; None where reading may have stopped early."""
+    """Questions with an accepted answer in a read passage; None if reading may stop early."""
     recall_by_passage: float | None
-    """The gold passage was read; None in the same case, and where the file has no contexts."""
+    """Questions whose gold passage was read; None if reading may stop early or none is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What `winnow evaluate` shows."""
+    """The result of `winnow evaluate`. Field names are keys of its JSON."""
 
     questions: int
     without_answers: int
-    """Questions without accepted answers: they are asked, and left out of the figures."""
+    """Questions without accepted answers. They are asked, but not in `figures`."""
     failed: int
     errors: dict[str, int]
     """Failed questions by status."""
     said: dict[str, str]
-    """The first message of each status."""
+    """The first error message with each status."""
     incomplete: int
-    """Replies that did not cover the whole index."""
+    """Replies from a part of the index."""
     dimmed: int
-    """Replies for which an overloaded front node read fewer passages than were asked for and
-    needed.
-    """
+    """Replies for which overload reduced the passages below the requested and needed number."""
     figures: tuple[AccuracyFigures, ...]
     p50_ms: float
     p95_ms: float
     p99_ms: float
     passages_read: float
-    """Mean of one question; it counts passages that were read ahead and not needed, too."""
+    """Mean passages read for a question, including speculative reads."""
     passages_needed: float | None
-    """Mean of the passages that answers rest on; None if the front node is too old to say."""
+    """Mean passages that answers depend on; None from an old front node."""
     max_loss: float | None
-    """Accuracy budget, as replies name it; 0 if every passage was read. If no reply names it, what
-    was asked for; None if that was left to the server.
+    """Accuracy budget that replies report; 0 if every passage was read.
+
+    The requested budget if no reply reports it; None if the request left it to the server.
     """
 
 
-def report(outcomes: Sequence[QuestionOutcome], most: int, max_loss: float | None = None) -> Report:
-    """The figures of all outcomes for 1 to `most` passages; a failed question counts as wrong.
+def report(
+    outcomes: Sequence[QuestionOutcome], max_passages: int, max_loss: float | None = None
+) -> Report:
+    """Computes accuracy for 1 to `max_passages` passages. A failed question counts as wrong.
 
-    `max_loss`: what every request asked for; None if that was left to the server.
+    `max_loss`: the requested accuracy budget; None if it was left to the server.
     """
-    why = count_failures(outcome.error for outcome in outcomes if outcome.reply is None)
-    judged = [outcome for outcome in outcomes if outcome.question.answers]
+    failures = count_failures(outcome.error for outcome in outcomes if outcome.reply is None)
+    labelled = [outcome for outcome in outcomes if outcome.question.answers]
     replies = [outcome.reply for outcome in outcomes if outcome.reply is not None]
     times = [outcome.seconds * 1e3 for outcome in outcomes if outcome.reply is not None]
     p50, p95, p99 = percentiles(times, 50, 95, 99)
-    steps = sorted({step for step in STEPS if step < most} | {most})
+    steps = sorted({step for step in STEPS if step < max_passages} | {max_passages})
     needed = [count for reply in replies if (count := passages_needed_of(reply)) is not None]
-    lost = max((loss for r in replies if (loss := max_loss_of(r)) is not None), default=max_loss)
+    reported = [loss for reply in replies if (loss := max_loss_of(reply)) is not None]
+    budget = max(reported, default=max_loss)
     return Report(
         questions=len(outcomes),
-        without_answers=len(outcomes) - len(judged),
+        without_answers=len(outcomes) - len(labelled),
         failed=len(outcomes) - len(replies),
-        errors=why.errors,
-        said=why.messages,
+        errors=failures.errors,
+        said=failures.messages,
         incomplete=sum(not reply.coverage.complete for reply in replies),
         dimmed=sum(
             dimmed(r.passages_asked, r.passages_granted, passages_needed_of(r), max_loss_of(r))
             for r in replies
         ),
-        figures=tuple(_figures(judged, step, lost == 0) for step in steps),
+        figures=tuple(_figures(labelled, step, budget == 0) for step in steps),
         p50_ms=p50,
         p95_ms=p95,
         p99_ms=p99,
         passages_read=mean([reply.passages_read for reply in replies]),
         passages_needed=mean(needed) if needed else None,
-        max_loss=lost,
+        max_loss=budget,
     )
 
 
 def _figures(outcomes: Sequence[QuestionOutcome], passages: int, all_read: bool) -> AccuracyFigures:
-    """`all_read`: whether every passage was read, so that recall is known."""
+    """Accuracy after `passages` passages. `all_read`: whether reading never stopped early."""
     matches, overlaps, by_answer, by_passage = [], [], [], []
     for outcome in outcomes:
-        asked, near = outcome.question, _nearest(outcome.reply, passages)
-        answer = max(near, key=lambda answer: answer.score).text if near else ""
-        matches.append(exact_match(answer, asked.answers))
-        overlaps.append(f1(answer, asked.answers))
-        by_answer.append(any(_contains(a.passage.text, asked.answers) for a in near))
-        if asked.context is not None:
-            by_passage.append(any(same(a.passage.text, asked.context) for a in near))
+        question, nearest = outcome.question, _nearest(outcome.reply, passages)
+        answer = max(nearest, key=lambda answer: answer.score).text if nearest else ""
+        matches.append(exact_match(answer, question.answers))
+        overlaps.append(f1(answer, question.answers))
+        by_answer.append(any(_contains(a.passage.text, question.answers) for a in nearest))
+        if question.context is not None:
+            by_passage.append(any(same_words(a.passage.text, question.context) for a in nearest))
     return AccuracyFigures(
         passages=passages,
         exact_match=100 * mean(matches),
@@ -136,6 +138,6 @@ def _contains(text: str, answers: Sequence[str]) -> bool:
     return any(f" {answer} " in words for answer in map(normalise, answers) if answer)
 
 
-def same(text: str, context: str) -> bool:
-    """Whether two texts are the same but for white space."""
+def same_words(text: str, context: str) -> bool:
+    """Whether two texts are equal except for white space."""
     return text.split() == context.split()

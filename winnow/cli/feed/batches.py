@@ -1,4 +1,4 @@
-"""Rows of a file in batches, each of which is one request. Pure."""
+"""Splits the rows of a file into batches. Each batch is one request. Pure."""
 
 import itertools
 import json
@@ -9,10 +9,10 @@ from winnow.client import PassageFields
 from winnow.passages.cutting import MARK
 from winnow.passages.rows import Row
 
-MOST_BYTES = 700_000
-"""Bytes of the texts of a request in UTF-8; a message has at most 1 MB."""
-PACKED = 4
-"""The most bytes of a message for a character of metadata as JSON: `1, ` takes eleven."""
+MAX_TEXT_BYTES = 700_000
+"""Maximum size of the texts of a request, in UTF-8. A message has at most 1 MB."""
+BYTES_PER_CHARACTER = 4
+"""Maximum bytes in a message for one character of metadata as JSON: `1, ` takes eleven."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +20,15 @@ class FeedBatch:
     """The rows of one request, and the deletions that follow it."""
 
     rows: tuple[Row, ...]
-    through: int
-    """The last line that ends in this batch, or in an earlier one."""
-    after: tuple[str, ...] = ()
-    """The id after the last passage of each document that ends in the batch. Passages from there on
-    are deleted: the document may have been longer before.
+    last_line: int
+    """The last line that ends in this batch or an earlier one."""
+    deletion_starts: tuple[str, ...] = ()
+    """For each document that ends in the batch, the id after its last passage.
+
+    Passages from this id on are deleted: the document may have been longer before.
     """
     documents: tuple[str, ...] = ()
-    """Documents that are deleted; `after` has the first passage of each."""
+    """Documents to delete; `deletion_starts` has the first passage of each."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -37,62 +38,62 @@ class FeedBatch:
         return [_fields(row) for row in self.rows]
 
 
-def batches(rows: Iterable[Row], most: int, documents: bool = False) -> Iterator[FeedBatch]:
-    """The rows in their order, up to `most` at a time.
+def batch_rows(rows: Iterable[Row], max_rows: int, documents: bool = False) -> Iterator[FeedBatch]:
+    """Splits rows into batches of at most `max_rows`, in order.
 
-    An id comes once in a batch. Passages that a document no longer has are deleted after its batch,
+    A batch has no id twice: the passages that a document no longer has are deleted after its batch,
     and a later line may store them again. `documents`: whether the rows of a line are one document
     that was cut.
     """
-    held: list[Row] = []
+    pending: list[Row] = []
     ids: set[str] = set()
-    after: list[str] = []
-    size = through = 0
+    starts: list[str] = []
+    size = last_line = 0
     for line, own in itertools.groupby(rows, key=lambda row: row.line):
         for row in own:
-            full = len(held) == most or (held and size + _size(row) > MOST_BYTES)
+            full = len(pending) == max_rows or (pending and size + _size(row) > MAX_TEXT_BYTES)
             if full or row.passage.id in ids:
-                yield FeedBatch(tuple(held), through, tuple(after))
-                held, ids, after, size = [], set(), [], 0
-            held.append(row)
+                yield FeedBatch(tuple(pending), last_line, tuple(starts))
+                pending, ids, starts, size = [], set(), [], 0
+            pending.append(row)
             ids.add(row.passage.id)
             size += _size(row)
-        through = line
+        last_line = line
         if documents:
-            after.append(following(held[-1].passage.id))
-    if held:
-        yield FeedBatch(tuple(held), through, tuple(after))
+            starts.append(next_passage_id(pending[-1].passage.id))
+    if pending:
+        yield FeedBatch(tuple(pending), last_line, tuple(starts))
 
 
-def document_deletions(rows: Iterable[Row], most: int) -> Iterator[FeedBatch]:
-    """Deletions of documents with all passages that were cut from them, `most` at a time."""
-    left = iter(rows)
-    while some := list(itertools.islice(left, most)):
-        documents = tuple(dict.fromkeys(row.passage.id for row in some))
-        yield FeedBatch((), some[-1].line, tuple(map(first, documents)), documents)
+def document_deletions(rows: Iterable[Row], max_documents: int) -> Iterator[FeedBatch]:
+    """Splits the deletion of whole documents into batches of at most `max_documents`."""
+    remaining = iter(rows)
+    while batch := list(itertools.islice(remaining, max_documents)):
+        documents = tuple(dict.fromkeys(row.passage.id for row in batch))
+        yield FeedBatch((), batch[-1].line, tuple(map(first_passage_id, documents)), documents)
 
 
-def first(document: str) -> str:
-    """The id of the first passage that is cut from a document."""
+def first_passage_id(document: str) -> str:
+    """The id of the first passage of a cut document."""
     return f"{document}{MARK}0"
 
 
-def following(name: str) -> str:
+def next_passage_id(passage_id: str) -> str:
     """The id of the next passage of the same document."""
-    document, number = numbered(name)
+    document, number = split_passage_id(passage_id)
     return f"{document}{MARK}{number + 1}"
 
 
-def numbered(name: str) -> tuple[str, int]:
-    """The document of a passage, and the passage's number; -1 if it was not cut from a document."""
-    document, _, number = name.rpartition(MARK)
-    return (document, int(number)) if number.isdecimal() else (name, -1)
+def split_passage_id(passage_id: str) -> tuple[str, int]:
+    """Splits an id into document and number; the number is -1 for a passage that was not cut."""
+    document, _, number = passage_id.rpartition(MARK)
+    return (document, int(number)) if number.isdecimal() else (passage_id, -1)
 
 
 def _size(row: Row) -> int:
     passage = row.passage
     texts = (passage.id, passage.title, passage.text)
-    return sum(len(each.encode()) for each in texts) + PACKED * len(passage.metadata)
+    return sum(len(each.encode()) for each in texts) + BYTES_PER_CHARACTER * len(passage.metadata)
 
 
 def _fields(row: Row) -> PassageFields:

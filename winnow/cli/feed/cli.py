@@ -47,12 +47,14 @@ def feed(
     ] = False,
     form: Annotated[
         Literal["jsonl", "tsv"] | None,
-        typer.Option("--format", help="Format of the rows.", show_default="told by the name"),
+        typer.Option("--format", help="Format of the rows.", show_default="by the suffix of FILE"),
     ] = None,
     concurrency: Annotated[int, typer.Option(min=1, max=64, help="Requests at the same time.")] = 4,
     batch: Annotated[
         int,
-        typer.Option(min=1, max=100, help="Passages of a request; ids are ten times as many."),
+        typer.Option(
+            min=1, max=100, help="Passages in a request; with --delete, ten times as many ids."
+        ),
     ] = 50,
     skip_bad_rows: Annotated[
         bool, typer.Option("--skip-bad-rows", help="Leave bad rows out instead of stopping.")
@@ -66,7 +68,7 @@ def feed(
     ] = None,
     patience: Annotated[
         float,
-        typer.Option(min=0, help="Seconds for which a failed request is sent again."),
+        typer.Option(min=0, help="Seconds to retry a failed request."),
     ] = 120.0,
     timeout: Annotated[
         float, typer.Option(min=0.1, max=3600, help="Timeout of a request, in seconds.")
@@ -74,13 +76,13 @@ def feed(
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
     credentials: Credentials | None = None,
 ) -> None:
-    """Add passages to a running index, or delete them, while questions are answered.
+    """Add passages to a running index, or delete them. Questions are answered meanwhile.
 
     Example: winnow feed passages.jsonl --address 127.0.0.1:8081
 
     The front node must have --feed-listen, and the content nodes --feed; `winnow up --feed-listen
-    127.0.0.1:8081` sets both. A row with a known id replaces the old passage. Counted rows are
-    durable. Sending rows again changes nothing: repeat a feed from the beginning, or use --resume.
+    127.0.0.1:8081` sets both. A row replaces the stored passage with the same id. Counted rows are
+    durable. It is safe to send rows again: repeat an interrupted feed, or use --resume.
 
     With --json, one object is printed, with the keys: stored (or deleted), unchanged, outdated
     (a later version is stored), truncated (retrieved by the beginning only), bad_rows, retries,
@@ -98,22 +100,22 @@ def feed(
         form=form,
         cut=cut,
         delete=delete,
-        at_once=concurrency,
-        most=batch * (10 if delete else 1),
+        concurrency=concurrency,
+        max_rows=batch * (10 if delete else 1),
         skip_bad_rows=skip_bad_rows,
         patience=patience,
     )
-    noted = resume_file or (None if file == STDIN else file.with_name(f"{file.name}.feeding"))
-    if resume and noted is None:
+    state = resume_file or (None if file == STDIN else file.with_name(f"{file.name}.feeding"))
+    if resume and state is None:
         raise typer.BadParameter("name the --resume-file to resume from", param_hint="--resume")
     with FeedProgress() as progress:
-        job = FeedJob(plan, noted, progress)
+        job = FeedJob(plan, state, progress)
         began = time.perf_counter()
         try:
             job.prepare(resume)
             signals.run(_run(job, address, timeout, credentials))
         except BaseException:
-            if job.leave():
+            if job.interrupt():
                 progress.say(_resume_line(job, address, resume_file, credentials))
             raise
         job.finish()
@@ -126,7 +128,7 @@ async def _run(job: FeedJob, address: str, timeout: float, credentials: Credenti
 
 
 class _ClientRequests:
-    """The requests of a feed, by a client."""
+    """Sends the requests of a feed with a client."""
 
     def __init__(self, client: AsyncClient, delete: bool, timeout: float) -> None:
         self._client, self._delete, self._timeout = client, delete, timeout
@@ -144,7 +146,7 @@ class _ClientRequests:
 def _resume_line(
     job: FeedJob, address: str, resume_file: Path | None, credentials: Credentials | None
 ) -> str:
-    """The durable lines, and the command that resumes the feed."""
+    """A message with the last durable line, and the command that resumes the feed."""
     plan = job.plan
     words = ["winnow", "feed", str(plan.file), "--address", address, "--resume"]
     words += ["--cut"] * plan.cut + ["--delete"] * plan.delete
@@ -160,7 +162,7 @@ def _show(job: FeedJob, seconds: float, as_json: bool) -> None:
     counts = {outcome.value: totals.outcomes[outcome] for outcome in Outcome}
     bad = job.bad_rows + totals.refused
     if as_json:
-        said = {
+        result = {
             **counts,
             **({"passages": totals.passages} if job.plan.deletes_documents else {}),
             "truncated": totals.truncated,
@@ -169,10 +171,10 @@ def _show(job: FeedJob, seconds: float, as_json: bool) -> None:
             "line": job.line,
             "seconds": round(seconds, 3),
         }
-        typer.echo(json.dumps(said, indent=2))
+        typer.echo(json.dumps(result, indent=2))
         return
-    done = {Outcome.STORED.value: "deleted"} if job.plan.delete else {}
-    rows = ", ".join(f"{count} {done.get(name, name)}" for name, count in counts.items())
+    names = {Outcome.STORED.value: "deleted"} if job.plan.delete else {}
+    rows = ", ".join(f"{count} {names.get(name, name)}" for name, count in counts.items())
     if job.plan.deletes_documents:
         rows = (
             f"{many(counts[Outcome.STORED.value], 'document')} deleted "
@@ -184,5 +186,5 @@ def _show(job: FeedJob, seconds: float, as_json: bool) -> None:
     if totals.truncated:
         typer.echo(
             f"{are(totals.truncated, 'passage')} too long for the encoder: retrieved by the "
-            "beginning, and read whole"
+            "beginning, and read in full"
         )

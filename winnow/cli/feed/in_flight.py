@@ -1,64 +1,66 @@
-"""Batches in hand: which of them may overlap, and the line up to which all are durable. Pure."""
+"""Batches in flight: which may be sent together, and the line up to which all is durable. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from winnow.cli.feed.batches import FeedBatch, numbered
+from winnow.cli.feed.batches import FeedBatch, split_passage_id
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The passages that a batch in hand stores and deletes."""
+    """The passages that a batch in flight stores and deletes."""
 
     ids: frozenset[str]
-    """The stored passages, and the first deleted one of each document."""
-    lasts: Mapping[str, int]
-    """By document: the number of the last stored passage."""
-    ends: Mapping[str, int]
-    """By document: the number of the first deleted passage; all later ones are deleted, too."""
+    """Ids of the stored passages, and of the first deleted passage of each document."""
+    last_stored: Mapping[str, int]
+    """Number of the last stored passage, by document."""
+    first_deleted: Mapping[str, int]
+    """Number of the first deleted passage, by document. All later passages are deleted, too."""
 
     @classmethod
     def of(cls, batch: FeedBatch) -> "Claim":
-        """The claim of a batch whose rows are whole documents."""
-        lasts: dict[str, int] = {}
-        ends: dict[str, int] = {}
-        for document, number in map(numbered, batch.ids):
-            lasts[document] = max(number, lasts.get(document, number))
-        for document, number in map(numbered, batch.after):
-            ends[document] = min(number, ends.get(document, number))
-        return cls(frozenset({*batch.ids, *batch.after}), lasts, ends)
+        """The claim of a batch."""
+        last_stored: dict[str, int] = {}
+        first_deleted: dict[str, int] = {}
+        for document, number in map(split_passage_id, batch.ids):
+            last_stored[document] = max(number, last_stored.get(document, number))
+        for document, number in map(split_passage_id, batch.deletion_starts):
+            first_deleted[document] = min(number, first_deleted.get(document, number))
+        return cls(frozenset({*batch.ids, *batch.deletion_starts}), last_stored, first_deleted)
 
-    def meets(self, earlier: "Claim") -> bool:
-        """Whether the batch has to wait for an earlier one: both claim a passage, and this batch
-        might delete it before the earlier one stores it.
+    def conflicts_with(self, earlier: "Claim") -> bool:
+        """Whether this batch must wait for an earlier one, since both change the same passage.
+
+        Otherwise this batch might delete a passage before the earlier one stores it.
         """
         return not self.ids.isdisjoint(earlier.ids) or any(
-            earlier.lasts.get(document, -1) >= first for document, first in self.ends.items()
+            earlier.last_stored.get(document, -1) >= first
+            for document, first in self.first_deleted.items()
         )
 
 
 class Ledger:
-    """Batches that were begun, in the order of their lines. They may end in any order."""
+    """Tracks batches, which begin in the order of their lines and may finish in any order."""
 
     def __init__(self, line: int = 0) -> None:
-        """`line`: an earlier run made everything up to this line durable."""
+        """`line`: all is durable up to this line, by an earlier run."""
         self.line = line
-        """The line up to which everything is durable."""
+        """All lines up to this one are durable."""
         self._open: dict[int, int | None] = {}
-        """By number of a batch: the last line that ends in it once it is stored, else None."""
+        """The last line of each stored batch, None for other batches; by number of the batch."""
         self._next = 0
 
     def begin(self) -> int:
-        """Numbers a further batch, which is sent now."""
+        """Returns the number of the next batch, which is sent now."""
         self._next += 1
         self._open[self._next] = None
         return self._next
 
-    def end(self, number: int, through: int) -> None:
-        """Notes that a batch is stored, whose last line is `through`."""
-        self._open[number] = through
-        for first, stored in list(self._open.items()):
-            if stored is None:
+    def finish(self, number: int, last_line: int) -> None:
+        """Notes that a batch is stored."""
+        self._open[number] = last_line
+        for batch, line in list(self._open.items()):
+            if line is None:
                 break
-            self.line = max(self.line, stored)
-            del self._open[first]
+            self.line = max(self.line, line)
+            del self._open[batch]

@@ -1,27 +1,26 @@
-"""One run of `winnow feed`: check the rows, send them, note the line up to which all is durable."""
+"""Runs `winnow feed`: checks the rows, sends them, and saves the last durable line."""
 
-import itertools
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from winnow.cli.feed.batches import FeedBatch, batches, document_deletions
+from winnow.cli.feed.batches import batch_rows, document_deletions
 from winnow.cli.feed.in_flight import Ledger
-from winnow.cli.feed.resuming import ResumeFile, Source
-from winnow.cli.feed.sending import MOST_DOCUMENTS, FeedRequests, FeedTotals, Sender
-from winnow.cli.feed.source import STDIN, rows
+from winnow.cli.feed.resuming import FeedSource, ResumeFile
+from winnow.cli.feed.sending import MAX_DOCUMENTS, FeedRequests, FeedTotals, Sender
+from winnow.cli.feed.source import STDIN, read_rows
 from winnow.errors import ArtefactError, WinnowError
 from winnow.inference.fair_threads import FairThreads
 from winnow.passages.progress import RowProgress
 from winnow.passages.rows import BadRow, Row
 from winnow.quoting import many
 
-_NOTE_EVERY = 1.0
-"""Seconds between two notes in the resume file."""
-_SAY_EVERY = 10.0
-"""Seconds between two lines with the reason of retries."""
+_SAVE_INTERVAL = 1.0
+"""Seconds between two writes of the resume file."""
+_RETRY_MESSAGE_INTERVAL = 10.0
+"""Minimum seconds between two messages about retries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,33 +29,36 @@ class FeedPlan:
 
     file: Path
     form: str | None
+    """Format of the rows, `jsonl` or `tsv`; None to choose by the name of the file."""
     cut: bool
     delete: bool
-    at_once: int
-    most: int
-    """The greatest number of rows in a request."""
+    concurrency: int
+    """Maximum number of requests in flight."""
+    max_rows: int
+    """Maximum number of rows in a request."""
     skip_bad_rows: bool
     patience: float
+    """Seconds to retry a failed request."""
 
     @property
     def deletes_documents(self) -> bool:
-        """Whether rows name documents, all passages of which are deleted."""
+        """Whether rows are documents to delete, with all their passages."""
         return self.cut and self.delete
 
 
 class BadFeedRowsError(ArtefactError):
-    """The source has rows that are no passages."""
+    """The source has invalid rows."""
 
 
 class FeedProgress(RowProgress):
-    """Shows the progress of a feed; a context manager."""
+    """A context manager that shows the progress of a feed."""
 
-    _said_at = float("-inf")
+    _printed_at = float("-inf")
 
-    def waits(self, error: WinnowError) -> None:
-        """Prints why a request is sent again, now and then."""
-        if time.monotonic() - self._said_at >= _SAY_EVERY:
-            self._said_at = time.monotonic()
+    def show_retry(self, error: WinnowError) -> None:
+        """Prints why a request is retried, at most every ten seconds."""
+        if time.monotonic() - self._printed_at >= _RETRY_MESSAGE_INTERVAL:
+            self._printed_at = time.monotonic()
             self.say(f"trying again: {error}")
 
 
@@ -64,31 +66,32 @@ class FeedJob:
     """One feed, which may resume an interrupted one."""
 
     def __init__(self, plan: FeedPlan, resume_file: Path | None, progress: FeedProgress) -> None:
-        """`resume_file`: holds the line up to which everything is durable; None for no file."""
+        """`resume_file`: stores the line up to which all is durable; None for no file."""
         self.plan, self._progress = plan, progress
         self._file = ResumeFile(resume_file) if resume_file else None
-        self._source: Source | None = None
+        self._source: FeedSource | None = None
         self._ledger = Ledger()
-        self._noted_at = 0.0
+        self._saved_at = 0.0
         self.totals = FeedTotals()
         self.bad_rows = 0
-        """The number of bad rows that were left out."""
+        """Number of bad rows that were skipped."""
 
     @property
     def line(self) -> int:
+        """All lines up to this one are durable."""
         return self._ledger.line
 
     def prepare(self, resume: bool) -> None:
-        """Finds the line to begin with, and checks all rows of a file before any is sent.
+        """Finds the first line to send, and checks all rows of a file before any is sent.
 
         Raises:
-            ArtefactError: the source cannot be read, has bad rows that are not to be skipped, or is
-                not the source of the feed that is resumed.
+            ArtefactError: the source cannot be read, has bad rows that may not be skipped, or is
+                not the source of the resumed feed.
 
         """
         plan = self.plan
         source = None if plan.file == STDIN else plan.file
-        self._source = Source.of(source, plan.cut, plan.delete)
+        self._source = FeedSource.of(source, plan.cut, plan.delete)
         if resume and self._file is not None:
             self._ledger = Ledger(self._file.read(source, plan.cut, plan.delete))
             if not self.line:
@@ -96,45 +99,47 @@ class FeedJob:
         self._total = None if source is None else self._check()
 
     async def run(self, requests: FeedRequests) -> None:
-        """Sends everything; raises the first error that no retry helps."""
+        """Sends all rows. Raises the first error that retries cannot resolve."""
         plan = self.plan
         sender = Sender(
             requests=requests,
             ledger=self._ledger,
             patience=plan.patience,
-            refused=self._progress.bad_row,
-            stored=self._stored,
-            waits=self._progress.waits,
-            skip=plan.skip_bad_rows,
+            on_refused=self._progress.bad_row,
+            on_stored=self._advance,
+            on_retry=self._progress.show_retry,
+            skip_refused=plan.skip_bad_rows,
         )
         self.totals = sender.totals
         self._progress.start("deleting" if plan.delete else "feeding", self._total)
         if plan.deletes_documents:
-            made = document_deletions(self._good(), min(plan.most, MOST_DOCUMENTS))
+            feed_batches = document_deletions(self._good(), min(plan.max_rows, MAX_DOCUMENTS))
         else:
-            made = batches(self._good(), plan.most, plan.cut)
-        # a thread that is left behind if it waits for standard input
+            feed_batches = batch_rows(self._good(), plan.max_rows, plan.cut)
+        # an own thread, which is abandoned at the end if it still waits for standard input
         reader = FairThreads(1, "rows")
         try:
-            await sender.run(lambda: reader.run("", partial(_next, made)), plan.at_once)
+            await sender.run(
+                lambda: reader.run("", partial(next, feed_batches, None)), plan.concurrency
+            )
         finally:
             reader.close(wait=False)
 
-    def leave(self) -> bool:
-        """Notes the durable line of a feed that ends early; returns whether it was noted."""
-        return self._source is not None and self._note()
+    def interrupt(self) -> bool:
+        """Saves the durable line of a feed that ends early; returns whether it was saved."""
+        return self._source is not None and self._save()
 
     def finish(self) -> None:
-        """Removes the resume file: everything is durable."""
+        """Removes the resume file: all rows are durable."""
         if self._file is not None:
             self._file.remove()
 
     def _rows(self) -> Iterator[Row | BadRow]:
         plan = self.plan
-        return rows(plan.file, plan.form, plan.cut, plan.delete, self.line)
+        return read_rows(plan.file, plan.form, plan.cut, plan.delete, self.line)
 
     def _check(self) -> int:
-        """Names every bad row before anything is sent; returns the number of good rows."""
+        """Reports every bad row; returns the number of good rows."""
         self._progress.start("checking rows", None)
         good = bad = 0
         for row in self._rows():
@@ -146,8 +151,8 @@ class FeedJob:
             self._progress.advance()
         if bad and not self.plan.skip_bad_rows:
             raise BadFeedRowsError(
-                f"{many(bad, 'bad row')}, and nothing was sent: mend what is named "
-                "above, or leave it out with --skip-bad-rows"
+                f"{many(bad, 'bad row')}, and nothing was sent: correct the rows above, or use "
+                "--skip-bad-rows to skip them"
             )
         if not good and not bad and not self.line:
             raise ArtefactError(
@@ -163,26 +168,26 @@ class FeedJob:
                 self._bad(row)
             else:
                 raise BadFeedRowsError(
-                    f"line {row.line}: {row.reason}: mend it, or leave it out with --skip-bad-rows"
+                    f"line {row.line}: {row.reason}: correct it, or use --skip-bad-rows to skip it"
                 )
 
     def _bad(self, row: BadRow) -> None:
         self.bad_rows += 1
-        if self._total is None:  # else it was named when rows were checked
+        if self._total is None:  # else `_check` has reported it
             self._progress.bad_row(row)
 
-    def _stored(self, count: int) -> None:
+    def _advance(self, count: int) -> None:
         self._progress.advance(count)
-        if time.monotonic() - self._noted_at >= _NOTE_EVERY:
-            self._note()
+        if time.monotonic() - self._saved_at >= _SAVE_INTERVAL:
+            self._save()
 
-    def _note(self) -> bool:
-        """Notes the durable line; returns whether there was one, and it could be noted."""
+    def _save(self) -> bool:
+        """Saves the durable line, if there is one; returns whether it was saved."""
         if self._file is None or self._source is None or not self.line:
             return False
-        self._noted_at = time.monotonic()
+        self._saved_at = time.monotonic()
         try:
-            self._file.note(self.line, self._source)
+            self._file.write(self.line, self._source)
         except OSError as error:
             self._progress.say(
                 f"cannot write {self._file.path}, so the feed cannot be resumed: {error.strerror}; "
@@ -191,7 +196,3 @@ class FeedJob:
             self._file = None
             return False
         return True
-
-
-def _next(made: Iterator[FeedBatch]) -> FeedBatch | None:
-    return next(itertools.islice(made, 1), None)

@@ -1,6 +1,6 @@
 """Sends batches, several at a time, until each is durable.
 
-Knows requests and when to send them again; does not know where batches come from.
+This module knows requests and retries. It does not know where batches come from.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
-from winnow.cli.feed.batches import FeedBatch, following, numbered
+from winnow.cli.feed.batches import FeedBatch, next_passage_id, split_passage_id
 from winnow.cli.feed.in_flight import Claim, Ledger
 from winnow.client import Outcome, WriteResult
 from winnow.deadline import Clock
@@ -30,40 +30,40 @@ from winnow.errors import (
 from winnow.passages.rows import BadRow
 
 _FIELD = re.compile(r"(?:passages|deletions)\[(\d+)\](?:\.(.+))?")
-_PASSING = (OverloadedError, UnavailableError, DeadlineExceededError)
-"""Errors after which the same request may succeed."""
-_LASTING = (NotServedError, NotLoadedError)
-"""Of these errors the ones after which it will not."""
-_LOOK_AHEAD = 8
-"""Passages of a document that are deleted at a time. An interrupted feed may have deleted any of
-them, so this number may be missing before the next passage.
+_TRANSIENT = (OverloadedError, UnavailableError, DeadlineExceededError)
+"""Errors that a retry may resolve."""
+_PERMANENT = (NotServedError, NotLoadedError)
+"""Subclasses of these errors that no retry resolves."""
+_LOOKAHEAD = 8
+"""Passages of a document that one request deletes. An interrupted request may have deleted any of
+them, so a gap of this size does not prove that the document has ended.
 """
-WHOLE_LOOK_AHEAD = 100
-"""The same number where whole documents are deleted."""
-_MOST_IDS = 1_000
-"""Ids of a request."""
-MOST_DOCUMENTS = _MOST_IDS // WHOLE_LOOK_AHEAD
-"""Documents that are deleted at a time."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-"""Seconds."""
+DOCUMENT_LOOKAHEAD = 100
+"""Passages of a document that one request deletes, if whole documents are deleted."""
+_MAX_IDS = 1_000
+"""Maximum number of ids in a request."""
+MAX_DOCUMENTS = _MAX_IDS // DOCUMENT_LOOKAHEAD
+"""Maximum number of documents that one request deletes."""
+_FIRST_PAUSE, _MAX_PAUSE = 0.1, 5.0
+"""Seconds between two attempts."""
 _DOUBLINGS = 6
 
 
-def backoff(attempt: int, chance: float, wanted: float = 0.0) -> float:
-    """Seconds to wait before a request is sent again.
+def backoff(attempt: int, chance: float, retry_after: float = 0.0) -> float:
+    """Seconds to wait before the next attempt.
 
     Args:
         attempt: the number of failed attempts, from 1.
-        chance: 0 to 1, so that several requests are not sent again in step.
-        wanted: seconds that the server asked for.
+        chance: random number, 0 to 1, that spreads the retries of several requests.
+        retry_after: seconds that the server demands.
 
     """
-    most = min(_FIRST_PAUSE * (1 << min(attempt, _DOUBLINGS)), _LONGEST_PAUSE)
-    return wanted + most * (0.5 + chance / 2)
+    pause = min(_FIRST_PAUSE * (1 << min(attempt, _DOUBLINGS)), _MAX_PAUSE)
+    return retry_after + pause * (0.5 + chance / 2)
 
 
 class FeedRequests(Protocol):
-    """Stores a batch, or deletes ids, by one request each."""
+    """Sends the requests of a feed."""
 
     async def store(self, batch: FeedBatch) -> Sequence[WriteResult]: ...
     async def delete(self, ids: Sequence[str]) -> Sequence[WriteResult]: ...
@@ -71,14 +71,16 @@ class FeedRequests(Protocol):
 
 @dataclass(kw_only=True)
 class FeedTotals:
-    """The outcomes of all rows."""
+    """Counts of the outcomes of all rows."""
 
     outcomes: Counter[Outcome] = field(default_factory=Counter)
-    """Outcomes of passages, or of documents where documents are deleted."""
+    """Passages by outcome; documents by outcome if documents are deleted."""
     truncated: int = 0
+    """Passages that the encoder truncates."""
     refused: int = 0
-    """Rows that the front refused."""
+    """Rows that the front node refused."""
     retries: int = 0
+    """Requests that were sent again."""
     passages: int = 0
     """Passages that were deleted with their documents."""
 
@@ -87,16 +89,16 @@ class FeedTotals:
         self.truncated += sum(each.truncated for each in results)
 
     def add_documents(self, documents: Sequence[str], deleted: Sequence[str]) -> None:
-        """Counts documents that were to be deleted, and their passages that were there."""
-        found = {numbered(name)[0] for name in deleted}
+        """Counts documents, and the ids of their passages that existed and were deleted."""
+        existing = {split_passage_id(name)[0] for name in deleted}
         self.passages += len(deleted)
         self.outcomes.update(
-            Outcome.STORED if each in found else Outcome.UNCHANGED for each in documents
+            Outcome.STORED if each in existing else Outcome.UNCHANGED for each in documents
         )
 
 
 class Sender:
-    """Sends batches. A batch waits for one in hand that stores or deletes the same passages."""
+    """Sends batches. A batch waits for batches in flight that change the same passages."""
 
     def __init__(
         self,
@@ -104,131 +106,136 @@ class Sender:
         requests: FeedRequests,
         ledger: Ledger,
         patience: float,
-        refused: Callable[[BadRow], None],
-        stored: Callable[[int], None],
-        waits: Callable[[WinnowError], None],
-        skip: bool = False,
-        rest: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        on_refused: Callable[[BadRow], None],
+        on_stored: Callable[[int], None],
+        on_retry: Callable[[WinnowError], None],
+        skip_refused: bool = False,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Clock = time.monotonic,
     ) -> None:
         """Sends nothing yet.
 
         Args:
-            requests: makes the requests.
-            ledger: keeps the line up to which everything is durable.
-            patience: seconds for which a request is sent again.
-            refused: called with each row that the front refused.
-            stored: called with numbers of rows that are durable.
-            waits: called with the error before a request is sent again.
-            skip: whether refused rows are left out; else the first one is an error.
-            rest: waits for a number of seconds.
-            clock: the time in seconds.
+            requests: sends the requests.
+            ledger: tracks the line up to which all is durable.
+            patience: seconds to retry a failed request.
+            on_refused: called with each row that the front node refused.
+            on_stored: called with the number of further durable rows.
+            on_retry: called with the error before a retry.
+            skip_refused: whether to skip refused rows; otherwise the first one is an error.
+            sleep: waits for a number of seconds.
+            clock: returns the time in seconds.
 
         """
         self._requests, self._ledger, self._patience = requests, ledger, patience
-        self._refused, self._stored, self._waits = refused, stored, waits
-        self._skip = skip
-        self._rest, self._clock = rest, clock
-        self._in_hand: dict[asyncio.Task[None], Claim] = {}
+        self._on_refused, self._on_stored, self._on_retry = on_refused, on_stored, on_retry
+        self._skip_refused = skip_refused
+        self._sleep, self._clock = sleep, clock
+        self._in_flight: dict[asyncio.Task[None], Claim] = {}
         self.totals = FeedTotals()
 
     async def run(
-        self, next_batch: Callable[[], Awaitable[FeedBatch | None]], at_once: int
+        self, next_batch: Callable[[], Awaitable[FeedBatch | None]], concurrency: int
     ) -> None:
-        """Sends batches until there are none; raises the first error that no retry helps.
+        """Sends batches until `next_batch` returns None, at most `concurrency` at a time.
 
-        Requests in hand end before it is raised, so that their outcomes are known.
+        Raises the first error that retries cannot resolve. Batches in flight finish before, so that
+        their outcomes are known.
         """
         try:
             while (batch := await next_batch()) is not None:
                 claim = Claim.of(batch)
-                await self._until(partial(self._room, claim, at_once))
+                await self._wait_until(partial(self._may_send, claim, concurrency))
                 task = asyncio.create_task(self._send(batch, self._ledger.begin()))
-                self._in_hand[task] = claim
-            await self._until(lambda: not self._in_hand)
+                self._in_flight[task] = claim
+            await self._wait_until(lambda: not self._in_flight)
         except (WinnowError, OSError):
-            await asyncio.gather(*self._in_hand, return_exceptions=True)
+            await asyncio.gather(*self._in_flight, return_exceptions=True)
             raise
         finally:
-            for task in self._in_hand:
+            for task in self._in_flight:
                 task.cancel()
-            await asyncio.gather(*self._in_hand, return_exceptions=True)
+            await asyncio.gather(*self._in_flight, return_exceptions=True)
 
-    def _room(self, claim: Claim, at_once: int) -> bool:
-        met = any(claim.meets(each) for each in self._in_hand.values())
-        return not met and len(self._in_hand) < at_once
+    def _may_send(self, claim: Claim, concurrency: int) -> bool:
+        conflict = any(claim.conflicts_with(each) for each in self._in_flight.values())
+        return not conflict and len(self._in_flight) < concurrency
 
-    async def _until(self, condition: Callable[[], bool]) -> None:
+    async def _wait_until(self, condition: Callable[[], bool]) -> None:
         while not condition():
-            done, _ = await asyncio.wait(self._in_hand, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(self._in_flight, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
-                del self._in_hand[task]
-            errors = [task.exception() for task in done]  # asyncio reports those not retrieved
+                del self._in_flight[task]
+            errors = [task.exception() for task in done]  # of all: asyncio warns of the others
             for error in filter(None, errors):
                 raise error
 
     async def _send(self, batch: FeedBatch, number: int) -> None:
         batch = await self._store(batch)
-        after, doubted = batch.after, False
+        starts, in_doubt = batch.deletion_starts, False
         deleted: list[str] = []
-        ahead = WHOLE_LOOK_AHEAD if batch.documents else _LOOK_AHEAD
-        while after:
-            after, doubted = await self._delete_some(after, doubted, ahead, deleted)
+        lookahead = DOCUMENT_LOOKAHEAD if batch.documents else _LOOKAHEAD
+        while starts:
+            starts, in_doubt = await self._delete_some(starts, in_doubt, lookahead, deleted)
         self.totals.add_documents(batch.documents, deleted if batch.documents else ())
-        self._ledger.end(number, batch.through)
-        self._stored(len(batch.rows) + len(batch.documents))
+        self._ledger.finish(number, batch.last_line)
+        self._on_stored(len(batch.rows) + len(batch.documents))
 
     async def _delete_some(
-        self, firsts: Sequence[str], doubted: bool, ahead: int, deleted: list[str]
+        self, starts: Sequence[str], was_in_doubt: bool, lookahead: int, deleted: list[str]
     ) -> tuple[tuple[str, ...], bool]:
-        """Deletes up to `ahead` passages of each document, beginning with its first id in `firsts`.
+        """Deletes up to `lookahead` passages of each document, from its id in `starts` on.
 
-        Returns the next ids of the documents that may have more, and whether that is in doubt. It
-        is in doubt after a retry: the first request may have deleted the passages already. After a
-        doubtful result only passages that were there count, or it would never end. `deleted` gets
-        the ids that were there.
+        Adds the ids of passages that existed to `deleted`. Returns the next ids of the documents
+        that may have more passages, and whether this is in doubt.
+
+        It is in doubt after a retry: the failed request may have deleted the passages. Then all
+        documents may have more. After a result in doubt, only documents with existing passages may:
+        otherwise the deletion would never end.
         """
-        each = max(min(ahead, _MOST_IDS // len(firsts)), 1)
-        runs = [tuple(_run(first, each)) for first in firsts]
-        tries = 0
+        count = max(min(lookahead, _MAX_IDS // len(starts)), 1)
+        runs = [tuple(_consecutive_ids(start, count)) for start in starts]
+        attempts = 0
 
         async def delete() -> Sequence[WriteResult]:
-            nonlocal tries
-            tries += 1
+            nonlocal attempts
+            attempts += 1
             return await self._requests.delete([name for run in runs for name in run])
 
-        results = await self._tried(delete)
-        doubtful = tries > 1 and not doubted
-        there = [each.id for each in results if each.outcome is Outcome.STORED]
-        deleted += there
-        gone = {each.id for each in results} if doubtful else set(there)
-        return tuple(following(run[-1]) for run in runs if not gone.isdisjoint(run)), doubtful
+        results = await self._with_retries(delete)
+        in_doubt = attempts > 1 and not was_in_doubt
+        existing = [each.id for each in results if each.outcome is Outcome.STORED]
+        deleted += existing
+        removed = {each.id for each in results} if in_doubt else set(existing)
+        next_ids = (next_passage_id(run[-1]) for run in runs if not removed.isdisjoint(run))
+        return tuple(next_ids), in_doubt
 
     async def _store(self, batch: FeedBatch) -> FeedBatch:
-        """Stores a batch; returns it without the rows that were refused."""
+        """Stores a batch; returns it without the refused rows."""
         while batch.rows:
             try:
-                self.totals.add(await self._tried(partial(self._requests.store, batch)))
+                self.totals.add(await self._with_retries(partial(self._requests.store, batch)))
             except InvalidRequestError as error:
-                batch = self._without(batch, error)
+                batch = self._drop_refused(batch, error)
             else:
                 break
         return batch
 
-    def _without(self, batch: FeedBatch, error: InvalidRequestError) -> FeedBatch:
-        wrong = _rows(error.violations)
-        if not wrong:
+    def _drop_refused(self, batch: FeedBatch, error: InvalidRequestError) -> FeedBatch:
+        """Reports the refused rows; returns the batch without them, or raises the error."""
+        reasons = _reasons_by_row(error.violations)
+        if not reasons:
             raise error
-        for number, why in sorted(wrong.items()):
+        for number, reason in sorted(reasons.items()):
             row = batch.rows[number]
-            self._refused(BadRow(row.line, f"{why} (id {row.passage.id})"))
-        if not self._skip:
+            self._on_refused(BadRow(row.line, f"{reason} (id {row.passage.id})"))
+        if not self._skip_refused:
             raise error
-        self.totals.refused += len(wrong)
-        kept = [row for number, row in enumerate(batch.rows) if number not in wrong]
-        return replace(batch, rows=tuple(kept))
+        self.totals.refused += len(reasons)
+        accepted = [row for number, row in enumerate(batch.rows) if number not in reasons]
+        return replace(batch, rows=tuple(accepted))
 
-    async def _tried(
+    async def _with_retries(
         self, request: Callable[[], Awaitable[Sequence[WriteResult]]]
     ) -> Sequence[WriteResult]:
         """Sends a request until it succeeds, or has failed for longer than `patience`."""
@@ -236,31 +243,31 @@ class Sender:
         while True:
             try:
                 return await request()
-            except _PASSING as error:
-                if isinstance(error, _LASTING):
+            except _TRANSIENT as error:
+                if isinstance(error, _PERMANENT):
                     raise
                 attempt += 1
-                wanted = error.retry_after if isinstance(error, OverloadedError) else 0.0
-                wait = backoff(attempt, random.random(), wanted)
-                if self._clock() + wait - began > self._patience:
+                retry_after = error.retry_after if isinstance(error, OverloadedError) else 0.0
+                pause = backoff(attempt, random.random(), retry_after)
+                if self._clock() + pause - began > self._patience:
                     raise
-                self._waits(error)
+                self._on_retry(error)
             self.totals.retries += 1
-            await self._rest(wait)
+            await self._sleep(pause)
 
 
-def _run(first: str, count: int) -> Iterator[str]:
+def _consecutive_ids(start: str, count: int) -> Iterator[str]:
     """Ids of consecutive passages of a document."""
     for _ in range(count):
-        yield first
-        first = following(first)
+        yield start
+        start = next_passage_id(start)
 
 
-def _rows(violations: Sequence[Violation]) -> dict[int, str]:
-    """All violations of each row, by its place in the request."""
-    wrong: dict[int, list[str]] = {}
+def _reasons_by_row(violations: Sequence[Violation]) -> dict[int, str]:
+    """All violations of each row, by its index in the request."""
+    reasons: dict[int, list[str]] = {}
     for each in violations:
-        if found := _FIELD.fullmatch(each.field):
-            said = f"{found[2] or 'the row'} {each.description}"
-            wrong.setdefault(int(found[1]), []).append(said)
-    return {number: "; ".join(said) for number, said in wrong.items()}
+        if match := _FIELD.fullmatch(each.field):
+            reason = f"{match[2] or 'the row'} {each.description}"
+            reasons.setdefault(int(match[1]), []).append(reason)
+    return {number: "; ".join(lines) for number, lines in reasons.items()}

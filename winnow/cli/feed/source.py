@@ -1,4 +1,4 @@
-"""Rows of a file or of standard input, for storing or for deleting."""
+"""Reads the rows of a file or of standard input, to store or delete them."""
 
 import contextlib
 import os
@@ -16,36 +16,36 @@ from winnow.passages.rows import BadRow, Row, Violations, rows_of
 from winnow.passages.validation import deletion_violations, passage_violations
 
 STDIN = Path("-")
-_GREATEST = 99_999
-"""The number of a passage of a document that the length of its id is checked with."""
+_MAX_PASSAGE_NUMBER = 99_999
+"""Number of a passage with which the length of a document's id is checked."""
 
 
-def rows(
-    path: Path, form: str | None, cut: bool, delete: bool, past: int = 0
+def read_rows(
+    path: Path, form: str | None, cut: bool, delete: bool, skip_lines: int = 0
 ) -> Iterator[Row | BadRow]:
-    """Every row after the line `past`, checked as a front node checks it.
+    """Reads rows, and checks each with the rules of front nodes.
 
     Args:
         path: `-` for standard input.
-        form: `jsonl` or `tsv`; None if the name tells it.
-        cut: whether rows are raw documents, to be cut into passages unless they are deleted.
-        delete: whether rows need no more than an id.
-        past: lines to pass over.
+        form: `jsonl` or `tsv`; None to choose by the name of the file.
+        cut: whether rows are raw documents; they are cut into passages unless deleted.
+        delete: whether rows are deleted, and need only an id.
+        skip_lines: number of lines to skip.
 
     Raises:
-        ArtefactError: it cannot be read, or its name tells no known format.
+        ArtefactError: the file cannot be read, or its name has no known suffix.
 
     """
-    known = path if form is None else Path(f"rows.{form}")
+    name = path if form is None else Path(f"rows.{form}")
     if path == STDIN and form is None:
-        known = Path("rows.jsonl")
-    parse = id_parser(known) if delete else parser(known)
+        name = Path("rows.jsonl")
+    parse = id_parser(name) if delete else parser(name)
     violations: Violations = passage_violations
     if delete:
         violations = _document_violations if cut else _deletion_violations
-    with _opened(path) as stream:
+    with _open(path) as stream:
         for row in rows_of(stream, parse, cut and not delete, violations):
-            if row.line > past:
+            if row.line > skip_lines:
                 yield row
 
 
@@ -54,17 +54,17 @@ def _deletion_violations(row: FedPassage) -> Iterator[Violation]:
 
 
 def _document_violations(row: FedPassage) -> Iterator[Violation]:
-    # an empty id stays empty; else the ids of the document's passages have to be short enough
-    name = f"{row.id}{MARK}{_GREATEST}" if row.id.strip() else row.id
+    # the ids of the document's passages must be short enough; an empty id stays empty
+    name = f"{row.id}{MARK}{_MAX_PASSAGE_NUMBER}" if row.id.strip() else row.id
     yield from deletion_violations(Deletion(name))
     if row.version is not None:
         yield Violation("version", "is for passages: leave it out to delete a whole document")
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
+def _open(path: Path) -> Iterator[IO[bytes]]:
     if path == STDIN:
-        # not sys.stdin: a thread that reads it when the process ends would make that a crash
+        # not sys.stdin: Python crashes at exit while a thread reads it
         with os.fdopen(sys.stdin.fileno(), "rb", closefd=False) as stream:
             yield stream
     else:

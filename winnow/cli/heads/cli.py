@@ -18,7 +18,7 @@ from winnow.settings.values import parse_directory_or_url
 
 app = typer.Typer(no_args_is_help=True)
 
-_Place = Annotated[
+_StoreArgument = Annotated[
     str,
     typer.Argument(
         parser=parse_directory_or_url,
@@ -26,7 +26,7 @@ _Place = Annotated[
         help="Directory or URL (s3://..., gs://...) of the heads.",
     ),
 ]
-_Store = Annotated[
+_StoreOption = Annotated[
     str,
     typer.Option(
         "--store",
@@ -37,26 +37,26 @@ _Store = Annotated[
 ]
 _Head = Annotated[str, typer.Argument(metavar="HEAD", help="Id of the head.")]
 _ACCURACIES = ("entity_f1", "accuracy", "f1")
-"""Figures on test data, in percent, the most telling one first."""
+"""Metrics in percent; the first one that a head has is shown."""
 
 
 @app.command("list")
-def list_(place: _Place, as_json: AsJson = False) -> None:
+def list_(url: _StoreArgument, as_json: AsJson = False) -> None:
     """Show the heads of a store: versions, labels, size and accuracy."""
-    store = open_store(place)
+    store = open_store(url)
     heads, encoder = list_heads(store), store.encoder()
     if as_json:
         print_json({"store": store.name, "encoder": encoder, "heads": heads})
         return
-    if encoder is None and (Path(place) / FILE).is_file():
+    if encoder is None and (Path(url) / FILE).is_file():
         raise ArtefactError(
-            f"{place} is a head and no store of heads: name the store that has it, "
-            f"or publish it with `winnow heads publish {place} --store STORE`"
+            f"{url} is a head and no store of heads: name the store that has it, "
+            f"or publish it with `winnow heads publish {url} --store STORE`"
         )
-    if encoder is None and (Path(place) / CURRENT).is_file():
-        raise ArtefactError(f"{place} is one head of a store: name the store, {Path(place).parent}")
+    if encoder is None and (Path(url) / CURRENT).is_file():
+        raise ArtefactError(f"{url} is one head of a store: name the store, {Path(url).parent}")
     if encoder is None:
-        typer.echo(f"{store.name} holds no heads yet: winnow heads publish DIR --store {place}")
+        typer.echo(f"{store.name} holds no heads yet: winnow heads publish DIR --store {url}")
         return
     typer.echo(f"{many(len(heads), 'head')} of encoder {encoder.name} ({encoder.fingerprint})")
     columns = ("head", "version", "versions", "kind", "labels", "kB", "measured", "notes")
@@ -65,8 +65,8 @@ def list_(place: _Place, as_json: AsJson = False) -> None:
 
 
 def _row(head: ListedHead) -> tuple[str, ...]:
-    measured = next((name for name in _ACCURACIES if name in head.accuracy), "")
-    measured = measured or next(iter(head.accuracy), "")
+    metric = next((name for name in _ACCURACIES if name in head.accuracy), "")
+    metric = metric or next(iter(head.accuracy), "")
     notes = [head.fault] if head.fault else []
     notes += ["pinned"] if head.pinned else []
     notes += [f"moved to encoder group {head.moved_to}"] if head.moved_to else []
@@ -77,7 +77,7 @@ def _row(head: ListedHead) -> tuple[str, ...]:
         head.kind,
         f"{head.labels:,}",
         f"{head.bytes / 1e3:,.0f}",
-        f"{measured} {head.accuracy[measured]:.1f}" if measured else "",
+        f"{metric} {head.accuracy[metric]:.1f}" if metric else "",
         "; ".join(notes),
     )
 
@@ -85,14 +85,16 @@ def _row(head: ListedHead) -> tuple[str, ...]:
 @app.command()
 def publish(
     directory: Annotated[Path, typer.Argument(help="Directory of the head: head.json, head.onnx.")],
-    store: _Store,
+    store: _StoreOption,
     later: Annotated[
         bool,
-        typer.Option("--later", help="Store this version, and do not serve it until a rollback."),
+        typer.Option(
+            "--later", help="Store this version, but serve it only after `winnow heads rollback`."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a head, copy it into a store, and serve it from now on.
+    """Check a head, copy it into a store, and serve it.
 
     Running servers switch to it within seconds. The previous version stays in the store.
     """
@@ -102,41 +104,41 @@ def publish(
     if later and not as_json:
         typer.echo(f"{manifest.id} version {manifest.version} is in {opened.name}, not served yet")
         return
-    _say(opened, manifest.id, current, as_json)
+    _print_current(opened, manifest.id, current, as_json)
 
 
 @app.command()
-def pin(head: _Head, store: _Store, as_json: AsJson = False) -> None:
+def pin(head: _Head, store: _StoreOption, as_json: AsJson = False) -> None:
     """Keep a head in memory on every server that has loaded it."""
     opened = open_store(store)
-    _say(opened, head, opened.pin(head, True), as_json)
+    _print_current(opened, head, opened.pin(head, True), as_json)
 
 
 @app.command()
-def unpin(head: _Head, store: _Store, as_json: AsJson = False) -> None:
-    """Let a head leave memory again when others need the room."""
+def unpin(head: _Head, store: _StoreOption, as_json: AsJson = False) -> None:
+    """Let servers evict a head from memory again when other heads need the space."""
     opened = open_store(store)
-    _say(opened, head, opened.pin(head, False), as_json)
+    _print_current(opened, head, opened.pin(head, False), as_json)
 
 
 @app.command()
 def rollback(
     head: _Head,
-    store: _Store,
+    store: _StoreOption,
     version: Annotated[
         int | None,
         typer.Option(min=1, help="Version to serve.", show_default="the one served before"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Serve another version of a head in the store."""
+    """Serve another stored version of a head."""
     opened = open_store(store)
-    _say(opened, head, opened.rollback(head, version), as_json)
+    _print_current(opened, head, opened.rollback(head, version), as_json)
 
 
 @app.command()
 def verify(
-    store: _Store,
+    store: _StoreOption,
     head: Annotated[
         str | None,
         typer.Argument(metavar="[HEAD]", help="Id of a head.", show_default="all heads"),
@@ -146,23 +148,24 @@ def verify(
     """Open and run every version of every head; exit 1 if one does not work."""
     with tempfile.TemporaryDirectory() as cache:  # an empty cache, so that the store is read
         opened = open_store(store, Path(cache))
-        tried = list(verify_heads(opened, [head] if head else opened.ids()))
-    bad = [each for each in tried if each.fault]
+        verified = list(verify_heads(opened, [head] if head else opened.ids()))
+    bad = [each for each in verified if each.fault]
     if as_json:
-        print_json({"ok": not bad, "versions": tried})
+        print_json({"ok": not bad, "versions": verified})
     else:
         for each in bad:
             typer.echo(f"head {each.id} version {each.version or 'unknown'}: {each.fault}")
-        heads = many(len({each.id for each in tried}), "head")
-        typer.echo(f"{len(tried) - len(bad)} of {many(len(tried), 'version')} of {heads} good")
+        heads = many(len({each.id for each in verified}), "head")
+        good = len(verified) - len(bad)
+        typer.echo(f"{good} of {many(len(verified), 'version')} of {heads} good")
     raise typer.Exit(1 if bad else 0)
 
 
-def _say(store: HeadStore, head: str, current: Current, as_json: bool) -> None:
+def _print_current(store: HeadStore, head: str, current: Current, as_json: bool) -> None:
     if as_json:
         print_json({"id": head, **current.model_dump(mode="json")})
         return
-    before = f", before it version {current.previous}" if current.previous else ""
+    previous = f", before it version {current.previous}" if current.previous else ""
     pinned = "; it is pinned" if current.pinned else ""
     moved = f"; encoder group {current.moved_to} serves this head now" if current.moved_to else ""
-    typer.echo(f"{head}: version {current.version} of {store.name}{before}{pinned}{moved}")
+    typer.echo(f"{head}: version {current.version} of {store.name}{previous}{pinned}{moved}")

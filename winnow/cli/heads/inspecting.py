@@ -8,22 +8,24 @@ from winnow.errors import ArtefactError, IdentityError, NotFoundError
 from winnow.heads.head import open_head
 from winnow.heads.store import Current, HeadStore
 
-_READERS = 8
-"""Heads that are read at the same time: a remote store replies slowly."""
+_READ_THREADS = 8
+"""Heads to read in parallel: a remote store replies slowly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedHead:
-    """A head in a store."""
+    """A head in a store, as `winnow heads list` shows it."""
 
     id: str
     version: int = 0
-    """The served version; 0 if none is served."""
+    """Served version; 0 if none is served."""
     versions: list[int] = field(default_factory=list)
     kind: str = ""
     labels: int = 0
+    """Number of labels."""
     pinned: bool = False
     moved_to: str = ""
+    """Encoder group that serves the head now; empty for that of the store."""
     bytes: int = 0
     """Size of the model."""
     accuracy: dict[str, float] = field(default_factory=dict)
@@ -32,12 +34,12 @@ class ListedHead:
 
 
 def list_heads(store: HeadStore) -> list[ListedHead]:
-    """All heads of a store, by id. A damaged head is listed with its fault."""
-    with ThreadPoolExecutor(_READERS) as pool:
-        return list(pool.map(lambda head: _listed(store, head), store.ids()))
+    """Lists all heads of a store, sorted by id. A damaged head is listed with its fault."""
+    with ThreadPoolExecutor(_READ_THREADS) as pool:
+        return list(pool.map(lambda head: _describe(store, head), store.ids()))
 
 
-def _listed(store: HeadStore, head: str) -> ListedHead:
+def _describe(store: HeadStore, head: str) -> ListedHead:
     versions = store.versions(head)
     try:
         current = _current(store, head)
@@ -66,7 +68,7 @@ def _current(store: HeadStore, head: str) -> Current:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedHead:
-    """A version of a head that was opened and run."""
+    """The result of opening and running one version of a head."""
 
     id: str
     version: int
@@ -88,17 +90,18 @@ def verify_heads(store: HeadStore, heads: Sequence[str]) -> Iterator[VerifiedHea
         except ArtefactError as error:
             yield VerifiedHead(head, 0, False, str(error))
         for version in sorted({*store.versions(head), served} - {0}):
-            yield VerifiedHead(head, version, version == served, _fault(store, head, version))
+            yield VerifiedHead(head, version, version == served, _find_fault(store, head, version))
 
 
-def _fault(store: HeadStore, head: str, version: int) -> str:
+def _find_fault(store: HeadStore, head: str, version: int) -> str:
+    """Why a version does not work; empty if it does."""
     try:
         artefact = store.fetch(head, version)
         encoder = store.encoder()
         if encoder is not None and artefact.manifest.encoder.fingerprint != encoder.fingerprint:
             raise IdentityError(
-                f"it was trained on encoder {artefact.manifest.encoder.fingerprint}, and the store "
-                f"is of {encoder.fingerprint}"
+                f"it was trained on encoder {artefact.manifest.encoder.fingerprint}, but the store "
+                f"has encoder {encoder.fingerprint}"
             )
         open_head(artefact)
     except (ArtefactError, IdentityError, NotFoundError) as error:

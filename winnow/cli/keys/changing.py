@@ -1,4 +1,4 @@
-"""Changes of a file of keys; a lock serialises the changes of several processes."""
+"""Adds keys to a key file and removes them. A lock serialises changes of several processes."""
 
 import contextlib
 import datetime
@@ -16,21 +16,21 @@ from winnow.policy.rates import Rate
 from winnow.quoting import quoted
 
 
-def add(
+def add_key(
     path: Path, name: str, scopes: Iterable[Scope], rate: Rate | None, out: Path | None = None
 ) -> str:
-    """Adds a key to a file, which is made if there is none; returns its token.
+    """Adds a key to a file, which is created if it is missing; returns the token.
 
     Args:
-        path: the file of keys.
-        name: whose key it is.
-        scopes: what the key allows.
+        path: the key file.
+        name: name of the key's owner.
+        scopes: scopes of the key.
         rate: limit of its calls; None for no limit.
-        out: new file for the token.
+        out: new file for the token; None to write none.
 
     Raises:
-        WinnowError: there is a key of that name, `out` exists, or a file cannot be written. Then
-            both files are as they were.
+        WinnowError: there is a key of that name, `out` exists, or a file cannot be written. Both
+            files are then unchanged.
 
     """
     token, today = new_token(), datetime.datetime.now(datetime.UTC).date().isoformat()
@@ -51,19 +51,22 @@ def add(
     return token
 
 
-def remove(path: Path, name: str) -> None:
-    """Takes a key out of a file; raises WinnowError if it is not there, or as `add` does."""
+def remove_key(path: Path, name: str) -> None:
+    """Removes a key from a file. Raises WinnowError if there is none, or a file is unusable."""
     with _locked(path):
         keys = read_keys(path)
-        kept = [key for key in keys if key.name != name]
-        if len(kept) == len(keys):
+        remaining = [key for key in keys if key.name != name]
+        if len(remaining) == len(keys):
             raise WinnowError(f"there is no key {quoted(name)} in {path}: see `winnow keys list`")
-        write_keys(path, kept)
+        write_keys(path, remaining)
 
 
 @contextlib.contextmanager
 def _token_file(token: str, out: Path | None) -> Iterator[None]:
-    """Writes the token before its key: it cannot be shown again. Removes it if the block fails."""
+    """Writes the token before the block stores its key; removes the file if the block fails.
+
+    A stored key without its token would be useless: the token cannot be shown again.
+    """
     if out is None:
         yield
         return
@@ -84,7 +87,7 @@ def _token_file(token: str, out: Path | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Locks the directory: the file itself is replaced by each change."""
+    """Locks the directory of a file. The file itself cannot be locked: each change replaces it."""
     try:
         directory = os.open(path.parent, os.O_RDONLY)
     except OSError as error:

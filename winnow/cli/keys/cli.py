@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from winnow.cli.keys.changing import add
-from winnow.cli.keys.changing import remove as take_out
+from winnow.cli.keys.changing import add_key, remove_key
 from winnow.cli.output import AsJson, console, print_json, table
 from winnow.keys.file import read_keys
 from winnow.keys.key import Scope
@@ -25,7 +24,9 @@ def keys() -> None:
 
 @app.command()
 def new(
-    name: Annotated[str, typer.Argument(help="Whose key it is: 1 to 64 letters, digits or ._:@-")],
+    name: Annotated[
+        str, typer.Argument(help="Name of the owner: 1 to 64 letters, digits or ._:@-")
+    ],
     scope: Annotated[
         list[Scope],
         typer.Option(
@@ -41,7 +42,9 @@ def new(
     burst: Annotated[
         float | None,
         typer.Option(
-            min=1, help="Calls at once, after a quiet time.", show_default="the calls of a second"
+            min=1,
+            help="Maximum burst of calls after an idle time.",
+            show_default="the calls of a second",
         ),
     ] = None,
     out: Annotated[
@@ -53,20 +56,20 @@ def new(
         ),
     ] = None,
 ) -> None:
-    """Make a key. Its token is written to --out, or printed; it cannot be shown again.
+    """Make a key. Its token is written to --out or printed, and cannot be shown again.
 
     Example: winnow keys new alice --scope ask --rate 10 --out alice.token
 
-    Standard output has the token and nothing else. Do not redirect it to a file: the shell empties
+    Only the token is printed to standard output. Do not redirect it to a file: the shell empties
     that file first, even if no key is made. Use --out.
 
     Clients send the token as `authorization: Bearer TOKEN`. The file of keys has a hash of it.
-    Front nodes that serve with this file as --keys take the key within two seconds.
+    Front nodes with this file as --keys accept the key within two seconds.
     """
     if burst is not None and rate is None:
         raise typer.BadParameter("--burst needs --rate", param_hint="--burst")
-    allowed = None if rate is None else Rate(rate, burst or max(rate, 1.0))
-    token = add(file, name, scope, allowed, out)
+    limit = None if rate is None else Rate(rate, burst or max(rate, 1.0))
+    token = add_key(file, name, scope, limit, out)
     if out is None:
         typer.echo(f"added key {name} to {file}; this is its token, shown only once:", err=True)
         typer.echo(token)
@@ -75,10 +78,7 @@ def new(
 
 
 @app.command("list")
-def listed(
-    file: KeyFile = DEFAULT_FILE,
-    as_json: AsJson = False,
-) -> None:
+def list_(file: KeyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
     """List the keys of a file, without their tokens."""
     keys = [
         {
@@ -95,11 +95,11 @@ def listed(
         print_json(keys)
         return
     columns = ("name", "id", "scopes", "rate", "burst", "created")
-    rows = [[_cell(key[name]) for name in columns] for key in keys]
+    rows = [[_format_cell(key[name]) for name in columns] for key in keys]
     console().print(table(columns, rows, words={"id", "scopes", "created"}))
 
 
-def _cell(value: object) -> str:
+def _format_cell(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(value)
     return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
@@ -107,7 +107,7 @@ def _cell(value: object) -> str:
 
 @app.command()
 def remove(
-    name: Annotated[str, typer.Argument(help="Whose key it is.")], file: KeyFile = DEFAULT_FILE
+    name: Annotated[str, typer.Argument(help="Name of the owner.")], file: KeyFile = DEFAULT_FILE
 ) -> None:
-    """Take a key back. Front nodes notice within two seconds, and end the streams that use it."""
-    take_out(file, name)
+    """Revoke a key. Front nodes refuse it within two seconds, and end the streams that use it."""
+    remove_key(file, name)

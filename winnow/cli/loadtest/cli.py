@@ -28,7 +28,9 @@ def bench(
     clients: Annotated[
         int,
         typer.Option(
-            min=0, max=1024, help="Measure with 1, 2, 4 … clients, up to this number; 0 for none."
+            min=0,
+            max=1024,
+            help="Measure closed loops of 1, 2, 4 … clients, up to this number; 0 for none.",
         ),
     ] = 8,
     rate: Annotated[
@@ -36,7 +38,7 @@ def bench(
         typer.Option(
             min=0.1,
             max=10_000,
-            help="Measure at this rate, in questions/s. May be repeated.",
+            help="Measure an open loop at this rate, in questions/s. May be repeated.",
         ),
     ] = None,
     seconds: Annotated[
@@ -74,7 +76,7 @@ def bench(
     if not clients and not rate:
         raise typer.BadParameter("no load to offer: give --clients or --rate")
     options.check_max_loss(max_loss, read_scope)
-    asked = [each.question for each in read_questions(questions)]
+    texts = [each.question for each in read_questions(questions)]
     request = answer_pb2.AnswerRequest(
         passages_to_read=passages_to_read,
         max_loss=max_loss,
@@ -86,7 +88,7 @@ def bench(
         runner = LoadRunner(
             address, request, timeout=timeout, warm_up=warm_up, credentials=credentials
         )
-        loads = signals.run(runner.run(asked, list(steps(clients)), rate or [], seconds))
+        loads = signals.run(runner.run(texts, list(client_counts(clients)), rate or [], seconds))
         with draw_after(picture, lambda path: _plot(loads, path)):
             if as_json:
                 print_json([{**to_json(load), "max_loss": runner.max_loss} for load in loads])
@@ -95,14 +97,14 @@ def bench(
     raise typer.Exit(0 if any(load.answered for load in loads) else 1)
 
 
-def steps(most: int) -> Iterator[int]:
-    """1, 2, 4 … up to `most`, and `most` itself."""
-    step = 1
-    while step < most:
-        yield step
-        step *= 2
-    if most:
-        yield most
+def client_counts(maximum: int) -> Iterator[int]:
+    """Yields 1, 2, 4 … below `maximum`, then `maximum`; nothing for 0."""
+    count = 1
+    while count < maximum:
+        yield count
+        count *= 2
+    if maximum:
+        yield maximum
 
 
 def _show(loads: Sequence[LoadResult], max_loss: float | None) -> None:
@@ -121,7 +123,10 @@ def _show(loads: Sequence[LoadResult], max_loss: float | None) -> None:
 
 
 def _plot(loads: Sequence[LoadResult], path: Path) -> None:
-    """Draws p50, p95 and p99 against questions a second; raises WinnowError."""
+    """Draws p50, p95 and p99 against questions per second.
+
+    Raises WinnowError if the file cannot be written.
+    """
     with figure(path, figsize=(7, 4.5), layout="constrained") as axes:
         rates = [load.per_second for load in loads]
         for name, style in (("p50_ms", "-o"), ("p95_ms", "--o"), ("p99_ms", ":o")):

@@ -1,8 +1,8 @@
-"""Two ways to offer load, both bounded in time.
+"""Offers load in closed and open loops, for a given time.
 
-Closed: each of some clients asks again as soon as it has its answer. Open: questions arrive at a
-fixed rate whether or not earlier ones are answered, so that waiting shows. There is no coordinated
-omission: a latency counts from the moment when its question was due.
+In a closed loop, each client asks again as soon as it has its answer. In an open loop, questions
+arrive at a fixed rate, whether earlier ones are answered or not. There latency counts from the time
+at which a question was due. So it includes queueing, without coordinated omission.
 """
 
 import asyncio
@@ -26,18 +26,20 @@ Ask = Callable[[str], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadResult:
-    """One measurement. Latencies in milliseconds, of answered questions only."""
+    """One measurement. Latencies are in milliseconds, of answered questions only."""
 
     kind: str
+    """`closed` or `open`."""
     offered: float
-    """Clients of a closed loop, questions a second of an open one."""
+    """Clients of a closed loop, or questions per second of an open loop."""
     seconds: float
     answered: int
     errors: dict[str, int]
     """Failed questions by status."""
     said: dict[str, str]
-    """The first message of each status."""
+    """The first error message with each status."""
     per_second: float
+    """Answered questions per second."""
     p50_ms: float
     p90_ms: float
     p95_ms: float
@@ -46,6 +48,8 @@ class LoadResult:
 
 
 class _Tally:
+    """Latencies and errors of the questions of a loop."""
+
     def __init__(self) -> None:
         self.latencies: list[float] = []
         self.errors: list[str] = []
@@ -58,29 +62,29 @@ class _Tally:
         else:
             self.latencies.append((time.perf_counter() - due) * 1e3)
 
-    def load(self, kind: str, offered: float, seconds: float) -> LoadResult:
-        p50, p90, p95, p99, most = percentiles(self.latencies, 50, 90, 95, 99, 100)
-        answered, why = len(self.latencies), count_failures(self.errors)
+    def result(self, kind: str, offered: float, seconds: float) -> LoadResult:
+        p50, p90, p95, p99, maximum = percentiles(self.latencies, 50, 90, 95, 99, 100)
+        answered, failures = len(self.latencies), count_failures(self.errors)
         return LoadResult(
             kind=kind,
             offered=offered,
             seconds=seconds,
             answered=answered,
-            errors=why.errors,
-            said=why.messages,
+            errors=failures.errors,
+            said=failures.messages,
             per_second=answered / seconds,
             p50_ms=p50,
             p90_ms=p90,
             p95_ms=p95,
             p99_ms=p99,
-            max_ms=most,
+            max_ms=maximum,
         )
 
 
 async def closed_loop(
     ask: Ask, questions: Sequence[str], clients: int, seconds: float
 ) -> LoadResult:
-    """`clients` clients, each with one question at a time, for `seconds`."""
+    """Asks with `clients` clients for `seconds`, each with one question at a time."""
     tally, source = _Tally(), itertools.cycle(questions)
     started = time.perf_counter()
 
@@ -89,24 +93,24 @@ async def closed_loop(
             await tally.ask(ask, next(source), time.perf_counter())
 
     await asyncio.gather(*(client() for _ in range(clients)))
-    return tally.load("closed", clients, time.perf_counter() - started)
+    return tally.result("closed", clients, time.perf_counter() - started)
 
 
 async def open_loop(ask: Ask, questions: Sequence[str], rate: float, seconds: float) -> LoadResult:
-    """`rate` questions a second for `seconds`, evenly spaced; at least one."""
+    """Asks `rate` questions per second for `seconds`, evenly spaced; at least one."""
     tally, source = _Tally(), itertools.cycle(questions)
     started = time.perf_counter()
-    asked: list[asyncio.Task[None]] = []
+    tasks: list[asyncio.Task[None]] = []
     for number in range(max(int(rate * seconds), 1)):
         due = started + number / rate
         await asyncio.sleep(max(due - time.perf_counter(), 0.0))
-        asked.append(asyncio.create_task(tally.ask(ask, next(source), due)))
-    await asyncio.gather(*asked)
-    return tally.load("open", rate, time.perf_counter() - started)
+        tasks.append(asyncio.create_task(tally.ask(ask, next(source), due)))
+    await asyncio.gather(*tasks)
+    return tally.result("open", rate, time.perf_counter() - started)
 
 
 class LoadRunner:
-    """Offers loads of questions with the same options."""
+    """Runs closed and open loops of questions with the same options."""
 
     def __init__(
         self,
@@ -117,12 +121,12 @@ class LoadRunner:
         warm_up: int,
         credentials: Credentials | None = None,
     ) -> None:
-        """`timeout`: seconds of a question; `warm_up`: questions that are not measured."""
+        """`timeout`: seconds for each question; `warm_up`: number of questions before measuring."""
         self._address, self._request, self._timeout = address, request, timeout
         self._warm_up, self._credentials = warm_up, credentials
-        asked = request.HasField("max_loss")
-        self.max_loss = convert.decimal(request.max_loss) if asked else None
-        """Accuracy budget: as asked for, then as the last reply named it."""
+        requested = request.HasField("max_loss")
+        self.max_loss = convert.decimal(request.max_loss) if requested else None
+        """Accuracy budget of the last reply; the requested budget before the first reply."""
 
     async def run(
         self, questions: list[str], clients: list[int], rates: list[float], seconds: float
@@ -147,9 +151,9 @@ class LoadRunner:
                     return reply
 
                 progress.start("warming up", self._warm_up)
-                for place in range(self._warm_up):
+                for question in itertools.islice(itertools.cycle(questions), self._warm_up):
                     with contextlib.suppress(WinnowError):  # the loops count failures
-                        await ask(questions[place % len(questions)])
+                        await ask(question)
                 for count in clients:
                     progress.start(f"closed loop, {many(count, 'client')}, {seconds:g} s", None)
                     loads.append(await closed_loop(ask, questions, count, seconds))

@@ -15,17 +15,17 @@ from winnow.address import Address
 from winnow.cli.access import with_credentials
 from winnow.cli.options import DEFAULT_ADDRESS
 from winnow.cli.output import console, print_json
-from winnow.cli.top.figures import IntervalFigures, figures
-from winnow.cli.top.polling import ClusterSample, FrontPoller
-from winnow.cli.top.render import screen
+from winnow.cli.top.figures import IntervalFigures, interval_figures
+from winnow.cli.top.polling import ClusterPoller, ClusterSample
+from winnow.cli.top.render import render_screen
 from winnow.client import Credentials
 from winnow.errors import WinnowError
 
-_PIPE = 160
-"""Least columns where the output is no terminal."""
+_MIN_PIPE_WIDTH = 160
+"""Minimum columns of output that is not a terminal."""
 
 
-def _checked(address: str) -> str:
+def _check_address(address: str) -> str:
     try:
         Address.parse(address)
     except ValueError as error:
@@ -36,7 +36,7 @@ def _checked(address: str) -> str:
 @with_credentials
 def top(
     address: Annotated[
-        str, typer.Option(help="HOST:PORT of one front node.", callback=_checked)
+        str, typer.Option(help="HOST:PORT of one front node.", callback=_check_address)
     ] = DEFAULT_ADDRESS,
     metrics: Annotated[
         list[str] | None,
@@ -45,14 +45,14 @@ def top(
             "each process. A front node adds latencies, coverage and cache hits. A content node "
             "adds times of calls and busy readers. Each process adds its cores and memory.",
             show_default="none",
-            callback=lambda found: list(map(_checked, found or [])),
+            callback=lambda addresses: list(map(_check_address, addresses or [])),
         ),
     ] = None,
     every: Annotated[
         float, typer.Option(min=0.1, max=86_400, help="Seconds between two samples.")
     ] = 1.0,
     once: Annotated[
-        bool, typer.Option("--once", help="Print the figures of two samples, and end.")
+        bool, typer.Option("--once", help="Print the figures of one interval, and exit.")
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a line of JSON for each sample.")
@@ -85,8 +85,8 @@ def top(
     """
     out = console()
     if not out.is_terminal:
-        out.width = max(out.width, _PIPE)
-    with FrontPoller(address, metrics or [], timeout, credentials) as poller:
+        out.width = max(out.width, _MIN_PIPE_WIDTH)
+    with ClusterPoller(address, metrics or [], timeout, credentials) as poller:
         first = poller.poll()
         samples = _samples(first, poller.poll, every)
         if once:
@@ -105,30 +105,30 @@ def top(
 def _samples(
     first: ClusterSample, poll: Callable[[], ClusterSample], every: float
 ) -> Iterator[tuple[ClusterSample, IntervalFigures]]:
-    """Samples, each with the figures since the one before; raises WinnowError."""
+    """Yields samples, each with the figures since the last one. Raises WinnowError."""
     before = first
     while True:
         time.sleep(every)
         now = poll()
-        yield now, figures(before, now)
+        yield now, interval_figures(before, now)
         before = now
 
 
 def _live(
     out: Console, first: ClusterSample, poll: Callable[[], ClusterSample], every: float
 ) -> None:
-    """Shows samples until it is interrupted. After a failure it says so, and tries again."""
-    before, shown, fault = first, figures(None, first), ""
+    """Shows samples until Ctrl-C. After a failed poll it shows the error, and polls again."""
+    before, current, fault = first, interval_figures(None, first), ""
     with Live(console=out, screen=True, auto_refresh=False) as live:
         while True:
-            live.update(screen(before.cluster, shown, out.height, fault), refresh=True)
+            live.update(render_screen(before.cluster, current, out.height, fault), refresh=True)
             time.sleep(every)
             try:
                 now = poll()
             except WinnowError as error:
                 fault = f"trying again: {error}"
                 continue
-            before, shown, fault = now, figures(before, now), ""
+            before, current, fault = now, interval_figures(before, now), ""
 
 
 def _print(out: Console, sample: ClusterSample, found: IntervalFigures, as_json: bool) -> None:
@@ -137,5 +137,5 @@ def _print(out: Console, sample: ClusterSample, found: IntervalFigures, as_json:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         print_json({"at": now, "cluster": cluster, "figures": found}, indent=None)
     else:
-        out.print(screen(sample.cluster, found))
+        out.print(render_screen(sample.cluster, found))
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Rates and quantiles of the interval between two samples of a cluster. Pure."""
+"""Computes rates and quantiles of the interval between two samples of a cluster. Pure."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -9,80 +9,90 @@ from winnow.cli.top.polling import ClusterSample
 CALLS = "winnow_request_seconds"
 
 
-class _Part(NamedTuple):
-    """The names of the metrics of a kind of process."""
+class _ProcessKind(NamedTuple):
+    """Names of the metrics of one kind of process."""
 
     ready: str
-    """Gauge that only this kind has."""
+    """A gauge that only this kind has."""
     methods: tuple[str, ...]
     """Methods whose calls are shown."""
     queue: str
-    """Histogram of the times of stages, with a stage named queue."""
+    """Histogram of stages, one of which is named queue; empty if it has none."""
 
 
-_PARTS = {
-    "front": _Part("winnow_front_ready", ("Answer", "Predict"), "winnow_front_stage_seconds"),
-    "node": _Part("winnow_node_ready", ("Retrieve", "Read", "Search"), "winnow_node_stage_seconds"),
-    "encoder": _Part("winnow_encoder_ready", ("Encode",), "winnow_encoder_stage_seconds"),
-    "heads": _Part("winnow_head_node_ready", ("Apply",), ""),
+_KINDS = {
+    "front": _ProcessKind(
+        "winnow_front_ready", ("Answer", "Predict"), "winnow_front_stage_seconds"
+    ),
+    "node": _ProcessKind(
+        "winnow_node_ready", ("Retrieve", "Read", "Search"), "winnow_node_stage_seconds"
+    ),
+    "encoder": _ProcessKind("winnow_encoder_ready", ("Encode",), "winnow_encoder_stage_seconds"),
+    "heads": _ProcessKind("winnow_head_node_ready", ("Apply",), ""),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A process by its metrics; None is unknown."""
+    """Figures of a process, from its metrics. Unknown figures are None."""
 
     address: str
     """HOST:PORT of its metrics."""
     part: str = ""
-    """front, node, encoder or heads."""
+    """Kind of process: front, node, encoder or heads."""
     shards: list[str] = field(default_factory=list)
     ready: bool | None = None
     calls: float | None = None
-    """Calls a second of the methods of its part."""
+    """Calls per second of the methods of its kind."""
     queue_p95: float | None = None
-    """Seconds of waiting."""
+    """95th percentile of the time in the queue, in seconds."""
     call_p95: float | None = None
-    """Seconds of a call."""
+    """95th percentile of the time of a call, in seconds."""
     busy: float | None = None
-    """Share of its reader threads that are busy at this moment."""
+    """Share of its reader threads that are busy now."""
     cores: float | None = None
-    """Mean cores in use."""
+    """Mean number of cores in use."""
     memory: float | None = None
-    """Bytes."""
+    """Resident memory in bytes."""
     fault: str = ""
-    """Why its metrics are unknown."""
+    """Why its metrics are unknown; empty if they are known."""
 
 
-def part_of(page: MetricsPage) -> str:
-    """The kind of process; empty if it is not of Winnow."""
-    return next((name for name, part in _PARTS.items() if page.total(part.ready) is not None), "")
+def _kind_of(page: MetricsPage) -> str:
+    """The kind of process; empty if the metrics are not of Winnow."""
+    return next((name for name, kind in _KINDS.items() if page.total(kind.ready) is not None), "")
 
 
-def process(
-    address: str, now: MetricsPage | str, since: MetricsPage | None, seconds: float
+def _process(
+    address: str, now: MetricsPage | str, delta: MetricsPage | None, seconds: float
 ) -> Process:
-    """The figures of a process, from its metrics now and from `since`: those of the last `seconds`,
-    None if they are unknown.
+    """The figures of a process.
+
+    Args:
+        address: HOST:PORT of its metrics.
+        now: its metrics, or why they are unknown.
+        delta: the increase of its metrics in the last `seconds`; None if unknown.
+        seconds: length of the interval.
+
     """
     if isinstance(now, str):
         return Process(address=address, fault=now)
-    name = part_of(now)
+    name = _kind_of(now)
     if not name:
         return Process(address=address, fault="these are not metrics of Winnow")
-    part, threads = _PARTS[name], now.total("winnow_node_reader_threads")
+    kind, threads = _KINDS[name], now.total("winnow_node_reader_threads")
     busy = now.total("winnow_node_reader_threads_busy")
-    since = since or MetricsPage({})
+    delta = delta or MetricsPage({})
     return Process(
         address=address,
         part=name,
         shards=now.values("winnow_node_index_passages", "shard"),
-        ready=bool(now.total(part.ready)),
-        calls=_rate(since.total(f"{CALLS}_count", method=part.methods), seconds),
-        queue_p95=since.quantile(0.95, part.queue, stage="queue"),
-        call_p95=since.quantile(0.95, CALLS, method=part.methods),
+        ready=bool(now.total(kind.ready)),
+        calls=_rate(delta.total(f"{CALLS}_count", method=kind.methods), seconds),
+        queue_p95=delta.quantile(0.95, kind.queue, stage="queue"),
+        call_p95=delta.quantile(0.95, CALLS, method=kind.methods),
         busy=busy / threads if threads and busy is not None else None,
-        cores=_rate(since.total("process_cpu_seconds_total"), seconds),
+        cores=_rate(delta.total("process_cpu_seconds_total"), seconds),
         memory=now.total("process_resident_memory_bytes"),
     )
 
@@ -92,14 +102,14 @@ def _rate(count: float | None, seconds: float) -> float | None:
 
 
 _STAGE = "winnow_front_stage_seconds"
-_ASKED = ("Answer", "AnswerOfMany")
+_ANSWER_METHODS = ("Answer", "AnswerOfMany")
 """Methods that answer one question, or one of several."""
 _STAGES = ("queue", "tokenise", "encode", "retrieve", "read", "merge")
 
 
 @dataclass(frozen=True, slots=True)
 class StageTimes:
-    """Seconds of a stage of the questions in the interval; None if there were none."""
+    """Percentiles of a stage in the interval, in seconds; None without questions."""
 
     name: str
     p50: float | None
@@ -109,33 +119,33 @@ class StageTimes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalFigures:
-    """Figures of the interval between two samples; None is unknown."""
+    """Figures of the interval between two samples. Unknown figures are None."""
 
     questions: float | None = None
-    """Questions answered a second."""
+    """Answered questions per second."""
     refused: float | None = None
-    """Questions refused a second."""
+    """Refused questions per second."""
     coverage: float | None = None
-    """Mean share of the known passages that was searched."""
+    """Mean share of the passages that was searched."""
     dimmed: float | None = None
-    """Share of the questions for which fewer passages were read than they asked for."""
+    """Share of the questions for which overload reduced the passages to read."""
     remembered: float | None = None
-    """Share of the questions that were answered from the cache."""
+    """Share of the questions answered from the cache."""
     stages: list[StageTimes] = field(default_factory=list)
-    """Stages of all front nodes with metrics, together; the first one is the whole answer."""
+    """Stages over all front nodes with metrics. The first entry is the whole answer."""
     processes: list[Process] = field(default_factory=list)
 
 
-def figures(before: ClusterSample | None, now: ClusterSample) -> IntervalFigures:
-    """The figures of the interval; without an earlier sample, only those that need none."""
+def interval_figures(before: ClusterSample | None, now: ClusterSample) -> IntervalFigures:
+    """The figures of an interval; without an earlier sample, those of the present moment."""
     seconds = now.at - before.at if before else 0.0
-    since = _since(before, now)
-    processes = [process(at, page, since.get(at), seconds) for at, page in now.pages.items()]
-    fronts = [page for page in since.values() if part_of(page) == "front"]
-    questions, refused = _asked(before, now, seconds)
+    deltas = _deltas(before, now)
+    processes = [_process(at, page, deltas.get(at), seconds) for at, page in now.pages.items()]
+    fronts = [page for page in deltas.values() if _kind_of(page) == "front"]
+    questions, refused = _question_rates(before, now, seconds)
     if not fronts:
         return IntervalFigures(questions=questions, refused=refused, processes=processes)
-    front = MetricsPage.together(fronts)
+    front = MetricsPage.sum(fronts)
     return IntervalFigures(
         questions=questions,
         refused=refused,
@@ -143,27 +153,27 @@ def figures(before: ClusterSample | None, now: ClusterSample) -> IntervalFigures
         dimmed=front.share("winnow_front_admissions_total", result="dimmed"),
         remembered=front.share("winnow_front_answer_cache_total", result="hit"),
         stages=[
-            _stage("answer", front, CALLS, method=_ASKED, status="OK"),
+            _stage("answer", front, CALLS, method=_ANSWER_METHODS, status="OK"),
             *(_stage(name, front, _STAGE, stage=name) for name in _STAGES),
         ],
         processes=processes,
     )
 
 
-def _since(before: ClusterSample | None, now: ClusterSample) -> dict[str, MetricsPage]:
-    """What was counted in the interval, by address, where both samples have a page."""
-    found = {}
+def _deltas(before: ClusterSample | None, now: ClusterSample) -> dict[str, MetricsPage]:
+    """The increase of the metrics of each address that both samples have."""
+    deltas = {}
     for at, page in now.pages.items():
         old = before.pages.get(at) if before else None
         if isinstance(page, MetricsPage) and isinstance(old, MetricsPage):
-            found[at] = page.since(old)
-    return found
+            deltas[at] = page.since(old)
+    return deltas
 
 
-def _asked(
+def _question_rates(
     before: ClusterSample | None, now: ClusterSample, seconds: float
 ) -> tuple[float | None, float | None]:
-    """Questions answered and refused a second; unknown if the front node has restarted."""
+    """Answered and refused questions per second; None if the front node has restarted."""
     new = now.cluster.front
     if before is None or seconds <= 0 or new.up_seconds < before.cluster.front.up_seconds:
         return None, None

@@ -1,4 +1,4 @@
-"""A page of metrics in Prometheus' text format. Pure."""
+"""Parses and evaluates a page of metrics in Prometheus' text format. Pure."""
 
 import itertools
 import math
@@ -9,22 +9,22 @@ from prometheus_client.parser import text_string_to_metric_families
 
 Labels = frozenset[tuple[str, str]]
 Series = dict[str, dict[Labels, float]]
-"""By name and labels."""
+"""Values by name and labels."""
 _BOUND = "le"
 
 
 class MetricsPage:
-    """Series of metrics. A figure is the sum over all series whose labels match.
+    """The metrics of a process. Figures are sums over all series with matching labels.
 
-    A label matches if it has the given value, or one of several given values.
+    Labels are filters: a value, or a tuple of values.
     """
 
     def __init__(self, series: Series) -> None:
         self._series = series
 
     @classmethod
-    def parsed(cls, text: str) -> Self:
-        """Parses a page; raises ValueError if the text is none."""
+    def parse(cls, text: str) -> Self:
+        """Parses a page. Raises ValueError if the text is no page of metrics."""
         series: Series = {}
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
@@ -33,8 +33,8 @@ class MetricsPage:
         return cls(series)
 
     @classmethod
-    def together(cls, pages: Iterable[Self]) -> Self:
-        """The sum of the pages of several processes."""
+    def sum(cls, pages: Iterable[Self]) -> Self:
+        """Sums the pages of several processes."""
         series: Series = {}
         for page in pages:
             for name, labels, value in page:
@@ -48,7 +48,7 @@ class MetricsPage:
                 yield name, labels, value
 
     def since(self, before: Self) -> Self:
-        """What was counted since `before`; all of it for a process that has restarted since."""
+        """The increase since `before`. A value that fell was reset, and counts from 0."""
         series: Series = {}
         for name, labels, value in self:
             old = before._series.get(name, {}).get(labels, 0.0)
@@ -56,16 +56,16 @@ class MetricsPage:
         return type(self)(series)
 
     def total(self, name: str, **labels: str | tuple[str, ...]) -> float | None:
-        """The sum of the series that match; None if there is none."""
+        """The sum of the matching series; None if there is none."""
         found = [value for _, value in self._matching(name, labels)]
         return sum(found) if found else None
 
     def values(self, name: str, label: str) -> list[str]:
-        """The values of a label of a series."""
+        """The distinct values of a label, sorted."""
         return sorted({dict(labels).get(label, "") for labels in self._series.get(name, {})})
 
     def share(self, name: str, **labels: str | tuple[str, ...]) -> float | None:
-        """The share of the matching series in the sum of all; None if that is zero or unknown."""
+        """The sum of the matching series, divided by the sum of all series; None if that is 0."""
         whole = self.total(name)
         return (self.total(name, **labels) or 0.0) / whole if whole else None
 
@@ -75,7 +75,7 @@ class MetricsPage:
         return (self.total(f"{histogram}_sum") or 0.0) / count if count else None
 
     def quantile(self, at: float, histogram: str, **labels: str | tuple[str, ...]) -> float | None:
-        """A quantile as Prometheus computes it, by linear interpolation between two bounds.
+        """A quantile of a histogram, interpolated between two bounds as Prometheus does.
 
         None if nothing was observed.
         """

@@ -14,9 +14,9 @@ from winnow.client import Client, Credentials
 from winnow.client.calls import Call, request_id_metadata
 from winnow.v1 import cluster_pb2, cluster_pb2_grpc
 
-_LARGEST = 16 << 20
-"""Bytes of a page; a front node with a thousand shards has about 10 MB."""
-_AT_ONCE = 8
+_MAX_PAGE_BYTES = 16 << 20
+"""A front node with a thousand shards has a page of about 10 MB."""
+_PARALLEL_PAGES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class ClusterSample:
     """Seconds on a monotonic clock."""
     cluster: cluster_pb2.GetClusterResponse
     pages: dict[str, MetricsPage | str] = field(default_factory=dict)
-    """Pages by address; a text instead says why there is none."""
+    """The page of each address, or why there is none."""
 
 
-class FrontPoller:
-    """Polls one front node, and the metrics of any processes; a context manager."""
+class ClusterPoller:
+    """A context manager that polls a front node, and the metrics of processes."""
 
     def __init__(
         self,
@@ -43,14 +43,14 @@ class FrontPoller:
         """`timeout`: seconds that each call may take; `credentials`: for the front node."""
         self._metrics, self._timeout = metrics, timeout
         self._client = Client(address, credentials=credentials)
-        self._threads = ThreadPoolExecutor(_AT_ONCE, "metrics")
+        self._threads = ThreadPoolExecutor(_PARALLEL_PAGES, "metrics")
 
     def poll(self) -> ClusterSample:
         """Takes a sample. Raises WinnowError if the front node does not reply."""
-        pages = [self._threads.submit(_page, each, self._timeout) for each in self._metrics]
+        pages = [self._threads.submit(_fetch_page, each, self._timeout) for each in self._metrics]
         cluster, at = self._cluster(), time.monotonic()
-        found = [each.result() for each in pages]
-        return ClusterSample(at, cluster, dict(zip(self._metrics, found, strict=True)))
+        results = (each.result() for each in pages)
+        return ClusterSample(at, cluster, dict(zip(self._metrics, results, strict=True)))
 
     def _cluster(self) -> cluster_pb2.GetClusterResponse:
         stub, request = cluster_pb2_grpc.ClusterServiceStub, cluster_pb2.GetClusterRequest()
@@ -73,8 +73,8 @@ class FrontPoller:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _page(address: str, timeout: float) -> MetricsPage | str:
-    """The metrics at an address, or why there are none."""
+def _fetch_page(address: str, timeout: float) -> MetricsPage | str:
+    """Fetches the metrics at an address; returns the error message if that fails."""
     at = Address.parse(address)
     connection = http.client.HTTPConnection(at.host, at.port, timeout=timeout)
     try:
@@ -82,7 +82,7 @@ def _page(address: str, timeout: float) -> MetricsPage | str:
         reply = connection.getresponse()
         if reply.status != http.client.OK:
             return f"it replies {reply.status} {reply.reason}"
-        return MetricsPage.parsed(reply.read(_LARGEST).decode(errors="replace"))
+        return MetricsPage.parse(reply.read(_MAX_PAGE_BYTES).decode(errors="replace"))
     except (OSError, http.client.HTTPException) as error:
         return str(error) or type(error).__name__
     except ValueError:

@@ -1,4 +1,4 @@
-"""A cluster as a terminal or a pipe shows it. Pure: it turns values into printable parts."""
+"""Renders the state of a cluster for a terminal or a pipe. Pure."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,9 +13,9 @@ from winnow.quoting import many
 from winnow.telemetry.stage import duration
 from winnow.v1.cluster_pb2 import GetClusterResponse, ReplicaState, ShardState
 
-NONE = "-"
+UNKNOWN = "-"
 _MB, _GB = 1e6, 1e9
-_CLOSE, _MANY = 10, 100
+_DECIMAL_RATES_BELOW, _DECIMAL_MS_BELOW = 10, 100
 
 STATES = {
     ReplicaState.STATE_SERVING: ("serving", "green"),
@@ -28,59 +28,59 @@ STATES = {
 """The name of each state, and its style."""
 
 
-def milliseconds(seconds: float | None) -> str:
-    """Milliseconds: 0.4, 12.3, 1,204."""
+def format_milliseconds(seconds: float | None) -> str:
+    """Formats seconds as milliseconds: 0.4, 12.3, 1,204."""
     if seconds is None:
-        return NONE
+        return UNKNOWN
     value = seconds * 1e3
-    return f"{value:.1f}" if value < _MANY else f"{value:,.0f}"
+    return f"{value:.1f}" if value < _DECIMAL_MS_BELOW else f"{value:,.0f}"
 
 
-def rate(a_second: float | None) -> str:
-    """A rate: 0.4, 12, 1,204."""
+def format_rate(a_second: float | None) -> str:
+    """Formats a rate: 0.4, 12, 1,204."""
     if a_second is None:
-        return NONE
-    return f"{a_second:.1f}" if a_second < _CLOSE else f"{a_second:,.0f}"
+        return UNKNOWN
+    return f"{a_second:.1f}" if a_second < _DECIMAL_RATES_BELOW else f"{a_second:,.0f}"
 
 
-def percent(share: float | None) -> str:
-    """A percentage; only an exact 0 or 1 is shown as 0 % or 100 %."""
+def format_share(share: float | None) -> str:
+    """Formats a share in percent; only an exact 0 or 1 becomes 0 % or 100 %."""
     if share is None:
-        return NONE
+        return UNKNOWN
     shown = f"{100 * share:.1f}"
     if shown in ("100.0", "0.0") and share not in (0.0, 1.0):
         return "> 99.9 %" if share > 0.5 else "< 0.1 %"  # noqa: PLR2004
     return f"{shown.removesuffix('.0')} %"
 
 
-def memory(size: float | None) -> str:
-    """Bytes: 140 MB, 2.1 GB."""
+def format_bytes(size: float | None) -> str:
+    """Formats a number of bytes: 140 MB, 2.1 GB."""
     if size is None:
-        return NONE
+        return UNKNOWN
     return f"{size / _GB:,.1f} GB" if size >= _GB else f"{size / _MB:,.0f} MB"
 
 
-def state(replica: ReplicaState) -> tuple[str, str]:
-    """The name of the state of a replica, and its style."""
+def describe_state(replica: ReplicaState) -> tuple[str, str]:
+    """The name of a replica's state, and its style."""
     return STATES.get(replica.state, ("unknown", "yellow"))
 
 
 _HINT = "latencies of stages, coverage, queues and memory: give --metrics HOST:PORT of each process"
 _OTHER_ROWS = 14
-"""Lines of the screen besides replicas and processes."""
-_FEWEST = 4
+"""Lines of the screen without replicas and processes."""
+_MIN_ROWS = 4
 
 Row = tuple[ShardState | None, ReplicaState]
 
 
-def screen(
+def render_screen(
     cluster: GetClusterResponse, found: IntervalFigures, rows: int | None = None, fault: str = ""
 ) -> Group:
-    """All parts of the screen, in `rows` lines. Replicas and processes in trouble come first.
+    """Renders the screen in `rows` lines. Replicas and processes with problems come first.
 
-    `fault`: why there is no newer sample.
+    `fault`: why the last poll failed; empty if it did not.
     """
-    room = None if rows is None else max(rows - _OTHER_ROWS, _FEWEST)
+    room = None if rows is None else max(rows - _OTHER_ROWS, _MIN_ROWS)
     parts: list[RenderableType] = [*_head(cluster, found)]
     if fault:
         parts.append(Text(printable(fault), style="bold red"))
@@ -105,25 +105,26 @@ def _head(cluster: GetClusterResponse, found: IntervalFigures) -> Iterator[Text]
     )
     if not front.answers:
         yield Text("the front does not answer questions (yet)", style="yellow")
-    known = [
-        f"{rate(found.questions)} questions/s",
-        f"{rate(found.refused)} refused/s",
+    counts = [
+        f"{format_rate(found.questions)} questions/s",
+        f"{format_rate(found.refused)} refused/s",
         f"in hand: {many(front.questions_in_hand, 'question')}",
         many(front.reads_in_hand, "read"),
         many(front.texts_in_hand, "text"),
         *([many(front.passages_in_hand, "write")] if front.feeds else []),
     ]
-    yield Text(", ".join(known))
+    yield Text(", ".join(counts))
     if found.stages:
         yield Text(
-            f"coverage {percent(found.coverage)}, fewer passages read for {percent(found.dimmed)}, "
-            f"remembered {percent(found.remembered)}"
+            f"coverage {format_share(found.coverage)}, "
+            f"fewer passages read for {format_share(found.dimmed)}, "
+            f"remembered {format_share(found.remembered)}"
         )
 
 
 def _stages(stages: Sequence[StageTimes]) -> Table:
     rows = [
-        (name, *(milliseconds(getattr(stage, name)) for stage in stages))
+        (name, *(format_milliseconds(getattr(stage, name)) for stage in stages))
         for name in ("p50", "p95", "p99")
     ]
     return output.table(("ms", *(stage.name for stage in stages)), rows, ruled=False)
@@ -132,7 +133,7 @@ def _stages(stages: Sequence[StageTimes]) -> Table:
 def _replicas(cluster: GetClusterResponse, room: int | None) -> Iterator[RenderableType]:
     rows: list[Row] = [(shard, each) for shard in cluster.shards for each in shard.replicas]
     rows += [(None, each) for each in cluster.strangers]
-    rows.sort(key=lambda row: row[1].state == ReplicaState.STATE_SERVING)  # troubles first
+    rows.sort(key=lambda row: row[1].state == ReplicaState.STATE_SERVING)  # problems first
     missing = [str(shard.shard) for shard in cluster.shards if not _serves(shard)]
     if missing:
         yield Text(f"no replica serves shard {', '.join(missing)}", style="bold red")
@@ -149,18 +150,18 @@ def _replicas(cluster: GetClusterResponse, room: int | None) -> Iterator[Rendera
 
 
 def _cells(shard: ShardState | None, replica: ReplicaState) -> Iterator[str | Text]:
-    """The cells of a replica; most are unknown if it has never replied."""
-    heard = replica.HasField("heard_seconds")
-    name, style = state(replica)
-    yield NONE if shard is None else str(shard.shard)
-    yield f"{replica.passages:,}" if heard else NONE
+    """The cells of a replica; most are unknown before its first reply."""
+    has_replied = replica.HasField("heard_seconds")
+    name, style = describe_state(replica)
+    yield UNKNOWN if shard is None else str(shard.shard)
+    yield f"{replica.passages:,}" if has_replied else UNKNOWN
     yield printable(replica.address)
     yield Text(name, style=style)
     yield str(replica.calls_in_hand)
-    yield str(replica.reads_in_hand) if heard else NONE
-    yield milliseconds(replica.seconds_per_read or None)
-    yield f"{replica.sequence:,}" if heard else NONE
-    yield f"{replica.lag:,}" if heard else NONE
+    yield str(replica.reads_in_hand) if has_replied else UNKNOWN
+    yield format_milliseconds(replica.seconds_per_read or None)
+    yield f"{replica.sequence:,}" if has_replied else UNKNOWN
+    yield f"{replica.lag:,}" if has_replied else UNKNOWN
 
 
 def _serves(shard: ShardState) -> bool:
@@ -172,13 +173,13 @@ def _processes(processes: Sequence[Process], room: int | None) -> Iterator[Rende
     rows = [
         (
             each.address,
-            _part(each),
-            rate(each.calls),
-            milliseconds(each.queue_p95),
-            milliseconds(each.call_p95),
-            percent(each.busy),
-            NONE if each.cores is None else f"{each.cores:.2f}",
-            memory(each.memory),
+            _describe_process(each),
+            format_rate(each.calls),
+            format_milliseconds(each.queue_p95),
+            format_milliseconds(each.call_p95),
+            format_share(each.busy),
+            UNKNOWN if each.cores is None else f"{each.cores:.2f}",
+            format_bytes(each.memory),
         )
         for each in ordered[:room]
     ]
@@ -190,11 +191,11 @@ def _processes(processes: Sequence[Process], room: int | None) -> Iterator[Rende
             yield Text(printable(f"{each.address}: {each.fault}"), style="yellow")
 
 
-def _part(process: Process) -> Text:
+def _describe_process(process: Process) -> Text:
     shards = f" {', '.join(process.shards)}" if process.shards else ""
     if process.ready is False:
         return Text(f"{process.part}{shards}, not ready", style="bold red")
-    return Text(f"{process.part}{shards}" or NONE)
+    return Text(f"{process.part}{shards}" or UNKNOWN)
 
 
 def _left_out(count: int, room: int | None, what: str) -> Iterator[Text]:

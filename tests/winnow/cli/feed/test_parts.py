@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.cli.feed.batches import MOST_BYTES, PACKED, FeedBatch, batches
+from winnow.cli.feed.batches import BYTES_PER_CHARACTER, MAX_TEXT_BYTES, FeedBatch, batch_rows
 from winnow.cli.feed.in_flight import Ledger
-from winnow.cli.feed.resuming import ResumeFile, Source
+from winnow.cli.feed.resuming import FeedSource, ResumeFile
 from winnow.cli.feed.sending import backoff
 from winnow.client.feeding import put_call
 from winnow.domain.passage import Passage
@@ -28,11 +28,11 @@ def row(line: int, name: str = "", text: str = "words") -> Row:
 
 
 def through(made: list[FeedBatch]) -> list[tuple[int, int]]:
-    return [(len(each.rows), each.through) for each in made]
+    return [(len(each.rows), each.last_line) for each in made]
 
 
 def test_rows_are_sent_some_at_a_time_in_their_order() -> None:
-    made = list(batches(map(row, range(1, 8)), 3))
+    made = list(batch_rows(map(row, range(1, 8)), 3))
     assert through(made) == [(3, 3), (3, 6), (1, 7)]
     assert [name for each in made for name in each.ids] == [f"p{n}" for n in range(1, 8)]
     assert made[0].fields()[0] == {
@@ -46,9 +46,9 @@ def test_rows_are_sent_some_at_a_time_in_their_order() -> None:
 
 def test_a_request_is_never_larger_than_a_message_may_be() -> None:
     rows = [row(line, text="é" * 50_000) for line in range(1, 31)]
-    made = list(batches(rows, 100))
+    made = list(batch_rows(rows, 100))
     assert through(made)[0] == (6, 6)
-    assert all(sum(len(r.passage.text.encode()) for r in b.rows) <= MOST_BYTES for b in made)
+    assert all(sum(len(r.passage.text.encode()) for r in b.rows) <= MAX_TEXT_BYTES for b in made)
 
 
 @pytest.mark.parametrize("value", [[1] * 3_300, [True] * 1_600, [""] * 2_400, ["é"] * 900])
@@ -56,44 +56,44 @@ def test_metadata_counts_as_it_is_packed(value: list[object]) -> None:
     metadata = json.dumps({"values": value})
     assert len(metadata) <= MAX_METADATA
     rows = [Row(n, Put(Passage(f"p{n}", "", "x" * 7_000, metadata))) for n in range(100)]
-    for made in batches(rows, 100):
+    for made in batch_rows(rows, 100):
         assert put_call(made.fields()).request.ByteSize() < LARGEST
 
 
 @given(st.dictionaries(st.text(min_size=1), SCALARS | st.lists(SCALARS)))
 def test_metadata_takes_no_more_than_it_counts(metadata: dict[str, Any]) -> None:
     message = put_call({"id": "", "text": "", "metadata": metadata}).request.passages[0].metadata
-    assert message.ByteSize() <= PACKED * len(json.dumps(metadata))
+    assert message.ByteSize() <= BYTES_PER_CHARACTER * len(json.dumps(metadata))
 
 
 def test_a_line_is_done_with_its_last_passage() -> None:
     rows = [row(1, f"doc#{n}") for n in range(5)] + [row(2, "other#0")]
-    made = list(batches(rows, 2, documents=True))
+    made = list(batch_rows(rows, 2, documents=True))
     assert through(made) == [(2, 0), (2, 0), (2, 2)]
-    assert [each.after for each in made] == [(), (), ("doc#5", "other#1")]
+    assert [each.deletion_starts for each in made] == [(), (), ("doc#5", "other#1")]
 
 
 def test_an_id_comes_once_in_a_batch() -> None:
-    made = list(batches([row(1, "a"), row(2, "b"), row(3, "a"), row(4, "c")], 9))
+    made = list(batch_rows([row(1, "a"), row(2, "b"), row(3, "a"), row(4, "c")], 9))
     assert [each.ids for each in made] == [("a", "b"), ("a", "c")]
     assert through(made) == [(2, 2), (2, 4)]
 
 
 def test_surplus_passages_are_deleted_before_the_document_comes_again_longer() -> None:
     rows = [row(1, f"doc#{n}") for n in range(2)] + [row(2, f"doc#{n}") for n in range(4)]
-    made = list(batches(rows, 9, documents=True))
-    assert [each.after for each in made] == [("doc#2",), ("doc#4",)]
+    made = list(batch_rows(rows, 9, documents=True))
+    assert [each.deletion_starts for each in made] == [("doc#2",), ("doc#4",)]
     assert made[1].ids == ("doc#0", "doc#1", "doc#2", "doc#3")
 
 
 def test_the_line_that_all_is_durable_up_to_waits_for_the_slowest() -> None:
     ledger = Ledger(10)
     first, second, third = (ledger.begin() for _ in range(3))
-    ledger.end(second, 30)
+    ledger.finish(second, 30)
     assert ledger.line == 10
-    ledger.end(first, 20)
+    ledger.finish(first, 20)
     assert ledger.line == 30
-    ledger.end(third, 30)
+    ledger.finish(third, 30)
     assert ledger.line == 30
 
 
@@ -102,7 +102,7 @@ def test_no_line_is_called_durable_before_all_lines_up_to_it_are(order: list[int
     ledger, ended = Ledger(), set()
     numbers = [ledger.begin() for _ in order]
     for place in order:
-        ledger.end(numbers[place], place + 1)
+        ledger.finish(numbers[place], place + 1)
         ended.add(place)
         assert ledger.line == next((n for n in range(9) if n not in ended), 8)
 
@@ -127,7 +127,7 @@ def test_a_place_is_found_again_even_if_the_source_has_grown(tmp_path: Path) -> 
     source, place = tmp_path / "p.jsonl", ResumeFile(tmp_path / "p.jsonl.feeding")
     assert place.read(source, cut=False, delete=False) == 0
     source.write_text("one\n")
-    place.note(1, Source.of(source, cut=False, delete=False))
+    place.write(1, FeedSource.of(source, cut=False, delete=False))
     source.write_text("one\ntwo\n")
     assert place.read(source, cut=False, delete=False) == 1
     place.remove()
@@ -138,8 +138,8 @@ def test_a_place_is_found_again_even_if_the_source_has_grown(tmp_path: Path) -> 
 def test_a_place_in_another_source_or_with_other_options_is_refused(tmp_path: Path) -> None:
     source, place = tmp_path / "p.jsonl", ResumeFile(tmp_path / "p.jsonl.feeding")
     source.write_text("one\n")
-    place.note(1, Source.of(source, cut=True, delete=False))
-    with pytest.raises(ArtefactError, match="of another source, or of other options"):
+    place.write(1, FeedSource.of(source, cut=True, delete=False))
+    with pytest.raises(ArtefactError, match="of another source or other options"):
         place.read(source, cut=False, delete=False)
     source.write_text("two\n")
     with pytest.raises(ArtefactError, match="of another source"):

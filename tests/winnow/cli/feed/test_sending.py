@@ -106,11 +106,11 @@ class Desk:
             requests=self.feeds,
             ledger=self.ledger,
             patience=patience,
-            refused=self.bad.append,
-            stored=self._stored,
-            waits=self.waited.append,
-            skip=skip,
-            rest=self._rest,
+            on_refused=self.bad.append,
+            on_stored=self._stored,
+            on_retry=self.waited.append,
+            skip_refused=skip,
+            sleep=self._rest,
             clock=self.clock,
         )
 

@@ -8,7 +8,7 @@ import pytest
 
 from winnow.__main__ import main
 from winnow.cli.keys import changing
-from winnow.cli.keys.changing import add
+from winnow.cli.keys.changing import add_key
 from winnow.keys.file import KeyFileError, read_keys
 from winnow.keys.gate import Gate
 from winnow.keys.key import Scope
@@ -145,7 +145,9 @@ def test_a_directory_that_is_not_there_is_said(shell: Shell) -> None:
 def test_keys_made_at_once_are_all_kept(tmp_path: Path) -> None:
     file = tmp_path / "keys.json"
     names = [f"client-{number}" for number in range(8)]
-    making = [threading.Thread(target=add, args=(file, name, [Scope.ASK], None)) for name in names]
+    making = [
+        threading.Thread(target=add_key, args=(file, name, [Scope.ASK], None)) for name in names
+    ]
     for each in making:
         each.start()
     for each in making:

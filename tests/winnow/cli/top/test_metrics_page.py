@@ -13,7 +13,7 @@ def page(*seconds: float, calls: int = 0) -> MetricsPage:
     for each in seconds:
         took.labels("read").observe(each)
     Counter("calls", "Calls", ("method",), registry=registry).labels("Read").inc(calls)
-    return MetricsPage.parsed(generate_latest(registry).decode())
+    return MetricsPage.parse(generate_latest(registry).decode())
 
 
 def test_series_that_match_are_added_up() -> None:
@@ -51,9 +51,9 @@ def test_counts_since_a_page_are_all_counts_after_a_restart() -> None:
 
 
 def test_pages_of_several_processes_are_one_together() -> None:
-    assert MetricsPage.together([page(calls=2), page(calls=3)]).total("calls_total") == 5
+    assert MetricsPage.sum([page(calls=2), page(calls=3)]).total("calls_total") == 5
 
 
 def test_a_text_that_is_no_page_of_metrics_is_refused() -> None:
     with pytest.raises(ValueError, match="convert"):
-        MetricsPage.parsed("nonsense {")
+        MetricsPage.parse("nonsense {")

@@ -7,22 +7,28 @@ from prometheus_client import CollectorRegistry, generate_latest
 from rich.console import Console
 from shown_cluster import SERVING, cluster, front_metrics, node_metrics, replica
 
-from winnow.cli.top.figures import IntervalFigures, Process, figures
+from winnow.cli.top.figures import IntervalFigures, Process, interval_figures
 from winnow.cli.top.metrics_page import MetricsPage
 from winnow.cli.top.polling import ClusterSample
-from winnow.cli.top.render import memory, milliseconds, percent, rate, screen
+from winnow.cli.top.render import (
+    format_bytes,
+    format_milliseconds,
+    format_rate,
+    format_share,
+    render_screen,
+)
 from winnow.v1.cluster_pb2 import GetClusterResponse, ShardState
 
 
 def page(registry: CollectorRegistry) -> MetricsPage:
-    return MetricsPage.parsed(generate_latest(registry).decode())
+    return MetricsPage.parse(generate_latest(registry).decode())
 
 
 def shown(
     of: GetClusterResponse, found: IntervalFigures, rows: int | None = None, fault: str = ""
 ) -> str:
     file = io.StringIO()
-    Console(width=160, file=file).print(screen(of, found, rows, fault))
+    Console(width=160, file=file).print(render_screen(of, found, rows, fault))
     return file.getvalue()
 
 
@@ -33,7 +39,7 @@ def test_rates_and_quantiles_are_those_between_two_samples() -> None:
     now = ClusterSample(
         102.0, cluster(25, up=62), {"f": page(front_metrics(21)), "n": page(node_metrics())}
     )
-    found = figures(before, now)
+    found = interval_figures(before, now)
     assert (found.questions, found.refused, found.coverage, found.dimmed) == (10, 0, 0.5, 0)
     answer, *stages = found.stages
     assert answer.name == "answer"
@@ -46,9 +52,11 @@ def test_rates_and_quantiles_are_those_between_two_samples() -> None:
 
 def test_the_first_sample_and_one_after_a_restart_have_no_rates() -> None:
     look = ClusterSample(100.0, cluster(5), {"f": page(front_metrics(1))})
-    assert figures(None, look).questions is None
-    assert figures(None, look).stages == []
-    again = figures(look, ClusterSample(101.0, cluster(2, up=1.0), {"f": page(front_metrics(3))}))
+    assert interval_figures(None, look).questions is None
+    assert interval_figures(None, look).stages == []
+    again = interval_figures(
+        look, ClusterSample(101.0, cluster(2, up=1.0), {"f": page(front_metrics(3))})
+    )
     assert again.questions is None
     assert again.coverage == 0.5
 
@@ -56,7 +64,7 @@ def test_the_first_sample_and_one_after_a_restart_have_no_rates() -> None:
 def test_missing_metrics_and_those_of_other_programs_are_reported() -> None:
     other = page(CollectorRegistry())
     look = ClusterSample(1.0, cluster(), {"a": "connection refused", "b": other})
-    assert [each.fault for each in figures(look, look).processes] == [
+    assert [each.fault for each in interval_figures(look, look).processes] == [
         "connection refused",
         "these are not metrics of Winnow",
     ]
@@ -110,17 +118,17 @@ def test_a_front_without_an_index_is_shown_too() -> None:
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        (milliseconds(0.0124), "12.4"),
-        (milliseconds(1.2), "1,200"),
-        (milliseconds(None), "-"),
-        (rate(0.44), "0.4"),
-        (rate(1234.5), "1,234"),
-        (percent(1.0), "100 %"),
-        (percent(0.9999), "> 99.9 %"),
-        (percent(0.0001), "< 0.1 %"),
-        (percent(0.0), "0 %"),
-        (memory(143e6), "143 MB"),
-        (memory(2.13e9), "2.1 GB"),
+        (format_milliseconds(0.0124), "12.4"),
+        (format_milliseconds(1.2), "1,200"),
+        (format_milliseconds(None), "-"),
+        (format_rate(0.44), "0.4"),
+        (format_rate(1234.5), "1,234"),
+        (format_share(1.0), "100 %"),
+        (format_share(0.9999), "> 99.9 %"),
+        (format_share(0.0001), "< 0.1 %"),
+        (format_share(0.0), "0 %"),
+        (format_bytes(143e6), "143 MB"),
+        (format_bytes(2.13e9), "2.1 GB"),
     ],
 )
 def test_figures_are_formatted_for_people(said: str, expected: str) -> None:
