@@ -12,7 +12,7 @@ from winnow.content_node.shard.manifest import FileEntry
 from winnow.content_node.snapshots.manifest import Snapshot, SnapshotShard, parsed_snapshot
 from winnow.errors import NotFoundError
 from winnow.quoting import quoted
-from winnow.storage import Place, open_place
+from winnow.storage import Storage, open_storage
 
 SNAPSHOTS, FILES = "snapshots", "files"
 _SUFFIX = ".json"
@@ -24,7 +24,7 @@ _SHOWN = 10
 class FoundSnapshot:
     """A snapshot, or one shard of it."""
 
-    place: Place
+    place: Storage
     snapshot: Snapshot
     shard: str
     """Its directory; empty for the whole index."""
@@ -41,9 +41,9 @@ class FoundSnapshot:
         return tuple(each for each in parts if self.shard in ("", self.snapshot.place(each.shard)))
 
 
-def snapshot_place(url: str) -> Place:
+def snapshot_place(url: str) -> Storage:
     """The place of snapshots at `url`; raises UnavailableError if there is no way to it."""
-    return open_place(url, "snapshots")
+    return open_storage(url, "snapshots")
 
 
 def split(url: str) -> tuple[str, str]:
@@ -70,20 +70,20 @@ def find(url: str, name: str = "") -> FoundSnapshot:
     return FoundSnapshot(place, snapshot, shard)
 
 
-def names(place: Place) -> list[str]:
+def names(place: Storage) -> list[str]:
     """The names of the snapshots of a place, the newest first."""
     found = (name for name in place.sizes(SNAPSHOTS) if name.endswith(_SUFFIX))
     return sorted((name.removesuffix(_SUFFIX) for name in found), reverse=True)
 
 
-def snapshots(place: Place) -> Iterator[Snapshot]:
+def snapshots(place: Storage) -> Iterator[Snapshot]:
     """All of a place, the newest first. Raises ArtefactError if one is damaged."""
     for name in names(place):
         if (snapshot := _read(place, name)) is not None:
             yield snapshot
 
 
-def named(place: Place, name: str) -> Snapshot:
+def named(place: Storage, name: str) -> Snapshot:
     """The snapshot with this name. Raises NotFoundError if there is none."""
     snapshot = _read(place, name) if name in (there := names(place)) else None
     if snapshot is None:
@@ -92,7 +92,7 @@ def named(place: Place, name: str) -> Snapshot:
     return snapshot
 
 
-def newest(place: Place, shard: str) -> Snapshot:
+def newest(place: Storage, shard: str) -> Snapshot:
     """The newest that has this shard; of the whole index if `shard` is empty. Raises NotFoundError
     if there is none. Raises ArtefactError if a newer one is damaged.
     """
@@ -116,7 +116,7 @@ def newest(place: Place, shard: str) -> Snapshot:
     )
 
 
-def _read(place: Place, name: str) -> Snapshot | None:
+def _read(place: Storage, name: str) -> Snapshot | None:
     """The snapshot; None if it was removed since it was listed."""
     path = f"{SNAPSHOTS}/{name}{_SUFFIX}"
     content = place.read(path)

@@ -65,10 +65,10 @@ def restore(url: str, target: Path, progress: CopyProgress, name: str = "") -> F
 
 def _source(found: FoundSnapshot) -> PullSource:
     return PullSource(
-        place=found.place,
-        what=f"snapshot {found.snapshot.name} at {found.place.name}",
-        if_missing="take another snapshot",
-        if_damaged="remove that file there, and take another snapshot",
+        storage=found.place,
+        source=f"snapshot {found.snapshot.name} at {found.place.name}",
+        advice_if_missing="take another snapshot",
+        advice_if_damaged="remove that file there, and take another snapshot",
     )
 
 

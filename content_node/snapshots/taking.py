@@ -27,15 +27,15 @@ from winnow.content_node.snapshots.manifest import Snapshot, SnapshotShard
 from winnow.domain.shard import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
-from winnow.storage import Place
-from winnow.storage.place import Advance
+from winnow.storage import Storage
 from winnow.storage.pull import CopyProgress, start_copying
+from winnow.storage.storage import OnCopied
 
 
 class SnapshotUpload:
     """Copies files to a place of snapshots, each once, even if several snapshots have it."""
 
-    def __init__(self, place: Place, progress: CopyProgress) -> None:
+    def __init__(self, place: Storage, progress: CopyProgress) -> None:
         self._place, self._progress = place, progress
         self._there = place.sizes(FILES)
 
@@ -54,7 +54,7 @@ class SnapshotUpload:
         """Whether the place has the file; one that was cut off is shorter."""
         return self._there.get(item.entry.sha256) == item.entry.bytes
 
-    def _upload(self, item: Item, advance: Advance) -> None:
+    def _upload(self, item: Item, advance: OnCopied) -> None:
         if not item.verified:
             item.file.verify(item.entry.sha256, item.entry.bytes)
         self._place.upload(f"{FILES}/{item.entry.sha256}", item.file.link, advance)

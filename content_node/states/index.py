@@ -11,7 +11,7 @@ from winnow.content_node.reader.lower_layers import LowerLayers, open_lower_laye
 from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest, read_shard_manifest
 from winnow.content_node.states.manifest import DATA, StatesManifest
 from winnow.content_node.states.reusable_states import GenerationStates
-from winnow.content_node.states.writing import Advance, Started, StatesWriter
+from winnow.content_node.states.writing import OnCopied, Started, StatesWriter
 from winnow.domain.shard import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.inference.runtime import InferenceOptions
@@ -81,7 +81,7 @@ def write_shard_states(
 
 
 def _made(
-    writer: StatesWriter, threads: int, started: Started, advance: Advance
+    writer: StatesWriter, threads: int, started: Started, advance: OnCopied
 ) -> StatesManifest | None:
     """Writes states; returns None if the directory is gone."""
     try:

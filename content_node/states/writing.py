@@ -41,7 +41,7 @@ _CHUNK = 256
 """Passages between two writes, which an interruption may lose."""
 _CONNECTIONS = 4
 Started = Callable[[int, int], None]
-Advance = Callable[[int], None]
+OnCopied = Callable[[int], None]
 
 
 class StatesWriter:
@@ -70,7 +70,7 @@ class StatesWriter:
         return self._manifest.passages - self._made.held if self._made else self._manifest.passages
 
     def write(
-        self, threads: int, started: Started, advance: Advance, most: int | None = None
+        self, threads: int, started: Started, advance: OnCopied, most: int | None = None
     ) -> StatesManifest:
         """Computes missing states. `started` gets the number of all passages and of finished ones;
         `advance` gets the number of passages finished since.
@@ -97,7 +97,7 @@ class StatesWriter:
         return found
 
     def _written(
-        self, threads: int, started: Started, advance: Advance, most: int | None
+        self, threads: int, started: Started, advance: OnCopied, most: int | None
     ) -> StatesManifest:
         self._known = [*self._known, *self._undamaged()]
         rows, sizes = self._rows()
@@ -116,7 +116,7 @@ class StatesWriter:
         return self._publish(starts, sizes)
 
     def _append(
-        self, left: RowNumbers, sizes: NDArray[np.int64], threads: int, advance: Advance
+        self, left: RowNumbers, sizes: NDArray[np.int64], threads: int, advance: OnCopied
     ) -> None:
         with self._partial.open("ab") as file, ThreadPoolExecutor(threads, "states") as pool:
             for start in range(0, len(left), _CHUNK):

@@ -9,102 +9,102 @@ from winnow.bundle.manifest import FILE, read_manifest
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
 from winnow.files.durable import write_durably
 from winnow.quoting import shortened, shown
-from winnow.storage import Place, open_place
+from winnow.storage import Storage, open_storage
 from winnow.storage.partial import restored_directory
 from winnow.storage.pull import NoProgress, PulledFile, PullSource, pull_files
 
-BUNDLES = "bundles"
-"""The content of a place, in its errors."""
+_PURPOSE = "bundles"
+"""What the storage holds, for error messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class PulledBundle:
-    """The result of a pull."""
+    """A bundle in the target directory of a pull."""
 
     bundle: Bundle
     copied: bool
-    """Whether the pull copied it; else it was there before."""
+    """Whether the pull copied the bundle; False if the target already held it."""
     unreachable: str = ""
-    """Why the present bundle could not be compared with the published one."""
+    """Why an existing bundle could not be compared with the published one; empty if it was."""
 
 
 def push_bundle(directory: Path, url: str) -> Bundle:
-    """Copies a verified bundle to `url`; its manifest goes last, so that it is complete or absent.
+    """Verifies a bundle and copies it to `url`, with the manifest last.
 
-    Raises ArtefactError if the bundle is damaged, or if another bundle or other files are at `url`:
-    a bundle that machines have pulled never changes. Raises UnavailableError if `url` cannot be
-    reached or written.
+    Raises ArtefactError if the bundle is damaged, or if `url` holds another bundle or other files.
+    A published bundle never changes. Raises UnavailableError if `url` cannot be reached or written.
     """
     bundle = load_bundle(directory)
-    place = open_place(url, BUNDLES)
-    there = place.read(FILE)
-    if there is not None and there != (directory / FILE).read_bytes():
+    storage = open_storage(url, _PURPOSE)
+    published = storage.read(FILE)
+    if published is not None and published != (directory / FILE).read_bytes():
         raise ArtefactError(
-            f"another bundle is at {place.name}: give this one another place, such as "
-            f"{place.name.rstrip('/')}-{bundle.manifest.version}"
+            f"another bundle is at {storage.name}: push this one to another URL, such as "
+            f"{storage.name.rstrip('/')}-{bundle.manifest.version}"
         )
     files = (*bundle.manifest.files, FILE)
-    if there is None and (others := sorted({*place.sizes(), *place.folders()}.difference(files))):
+    entries = {*storage.sizes(), *storage.folders()}
+    if published is None and (others := sorted(entries.difference(files))):
         raise ArtefactError(
-            f"{place.name} is no place of a bundle alone, it holds {shortened(others[0])}: "
-            "remove that, or give the bundle another place"
+            f"{storage.name} already holds {shortened(others[0])}, which is no part of this "
+            "bundle: remove it, or push the bundle to another URL"
         )
     for name in files:
-        place.upload(name, directory / name)
+        storage.upload(name, directory / name)
     return bundle
 
 
 def pull_bundle(url: str, target: Path) -> PulledBundle:
-    """Copies the bundle at `url` to `target`, unless it is there already.
+    """Copies the bundle at `url` to `target`, unless `target` already holds it.
 
     `target` appears once it is complete and verified; files of an interrupted pull are reused.
-    Raises NotFoundError if there is no bundle at `url`. Raises ArtefactError if it is damaged, or
-    `target` holds another one or cannot be written. Raises UnavailableError if `url` cannot be
-    reached, or another process pulls into `target`.
+    Raises NotFoundError if there is no bundle at `url`. Raises ArtefactError if the bundle is
+    damaged, or `target` holds another bundle or cannot be written. Raises UnavailableError if
+    `url` cannot be reached, or another process pulls into `target`.
     """
     if target.exists():
-        return _kept(url, target)
-    place = open_place(url, BUNDLES)
-    manifest = _manifest(place)
+        return _check_existing(url, target)
+    storage = open_storage(url, _PURPOSE)
+    manifest = _read_manifest(storage)
     with restored_directory(target) as directory:
-        _fill(directory, place, manifest)
+        _pull_missing_files(directory, storage, manifest)
     return PulledBundle(load_bundle(target), copied=True)
 
 
-def _kept(url: str, target: Path) -> PulledBundle:
-    """Verifies a bundle that is there already, and compares it with the published one."""
+def _check_existing(url: str, target: Path) -> PulledBundle:
+    """Verifies the bundle in `target`, and compares it with the published one."""
     bundle = load_bundle(target)
     try:
-        manifest = _manifest(open_place(url, BUNDLES))
+        manifest = _read_manifest(open_storage(url, _PURPOSE))
     except (UnavailableError, NotFoundError) as error:
         return PulledBundle(bundle, copied=False, unreachable=str(error))
     if manifest != (target / FILE).read_bytes():
         raise ArtefactError(
-            f"{target} holds another bundle than {shown(url)}: move it away, or pull into "
+            f"{target} holds another bundle than {shown(url)}: move {target} away, or pull into "
             "another directory"
         )
     return PulledBundle(bundle, copied=False)
 
 
-def _manifest(place: Place) -> bytes:
-    content = place.read(FILE)
+def _read_manifest(storage: Storage) -> bytes:
+    content = storage.read(FILE)
     if content is None:
         raise NotFoundError(
-            f"there is no bundle at {place.name}: publish one with `winnow bundle push`"
+            f"there is no bundle at {storage.name}: publish one with `winnow bundle push`"
         )
     return content
 
 
-def _fill(directory: Path, place: Place, manifest: bytes) -> None:
-    """Copies every file that an interrupted pull has not left there."""
+def _pull_missing_files(directory: Path, storage: Storage, manifest: bytes) -> None:
+    """Copies the files of the bundle that `directory` does not hold yet."""
     write_durably(directory / FILE, manifest)
-    named = read_manifest(directory).files  # names of files only: the manifest is checked for that
+    entries = read_manifest(directory).files  # checked: names without a folder
     files = {FILE: PulledFile(FILE, hashlib.sha256(manifest).hexdigest(), len(manifest))}
-    files |= {name: PulledFile(name, entry.sha256, entry.bytes) for name, entry in named.items()}
+    files |= {name: PulledFile(name, entry.sha256, entry.bytes) for name, entry in entries.items()}
     source = PullSource(
-        place=place,
-        what=f"the bundle at {place.name}",
-        if_missing="publish it again",
-        if_damaged="publish it again, and run the same command again",
+        storage=storage,
+        source=f"the bundle at {storage.name}",
+        advice_if_missing="publish it again",
+        advice_if_damaged="publish it again, and run the same command again",
     )
     pull_files(source, files, directory, NoProgress())

@@ -37,7 +37,7 @@ class Token(NamedTuple):
     text: str
     """Its text; of a string without quotes and backslashes."""
     at: int
-    """Place of its first character, counted from 1."""
+    """Position of its first character, counted from 1."""
     sign: str
     """The keyword or sign in lower case; empty for a string."""
 

@@ -1,33 +1,33 @@
-"""Directories and fsspec URLs that hold published files: snapshots, bundles and heads.
+"""Storage of snapshots, bundles and heads in directories and at fsspec URLs.
 
-Knows how files are published whole and pulled verified; does not know what is in them.
+Publishes files atomically and verifies what it pulls; does not know what the files contain.
 """
 
 from pathlib import Path
 
-from winnow.storage.local import LocalPlace
-from winnow.storage.place import Place
-from winnow.storage.remote import RemotePlace
+from winnow.storage.local import LocalStorage
+from winnow.storage.remote import RemoteStorage
+from winnow.storage.storage import Storage
 
-__all__ = ["Place", "open_place"]
+__all__ = ["Storage", "open_storage"]
 
 _LOCAL = ("file://", "local://")
 
 
-def open_place(url: str | Path, purpose: str, must_exist: bool = False) -> Place:
-    """The place at `url`: a directory, or anything with `://` that fsspec knows.
+def open_storage(url: str | Path, purpose: str, must_exist: bool = False) -> Storage:
+    """Opens a directory, or any URL with `://` that fsspec supports.
 
     Args:
         url: a path or URL.
-        purpose: what the place holds, in the plural; errors name it.
-        must_exist: whether reading from a local place that does not exist is an error.
+        purpose: what the storage holds, as a plural noun for error messages.
+        must_exist: whether reading from a local directory that does not exist is an error.
 
-    Raises UnavailableError if fsspec knows no such URL, or lacks the package for it.
+    Raises UnavailableError if fsspec does not support the URL, or lacks the package for it.
 
     """
     text = str(url)
     for scheme in _LOCAL:  # fsspec would not make files durable there
         text = text.removeprefix(scheme)
     if "://" in text:
-        return RemotePlace(text, purpose)
-    return LocalPlace(Path(text), purpose, must_exist)
+        return RemoteStorage(text, purpose)
+    return LocalStorage(Path(text), purpose, must_exist)

@@ -1,7 +1,4 @@
-"""Verified downloads.
-
-Copies files from a storage location into a local directory and checks each checksum.
-"""
+"""Copies files from storage into a local directory, and verifies each checksum."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,19 +8,19 @@ from typing import Protocol
 from winnow.errors import ArtefactError
 from winnow.files.durable import sync_file
 from winnow.files.opened import verify
-from winnow.storage.place import Advance, Place
+from winnow.storage.storage import OnCopied, Storage
 
 MB = 1_000_000
 
 
 class CopyProgress(Protocol):
-    """An observer of copying, in megabytes."""
+    """Observes copying, counted in megabytes."""
 
     def start(self, stage: str, total: int | None, done: int = 0) -> None:
-        """Begins a stage, of which `done` is there already."""
+        """Begins a stage of `total` megabytes, `done` of which are already copied."""
 
     def advance(self, steps: int) -> None:
-        """Adds steps to the present stage."""
+        """Reports that `steps` more megabytes were copied."""
 
 
 class NoProgress:
@@ -38,86 +35,91 @@ class NoProgress:
 
 def start_copying(
     progress: CopyProgress, stage: str, sizes: Iterable[int], missing: Iterable[int]
-) -> Advance:
-    """Begins a stage of copying files, and returns what counts its bytes.
+) -> OnCopied:
+    """Begins a stage of copying files, and returns the function that counts copied bytes.
 
     Args:
         progress: the observer.
-        stage: what is done, for people.
+        stage: name of the stage, to display.
         sizes: the bytes of each file.
-        missing: the bytes of each file that is not there yet.
+        missing: the bytes of each file that is still to be copied.
 
     """
     total = sum(sizes)
     progress.start(stage, total // MB, (total - sum(missing)) // MB)
     pending = 0
 
-    def advance(count: int) -> None:
+    def on_copied(count: int) -> None:
         nonlocal pending
-        whole, pending = divmod(pending + count, MB)
-        if whole:
-            progress.advance(whole)
+        megabytes, pending = divmod(pending + count, MB)
+        if megabytes:
+            progress.advance(megabytes)
 
-    return advance
+    return on_copied
 
 
 @dataclass(frozen=True, slots=True)
 class PulledFile:
-    """A file of a place, as a manifest describes it."""
+    """A file to pull, as a manifest describes it."""
 
     path: str
-    """Where it lies in the place."""
+    """Path of the file in the storage."""
     sha256: str
     bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullSource:
-    """The place that files are pulled from, and what errors say of it."""
+    """The storage that files are pulled from, and its description for errors."""
 
-    place: Place
-    what: str
-    """What the files belong to, with its place: `the bundle at s3://models/mini`."""
-    if_missing: str
-    if_damaged: str
-    """What to do about a file that the place lacks, or has damaged."""
+    storage: Storage
+    source: str
+    """Name of the files as a whole, such as `the bundle at s3://models/mini`."""
+    advice_if_missing: str
+    """What to do if the storage lacks a file."""
+    advice_if_damaged: str
+    """What to do if a stored file is damaged."""
 
     def missing(self, name: str, file: PulledFile) -> ArtefactError:
-        return ArtefactError(f"{name} of {self.what} is missing ({file.path}): {self.if_missing}")
+        return ArtefactError(
+            f"{name} of {self.source} is missing ({file.path}): {self.advice_if_missing}"
+        )
 
     def damaged(self, name: str, file: PulledFile) -> ArtefactError:
-        return ArtefactError(f"{name} of {self.what} is damaged ({file.path}): {self.if_damaged}")
+        return ArtefactError(
+            f"{name} of {self.source} is damaged ({file.path}): {self.advice_if_damaged}"
+        )
 
 
 def pull_files(
     source: PullSource, files: Mapping[str, PulledFile], directory: Path, progress: CopyProgress
 ) -> None:
-    """Makes `directory` hold these files, by their paths in it, and no others.
+    """Makes `directory` hold exactly these files, which are keyed by their paths in it.
 
-    Files that an earlier pull has copied whole are not copied again.
+    Intact files of an earlier pull are not copied again.
 
-    Raises ArtefactError if a file at the place is missing or damaged. Raises UnavailableError if
-    the place cannot be reached. Raises OSError if a file cannot be written.
+    Raises ArtefactError if a stored file is missing or damaged. Raises UnavailableError if the
+    storage cannot be reached. Raises OSError if a file cannot be written.
     """
     _remove_others(directory, files)
-    missing = {name: file for name, file in files.items() if not _is_good(directory / name, file)}
-    sizes, ahead = ([file.bytes for file in each.values()] for each in (files, missing))
-    advance = start_copying(progress, "copying, MB", sizes, ahead)
+    missing = {name: file for name, file in files.items() if not _is_intact(directory / name, file)}
+    sizes, pending = ([file.bytes for file in each.values()] for each in (files, missing))
+    on_copied = start_copying(progress, "copying, MB", sizes, pending)
     for name, file in missing.items():
         target = directory / name
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            source.place.download(file.path, target, advance)
+            source.storage.download(file.path, target, on_copied)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise source.missing(name, file) from error
         sync_file(target)
-        if not _is_good(target, file):
+        if not _is_intact(target, file):
             target.unlink()
             raise source.damaged(name, file)
 
 
 def _remove_others(directory: Path, files: Mapping[str, PulledFile]) -> None:
-    """Removes what an interrupted pull of something else has left."""
+    """Removes files of an earlier pull that are not in `files`."""
     for each in sorted(directory.rglob("*"), reverse=True):  # files before their folders
         if not each.is_dir():
             if each.relative_to(directory).as_posix() not in files:
@@ -126,7 +128,7 @@ def _remove_others(directory: Path, files: Mapping[str, PulledFile]) -> None:
             each.rmdir()
 
 
-def _is_good(path: Path, file: PulledFile) -> bool:
+def _is_intact(path: Path, file: PulledFile) -> bool:
     try:
         verify(path, file.sha256, file.bytes)
     except ArtefactError:

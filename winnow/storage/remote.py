@@ -1,6 +1,6 @@
-"""A place at an fsspec URL, such as s3://bucket/index.
+"""Storage at an fsspec URL, such as s3://bucket/index.
 
-A put of one file is whole or not at all there, as in every object store.
+Each write of a file is atomic, as in every object store.
 """
 
 import contextlib
@@ -14,20 +14,20 @@ from fsspec.callbacks import Callback
 
 from winnow.errors import WinnowError
 from winnow.quoting import shortened, shown
-from winnow.storage.place import Advance, ignore, unusable
+from winnow.storage.storage import OnCopied, ignore_copied, storage_error
 
-_HERE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-"""Faults of the disk of this machine."""
-_MISSING = (FileNotFoundError, NotADirectoryError)
+_LOCAL_DISK_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+"""Errors of the local disk."""
+_MISSING_ERRORS = (FileNotFoundError, NotADirectoryError)
 
 
-class RemotePlace:
-    """A folder of a remote file system. It has no lock: of two writers, the last one wins."""
+class RemoteStorage:
+    """A folder of a remote file system. It has no lock: the last of two writers wins."""
 
     def __init__(self, url: str, purpose: str) -> None:
-        """Raises UnavailableError if fsspec knows no such URL, or lacks the package for it."""
+        """Raises UnavailableError if fsspec does not support the URL, or lacks its package."""
         self._url, self._purpose = shown(url), purpose
-        with self._reached():
+        with self._translated_errors():
             self._system: Any
             self._system, self._root = fsspec.url_to_fs(url)
 
@@ -36,45 +36,45 @@ class RemotePlace:
         return self._url
 
     def read(self, path: str) -> bytes | None:
-        with self._reached():
+        with self._translated_errors():
             try:
                 content: bytes = self._system.cat_file(self._path(path))
-            except (*_MISSING, IsADirectoryError):
+            except (*_MISSING_ERRORS, IsADirectoryError):
                 return None
             return content
 
     def sizes(self, folder: str = "") -> dict[str, int]:
-        found = self._listed(folder)
-        return {n: int(each["size"] or 0) for n, each in found if each["type"] != "directory"}
+        entries = self._entries(folder)
+        return {n: int(each["size"] or 0) for n, each in entries if each["type"] != "directory"}
 
     def folders(self, folder: str = "") -> list[str]:
-        return [name for name, each in self._listed(folder) if each["type"] == "directory"]
+        return [name for name, each in self._entries(folder) if each["type"] == "directory"]
 
     def write(self, path: str, content: bytes) -> None:
         target = self._path(path)
-        with self._reached():
+        with self._translated_errors():
             try:
                 self._system.pipe_file(target, content)
-            except FileNotFoundError:  # file systems that have folders want them made
+            except FileNotFoundError:  # a file system with folders needs the parent first
                 self._make_parent(target)
                 self._system.pipe_file(target, content)
 
-    def upload(self, path: str, source: Path, advance: Advance = ignore) -> None:
+    def upload(self, path: str, source: Path, on_copied: OnCopied = ignore_copied) -> None:
         target = self._path(path)
-        with self._reached(), _CopiedBytes(advance) as callback:
+        with self._translated_errors(), _CopyCallback(on_copied) as callback:
             self._make_parent(target)
             self._system.put_file(str(source), target, callback=callback)
 
-    def download(self, path: str, target: Path, advance: Advance = ignore) -> None:
+    def download(self, path: str, target: Path, on_copied: OnCopied = ignore_copied) -> None:
         failed: OSError
-        with self._reached(), _CopiedBytes(advance) as callback:
+        with self._translated_errors(), _CopyCallback(on_copied) as callback:
             try:
                 self._system.get_file(self._path(path), str(target), callback=callback)
                 return
-            except _MISSING as error:
+            except _MISSING_ERRORS as error:
                 failed = error
             except OSError as error:
-                if error.errno not in _HERE:
+                if error.errno not in _LOCAL_DISK_ERRNOS:
                     raise
                 failed = OSError(error.errno, error.strerror, str(target))
         raise failed
@@ -96,24 +96,27 @@ class RemotePlace:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Others may write meanwhile."""
+        """Does nothing: other writers may write at the same time."""
         yield
 
-    def _listed(self, folder: str) -> list[tuple[str, dict[str, Any]]]:
-        """What fsspec says of each entry, with its name."""
+    def _entries(self, folder: str) -> list[tuple[str, dict[str, Any]]]:
+        """Returns the name of each entry of a folder, and fsspec's description of the entry."""
         path = self._path(folder)
-        with self._reached():
-            self._system.invalidate_cache()  # of listings, which lack what others have written
+        with self._translated_errors():
+            self._system.invalidate_cache()  # its listings lack new files of other writers
             try:
-                found = self._system.ls(path, detail=True)
-            except _MISSING:
+                listed = self._system.ls(path, detail=True)
+            except _MISSING_ERRORS:
                 return []
-        within = (each for each in found if each["name"].rstrip("/") != path)  # object stores
-        named = ((each["name"].rstrip("/").rpartition("/")[2], each) for each in within)
-        return [(name, each) for name, each in named if not name.startswith(".")]
+        entries = [
+            (each["name"].rstrip("/").rpartition("/")[2], each)
+            for each in listed
+            if each["name"].rstrip("/") != path  # object stores list the folder itself
+        ]
+        return [(name, each) for name, each in entries if not name.startswith(".")]
 
     def _make_parent(self, path: str) -> None:
-        """Makes the folder of a file, where the file system has folders."""
+        """Creates the folder of a file, if the file system has folders."""
         with contextlib.suppress(FileExistsError):
             self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
 
@@ -121,22 +124,22 @@ class RemotePlace:
         return "/".join(each for each in (self._root.rstrip("/"), path) if each)
 
     @contextlib.contextmanager
-    def _reached(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except WinnowError:
             raise
-        except Exception as error:  # each file system has its own errors
+        except Exception as error:  # each file system raises its own types
             reason = shortened(str(error)) or repr(error)
-            raise unusable(self._url, self._purpose, reason) from error
+            raise storage_error(self._url, self._purpose, reason) from error
 
 
-class _CopiedBytes(Callback):  # type: ignore[misc]
-    """Passes on how many bytes were copied, whichever way a file system counts them."""
+class _CopyCallback(Callback):  # type: ignore_copied[misc]
+    """Reports copied bytes, for file systems that count relatively or absolutely."""
 
-    def __init__(self, advance: Advance) -> None:
+    def __init__(self, on_copied: OnCopied) -> None:
         super().__init__()
-        self._advance, self._reported = advance, 0
+        self._on_copied, self._reported = on_copied, 0
 
     def relative_update(self, inc: int = 1) -> None:
         self.absolute_update(self.value + inc)
@@ -144,5 +147,5 @@ class _CopiedBytes(Callback):  # type: ignore[misc]
     def absolute_update(self, value: int) -> None:
         self.value = value
         if value > self._reported:
-            self._advance(value - self._reported)
+            self._on_copied(value - self._reported)
             self._reported = value

@@ -25,7 +25,7 @@ from winnow.content_node.snapshots.restoring import restore
 from winnow.content_node.snapshots.taking import take_snapshot
 from winnow.domain.shard import shard_name
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
-from winnow.storage.local import LocalPlace
+from winnow.storage.local import LocalStorage
 from winnow.storage.partial import open_partial
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -132,7 +132,7 @@ def test_a_file_that_was_cut_off_is_copied_again(index: Path, url: str, tmp_path
     assert content(tmp_path / "restored") == content(index)
 
 
-class Full(LocalPlace):
+class Full(LocalStorage):
     """A place that takes a number of files and then no more."""
 
     room = 3
@@ -274,7 +274,7 @@ def test_two_restores_of_one_directory_are_kept_apart(index: Path, tmp_path: Pat
     assert content(tmp_path / "restored") == content(index)
 
 
-class Breaking(LocalPlace):
+class Breaking(LocalStorage):
     """A place that breaks off in the middle of a file."""
 
     def download(self, path: str, target: Path, *arguments: object) -> None:

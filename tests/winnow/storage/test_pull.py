@@ -1,4 +1,4 @@
-"""A pull copies what is missing, verifies every byte, and leaves nothing else."""
+"""A pull copies source is missing, verifies every byte, and leaves nothing else."""
 
 import hashlib
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from winnow.errors import ArtefactError
-from winnow.storage import Place, open_place
+from winnow.storage import Storage, open_storage
 from winnow.storage.pull import NoProgress, PulledFile, PullSource, pull_files, start_copying
 
 CONTENT = {"a": b"first", "folder/b": b"second"}
@@ -17,47 +17,51 @@ FILES = {
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    made = open_place(tmp_path / "place", "things")
+def storage(tmp_path: Path) -> Storage:
+    made = open_storage(tmp_path / "storage", "things")
     for name, file in FILES.items():
         made.write(file.path, CONTENT[name])
     return made
 
 
-def pull(place: Place, target: Path) -> None:
+def pull(storage: Storage, target: Path) -> None:
     target.mkdir(exist_ok=True)
-    source = PullSource(place=place, what="it", if_missing="add it", if_damaged="mend it")
+    source = PullSource(
+        storage=storage, source="it", advice_if_missing="add it", advice_if_damaged="mend it"
+    )
     pull_files(source, FILES, target, NoProgress())
 
 
-def test_good_files_stay_and_others_are_replaced_or_removed(place: Place, tmp_path: Path) -> None:
+def test_good_files_stay_and_others_are_replaced_or_removed(
+    storage: Storage, tmp_path: Path
+) -> None:
     target = tmp_path / "target"
     (target / "old").mkdir(parents=True)
     (target / "old" / "x").write_bytes(b"of something else")
     (target / "a").write_bytes(b"cut")
-    pull(place, target)
+    pull(storage, target)
     inodes = {name: (target / name).stat().st_ino for name in FILES}
-    pull(place, target)
+    pull(storage, target)
     assert {name: (target / name).stat().st_ino for name in FILES} == inodes
     assert {name: (target / name).read_bytes() for name in FILES} == CONTENT
     assert {each.name for each in target.iterdir()} == {"a", "folder"}
 
 
-def test_a_damaged_file_is_named_and_not_kept(place: Place, tmp_path: Path) -> None:
-    place.write("files/b", b"SECOND")
+def test_a_damaged_file_is_named_and_not_kept(storage: Storage, tmp_path: Path) -> None:
+    storage.write("files/b", b"SECOND")
     with pytest.raises(ArtefactError, match=r"folder/b of it is damaged \(files/b\): mend it"):
-        pull(place, tmp_path / "target")
+        pull(storage, tmp_path / "target")
     assert not (tmp_path / "target" / "folder" / "b").exists()
 
 
-def test_a_missing_file_is_named(place: Place, tmp_path: Path) -> None:
-    (tmp_path / "place" / "files" / "a").unlink()
+def test_a_missing_file_is_named(storage: Storage, tmp_path: Path) -> None:
+    (tmp_path / "storage" / "files" / "a").unlink()
     with pytest.raises(ArtefactError, match=r"a of it is missing \(files/a\): add it"):
-        pull(place, tmp_path / "target")
+        pull(storage, tmp_path / "target")
 
 
 class RecordedProgress(NoProgress):
-    """Keeps what it is given."""
+    """Keeps source it is given."""
 
     def __init__(self) -> None:
         self.started, self.steps = list[tuple[str, int | None, int]](), list[int]()

@@ -30,8 +30,8 @@ from winnow.heads.store.records import CURRENT, STORE, Current, StoreRecord, par
 from winnow.heads.store.store import HeadStore
 from winnow.packaged import made_files
 from winnow.quoting import quoted
-from winnow.storage import Place, open_place
-from winnow.storage.local import LocalPlace
+from winnow.storage import Storage, open_storage
+from winnow.storage.local import LocalStorage
 
 _VERSION = re.compile("[1-9][0-9]{0,9}")
 
@@ -39,7 +39,7 @@ _VERSION = re.compile("[1-9][0-9]{0,9}")
 class FileStore:
     """A `HeadStore` in a place that is local or remote."""
 
-    def __init__(self, place: Place, cache: HeadDiskCache | None = None) -> None:
+    def __init__(self, place: Storage, cache: HeadDiskCache | None = None) -> None:
         """`cache`: where the heads of a remote place are kept; None for a local place."""
         self._place, self._cache = place, cache
 
@@ -232,8 +232,8 @@ def open_store(url: str | Path, cache: Path | None = None) -> HeadStore:
         UnavailableError: fsspec knows no such URL, or lacks the package for it.
 
     """
-    place = open_place(url, "heads", must_exist=True)
-    if isinstance(place, LocalPlace):
+    place = open_storage(url, "heads", must_exist=True)
+    if isinstance(place, LocalStorage):
         return FileStore(place)
     return FileStore(place, HeadDiskCache(cache or made_files() / "heads"))
 

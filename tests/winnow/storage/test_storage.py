@@ -1,4 +1,4 @@
-"""The contract of a place, in a directory and at fsspec URLs alike."""
+"""The contract of a storage, in a directory and at fsspec URLs alike."""
 
 import contextlib
 import errno
@@ -18,18 +18,18 @@ import pytest
 
 from winnow.caller import message_of
 from winnow.errors import ArtefactError, UnavailableError
-from winnow.storage import Place, open_place
-from winnow.storage.local import LocalPlace
-from winnow.storage.remote import RemotePlace
+from winnow.storage import Storage, open_storage
+from winnow.storage.local import LocalStorage
+from winnow.storage.remote import RemoteStorage
 
 
 @pytest.fixture(params=["directory", "file url", "object store", "fsspec disk"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    makers: dict[str, Callable[[], Place]] = {
-        "directory": lambda: open_place(tmp_path / "place", "things"),
-        "file url": lambda: open_place(f"file://{tmp_path}/place", "things"),
-        "object store": lambda: open_place(f"memory://{uuid4().hex}/place", "things"),
-        "fsspec disk": lambda: RemotePlace(f"file://{tmp_path}/place", "things"),
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    makers: dict[str, Callable[[], Storage]] = {
+        "directory": lambda: open_storage(tmp_path / "storage", "things"),
+        "file url": lambda: open_storage(f"file://{tmp_path}/storage", "things"),
+        "object store": lambda: open_storage(f"memory://{uuid4().hex}/storage", "things"),
+        "fsspec disk": lambda: RemoteStorage(f"file://{tmp_path}/storage", "things"),
     }
     return makers[request.param]()
 
@@ -55,93 +55,93 @@ def room_for(most: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_place_that_nobody_wrote_to_is_empty(place: Place, tmp_path: Path) -> None:
-    assert place.read("a/b") is None
-    assert place.sizes() == {}
-    assert place.sizes("a") == {}
-    assert place.folders() == []
-    assert place.directory("a") is None
+def test_a_place_that_nobody_wrote_to_is_empty(storage: Storage, tmp_path: Path) -> None:
+    assert storage.read("a/b") is None
+    assert storage.sizes() == {}
+    assert storage.sizes("a") == {}
+    assert storage.folders() == []
+    assert storage.directory("a") is None
     with pytest.raises(FileNotFoundError):
-        place.download("a/b", tmp_path / "target")
+        storage.download("a/b", tmp_path / "target")
 
 
-def test_what_is_written_is_read_and_listed(place: Place) -> None:
-    place.write("top", b"")
-    place.write("a/one", b"1")
-    place.write("a/two", b"22")
-    place.write("a/two", b"333")
-    assert place.read("a/two") == b"333"
-    assert place.sizes("a") == {"one": 1, "two": 3}
-    assert place.sizes() == {"top": 0}
-    assert place.folders() == ["a"]
-    assert place.folders("a") == []
+def test_what_is_written_is_read_and_listed(storage: Storage) -> None:
+    storage.write("top", b"")
+    storage.write("a/one", b"1")
+    storage.write("a/two", b"22")
+    storage.write("a/two", b"333")
+    assert storage.read("a/two") == b"333"
+    assert storage.sizes("a") == {"one": 1, "two": 3}
+    assert storage.sizes() == {"top": 0}
+    assert storage.folders() == ["a"]
+    assert storage.folders("a") == []
 
 
-def test_hidden_files_are_not_listed(place: Place) -> None:
-    place.write(".hidden", b"")
-    place.write(".folder/file", b"")
-    assert place.sizes() == {}
-    assert place.folders() == []
+def test_hidden_files_are_not_listed(storage: Storage) -> None:
+    storage.write(".hidden", b"")
+    storage.write(".folder/file", b"")
+    assert storage.sizes() == {}
+    assert storage.folders() == []
 
 
 def test_files_are_copied_both_ways_and_every_byte_is_reported(
-    place: Place, source: Path, tmp_path: Path
+    storage: Storage, source: Path, tmp_path: Path
 ) -> None:
     sent, received = list[int](), list[int]()
-    place.upload("a/model", source / "model", sent.append)
-    place.download("a/model", tmp_path / "target", received.append)
+    storage.upload("a/model", source / "model", sent.append)
+    storage.download("a/model", tmp_path / "target", received.append)
     assert (tmp_path / "target").read_bytes() == (source / "model").read_bytes()
-    assert place.sizes("a") == {"model": 50_000}
-    if isinstance(place, LocalPlace):  # some file systems of fsspec report nothing
+    assert storage.sizes("a") == {"model": 50_000}
+    if isinstance(storage, LocalStorage):  # some file systems of fsspec report nothing
         assert sum(sent) == sum(received) == 50_000
 
 
 def test_a_full_disk_of_this_machine_is_no_fault_of_the_place(
-    place: Place, source: Path, tmp_path: Path
+    storage: Storage, source: Path, tmp_path: Path
 ) -> None:
-    place.upload("model", source / "model")
+    storage.upload("model", source / "model")
     with room_for(40_000), pytest.raises(OSError, match="target") as raised:
-        place.download("model", tmp_path / "target")
+        storage.download("model", tmp_path / "target")
     assert raised.value.errno == errno.EFBIG
 
 
 def test_a_full_place_keeps_what_it_had(source: Path, tmp_path: Path) -> None:
-    place = open_place(tmp_path / "place", "things")
-    place.write("model", b"old")
+    storage = open_storage(tmp_path / "storage", "things")
+    storage.write("model", b"old")
     with room_for(100), pytest.raises(UnavailableError, match=r"cannot use .* for things: File "):
-        place.upload("model", source / "model")
-    assert place.read("model") == b"old"
-    assert [each.name for each in (tmp_path / "place").iterdir()] == ["model"]
+        storage.upload("model", source / "model")
+    assert storage.read("model") == b"old"
+    assert [each.name for each in (tmp_path / "storage").iterdir()] == ["model"]
 
 
-def test_a_folder_is_published_with_its_last_file_last(place: Place, source: Path) -> None:
+def test_a_folder_is_published_with_its_last_file_last(storage: Storage, source: Path) -> None:
     seen = list[Path | None]()
-    with place.locked():
-        place.publish("head/1", source, ("model", "manifest"), seen.append)
-    assert place.sizes("head/1") == {"model": 50_000, "manifest": 2}
+    with storage.locked():
+        storage.publish("head/1", source, ("model", "manifest"), seen.append)
+    assert storage.sizes("head/1") == {"model": 50_000, "manifest": 2}
     assert len(seen) == 1
-    directory = place.directory("head/1")
+    directory = storage.directory("head/1")
     assert (directory is None) == (seen[0] is None)
 
 
-def test_a_folder_that_is_refused_is_not_published(place: Place, source: Path) -> None:
+def test_a_folder_that_is_refused_is_not_published(storage: Storage, source: Path) -> None:
     def refuse(_: Path | None) -> None:
         raise ArtefactError("bad")
 
-    with place.locked(), pytest.raises(ArtefactError, match="bad"):
-        place.publish("head/1", source, ("model", "manifest"), refuse)
-    assert place.read("head/1/manifest") is None
+    with storage.locked(), pytest.raises(ArtefactError, match="bad"):
+        storage.publish("head/1", source, ("model", "manifest"), refuse)
+    assert storage.read("head/1/manifest") is None
 
 
 def test_writers_of_a_directory_wait_for_one_another(tmp_path: Path) -> None:
-    place = open_place(tmp_path / "place", "things")
+    storage = open_storage(tmp_path / "storage", "things")
     order = list[str]()
 
     def write() -> None:
-        with place.locked():
+        with storage.locked():
             order.append("second")
 
-    with place.locked():
+    with storage.locked():
         thread = threading.Thread(target=write)
         thread.start()
         order.append("first")
@@ -150,21 +150,21 @@ def test_writers_of_a_directory_wait_for_one_another(tmp_path: Path) -> None:
 
 
 def test_only_abandoned_files_of_our_own_are_removed(source: Path, tmp_path: Path) -> None:
-    place, root = open_place(tmp_path / "place", "things"), tmp_path / "place"
+    storage, root = open_storage(tmp_path / "storage", "things"), tmp_path / "storage"
     root.mkdir()
     for name, age in ((".winnow-old", 90_000), (".winnow-new", 0), (".gitignore", 90_000)):
         (root / name).write_bytes(b"")
         os.utime(root / name, (time.time() - age,) * 2)
-    place.upload("model", source / "model")
+    storage.upload("model", source / "model")
     assert {each.name for each in root.iterdir()} == {".winnow-new", ".gitignore", "model"}
 
 
 def test_others_may_read_what_is_written_to_a_directory(source: Path, tmp_path: Path) -> None:
-    place = open_place(tmp_path / "place", "things")
-    place.write("a", b"")
-    place.upload("b", source / "model")
+    storage = open_storage(tmp_path / "storage", "things")
+    storage.write("a", b"")
+    storage.upload("b", source / "model")
     for name in ("a", "b"):
-        assert (tmp_path / "place" / name).stat().st_mode & 0o004
+        assert (tmp_path / "storage" / name).stat().st_mode & 0o004
 
 
 @pytest.mark.parametrize("reason", ["No such file", "Not a directory"])
@@ -174,12 +174,12 @@ def test_a_directory_that_must_exist_is_not_taken_for_an_empty_one(
     """A disk that is not mounted must not look like heads that were removed."""
     if reason == "Not a directory":
         (tmp_path / "nowhere").write_bytes(b"")
-    place = open_place(tmp_path / "nowhere", "things", must_exist=True)
+    storage = open_storage(tmp_path / "nowhere", "things", must_exist=True)
     attempts: list[Callable[[], object]] = [
-        place.sizes,
-        place.folders,
-        lambda: place.read("a"),
-        lambda: place.directory("a"),
+        storage.sizes,
+        storage.folders,
+        lambda: storage.read("a"),
+        lambda: storage.directory("a"),
     ]
     for attempt in attempts:
         with pytest.raises(UnavailableError, match=f"nowhere/ for things: {reason}") as raised:
@@ -194,7 +194,7 @@ def test_what_is_no_file_is_neither_read_nor_waited_for(
 ) -> None:
     make(tmp_path / "a")
     with pytest.raises(ArtefactError, match=r"cannot read .*/a: it is "):
-        open_place(tmp_path, "things").read("a")
+        open_storage(tmp_path, "things").read("a")
 
 
 @pytest.mark.parametrize(
@@ -212,14 +212,14 @@ def test_a_url_that_cannot_be_used_is_named_without_its_password(
 ) -> None:
     monkeypatch.setitem(sys.modules, "s3fs", None)  # as if it were not installed
     with pytest.raises(UnavailableError, match=message) as raised:
-        open_place(url, "things")
+        open_storage(url, "things")
     assert "secret" not in str(raised.value)
 
 
 def test_any_error_of_a_file_system_is_an_unavailable_place(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = open_place(f"memory://{uuid4().hex}", "things")
+    storage = open_storage(f"memory://{uuid4().hex}", "things")
 
     def fails(*_: object, **__: object) -> None:
         raise RuntimeError("no route")
@@ -228,12 +228,12 @@ def test_any_error_of_a_file_system_is_an_unavailable_place(
     for name in ("cat_file", "ls", "pipe_file", "put_file", "get_file"):
         monkeypatch.setattr(system, name, fails)
     attempts: list[Callable[[], object]] = [
-        place.sizes,
-        place.folders,
-        lambda: place.read("a"),
-        lambda: place.write("a", b""),
-        lambda: place.upload("a", source / "model"),
-        lambda: place.download("a", tmp_path / "a"),
+        storage.sizes,
+        storage.folders,
+        lambda: storage.read("a"),
+        lambda: storage.write("a", b""),
+        lambda: storage.upload("a", source / "model"),
+        lambda: storage.download("a", tmp_path / "a"),
     ]
     for attempt in attempts:
         with pytest.raises(UnavailableError, match="for things: no route"):
@@ -243,8 +243,8 @@ def test_any_error_of_a_file_system_is_an_unavailable_place(
 def test_a_file_is_not_taken_for_an_empty_place(tmp_path: Path) -> None:
     root = tmp_path / "file"
     root.write_text("no folder")
-    place = LocalPlace(root, "snapshots")
-    for look in (place.sizes, partial(place.read, "snapshot.json")):
+    storage = LocalStorage(root, "snapshots")
+    for look in (storage.sizes, partial(storage.read, "snapshot.json")):
         with pytest.raises(UnavailableError, match=r"cannot use .*file.* for snapshots"):
             look()
 
@@ -256,8 +256,8 @@ def test_a_file_of_the_place_that_cannot_be_read_is_no_fault_of_the_target(
         def read(self, _size: int | None = None) -> bytes:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    place = LocalPlace(source, "bundles")
-    name = min(place.sizes())
+    storage = LocalStorage(source, "bundles")
+    name = min(storage.sizes())
     monkeypatch.setattr(Path, "open", lambda *_: Unreadable())
     with pytest.raises(UnavailableError, match=r"cannot use .* for bundles: Input/output error"):
-        place.download(name, tmp_path / "target")
+        storage.download(name, tmp_path / "target")
