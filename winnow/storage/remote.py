@@ -134,7 +134,7 @@ class RemoteStorage:
             raise storage_error(self._url, self._purpose, reason) from error
 
 
-class _CopyCallback(Callback):  # type: ignore_copied[misc]
+class _CopyCallback(Callback):  # type: ignore[misc]
     """Reports copied bytes, for file systems that count relatively or absolutely."""
 
     def __init__(self, on_copied: OnCopied) -> None:
