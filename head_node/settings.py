@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from winnow.heads.local import REFRESH
+from winnow.heads.local import REFRESH_SECONDS
 from winnow.settings.common import ProcessSettings, cores
 from winnow.settings.values import Count, ListenAddress, Threads
 
@@ -31,7 +31,7 @@ class HeadNodeSettings(ProcessSettings):
     threads: Threads = Field(default_factory=cores, description="Threads that run heads.")
     max_texts: Count = Field(256, description="Most texts at the same time; more are refused.")
     refresh: float = Field(
-        REFRESH,
+        REFRESH_SECONDS,
         gt=0,
         le=3_600,
         description="Seconds after which a head in use is looked up in the store again.",

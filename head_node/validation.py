@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from winnow.errors import IdentityError, InvalidRequestError, Violation
-from winnow.heads.manifest import EncoderEntry, head_id
+from winnow.heads.manifest import EncoderEntry, validate_head_id
 from winnow.quoting import quoted
 
 MOST_HEADS = 32
@@ -27,7 +27,7 @@ def check_heads(ids: Sequence[str]) -> tuple[str, ...]:
         raise _wrong("a head is named twice")
     for each in ids:
         try:
-            head_id(each)
+            validate_head_id(each)
         except ValueError as error:
             raise _wrong(str(error)) from error
     return tuple(ids)

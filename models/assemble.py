@@ -11,8 +11,8 @@ from models.network.export import states_of
 from models.network.split_reader import PASSAGE_POSITION
 from winnow.bundle import read_manifest
 from winnow.bundle.manifest import FILE, HALVES, WHOLE
+from winnow.files.checksummed_json import to_checksummed_json
 from winnow.files.opened import sha256
-from winnow.files.vouching import vouched
 
 ENCODER, READER, TOKENIZER = "encoder.onnx", "reader.onnx", "tokenizer.json"
 QUESTIONS, LOWER = "question_encoder.onnx", "reader-lower.onnx"
@@ -77,7 +77,7 @@ def assemble(target: Path, sources: Sources, about: Description) -> None:
 def write(target: Path, manifest: dict[str, Any]) -> None:
     """Writes `bundle.json` with a checksum of itself, aside and renamed."""
     aside = target / f"{FILE}.partial"
-    aside.write_text(vouched(manifest), encoding="utf-8")
+    aside.write_text(to_checksummed_json(manifest), encoding="utf-8")
     aside.replace(target / FILE)
 
 

@@ -33,7 +33,7 @@ from winnow.heads.heads import States
 from winnow.passages.canonical import PassageDigest, digest
 from winnow.searcher import Read, Retrieved
 from winnow.stateless.answer.admission import Admitted
-from winnow.text.encoder import TextEncoding, Then
+from winnow.text.encoder import OnEncoded, TextEncoding
 
 FINGERPRINT = "fake-bundle"
 
@@ -331,7 +331,7 @@ class FakeTextEncoder:
     closed: bool = False
 
     async def encode(
-        self, ids: Sequence[int], client: str = "", then: Then | None = None
+        self, ids: Sequence[int], client: str = "", on_encoded: OnEncoded | None = None
     ) -> TextEncoding:
         self.encoded.append(tuple(ids))
         self.clients.append(client)

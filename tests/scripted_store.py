@@ -8,7 +8,7 @@ from small_heads import small_head
 from winnow.errors import UnavailableError
 from winnow.heads.artefact import HeadArtefact
 from winnow.heads.manifest import EncoderEntry, HeadManifest
-from winnow.heads.store import Current, HeadStore, open_store
+from winnow.heads.store import HeadRecord, HeadStore, open_store
 
 PER_VERSION = 3
 """Number of labels of each head."""
@@ -33,15 +33,15 @@ class ScriptedStore:
         self.inner: HeadStore = open_store(root / "store")
         self.away = False
         self.fails: Exception | None = None
-        """Raised by `current`."""
+        """Raised by `record`."""
         self.go_on = threading.Event()
-        """While it is not set, `current` and `fetch` hang."""
+        """While it is not set, `record` and `fetch` hang."""
         self.go_on.set()
         self.asked: list[str] = []
-        """The head of each call of `current`."""
+        """The head of each call of `record`."""
         self.fetched: list[tuple[str, int]] = []
 
-    def add(self, head: str, version: int = 1, activate: bool = True) -> Current:
+    def add(self, head: str, version: int = 1, activate: bool = True) -> HeadRecord:
         """Publishes a version directly, even while the store is unreachable."""
         directory = versioned_head(self.root / f"{head}-{version}", head, version)
         return self.inner.publish(directory, activate)
@@ -63,12 +63,12 @@ class ScriptedStore:
     def versions(self, head: str) -> list[int]:
         return self.inner.versions(head)
 
-    def current(self, head: str) -> Current:
+    def record(self, head: str) -> HeadRecord:
         self.asked.append(head)
         self._behave()
         if self.fails is not None:
             raise self.fails
-        return self.inner.current(head)
+        return self.inner.record(head)
 
     def manifest(self, head: str, version: int) -> HeadManifest:
         return self.inner.manifest(head, version)
@@ -78,16 +78,16 @@ class ScriptedStore:
         self._behave()
         return self.inner.fetch(head, version)
 
-    def publish(self, directory: Path, activate: bool = True) -> Current:
+    def publish(self, directory: Path, activate: bool = True) -> HeadRecord:
         return self.inner.publish(directory, activate)
 
-    def rollback(self, head: str, version: int | None = None) -> Current:
+    def rollback(self, head: str, version: int | None = None) -> HeadRecord:
         return self.inner.rollback(head, version)
 
-    def pin(self, head: str, pinned: bool) -> Current:
+    def pin(self, head: str, pinned: bool) -> HeadRecord:
         return self.inner.pin(head, pinned)
 
-    def move(self, head: str, group: str) -> Current:
+    def move(self, head: str, group: str) -> HeadRecord:
         return self.inner.move(head, group)
 
     def _behave(self) -> None:

@@ -4,7 +4,12 @@ from pathlib import Path
 
 from winnow.domain.shard import INDEX_FILE, MOST_SHARDS, shard_name
 from winnow.errors import ArtefactError
-from winnow.files.vouching import FIELD, is_vouched, open_object, read_object
+from winnow.files.checksummed_json import (
+    CHECKSUM_FIELD,
+    has_valid_checksum,
+    open_json,
+    read_json_object,
+)
 
 
 def shard_directories(index: Path) -> list[Path]:
@@ -17,8 +22,8 @@ def shard_directories(index: Path) -> list[Path]:
             f"{index} is no index (there is no {INDEX_FILE} in it): build one with "
             "`winnow index build`"
         )
-    text, manifest = read_object(open_object(path, "an index"))
-    if FIELD in manifest and not is_vouched(text, manifest):
+    text, manifest = read_json_object(open_json(path, "an index"))
+    if CHECKSUM_FIELD in manifest and not has_valid_checksum(text, manifest):
         raise ArtefactError(f"{path} is damaged: its content has changed; copy it again")
     shards = manifest.get("shards")
     if type(shards) is not int or not 1 <= shards <= MOST_SHARDS:

@@ -18,7 +18,7 @@ from winnow.bundle import default_bundle
 from winnow.bundle.manifest import FILE
 from winnow.cli.local.processes import Processes
 from winnow.client.messages import AnswerClient
-from winnow.files.vouching import vouched
+from winnow.files.checksummed_json import to_checksummed_json
 from winnow.v1 import answer_pb2
 
 _VICTIM = 0
@@ -182,7 +182,7 @@ class ForeignNode:
 
 def _alter(file: Path, entries: dict[str, Any]) -> None:
     manifest = json.loads(file.read_text(encoding="utf-8"))
-    file.write_text(vouched({**manifest, **entries}), encoding="utf-8")
+    file.write_text(to_checksummed_json({**manifest, **entries}), encoding="utf-8")
 
 
 async def join_foreign_node(stage: Stage, foreign_node: ForeignNode) -> None:

@@ -10,7 +10,7 @@ from winnow.bundle import Bundle
 from winnow.cli.ladder import zipf
 from winnow.cli.ladder.texts import made_up
 from winnow.text.cached import CachedTextEncoder
-from winnow.text.encoder import TextEncoding, Then
+from winnow.text.encoder import OnEncoded, TextEncoding
 
 _HIT_RATE_TOLERANCE = 0.03
 """Allowed difference between the measured hit rate and the one that the cache is sized for."""
@@ -23,7 +23,7 @@ class _FakeEncoder:
         self._width = width
 
     async def encode(
-        self, ids: Sequence[int], client: str = "", then: Then | None = None
+        self, ids: Sequence[int], client: str = "", on_encoded: OnEncoded | None = None
     ) -> TextEncoding:
         states = np.zeros((len(ids) + 2, self._width), np.float16)
         return TextEncoding(np.zeros(self._width, np.float32), states)

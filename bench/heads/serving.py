@@ -45,7 +45,7 @@ class LocalPredictor:
         """Encodes a text and applies heads to it, as a front node does; raises a head's failure."""
         deadline = Deadline.after(DEADLINE)
         with self.heads.begin_encoder_thread_run(heads, deadline) as run:
-            encoding = await self.texts.encode(ids, then=run.run)
+            encoding = await self.texts.encode(ids, on_encoded=run.run)
             results = run.applied()
         assert encoding.states is not None
         if remaining := heads[len(results) :]:

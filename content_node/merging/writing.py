@@ -34,7 +34,7 @@ from winnow.errors import ArtefactError
 from winnow.faultpoints import reach
 from winnow.files.durable import sync_directory, sync_file
 from winnow.files.opened import OpenFile
-from winnow.files.stored_array import integers
+from winnow.files.stored_array import read_integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def write_generation(base: Path, shard: Path, partial: Path, upto: int) -> None:
     with contextlib.closing(sources) as passages:
         log_id = _expect_log(passages, manifest, upto)
         for _ in entries(log, manifest.sequence, upto):
-            pass  # each is checked: a damaged one would be vouched for from now on
+            pass  # each is checked: a damaged one would be to_checksummed_json for from now on
         counts, renumbered = _numbered(passages)
         passages.copy()
         before.files[manifest.store].check()
@@ -143,7 +143,7 @@ def copy_words(
 
     Raises ArtefactError if what is to be read is damaged. Raises OSError if they cannot be written.
     """
-    built = integers(counts).astype(np.uint32)
+    built = read_integers(counts).astype(np.uint32)
     passages = PassageStore(OpenFile(store))
     try:
         tokens, ends = passages.tokens(len(built), rows)

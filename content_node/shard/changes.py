@@ -12,12 +12,12 @@ class Watched(Protocol):
     path: Path
 
     @property
-    def altered(self) -> bool:
-        """Whether it was written to since it was opened."""
+    def is_altered(self) -> bool:
+        """Whether the file was written to since it was opened."""
 
     @property
-    def named(self) -> bool:
-        """Whether its name still leads to it."""
+    def has_its_path(self) -> bool:
+        """Whether the path still leads to this file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class Change:
 def find_change(files: Sequence[Watched]) -> Change | None:
     """Returns the worst change; None if no file changed."""
     for file in files:
-        if file.altered:
+        if file.is_altered:
             return Change(
                 f"{file.path} was overwritten while it was served: copy the shard again, and start "
                 "the node again",
                 readable=False,
             )
     for file in files:
-        if not file.named:
+        if not file.has_its_path:
             return Change(
                 f"{file.path} was replaced or deleted while it was served; calls are still "
                 "answered from the open file: start the node again to serve the new file",

@@ -16,8 +16,15 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from winnow.domain.shard import INDEX_FILE, MOST_SHARDS, shard_name
 from winnow.errors import ArtefactError
+from winnow.files.checksummed_json import (
+    CHECKSUM_FIELD,
+    first_violation,
+    has_valid_checksum,
+    open_json,
+    read_json_object,
+    to_checksummed_json,
+)
 from winnow.files.opened import OpenFile
-from winnow.files.vouching import FIELD, first_fault, is_vouched, open_object, read_object, vouched
 
 FORMAT = 3
 _FORMATS = (1, 2, 3)
@@ -214,7 +221,7 @@ def open_shard_manifest(directory: Path) -> tuple[ShardManifest, OpenFile]:
         shards = read_index_manifest(directory).shards
         example = directory / shard_name(0, shards)
         raise ArtefactError(f"{directory} is an index: name one of its shards, such as {example}")
-    file = open_object(directory / SHARD_FILE, "a shard of an index")
+    file = open_json(directory / SHARD_FILE, "a shard of an index")
     return _read(file, ShardManifest), file
 
 
@@ -227,7 +234,7 @@ def read_index_manifest(directory: Path) -> IndexManifest:
     """Reads an index's manifest; raises ArtefactError if it is missing or invalid."""
     if _has_only(directory, SHARD_FILE):
         raise ArtefactError(f"{directory} is a shard: name the index that it is part of")
-    manifest = _read(open_object(directory / INDEX_FILE, "an index"), IndexManifest)
+    manifest = _read(open_json(directory / INDEX_FILE, "an index"), IndexManifest)
     checksums = len(manifest.manifests)
     if manifest.format >= _FIRST_CHECKSUM_FORMAT and checksums != manifest.shards:
         raise ArtefactError(
@@ -244,7 +251,7 @@ def _has_only(directory: Path, name: str) -> bool:
 
 def write_manifest(path: Path, manifest: Model) -> Model:
     """Writes a manifest and makes it durable; returns it with its checksum."""
-    text = vouched(manifest.model_dump())
+    text = to_checksummed_json(manifest.model_dump())
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(text)
         file.flush()
@@ -254,13 +261,13 @@ def write_manifest(path: Path, manifest: Model) -> Model:
 
 def _read(file: OpenFile, kind: type[Model]) -> Model:
     path = file.path
-    text, content = read_object(file)
+    text, content = read_json_object(file)
     _check_format(path, text, content)
     try:
         # from JSON, where a list may become a tuple; strict models refuse that for Python objects
         return kind.model_validate_json(json.dumps(content))
     except ValidationError as error:
-        raise ArtefactError(f"{path} is damaged: {first_fault(error)}") from error
+        raise ArtefactError(f"{path} is damaged: {first_violation(error)}") from error
     except (ValueError, RecursionError) as error:
         raise ArtefactError(f"{path} is damaged: {error}") from error
 
@@ -273,7 +280,9 @@ def _check_format(path: Path, text: str, content: dict[str, Any]) -> None:
             "build it again with `winnow index build`"
         )
     # a manifest with a checksum is not of format 1, even if it claims to be
-    if (version >= _FIRST_CHECKSUM_FORMAT or FIELD in content) and not is_vouched(text, content):
+    if (version >= _FIRST_CHECKSUM_FORMAT or CHECKSUM_FIELD in content) and not has_valid_checksum(
+        text, content
+    ):
         raise ArtefactError(
             f"{path} is damaged: its checksum does not match; copy it again, or build the index "
             "again"

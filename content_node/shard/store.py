@@ -77,7 +77,7 @@ class PassageStore:
         weakref.finalize(self, _close_all, self._connections).atexit = False
         for _ in range(connections):
             self._open()
-        if not file.named:
+        if not file.has_its_path:
             raise ArtefactError(
                 f"{file.path} was replaced while it was opened: start the node again when the copy "
                 "is complete"

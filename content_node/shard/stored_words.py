@@ -12,7 +12,7 @@ from winnow.content_node.shard.store import PassageStore
 from winnow.content_node.shard.words import WordIndex
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
-from winnow.files.stored_array import StoredArray, integers
+from winnow.files.stored_array import StoredArray, read_integers
 
 _BLOCK_ROWS = 1 << 20
 """Rows of postings that are checked at a time."""
@@ -56,7 +56,7 @@ def load_words(
 
     """
     tokens = StoredArray(files[entry.tokens])
-    ends, frequencies = integers(files[entry.ends]), integers(files[entry.frequencies])
+    ends, frequencies = read_integers(files[entry.ends]), read_integers(files[entry.frequencies])
     if len(ends) != rows or (rows and ends[-1] != len(tokens)):
         raise ArtefactError(
             f"{files[entry.ends].path} has {len(ends)} rows and "
@@ -83,7 +83,7 @@ def _load_postings(files: Files, entry: WordsEntry, lengths: RowNumbers) -> Post
     if entry.postings is None or entry.starts is None or entry.counts is None:
         return None
     rows, counts = StoredArray(files[entry.postings]), StoredArray(files[entry.counts])
-    starts = integers(files[entry.starts])
+    starts = read_integers(files[entry.starts])
     path = files[entry.starts].path
     if not len(starts) or starts[0] != 0 or (np.diff(starts) < 0).any():
         raise ArtefactError(f"{path} is not in order: build it again")

@@ -12,7 +12,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from winnow.content_node.shard.manifest import SHARD_FILE, FileEntry
 from winnow.domain.shard import INDEX_FILE, MOST_SHARDS, shard_name
 from winnow.errors import ArtefactError
-from winnow.files.vouching import FIELD, first_fault, vouched, vouched_object
+from winnow.files.checksummed_json import (
+    CHECKSUM_FIELD,
+    first_violation,
+    parse_checksummed_json,
+    to_checksummed_json,
+)
 
 FORMAT = 1
 
@@ -103,7 +108,7 @@ class Snapshot(_Part):
 
     def written(self) -> bytes:
         """The content of the manifest's file."""
-        return vouched(self.model_dump(mode="json")).encode()
+        return to_checksummed_json(self.model_dump(mode="json")).encode()
 
 
 def parsed_snapshot(data: bytes, place: str) -> Snapshot:
@@ -111,9 +116,9 @@ def parsed_snapshot(data: bytes, place: str) -> Snapshot:
 
     Raises ArtefactError if it is altered, or of another format.
     """
-    content = vouched_object(data, place)
-    fields = {name: value for name, value in content.items() if name != FIELD}
+    content = parse_checksummed_json(data, place)
+    fields = {name: value for name, value in content.items() if name != CHECKSUM_FIELD}
     try:
         return Snapshot.model_validate(fields, strict=False)
     except ValidationError as error:
-        raise ArtefactError(f"{place} cannot be used: {first_fault(error)}") from error
+        raise ArtefactError(f"{place} cannot be used: {first_violation(error)}") from error

@@ -38,4 +38,4 @@ def _check(directory: Path, generation: str, rows: int) -> None:
     states = StateFile.beside(directory, manifest)
     if states.rows != rows:
         raise ArtefactError(f"the states have {states.rows} rows, the shard has {rows}")
-    OpenFile(directory / DATA).verify(manifest.sha256, manifest.bytes, mend="")
+    OpenFile(directory / DATA).verify(manifest.sha256, manifest.bytes, advice="")

@@ -19,7 +19,7 @@ from winnow.content_node.states.manifest import (
 from winnow.content_node.states.passage_states import PassageStates, unpacked
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
-from winnow.files.stored_array import integers
+from winnow.files.stored_array import read_integers
 
 _log = structlog.get_logger("content_node")
 _MOST_LOGGED = 20
@@ -49,8 +49,8 @@ class StateFile:
 
         """
         file, starts = OpenFile(directory / DATA), OpenFile(directory / STARTS)
-        starts.verify(manifest.starts_sha256, manifest.starts_bytes, mend="")
-        ends = integers(starts)
+        starts.verify(manifest.starts_sha256, manifest.starts_bytes, advice="")
+        ends = read_integers(starts)
         if file.size != manifest.bytes:
             raise ArtefactError(f"{file.path} has {file.size} bytes, not {manifest.bytes}")
         if [*ends[:1], *ends[-1:]] != [0, file.size] or (ends[1:] < ends[:-1]).any():
@@ -118,7 +118,7 @@ def open_states(directory: Path, generation: str, fingerprint: str) -> StateFile
         manifest, named = open_states_manifest(directory)
         if (manifest.fingerprint, manifest.generation) == (fingerprint, generation):
             states = StateFile.beside(directory, manifest)
-            if named.named:  # else the files beside it may be of another reader
+            if named.has_its_path:  # else the files beside it may be of another reader
                 return states
             raise ArtefactError("they were replaced just now: start the node again")
         what = "reader" if manifest.fingerprint != fingerprint else "generation"

@@ -8,9 +8,15 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from winnow.errors import ArtefactError
+from winnow.files.checksummed_json import (
+    first_violation,
+    has_valid_checksum,
+    open_json,
+    read_json_object,
+    to_checksummed_json,
+)
 from winnow.files.durable import write_durably
 from winnow.files.opened import OpenFile
-from winnow.files.vouching import first_fault, is_vouched, open_object, read_object, vouched
 
 FORMAT = 2
 """Since then it has a checksum of where the states of each row begin, too."""
@@ -52,9 +58,9 @@ def open_states_manifest(directory: Path) -> tuple[StatesManifest, OpenFile]:
     bad.
     """
     path = directory / STATES_FILE
-    file = open_object(path, "a shard with states")
-    text, content = read_object(file)
-    if not is_vouched(text, content):
+    file = open_json(path, "a shard with states")
+    text, content = read_json_object(file)
+    if not has_valid_checksum(text, content):
         raise ArtefactError(f"{path} is damaged: its checksum does not match")
     if content.get("format") != FORMAT:
         raise ArtefactError(
@@ -63,9 +69,9 @@ def open_states_manifest(directory: Path) -> tuple[StatesManifest, OpenFile]:
     try:
         return StatesManifest.model_validate(content), file
     except ValidationError as error:
-        raise ArtefactError(f"{path} is damaged: {first_fault(error)}") from error
+        raise ArtefactError(f"{path} is damaged: {first_violation(error)}") from error
 
 
 def write_states_manifest(directory: Path, manifest: StatesManifest) -> None:
     """Writes `states.json` beside a shard, which makes the states valid."""
-    write_durably(directory / STATES_FILE, vouched(manifest.model_dump()).encode())
+    write_durably(directory / STATES_FILE, to_checksummed_json(manifest.model_dump()).encode())

@@ -24,7 +24,7 @@ from models.heads.unfrozen import measure_unfrozen
 from models.network.weights import minilm
 from models.workspace import Workspace
 from winnow.bundle import load_bundle
-from winnow.heads.manifest import Kind, head_id
+from winnow.heads.manifest import Kind, validate_head_id
 from winnow.heads.store import open_store
 from winnow.quoting import many, quoted
 
@@ -36,7 +36,7 @@ _FIELDS = {Kind.SEQUENCE: ("text", "label"), Kind.TOKEN: ("tokens", "labels")}
 
 def _id(value: str) -> str:
     try:
-        return head_id(value)
+        return validate_head_id(value)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
 

@@ -50,7 +50,7 @@ def read_json(path: Path) -> Any:
         raise CheckpointError(f"{path} is not JSON: {error}; download it again") from error
 
 
-def read_object(path: Path) -> dict[str, Any]:
+def read_json_object(path: Path) -> dict[str, Any]:
     """Reads a JSON object.
 
     Raises:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from models.exporting.files import CheckpointError, read_object
+from models.exporting.files import CheckpointError, read_json_object
 from models.exporting.sentence import Sentence, read_sentence
 
 FAMILIES = ("bert", "distilbert", "dpr")
@@ -65,7 +65,7 @@ def read_checkpoint(directory: Path) -> Checkpoint:
         )
     sentence = read_sentence(directory)
     path = sentence.transformer / "config.json"
-    config = read_object(path)
+    config = read_json_object(path)
     family, architecture = _kind(path, config)
     _refuse_other_attention(path, config)
     if not any((sentence.transformer / name).is_file() for name in _WEIGHTS):

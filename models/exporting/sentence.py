@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from models.exporting.files import CheckpointError, read_json, read_object
+from models.exporting.files import CheckpointError, read_json, read_json_object
 
 MODULES = "modules.json"
 _KNOWN = {"Transformer", "Pooling", "Normalize"}
@@ -87,7 +87,7 @@ def _kind(module: dict[str, Any]) -> str:
 
 
 def _pooling(path: Path) -> Pooling:
-    config = read_object(path)
+    config = read_json_object(path)
     # one word in newer files, one flag for each way of pooling in older ones
     flags = [name for key, name in _FLAGS.items() if config.get(key)]
     flags += [
@@ -103,7 +103,7 @@ def _pooling(path: Path) -> Pooling:
 
 
 def _similarity(path: Path) -> Similarity | None:
-    named = read_object(path).get("similarity_fn_name") if path.is_file() else None
+    named = read_json_object(path).get("similarity_fn_name") if path.is_file() else None
     if named is not None and named not in set(Similarity):
         raise CheckpointError(
             f"{path} compares vectors by {named}: only {' or '.join(Similarity)} is known"
@@ -112,5 +112,5 @@ def _similarity(path: Path) -> Similarity | None:
 
 
 def _most_tokens(path: Path) -> int | None:
-    most = read_object(path).get("max_seq_length") if path.is_file() else None
+    most = read_json_object(path).get("max_seq_length") if path.is_file() else None
     return most if isinstance(most, int) else None

@@ -9,7 +9,7 @@ from pathlib import Path
 from tokenizers import BertWordPieceTokenizer, Tokenizer
 
 from models.assemble import plain_tokenizer
-from models.exporting.files import VocabularyError, read_object
+from models.exporting.files import VocabularyError, read_json_object
 from models.exporting.layout import Checkpoint
 
 _SPARE = 64
@@ -82,7 +82,7 @@ def _open(directory: Path) -> Tokenizer:
 def _from_words(words: Path) -> Tokenizer:
     """Returns a BERT tokenizer over `vocab.txt`; lower case unless its settings say otherwise."""
     path = words.with_name("tokenizer_config.json")
-    settings = read_object(path) if path.is_file() else {}
+    settings = read_json_object(path) if path.is_file() else {}
     made = BertWordPieceTokenizer(
         str(words),
         lowercase=settings.get("do_lower_case", True),

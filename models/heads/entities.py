@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from models.heads.rows import OUTSIDE, Row
-from winnow.text.entities import Labelled, in_whole_words
+from winnow.text.entities import LabelledSpan, to_entities
 
 Spans = Sequence[tuple[int, int]]
 Entity = tuple[int, int, str]
@@ -44,9 +44,9 @@ def entities(words: Spans, labels: Sequence[str]) -> list[Entity]:
     return found
 
 
-def in_words(text: str, spans: Iterable[Labelled]) -> list[Entity]:
+def in_words(text: str, spans: Iterable[LabelledSpan]) -> list[Entity]:
     """Spans as the server returns them."""
-    return [(each.start, each.end, each.label) for each in in_whole_words(text, spans)]
+    return [(each.start, each.end, each.label) for each in to_entities(text, spans)]
 
 
 def found_entities(text: str, pieces: Spans, labels: Sequence[str]) -> list[Entity]:

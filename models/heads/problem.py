@@ -14,7 +14,7 @@ from models.heads.rows import OUTSIDE, Row, read_rows
 from models.heads.settings import HeadJob
 from models.heads.states import Encoded, encode
 from winnow.bundle import Bundle
-from winnow.heads.manifest import MOST_LABELS, Kind
+from winnow.heads.manifest import MAX_LABELS, Kind
 from winnow.quoting import many, quoted
 
 _NAMED = 5
@@ -40,8 +40,8 @@ def labels_of(rows: Sequence[Row], kind: Kind, out_of_scope: str) -> tuple[str, 
         least, what = 2, f"one label only, {quoted(labels[0])}" if labels else "no label"
     if len(labels) < least:
         raise DataError(f"the texts have {what}: there is nothing to tell apart")
-    if len(labels) > MOST_LABELS:
-        raise DataError(f"{len(labels)} labels; at most {MOST_LABELS} are possible")
+    if len(labels) > MAX_LABELS:
+        raise DataError(f"{len(labels)} labels; at most {MAX_LABELS} are possible")
     return tuple(labels)
 
 

@@ -59,7 +59,7 @@ def refit(work: Refit, only: Sequence[str]) -> list[str]:
 
 
 def _refit_one(work: Refit, head: str) -> None:
-    current = work.old.current(head)
+    current = work.old.record(head)
     if current.moved_to:
         work.maker.say(f"{head}: was moved to {current.moved_to} before")
         return
@@ -75,7 +75,7 @@ def _is_there(work: Refit, before: HeadManifest) -> bool:
     moved.
     """
     try:
-        there = work.new.manifest(before.id, work.new.current(before.id).version)
+        there = work.new.manifest(before.id, work.new.record(before.id).version)
     except NotFoundError:
         return False
     return there.provenance.get(REFIT_OF) == before.checksum

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from winnow.heads.heads import Heads
-from winnow.heads.run import BeginEncoderThreadRun, no_heads
+from winnow.heads.run import BeginEncoderThreadRun, run_no_heads
 from winnow.stateless.composing.encoders import OpenEncoder
 from winnow.stateless.heads.encoder_groups import Memory
 
@@ -16,7 +16,7 @@ class OpenHeads:
 
     heads: Heads
     memory: Callable[[], Memory] = Memory
-    ahead: BeginEncoderThreadRun = no_heads
+    ahead: BeginEncoderThreadRun = run_no_heads
 
 
 class HeadsOpener(Protocol):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from winnow.domain.prediction import EncoderGroupInfo, HeadInMemory
 from winnow.errors import NotFoundError, UnavailableError, WinnowError
 from winnow.heads.heads import Heads
-from winnow.heads.run import BeginEncoderThreadRun, no_heads
+from winnow.heads.run import BeginEncoderThreadRun, run_no_heads
 from winnow.quoting import quoted
-from winnow.text.encoder import TextEncoder, TextEncoding, Then
+from winnow.text.encoder import OnEncoded, TextEncoder, TextEncoding
 from winnow.text.tokenizer import Tokenizer, Tokens
 
 _QUICK = 500
@@ -49,7 +49,7 @@ class EncoderGroup:
         most_tokens: int,
         heads: Heads,
         memory: Callable[[], Memory] = Memory,
-        ahead: BeginEncoderThreadRun = no_heads,
+        ahead: BeginEncoderThreadRun = run_no_heads,
     ) -> None:
         """`most_tokens`: that a text keeps, without special tokens; `ahead`: runs heads in the
         thread that encodes.
@@ -66,13 +66,11 @@ class EncoderGroup:
         return await asyncio.to_thread(self._tokenise, texts)
 
     async def encode(
-        self, text: str, tokens: Tokens, client: str = "", then: Then | None = None
+        self, text: str, tokens: Tokens, client: str = "", on_encoded: OnEncoded | None = None
     ) -> EncodedText:
-        """The encoding of a text by its first tokens. `client` is whose turn it is; `then` is what
-        may be done where it is made.
-        """
+        """Encodes the first tokens of a text; `client` and `on_encoded` are for the encoder."""
         kept = tokens.first(self._most)
-        encoding = await self._encoder.encode(kept.ids, client, then)
+        encoding = await self._encoder.encode(kept.ids, client, on_encoded)
         return EncodedText(text, kept, encoding, len(tokens) > self._most)
 
     def info(self) -> EncoderGroupInfo:

@@ -15,7 +15,7 @@ from winnow.errors import (
 )
 from winnow.quoting import quoted
 from winnow.stateless.heads.encoder_groups import EncodedText
-from winnow.text.entities import Labelled, in_whole_words
+from winnow.text.entities import LabelledSpan, to_entities
 
 _log = structlog.get_logger("stateless")
 _TELLING = (
@@ -77,10 +77,10 @@ def entities(text: str, offsets: Offsets, spans: Iterable[TokenSpan]) -> tuple[E
         UnavailableError: a span is of tokens that are not there: the head read another text.
 
     """
-    return in_whole_words(text, [_characters(offsets, span) for span in spans])
+    return to_entities(text, [_characters(offsets, span) for span in spans])
 
 
-def _characters(offsets: Offsets, span: TokenSpan) -> Labelled:
+def _characters(offsets: Offsets, span: TokenSpan) -> LabelledSpan:
     if not 0 <= span.first < span.last <= len(offsets):
         raise UnavailableError(
             f"the head labels tokens {span.first} to {span.last} of {len(offsets)}"

@@ -20,7 +20,7 @@ from winnow.stateless.heads.encoder_groups import EncodedText, EncoderGroup, Enc
 from winnow.stateless.heads.metrics import HeadMetrics
 from winnow.stateless.heads.predictions import failed, failures, missing, prediction_of
 from winnow.telemetry.tracing.span import span
-from winnow.text.encoder import Then
+from winnow.text.encoder import OnEncoded
 from winnow.text.tokenizer import Tokens
 
 _log = structlog.get_logger("stateless")
@@ -92,9 +92,9 @@ async def encode(
     tokens: Tokens,
     deadline: Deadline,
     client: str,
-    then: Then | None = None,
+    on_encoded: OnEncoded | None = None,
 ) -> EncodedText:
-    """Encodes a text by the encoder of `group`; `then` may be called in the encoder's thread.
+    """Encodes a text by the encoder of `group`; `on_encoded` may be called in the encoder's thread.
 
     Raises:
         WinnowError: it was not encoded before the deadline, or cannot be.
@@ -103,7 +103,7 @@ async def encode(
     try:
         with span("encode", {"winnow.tokens": len(tokens)}):
             async with asyncio.timeout(max(deadline.left(), 0.0)):
-                return await group.encode(text, tokens, client, then)
+                return await group.encode(text, tokens, client, on_encoded)
     except TimeoutError as error:
         raise DeadlineExceededError("the deadline passed before the text was encoded") from error
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from winnow.domain.prediction import PredictRequest
 from winnow.errors import InvalidRequestError, Violation
-from winnow.heads.manifest import head_id
+from winnow.heads.manifest import validate_head_id
 from winnow.quoting import briefly, many
 
 MAX_CHARACTERS = 2_000
@@ -92,7 +92,7 @@ def _texts(
 
 def _is_head_id(value: str) -> bool:
     try:
-        head_id(value)
+        validate_head_id(value)
     except ValueError:
         return False
     return True

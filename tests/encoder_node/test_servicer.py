@@ -11,7 +11,7 @@ from text_server import INFO, VOCABULARY, TextServer, serving
 
 from winnow.rpc import client_key
 from winnow.rpc.channel import open_channel
-from winnow.text.encoder import TextEncoding, Then
+from winnow.text.encoder import OnEncoded, TextEncoding
 from winnow.v1 import encoder_pb2, encoder_pb2_grpc
 
 FLOAT16 = encoder_pb2.STATES_FORMAT_FLOAT16
@@ -26,7 +26,7 @@ class Ones:
         self.go_on.set()
 
     async def encode(
-        self, ids: Sequence[int], client: str = "", then: Then | None = None
+        self, ids: Sequence[int], client: str = "", on_encoded: OnEncoded | None = None
     ) -> TextEncoding:
         await self.go_on.wait()
         states = np.ones((len(ids) + 2, INFO.width), np.float16)

@@ -21,7 +21,7 @@ from text_server import serving as serving_texts
 from winnow.deadline import Deadline
 from winnow.domain.prediction import Applied, TokenPrediction
 from winnow.heads.heads import States
-from winnow.text.encoder import TextEncoding, Then
+from winnow.text.encoder import OnEncoded, TextEncoding
 from winnow.v1 import encoder_pb2, head_node_pb2
 
 ENCODE = "/winnow.v1.EncoderService/Encode"
@@ -58,7 +58,7 @@ class Zeros:
     """An encoder, and heads, that find nothing."""
 
     async def encode(
-        self, ids: Sequence[int], client: str = "", then: Then | None = None
+        self, ids: Sequence[int], client: str = "", on_encoded: OnEncoded | None = None
     ) -> TextEncoding:
         states = np.zeros((len(ids) + 2, INFO.width), np.float16)
         return TextEncoding(np.zeros(INFO.dimension, np.float32), states)

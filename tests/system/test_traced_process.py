@@ -40,7 +40,7 @@ async def encode_once(address: str, bundle: Bundle) -> Traced:
     """Encodes a text for a call that is traced here; its spans."""
     traced = Traced()
     fingerprint = bundle.manifest.states_fingerprint
-    encoder = RoutedTextEncoder(fingerprint, StatesFormat.NONE, seconds=LONG, patience=LONG)
+    encoder = RoutedTextEncoder(fingerprint, StatesFormat.NONE, timeout=LONG, startup_timeout=LONG)
     encoder.update([address])
     await encoder.warm_up(1)
     with traced.begin():

@@ -10,7 +10,7 @@ from whole_bundle import WHOLE
 
 from winnow.bundle import Bundle, load_bundle, read_manifest
 from winnow.errors import ArtefactError
-from winnow.files.vouching import vouched
+from winnow.files.checksummed_json import to_checksummed_json
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_manifest_that_breaks_a_rule_is_refused(
 ) -> None:
     path = copy / "bundle.json"
     content = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(vouched({**content, **change}), encoding="utf-8")
+    path.write_text(to_checksummed_json({**content, **change}), encoding="utf-8")
     with pytest.raises(ArtefactError, match=message):
         read_manifest(copy)
 
@@ -109,7 +109,7 @@ def test_fingerprints_tell_encoding_and_scoring_apart(copy: Path) -> None:
     before = read_manifest(copy)
     content = json.loads((copy / "bundle.json").read_text(encoding="utf-8"))
     content["score"]["span"] += 0.5
-    (copy / "bundle.json").write_text(vouched(content), encoding="utf-8")
+    (copy / "bundle.json").write_text(to_checksummed_json(content), encoding="utf-8")
     after = read_manifest(copy)
     assert after.encoding_fingerprint == before.encoding_fingerprint
     assert after.fingerprint != before.fingerprint

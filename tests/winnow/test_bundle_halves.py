@@ -9,7 +9,7 @@ from whole_bundle import WHOLE
 from winnow.bundle import read_manifest
 from winnow.bundle.manifest import FILE, HALVES, Manifest
 from winnow.errors import ArtefactError
-from winnow.files.vouching import vouched
+from winnow.files.checksummed_json import to_checksummed_json
 
 APART = {"lower": "lower.onnx", "width": 384, "passage_tokens": 256, "passage_position": 64}
 
@@ -20,7 +20,7 @@ def made(directory: Path, apart: dict[str, object], lower: str = "1" * 64) -> Pa
     content["reader"]["apart"] = apart
     content["files"]["lower.onnx"] = {"sha256": lower, "bytes": 1}
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / FILE).write_text(vouched(content))
+    (directory / FILE).write_text(to_checksummed_json(content))
     return directory
 
 

@@ -16,7 +16,7 @@ from winnow.bundle import Bundle, load_bundle
 from winnow.bundle.publishing import pull_bundle, push_bundle
 from winnow.cli.bundle import app
 from winnow.errors import ArtefactError, NotFoundError, UnavailableError
-from winnow.files.vouching import vouched
+from winnow.files.checksummed_json import to_checksummed_json
 from winnow.storage.partial import open_partial
 
 FILES = {"encoder.onnx": b"an encoder", "reader.onnx": b"a reader", "tokenizer.json": b"{}"}
@@ -39,7 +39,7 @@ def small_bundle(
     for name, data in (FILES | {"reader.onnx": reader}).items():
         (directory / name).write_bytes(data)
         content["files"][name] = entry(data)
-    (directory / "bundle.json").write_text(vouched(content))
+    (directory / "bundle.json").write_text(to_checksummed_json(content))
     return directory
 
 

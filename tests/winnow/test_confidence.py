@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from winnow.bundle import default_bundle, read_manifest
 from winnow.bundle.manifest import FILE
 from winnow.domain.confidence import Confidence
-from winnow.files.vouching import vouched
+from winnow.files.checksummed_json import to_checksummed_json
 
 FITTED = Confidence(relevance=0.5, span=0.3, distance=-1.0, bias=-2.0)
 figures = st.floats(width=32)
@@ -51,7 +51,7 @@ def made(directory: Path, confidence: dict[str, float] | None) -> Path:
     if confidence is not None:
         content["score"]["confidence"] = confidence
     directory.mkdir()
-    (directory / FILE).write_text(vouched(content))
+    (directory / FILE).write_text(to_checksummed_json(content))
     return directory
 
 

@@ -3,15 +3,15 @@
 import pytest
 
 from winnow.domain.prediction import Entity
-from winnow.text.entities import Labelled, in_whole_words
+from winnow.text.entities import LabelledSpan, to_entities
 
 
-def found(text: str, *spans: Labelled) -> list[tuple[str, str]]:
-    return [(each.label, each.text) for each in in_whole_words(text, spans)]
+def found(text: str, *spans: LabelledSpan) -> list[tuple[str, str]]:
+    return [(each.label, each.text) for each in to_entities(text, spans)]
 
 
 def test_a_span_is_grown_to_whole_words_with_its_label_and_score() -> None:
-    assert in_whole_words("to Frooming now", [(4, 6, "place", 0.5)]) == (
+    assert to_entities("to Frooming now", [(4, 6, "place", 0.5)]) == (
         Entity(label="place", text="Frooming", start=3, end=11, score=0.5),
     )
 

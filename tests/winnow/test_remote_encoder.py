@@ -20,7 +20,7 @@ from winnow.errors import (
 )
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
-from winnow.text.encoder import TextEncoding, Then
+from winnow.text.encoder import OnEncoded, TextEncoding
 from winnow.text.routed import RoutedTextEncoder
 from winnow.text.tokenizer import Tokenizer
 
@@ -40,7 +40,7 @@ class Fake:
         """Of [CLS] and [SEP]."""
 
     async def encode(
-        self, ids: Sequence[int], client: str = "", then: Then | None = None
+        self, ids: Sequence[int], client: str = "", on_encoded: OnEncoded | None = None
     ) -> TextEncoding:
         self.clients.append(client)
         self.begun.set()
@@ -86,7 +86,7 @@ async def remote(
     timeout: float = LONG,
     patience: float = LONG,
 ) -> AsyncIterator[RoutedTextEncoder]:
-    made = RoutedTextEncoder(fingerprint, states, seconds=timeout, patience=patience)
+    made = RoutedTextEncoder(fingerprint, states, timeout=timeout, startup_timeout=patience)
     made.update(target.split(",") if target else [])
     yield made
     made.close()
@@ -172,7 +172,10 @@ async def test_another_encoder_is_refused_before_and_during_service() -> None:
 
 @pytest.mark.parametrize(
     ("info", "said"),
-    [(replace(INFO, width=0), "gives no token states"), (replace(INFO, max_tokens=7), "not 8")],
+    [
+        (replace(INFO, width=0), "gives no token states"),
+        (replace(INFO, max_tokens=7), "8 are needed"),
+    ],
 )
 async def test_an_encoder_that_can_do_less_is_refused(info: EncoderInfo, said: str) -> None:
     async with serving(Fake(), info) as server, remote(server.address) as encoder:
@@ -187,7 +190,9 @@ async def test_an_invalid_encoding_is_the_fault_of_the_server() -> None:
         with pytest.raises(UnavailableError, match="states of another text, or none"):
             await encoder.encode([5])
         fake.states, fake.value = True, np.inf
-        with pytest.raises(UnavailableError, match="sent nonsense: states: not every value"):
+        with pytest.raises(
+            UnavailableError, match="sent an invalid encoding: states: not every value"
+        ):
             await encoder.encode([5])
 
 

@@ -15,7 +15,7 @@ from winnow.errors import OverloadedError, UnavailableError
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
 from winnow.text.cached import CachedTextEncoder
-from winnow.text.encoder import TextEncoding, Then
+from winnow.text.encoder import OnEncoded, TextEncoding
 from winnow.text.tokenizer import Tokenizer
 
 ROOM = 1 << 20
@@ -34,7 +34,7 @@ class Slow:
         self.closed = False
 
     async def encode(
-        self, ids: Sequence[int], client: str = "", then: Then | None = None
+        self, ids: Sequence[int], client: str = "", on_encoded: OnEncoded | None = None
     ) -> TextEncoding:
         self.encoded.append(tuple(ids))
         try:
@@ -46,8 +46,8 @@ class Slow:
             raise self.fails.pop(0)
         vector = np.array(ids, np.float32)
         made = TextEncoding(vector, np.stack([vector, vector]), 0.25, 0.5)
-        if then is not None:
-            then(made)
+        if on_encoded is not None:
+            on_encoded(made)
         return made
 
     async def warm_up(self, longest: int) -> None:
@@ -184,12 +184,12 @@ async def test_who_comes_as_the_last_one_gives_up_gets_an_encoding() -> None:
 async def test_only_the_first_caller_of_a_text_has_it_encoded() -> None:
     slow, done = Slow(), list[str]()
     cached = CachedTextEncoder(slow, ROOM)
-    first = asyncio.create_task(cached.encode([1], then=lambda _: done.append("first")))
-    second = asyncio.create_task(cached.encode([1], then=lambda _: done.append("second")))
+    first = asyncio.create_task(cached.encode([1], on_encoded=lambda _: done.append("first")))
+    second = asyncio.create_task(cached.encode([1], on_encoded=lambda _: done.append("second")))
     await happens(lambda: bool(slow.encoded))
     slow.go_on.set()
     await asyncio.gather(first, second)
-    await cached.encode([1], then=lambda _: done.append("kept"))
+    await cached.encode([1], on_encoded=lambda _: done.append("kept"))
     assert done == ["first"]
 
 
@@ -260,11 +260,11 @@ async def test_threads_of_this_process_encode_as_the_encoder_does(bundle: Bundle
     several = await asyncio.gather(*(local.encode([1000 + n, 2000]) for n in range(3)))
     seen: list[tuple[str, bool]] = []
 
-    def then(encoding: TextEncoding) -> None:
+    def on_encoded(encoding: TextEncoding) -> None:
         right = np.array_equal(encoding.vector, encoder.question([1000]))
         seen.append((threading.current_thread().name.partition("_")[0], right))
 
-    await local.encode([1000], then=then)
+    await local.encode([1000], on_encoded=on_encoded)
     assert seen == [("encode", True)]
     local.close()
     for n, encoding in enumerate(several):

@@ -12,7 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from winnow.domain.confidence import Confidence
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import ArtefactError
-from winnow.files.vouching import FIELD, first_fault, is_vouched, open_object, read_object
+from winnow.files.checksummed_json import (
+    CHECKSUM_FIELD,
+    first_violation,
+    has_valid_checksum,
+    open_json,
+    read_json_object,
+)
 
 WHOLE, HALVES = 1, 2
 """Formats: of readers in one file, which older versions read, too; and of those in two."""
@@ -221,16 +227,16 @@ def read_manifest(directory: Path) -> Manifest:
     Raises ArtefactError if it is missing, not JSON, altered, of another format, or breaks a rule.
     """
     path = directory / FILE
-    text, content = read_object(open_object(path, "a bundle"))
-    if FIELD in content and not is_vouched(text, content):
+    text, content = read_json_object(open_json(path, "a bundle"))
+    if CHECKSUM_FIELD in content and not has_valid_checksum(text, content):
         raise ArtefactError(
             f"{path} is damaged: it is not as it was written; copy it again, or take out its "
-            f"{FIELD} if you altered it yourself"
+            f"{CHECKSUM_FIELD} if you altered it yourself"
         )
     try:
         manifest = Manifest.model_validate(content)
     except ValidationError as error:
-        raise ArtefactError(f"{path} is not a bundle manifest: {first_fault(error)}") from error
+        raise ArtefactError(f"{path} is not a bundle manifest: {first_violation(error)}") from error
     if manifest.format not in (WHOLE, HALVES):
         raise ArtefactError(
             f"{path} has format {manifest.format}; this version reads {WHOLE} and {HALVES}"

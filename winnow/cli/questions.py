@@ -9,7 +9,7 @@ from typing import Any
 
 from winnow.errors import ArtefactError
 from winnow.files.compressed import open_bytes
-from winnow.files.json_lines import not_json
+from winnow.files.json_lines import describe_json_error
 from winnow.passages.validation import is_unicode
 from winnow.quoting import many
 
@@ -57,7 +57,7 @@ def _parse(line: bytes, location: str) -> LabelledQuestion:
     except UnicodeDecodeError as error:
         raise ArtefactError(f"{location}: invalid UTF-8 at byte {error.start}") from error
     except (ValueError, RecursionError) as error:
-        raise ArtefactError(f"{location}: {not_json(error)}") from error
+        raise ArtefactError(f"{location}: {describe_json_error(error)}") from error
     question = row.get("question") if isinstance(row, dict) else None
     answers = row.get("answers", []) if isinstance(row, dict) else []
     if not isinstance(question, str) or not question.strip():

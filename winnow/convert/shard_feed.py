@@ -17,7 +17,7 @@ from winnow.domain.passage import Passage
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Deletion, EncodedPassage, FedPassage, Outcome, Write, Written
 from winnow.errors import InvalidRequestError, UnavailableError, Violation
-from winnow.files.json_lines import kind
+from winnow.files.json_lines import json_type
 from winnow.passages.canonical import PassageDigest
 from winnow.passages.validation import deletion_violations, passage_violations
 from winnow.v1 import shard_feed_pb2
@@ -219,7 +219,7 @@ def _metadata(text: str, field: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise _wrong(field, f"metadata is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise _wrong(field, f"metadata is {kind(value)}, expected an object")
+        raise _wrong(field, f"metadata is {json_type(value)}, expected an object")
     return value
 
 

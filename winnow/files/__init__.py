@@ -1,1 +1,1 @@
-"""Files that others must be able to trust: checksums, manifests that vouch, compressed text."""
+"""Files: checksums, durable writes, locks, changes, compressed text and stored arrays."""

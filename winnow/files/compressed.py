@@ -1,4 +1,4 @@
-"""Opening plain, gzip and zstandard files alike."""
+"""Opens plain, gzip and zstandard files in the same way."""
 
 import gzip
 import io
@@ -15,46 +15,47 @@ from winnow.errors import ArtefactError
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-_BYTES = 16 * 1024
-"""Packed bytes that are unpacked at a time."""
+_CHUNK_BYTES = 16 * 1024
+"""Compressed bytes of one read."""
 
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """The content of `path`, unpacked if its name ends in `.gz` or `.zst`. Raises ArtefactError if
-    it cannot be opened, or, while it is read, is damaged or cut off.
+    """Opens a file, and decompresses it if its name ends in `.gz` or `.zst`.
+
+    Raises ArtefactError if the file cannot be opened, or is found damaged or truncated on reading.
     """
     try:
-        with path.open("rb") as raw, _unpacked(raw, path.suffix) as stream:
+        with path.open("rb") as raw, _decompressed(raw, path.suffix) as stream:
             yield stream
     except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
         raise ArtefactError(f"cannot read {path}: {_reason(error)}") from error
 
 
 def _reason(error: Exception) -> str:
-    """Without the number and the path that Python puts around it."""
+    """Returns the message without the error number and the path."""
     return getattr(error, "strerror", None) or str(error)
 
 
-def _unpacked(raw: IO[bytes], suffix: str) -> IO[bytes]:
+def _decompressed(raw: IO[bytes], suffix: str) -> IO[bytes]:
     if suffix == ".gz":
         return cast(IO[bytes], gzip.GzipFile(fileobj=raw))
     if suffix == ".zst":
-        return cast(IO[bytes], io.BufferedReader(_Frames(raw)))
+        return cast(IO[bytes], io.BufferedReader(_ZstdFrames(raw)))
     return raw
 
 
-class _Frames(io.RawIOBase):
-    """Zstandard frames, one after the other.
+class _ZstdFrames(io.RawIOBase):
+    """A reader of consecutive zstandard frames that detects truncation.
 
-    The library's own reader takes a frame that was cut off for a whole one.
+    The library's own reader treats a truncated frame as complete.
     """
 
     def __init__(self, raw: IO[bytes]) -> None:
         super().__init__()
         self._raw = raw
         # long-distance matching, as in `zstd --long`, needs more than the default window
-        self._unpacker = zstandard.ZstdDecompressor(max_window_size=2**31)
+        self._decompressor = zstandard.ZstdDecompressor(max_window_size=2**31)
         self._frame: zstandard.ZstdDecompressionObj | None = None
         self._packed = b""
         self._plain = memoryview(b"")
@@ -65,7 +66,7 @@ class _Frames(io.RawIOBase):
     def readinto(self, buffer: "WriteableBuffer", /) -> int:
         view = memoryview(buffer).cast("B")
         while not self._plain:
-            self._packed = self._packed or self._raw.read(_BYTES)
+            self._packed = self._packed or self._raw.read(_CHUNK_BYTES)
             if not self._packed:
                 if self._frame is not None:
                     raise EOFError("the file ends in the middle of a frame")
@@ -76,7 +77,7 @@ class _Frames(io.RawIOBase):
         return count
 
     def _unpack(self) -> None:
-        frame = self._frame or self._unpacker.decompressobj()
+        frame = self._frame or self._decompressor.decompressobj()
         self._plain = memoryview(frame.decompress(self._packed))
         self._packed = frame.unused_data
         self._frame = None if frame.eof else frame

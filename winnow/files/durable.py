@@ -1,4 +1,4 @@
-"""Writing files that survive a power loss: synced first, and then put in place by a rename."""
+"""Writes files that survive a power loss: syncs a temporary file, then renames it."""
 
 import os
 import tempfile
@@ -6,27 +6,29 @@ from pathlib import Path
 
 
 def write_durably(path: Path, content: bytes) -> None:
-    """Replaces `path` at once: readers see the old content or the new one, and never a part. Raises
-    OSError if it cannot be written; what was there before still is.
+    """Replaces `path` atomically: readers see the old content or the new content.
+
+    Raises OSError if the file cannot be written; the old content stays.
     """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    aside = Path(name)
+    temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
-            os.fchmod(descriptor, 0o644)  # other users' servers read it, too
+            os.fchmod(descriptor, 0o644)  # servers of other users read it
             os.fsync(descriptor)
-        aside.replace(path)
+        temporary.replace(path)
     except BaseException:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     sync_directory(path.parent)
 
 
 def create_private(path: Path, content: bytes) -> None:
-    """Makes a file that only its owner reads. It appears whole or not at all. Raises
-    FileExistsError if something is there already; it stays as it is. Raises OSError if it cannot be
+    """Creates a file atomically, with permissions for its owner only.
+
+    Raises FileExistsError if `path` exists; it is not changed. Raises OSError if the file cannot be
     written.
     """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

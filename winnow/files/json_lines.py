@@ -1,9 +1,9 @@
-"""Faults of lines of JSON. Pure."""
+"""Error messages for lines of JSON. Pure."""
 
 import json
 from typing import Any
 
-_KINDS = {
+_TYPE_NAMES = {
     bool: "true or false",
     int: "a number",
     float: "a number",
@@ -12,14 +12,14 @@ _KINDS = {
 }
 
 
-def not_json(error: ValueError | RecursionError) -> str:
-    """The parser's error without the number of the line, which is 1 for every line."""
+def describe_json_error(error: ValueError | RecursionError) -> str:
+    """Describes a parser's error, without its line number, which is always 1."""
     if isinstance(error, json.JSONDecodeError):
-        said = f"{error.msg.removesuffix(' at')} at character {error.colno}"
-        return f"not JSON: {said}; each line must be one whole JSON object"
+        message = f"{error.msg.removesuffix(' at')} at character {error.colno}"
+        return f"not JSON: {message}; each line must be one whole JSON object"
     return f"not JSON: {error}"
 
 
-def kind(value: Any) -> str:
-    """The kind of a JSON value, in words."""
-    return "null" if value is None else _KINDS.get(type(value), "an object")
+def json_type(value: Any) -> str:
+    """Returns the type of a JSON value in words, such as `a string`."""
+    return "null" if value is None else _TYPE_NAMES.get(type(value), "an object")

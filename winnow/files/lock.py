@@ -1,4 +1,4 @@
-"""Locks of files, which one process at a time may hold."""
+"""File locks between processes."""
 
 import contextlib
 import fcntl
@@ -11,9 +11,10 @@ from winnow.errors import UnavailableError
 
 @contextlib.contextmanager
 def locked(path: Path, busy: str) -> Iterator[None]:
-    """Holds the lock of the file `path`, which the kernel releases when the process ends. Raises
-    UnavailableError if another process holds the lock; `busy` is the message. Raises OSError if the
-    file cannot be created.
+    """Holds the lock of the file `path`. The kernel releases it if the process ends.
+
+    Raises UnavailableError with the message `busy` if another process holds the lock. Raises
+    OSError if the file cannot be created.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:

@@ -1,7 +1,7 @@
-"""An array in a `.npy` file, read as it is asked for.
+"""Reads slices of an array from a `.npy` file.
 
-Not mapped into memory: a mapped file that somebody cuts short ends the process by a signal. Reading
-the kernel's copy takes as long, and its end is an error that can be told.
+The file is not mapped into memory, because truncating a mapped file kills the process by a signal.
+Reading from the page cache takes as long, and reports truncation as an error.
 """
 
 import numpy as np
@@ -15,10 +15,10 @@ _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0
 
 
 class StoredArray:
-    """Unsigned integers, one after the other. Safe to read from several threads."""
+    """A one-dimensional array of unsigned read_integers in a file. Thread-safe."""
 
     def __init__(self, file: OpenFile) -> None:
-        """Raises ArtefactError if the file does not hold such an array."""
+        """Raises ArtefactError if the file holds no such array."""
         self._file = file
         try:
             with file.reader() as reader:
@@ -28,17 +28,17 @@ class StoredArray:
         except (OSError, ValueError, KeyError) as error:
             raise ArtefactError(f"{file.path} holds no array of one dimension: {error}") from error
         if self._type.kind != "u":
-            raise ArtefactError(f"{file.path} holds {self._type}, not unsigned integers")
+            raise ArtefactError(f"{file.path} holds {self._type}, not unsigned read_integers")
         if self._start + self._length * self._type.itemsize != file.size:
             raise ArtefactError(f"{file.path} does not end where its {self._length} values end")
 
     def __len__(self) -> int:
         return self._length
 
-    def __getitem__(self, place: slice) -> NDArray[np.unsignedinteger]:
-        """Values from `place.start` up to `place.stop`; raises ArtefactError as `OpenFile.read`."""
+    def __getitem__(self, span: slice) -> NDArray[np.unsignedinteger]:
+        """Reads the values of a slice; raises ArtefactError as `OpenFile.read` does."""
         size = self._type.itemsize
-        data = self._file.read((place.stop - place.start) * size, self._start + place.start * size)
+        data = self._file.read((span.stop - span.start) * size, self._start + span.start * size)
         return np.frombuffer(data, self._type)
 
     def check(self) -> None:
@@ -46,9 +46,10 @@ class StoredArray:
         self._file.check()
 
 
-def integers(file: OpenFile) -> NDArray[np.int64]:
-    """All of an array of integers, in memory. Raises ArtefactError if the file cannot be read, or
-    holds something else.
+def read_integers(file: OpenFile) -> NDArray[np.int64]:
+    """Reads a one-dimensional array of read_integers into memory.
+
+    Raises ArtefactError if the file cannot be read, or holds no such array.
     """
     try:
         with file.reader() as reader:
@@ -56,5 +57,5 @@ def integers(file: OpenFile) -> NDArray[np.int64]:
     except (OSError, ValueError, EOFError, MemoryError) as error:
         raise ArtefactError(f"{file.path} cannot be loaded: {error}") from error
     if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "iu":
-        raise ArtefactError(f"{file.path} does not hold a row of integers")
+        raise ArtefactError(f"{file.path} holds no one-dimensional array of read_integers")
     return values.astype(np.int64, copy=False)

@@ -1,7 +1,6 @@
 """Files that are read again when they change.
 
-A change is remembered only after the files were read well. A failed read, such as one without a
-free descriptor, is repeated at the next refresh.
+A failed read, for example without a free descriptor, is repeated at the next refresh.
 """
 
 import threading
@@ -14,86 +13,83 @@ from winnow.errors import WinnowError
 
 Content = TypeVar("Content")
 
-Stamp = tuple[int, int, int, int]
-"""Inode, times of the last change of content and of metadata in nanoseconds, and size.
-
-A chmod changes only the time of the metadata.
+FileStamp = tuple[int, int, int, int]
+"""Inode, modification and status change times in nanoseconds (chmod changes only the latter), and
+size.
 """
 
 
-def stamp(path: Path) -> Stamp | None:
-    """The stamp of the file at `path`, behind links; None if there is none."""
+def stamp(path: Path) -> FileStamp | None:
+    """Returns the stamp of the file that `path` leads to; None if there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
 
 
 class WatchedFiles(Generic[Content]):
-    """The last content of some files that could be used. Threads may share it."""
+    """The last valid content of some files. Thread-safe."""
 
     def __init__(
         self,
         paths: Iterable[Path],
         read: Callable[[], Content],
-        failed: Callable[[WinnowError], None] = lambda _error: None,
+        on_failure: Callable[[WinnowError], None] = lambda _error: None,
     ) -> None:
-        """Reads the files.
+        """Reads the files; raises WinnowError if they are invalid.
 
         Args:
             paths: the files, which are read together.
-            read: reads the files; raises a WinnowError if they cannot be used.
-            failed: called with the error of a repeated read, once for equal errors in a row.
-
-        Raises WinnowError if the files cannot be used.
+            read: reads the files; raises a WinnowError if they are invalid.
+            on_failure: called with the error of a refresh, once for equal errors in a row.
 
         """
-        self._paths, self._read, self._failed = tuple(paths), read, failed
+        self._paths, self._read, self._on_failure = tuple(paths), read, on_failure
         self._lock = threading.Lock()
         self._last_failure = ""
-        self._seen = self._stamps()
+        self._read_stamps = self._stamps()
         self.content = read()
         self.version = 0
-        """Grows whenever `content` changes."""
+        """Number of changes of `content`."""
         self.current_at = time.time()
-        """When the files last held `content`, in seconds since 1970."""
+        """When the files were last known to hold `content`, in seconds since 1970."""
 
     def refresh(self) -> bool:
         """Reads the files again if they have changed, and returns whether the content is new.
 
-        Blocks. Files that cannot be used, or are replaced while they are read, leave the content
-        unchanged until the next refresh.
+        Blocks. If the files are invalid, or change while they are read, the old content stays until
+        the next refresh.
         """
         with self._lock:
-            now = self._stamps()
-            if now == self._seen and None not in now:
-                self._note_current()
+            stamps = self._stamps()
+            if stamps == self._read_stamps and None not in stamps:
+                self._mark_current()
                 return False
             try:
                 content = self._read()
             except WinnowError as error:
-                self._tell(error)
+                self._report(error)
                 return False
-            if self._stamps() != now:
+            if self._stamps() != stamps:
                 return False
-            self._seen = now
-            return self._take(content)
+            self._read_stamps = stamps
+            return self._set_content(content)
 
-    def _take(self, content: Content) -> bool:
-        self._note_current()
+    def _set_content(self, content: Content) -> bool:
+        self._mark_current()
         if content == self.content:
             return False
         self.content, self.version = content, self.version + 1
         return True
 
-    def _note_current(self) -> None:
+    def _mark_current(self) -> None:
         self._last_failure, self.current_at = "", time.time()
 
-    def _tell(self, error: WinnowError) -> None:
+    def _report(self, error: WinnowError) -> None:
         if str(error) != self._last_failure:
             self._last_failure = str(error)
-            self._failed(error)
+            self._on_failure(error)
 
-    def _stamps(self) -> tuple[Stamp | None, ...]:
+    def _stamps(self) -> tuple[FileStamp | None, ...]:
         return tuple(map(stamp, self._paths))

@@ -1,1 +1,1 @@
-"""Heads: small models on the token states of a shared encoder, as artefacts and at work."""
+"""Heads: small models that classify texts from the token states of a shared encoder."""

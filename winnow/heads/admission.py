@@ -1,8 +1,7 @@
-"""Admission of texts that heads are applied to: a bounded number, with clients sharing fairly.
+"""Admission control for texts that heads are applied to: bounded, with fair shares for clients.
 
-Knows how many texts are in hand and whose they are; does not know what is done with them. On a
-front, texts and questions share the encoder, which takes turns between them: so no question waits
-for more than this many texts.
+Counts the texts in flight by client. On a front, texts and questions take turns at the encoder, so
+the bound also limits how many texts a question waits for.
 """
 
 import time
@@ -20,9 +19,10 @@ from winnow.quoting import are
 
 
 class TextMetrics(Protocol):
-    """Metrics of texts in hand."""
+    """Metrics of admission."""
 
     texts: Gauge
+    """Texts in flight."""
     refusals: Counter
 
 
@@ -31,42 +31,41 @@ class TextAdmission:
 
     def __init__(
         self,
-        most: int,
+        max_texts: int,
         metrics: TextMetrics,
         clock: Clock = time.monotonic,
         retry_after: float = 0.1,
     ) -> None:
-        """`most`: texts in hand; `retry_after`: seconds that a refused caller is told to wait."""
-        self._most, self._metrics, self._retry_after = most, metrics, retry_after
-        shared = LoadSettings()
-        self._places = FairShares(shared.kept, shared.here_for, shared.hungry_for, clock)
+        """`max_texts`: limit of texts in flight; `retry_after`: seconds, for refused callers."""
+        self._max_texts, self._metrics, self._retry_after = max_texts, metrics, retry_after
+        defaults = LoadSettings()
+        self._shares = FairShares(defaults.kept, defaults.here_for, defaults.hungry_for, clock)
 
     @property
     def in_flight(self) -> int:
-        """Number of texts in flight."""
-        return self._places.total
+        """Number of admitted texts whose requests have not ended."""
+        return self._shares.total
 
     @contextmanager
     def enter(self, texts: int, client: str) -> Iterator[None]:
-        """Counts the texts of a request while they are in hand; if none is in hand, admits any.
+        """Admits the texts of a request for the duration of the block.
 
-        Raises:
-            OverloadedError: they would be too many, or take what other clients need.
-
+        A request is always admitted if no text is in flight. Raises OverloadedError if there would
+        be too many texts, or more than the client's fair share.
         """
-        room = self._places.room(client, self._most, self._most, texts)
+        room = self._shares.room(client, self._max_texts, self._max_texts, texts)
         if self.in_flight and room < texts:
-            self._places.refuse(client, texts)
+            self._shares.refuse(client, texts)
             self._metrics.refusals.inc()
             raise OverloadedError(
-                f"{are(self.in_flight, 'text')} in hand, of at most {self._most}, and no client "
-                f"gets more than its share: there is no room for {texts} more; try again",
+                f"{are(self.in_flight, 'text')} in flight, of at most {self._max_texts}, and no "
+                f"client gets more than its share: there is no room for {texts} more; try again",
                 self._retry_after,
             )
-        self._places.take(client, texts)
+        self._shares.take(client, texts)
         self._metrics.texts.set(self.in_flight)
         try:
             yield
         finally:
-            self._places.give_back(client, texts)
+            self._shares.give_back(client, texts)
             self._metrics.texts.set(self.in_flight)

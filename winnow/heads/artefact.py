@@ -1,6 +1,6 @@
 """A head on disk: a directory with `head.json` and `head.onnx`.
 
-Knows that the files are what the manifest says; opens no model.
+Verifies the files against the manifest; does not load the model.
 """
 
 from dataclasses import dataclass
@@ -12,17 +12,15 @@ from winnow.heads.manifest import MODEL, HeadManifest, read_head_manifest
 
 @dataclass(frozen=True, slots=True)
 class HeadArtefact:
-    """A directory whose files were checked against its manifest."""
+    """A verified head in a local directory."""
 
     directory: Path
     manifest: HeadManifest
 
-    def model(self) -> OpenFile:
-        """The file of the model, verified again: what is read of it is what was checked.
+    def open_model(self) -> OpenFile:
+        """Opens the model file and verifies the bytes of the open file.
 
-        Raises:
-            ArtefactError: it is missing, or not what the manifest says.
-
+        Raises ArtefactError if the file is missing, or differs from the manifest.
         """
         file = OpenFile(self.directory / MODEL)
         file.verify(self.manifest.model.sha256, self.manifest.model.bytes)
@@ -30,12 +28,10 @@ class HeadArtefact:
 
 
 def load_head(directory: Path) -> HeadArtefact:
-    """Reads the manifest of a head, and verifies its model.
+    """Reads the manifest of a head and verifies its model file.
 
-    Raises:
-        ArtefactError: a file is missing, or not what it should be.
-
+    Raises ArtefactError if a file is missing or damaged.
     """
     artefact = HeadArtefact(directory, read_head_manifest(directory))
-    artefact.model()
+    artefact.open_model()
     return artefact

@@ -1,7 +1,7 @@
-"""Heads in memory, under a budget of bytes.
+"""Heads in memory, under a budget in bytes.
 
-Knows which heads are in memory, how many bytes each takes, and which are in use; does not know how
-heads are loaded. Lives on the event loop.
+Tracks the memory and the users of each head; does not know how heads are loaded. Not thread-safe:
+use it on the event loop.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass
 from winnow.errors import OverloadedError
 from winnow.heads.head import Head
 from winnow.heads.metrics import EncoderGroupMetrics
-from winnow.heads.store import Current
+from winnow.heads.store import HeadRecord
 from winnow.policy.pinned_lru import PinnedLru
 
 
@@ -22,25 +22,25 @@ class HeadSlot:
     _: KW_ONLY
     head: Head | None = None
     """None until the head is loaded."""
-    current: Current | None = None
-    """The store's latest answer."""
-    loading: asyncio.Task[None] | None = None
-    """The first load."""
-    checking: asyncio.Task[None] | None = None
-    """A check for another version."""
-    checked: float = 0.0
-    """When the store was asked last, in seconds of the clock."""
-    broken: int = 0
-    """The version that failed to load last; 0 if there is none."""
-    broken_until: float = 0.0
-    """When that version is tried again, in seconds of the clock."""
-    complaint: str = ""
+    record: HeadRecord | None = None
+    """The last record read from the store."""
+    load_task: asyncio.Task[None] | None = None
+    """The first load, while it runs."""
+    check_task: asyncio.Task[None] | None = None
+    """A check of the store for a new version, while it runs."""
+    checked_at: float = 0.0
+    """When the record was last read, in seconds of the clock."""
+    broken_version: int = 0
+    """The version that last failed to load; 0 if none failed."""
+    retry_broken_at: float = 0.0
+    """When to try the broken version again, in seconds of the clock."""
+    last_error: str = ""
     """The error of the last check; empty if the check succeeded."""
 
     @property
     def moved_to(self) -> str:
-        """The encoder group that serves the head now, if it is another one."""
-        return self.current.moved_to if self.current else ""
+        """The encoder group that the head moved to; empty if it did not move."""
+        return self.record.moved_to if self.record else ""
 
     @property
     def version(self) -> int | None:
@@ -50,26 +50,25 @@ class HeadSlot:
 
 @dataclass(frozen=True, slots=True)
 class CachedHead:
-    """A head in memory, for people."""
+    """Description of a head in memory, for display."""
 
     id: str
     version: int
     bytes: int
-    """Memory that the head takes, by estimate."""
+    """Estimated memory of the head."""
     pinned: bool
 
 
 class HeadCache:
-    """Slots by the id of their head. A slot that is held stays."""
+    """Slots by the id of their head. A slot that is held is never removed."""
 
-    def __init__(self, budget: int, metrics: EncoderGroupMetrics) -> None:
-        """`budget` in bytes."""
-        self._memory, self._metrics = PinnedLru(budget), metrics
+    def __init__(self, budget_bytes: int, metrics: EncoderGroupMetrics) -> None:
+        self._memory, self._metrics = PinnedLru(budget_bytes), metrics
         self._slots: dict[str, HeadSlot] = {}
-        self._record()
+        self._report()
 
     def __contains__(self, slot: HeadSlot) -> bool:
-        """Returns whether this slot is still here."""
+        """Returns whether this slot is still in the cache."""
         return self._slots.get(slot.id) is slot
 
     def find(self, head: str) -> HeadSlot | None:
@@ -85,7 +84,7 @@ class HeadCache:
         """Returns all slots."""
         return list(self._slots.values())
 
-    def unloaded(self) -> int:
+    def count_unloaded(self) -> int:
         """Returns how many slots take no memory yet."""
         return len(self._slots) - len(self._memory)
 
@@ -109,55 +108,53 @@ class HeadCache:
     def release(self, slot: HeadSlot) -> None:
         """Ends one hold."""
         self._memory.release(slot.id)
-        self.tidy(slot)
+        self.remove_if_empty(slot)
 
-    def tidy(self, slot: HeadSlot) -> None:
-        """Removes a slot that has no head and that nobody waits for."""
-        idle = slot.loading is None and not self._memory.is_held(slot.id)
+    def remove_if_empty(self, slot: HeadSlot) -> None:
+        """Removes a slot without a head that is neither loading nor held."""
+        idle = slot.load_task is None and not self._memory.is_held(slot.id)
         if slot.head is None and idle and slot in self:
             del self._slots[slot.id]
 
-    def note(self, slot: HeadSlot, current: Current) -> None:
-        """Records the store's answer for a head."""
-        slot.current = current
+    def set_record(self, slot: HeadSlot, record: HeadRecord) -> None:
+        """Sets the record of a slot, and pins or unpins its head accordingly."""
+        slot.record = record
         self._pin(slot)
 
-    def taken(self, slot: HeadSlot) -> int:
-        """Returns the bytes that are counted for a slot."""
+    def reserved_bytes(self, slot: HeadSlot) -> int:
+        """Returns the bytes that are reserved for a slot."""
         return self._memory.bytes(slot.id)
 
-    def make_room(self, slot: HeadSlot, needed: int) -> None:
-        """Counts `needed` bytes for a slot; the least recently used heads leave for it.
+    def reserve(self, slot: HeadSlot, size: int) -> None:
+        """Reserves `size` bytes for a slot, and evicts the least recently used heads as needed.
 
-        Raises:
-            OverloadedError: there is not enough room beside heads that are in use or pinned.
-
+        Raises OverloadedError if heads that are in use or pinned leave too little room.
         """
-        leaving = self._memory.take(slot.id, needed)
-        if leaving is None:
+        evicted = self._memory.take(slot.id, size)
+        if evicted is None:
             raise OverloadedError(
-                f"head {slot.id} does not fit into memory: it needs {needed:,} bytes of "
+                f"head {slot.id} does not fit into memory: it needs {size:,} bytes of "
                 f"{self._memory.budget:,}, and other heads are in use or pinned; try again, or "
                 "raise the budget"
             )
-        for head in leaving:
+        for head in evicted:
             del self._slots[head]
-        if leaving:
-            self._metrics.evicted(len(leaving))
-        self._record()
+        if evicted:
+            self._metrics.count_evictions(len(evicted))
+        self._report()
 
-    def settle(self, slot: HeadSlot, taken: int) -> None:
-        """Counts `taken` bytes, at most as many as before, for a slot; 0 for an empty one."""
-        if taken:
-            self._memory.take(slot.id, taken)
+    def shrink(self, slot: HeadSlot, size: int) -> None:
+        """Reduces a slot's reservation to `size` bytes; 0 releases it."""
+        if size:
+            self._memory.take(slot.id, size)
         else:
             self._memory.drop(slot.id)
         self._pin(slot)
-        self._record()
+        self._report()
 
     def _pin(self, slot: HeadSlot) -> None:
         if slot in self and self._memory.bytes(slot.id):
-            self._memory.pin(slot.id, slot.current is not None and slot.current.pinned)
+            self._memory.pin(slot.id, slot.record is not None and slot.record.pinned)
 
-    def _record(self) -> None:
-        self._metrics.memory(len(self._memory), self._memory.taken, self._memory.budget)
+    def _report(self) -> None:
+        self._metrics.set_memory(len(self._memory), self._memory.taken, self._memory.budget)

@@ -1,6 +1,6 @@
-"""The calls for the heads of one text: to the server of each head, and to a second one in need.
+"""Calls the head servers for one text, and retries heads on a second server if the first fails.
 
-Knows the pool of head servers and where each head belongs; does not know how a call is sent.
+Chooses a server for each head; does not know how a call is sent.
 """
 
 import asyncio
@@ -18,37 +18,37 @@ from winnow.replicas.policy.placement import Placement
 from winnow.replicas.pool import ReplicaPool, SentAttempt
 
 HEAD_OUTLIERS = OutlierSettings(silence=0.1, max_ejected_share=None, mismatch_ejects=True)
-"""A head server answers by its caller's deadline even if its heads are late, so silence means more
-than at a content node. All may be ejected at once: a head is then asked for at its first choice."""
-_FIRST_SHARE = 0.5
-"""Share of the time left after which a second server is asked for the heads of a silent one."""
+"""A head server replies by the deadline even if its heads are late, so silence weighs more than at
+a content node. All servers may be ejected; heads then go to their first choice."""
+_FIRST_CALL_SHARE = 0.5
+"""Share of the remaining time after which the heads of a silent server go to a second one."""
 
 
 class HeadServer(Protocol):
-    """Calls one head server: `winnow.heads.remote.RemoteHeads`."""
+    """A client of one head server, such as `winnow.heads.remote.RemoteHeads`."""
 
     async def call(
         self, states: States, head_ids: Sequence[str], deadline: Deadline, client: str = ""
     ) -> list[Applied]:
-        """Applies heads; raises WinnowError if the call fails as a whole."""
+        """Applies heads; raises WinnowError if the whole call fails."""
 
     async def close(self) -> None:
         """Closes the connection."""
 
 
-def worth_another_server(failure: WinnowError | None) -> bool:
-    """Whether another server may apply a head that failed.
+def may_succeed_elsewhere(failure: WinnowError | None) -> bool:
+    """Returns whether another server may apply a head that failed.
 
-    It may have the head in memory, or room for it, or reach its store. A head that was late is not
-    worth another server, which would first have to load it, too.
+    Another server may have the head in memory, have room for it, or reach the store. A late head is
+    not retried, because another server would have to load it first.
     """
     return isinstance(failure, UnavailableError | OverloadedError)
 
 
-def call_worth_another_server(error: WinnowError) -> bool:
-    """Whether another server may answer a call that failed as a whole.
+def call_may_succeed_elsewhere(error: WinnowError) -> bool:
+    """Returns whether another server may answer a call that failed.
 
-    It may be this server alone that has another encoder, or is broken.
+    Another server may have the right encoder, or be intact.
     """
     return not isinstance(error, InvalidRequestError)
 
@@ -59,34 +59,36 @@ class HeadCall:
 
     heads: tuple[str, ...]
     sent: SentAttempt[list[Applied]]
-    began: float
+    started_at: float
+    """In seconds of the clock."""
 
     def result(self) -> tuple[list[Applied], set[str]]:
-        """Once its task is done: what became of each head, and the heads that are worth another
-        server. Raises what is no WinnowError.
+        """Returns the result of each head, and the ids of heads to retry on another server.
+
+        Call it once the task is done. Raises an error of the task that is no WinnowError.
         """
         error = self.sent.error()
         if error is None:
             applied = self.sent.task.result()
-            return applied, {each.head for each in applied if worth_another_server(each.failure)}
+            return applied, {each.head for each in applied if may_succeed_elsewhere(each.failure)}
         if not isinstance(error, WinnowError):
             raise error
         failed = [Applied(head=head, version=0, failure=error) for head in self.heads]
-        return failed, set(self.heads) if call_worth_another_server(error) else set()
+        return failed, set(self.heads) if call_may_succeed_elsewhere(error) else set()
 
     def outcome(self, now: float) -> ReplicaOutcome:
-        """How it ended for its server, if it ends now."""
+        """Returns the outcome for the statistics of the server, if the call ends at `now`."""
         if self.sent.given_up is not None:
             return ReplicaOutcome.ABANDONED
         error = self.sent.error() if self.sent.task.done() else None
         if self.sent.task.done() and error is None:
             return ReplicaOutcome.ANSWERED
-        known = error if error is None or isinstance(error, WinnowError) else WinnowError()
-        return outcome_of(known, now - self.began, HEAD_OUTLIERS.silence)
+        reported = error if error is None or isinstance(error, WinnowError) else WinnowError()
+        return outcome_of(reported, now - self.started_at, HEAD_OUTLIERS.silence)
 
 
 class HeadCalls:
-    """The calls for the heads of one text. Its creator ends it."""
+    """The calls for the heads of one text. The creator must call `end`."""
 
     def __init__(
         self,
@@ -97,91 +99,97 @@ class HeadCalls:
         deadline: Deadline,
         clock: Clock,
     ) -> None:
-        """`placement` returns that of the pool's servers, which may change meanwhile.
+        """Sends nothing yet.
 
-        `send` asks a server for heads; `clock` is the pool's.
+        Args:
+            pool: the head servers.
+            placement: returns the current placement of heads on the servers.
+            send: calls a server for some heads.
+            deadline: of the caller.
+            clock: the clock of the pool.
+
         """
         self._pool, self._placement, self._send = pool, placement, send
         self._deadline, self._clock = deadline, clock
-        self._in_hand: set[HeadCall] = set()
-        self._found: dict[str, Applied] = {}
+        self._in_flight: set[HeadCall] = set()
+        self._results: dict[str, Applied] = {}
         self._settled: set[str] = set()
         """Heads that were applied, or that no server can apply."""
 
     async def run(self, heads: Sequence[str]) -> list[Applied]:
-        """Asks all servers at once; returns what became of each head, in the order of `heads`."""
-        waiting = [asyncio.create_task(self._settle(call)) for call in self._begin(heads, {})]
+        """Calls all servers concurrently; returns the result of each head, in the given order."""
+        tasks = [asyncio.create_task(self._settle(call)) for call in self._begin(heads, {})]
         try:
-            await asyncio.gather(*waiting)
+            await asyncio.gather(*tasks)
         finally:
-            for each in waiting:
-                each.cancel()
-        unknown = UnavailableError("no head server is known")
+            for task in tasks:
+                task.cancel()
+        no_server = UnavailableError("no head server is known")
         return [
-            self._found.get(head) or Applied(head=head, version=0, failure=unknown)
+            self._results.get(head) or Applied(head=head, version=0, failure=no_server)
             for head in heads
         ]
 
     def end(self) -> None:
-        """Cancels every call that is still in hand."""
-        for call in list(self._in_hand):
+        """Cancels all calls in flight."""
+        for call in list(self._in_flight):
             self._end(call)
 
     def _begin(self, heads: Sequence[str], tried: Mapping[str, str]) -> list[HeadCall]:
-        """Sends a call to each server that is to be asked, so that no head is in two calls.
+        """Chooses a server for each head, and sends one call to each chosen server.
 
-        A head is asked for at its first choice that is not ejected, or at its very first one if all
-        are. `tried` names a server where a head was asked for already. A second attempt probes no
-        server: it must not wait for another one that may hang.
+        A head goes to its first server that is not ejected, or to its first choice if all are.
+        `tried` maps heads to the server that was already called. A second attempt never probes an
+        ejected server, which may hang.
         """
-        chosen: dict[str, list[str]] = {}
+        heads_by_server: dict[str, list[str]] = {}
         placement = self._placement()
         for head in heads:
             order = [each for each in placement.order(head) if each != tried.get(head)]
             if order:
                 server = self._pool.replicas.first_available(order, probes=not tried)
-                chosen.setdefault(server, []).append(head)
-        return [self._call(server, tuple(own)) for server, own in chosen.items()]
+                heads_by_server.setdefault(server, []).append(head)
+        return [self._call(server, tuple(ids)) for server, ids in heads_by_server.items()]
 
     def _call(self, address: str, heads: tuple[str, ...]) -> HeadCall:
         attempt = self._pool.replicas.take_at(address)
-        sent = self._pool.send(attempt, lambda server: self._send(server, heads), "ask heads")
+        sent = self._pool.send(attempt, lambda server: self._send(server, heads), "apply heads")
         call = HeadCall(heads, sent, self._clock())
-        self._in_hand.add(call)
+        self._in_flight.add(call)
         return call
 
     def _end(self, call: HeadCall) -> None:
-        self._in_hand.discard(call)
+        self._in_flight.discard(call)
         self._pool.end(call.sent, call.outcome(self._clock()))
 
     async def _settle(self, first: HeadCall) -> None:
-        """Waits for a server; asks the next one for what it cannot do, or has not done yet.
+        """Waits for a call, and retries its failed or late heads on their next server.
 
-        The first server may still answer; the first answer counts.
+        The first server may still reply; the first reply counts.
         """
         running = {first.sent.task: first}
-        others = len(self._pool.replicas.by_address) > 1
-        patience = max(self._deadline.left(), 0.0) * _FIRST_SHARE
-        await self._next(running, patience if others else None)
-        again = self._open(first.heads)
-        if again and others and not self._deadline.expired():
-            tried = dict.fromkeys(again, first.sent.attempt.replica.address)
-            running |= {call.sent.task: call for call in self._begin(again, tried)}
-        while running and self._open(first.heads):
-            await self._next(running, None)
+        has_others = len(self._pool.replicas.by_address) > 1
+        seconds = max(self._deadline.left(), 0.0) * _FIRST_CALL_SHARE
+        await self._collect(running, seconds if has_others else None)
+        unsettled = self._unsettled(first.heads)
+        if unsettled and has_others and not self._deadline.expired():
+            tried = dict.fromkeys(unsettled, first.sent.attempt.replica.address)
+            running |= {call.sent.task: call for call in self._begin(unsettled, tried)}
+        while running and self._unsettled(first.heads):
+            await self._collect(running, None)
 
-    async def _next(
-        self, running: dict[asyncio.Task[list[Applied]], HeadCall], seconds: float | None
+    async def _collect(
+        self, running: dict[asyncio.Task[list[Applied]], HeadCall], timeout: float | None
     ) -> None:
-        """Waits for a call that is running, and takes what it brings."""
-        done, _ = await asyncio.wait(running, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        """Waits until a running call ends, and records its results."""
+        done, _ = await asyncio.wait(running, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         for call in [running.pop(task) for task in done]:
             self._end(call)
-            applied, worth_more = call.result()
+            applied, retryable = call.result()
             for each in applied:
                 if each.head not in self._settled:
-                    self._found[each.head] = each
-            self._settled |= {each.head for each in applied} - worth_more
+                    self._results[each.head] = each
+            self._settled |= {each.head for each in applied} - retryable
 
-    def _open(self, heads: Sequence[str]) -> list[str]:
+    def _unsettled(self, heads: Sequence[str]) -> list[str]:
         return [head for head in heads if head not in self._settled]

@@ -1,4 +1,4 @@
-"""The one interface of the heads of an encoder group: in this process, on a server, or on several.
+"""The interface of an encoder group's heads, whether local or on head servers.
 
 Implementations: `winnow.heads.local` (loaded here on first use, under a memory budget) and
 `winnow.heads.placed` (on head servers, each called by `winnow.heads.remote`).
@@ -18,17 +18,17 @@ States = NDArray[np.float16]
 
 
 class Heads(Protocol):
-    """Heads that were all trained on one encoder. A failure of one head is a result."""
+    """Heads trained on one encoder. If a head fails, its result reports the error."""
 
     async def apply(
         self, states: States, head_ids: Sequence[str], deadline: Deadline, client: str = ""
     ) -> list[Applied]:
-        """Applies each head, in the order given; one that cannot be applied says why.
+        """Applies heads to a text; returns a result for each, in the given order.
 
         Args:
-            states: of one text, by the encoder of these heads. Nobody writes to them.
-            head_ids: distinct.
-            deadline: of the caller. A head that is not there in time fails; the others do not.
-            client: a key of the caller, for sharing the threads fairly.
+            states: token states of one text, by the encoder of these heads. Read-only.
+            head_ids: distinct ids of heads.
+            deadline: of the caller. A head that is late fails; the others do not.
+            client: key of the caller, for fair sharing of threads.
 
         """

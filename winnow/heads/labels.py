@@ -1,8 +1,8 @@
-"""Logits of a text to labels with scores. Pure.
+"""Converts the logits of a text to labels with scores. Pure.
 
-A label may be called "oos" or "out_of_scope", where the training data has texts of no class at all
-(Larson et al., 2019): it is a label like the others, beside which `out_of_scope` says whether even
-the best label is improbable.
+Training data may have a label "oos" or "out_of_scope" for texts of no class (Larson et al., 2019).
+It is a label like the others. Independently, a prediction's `out_of_scope` reports whether even the
+best label is improbable.
 """
 
 import numpy as np
@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 from winnow.domain.prediction import LabelScore, SequencePrediction
 from winnow.heads.manifest import HeadManifest
 
-MOST = 10
-"""Labels that are returned, the best ones; more only where more are assigned."""
-_EVEN = 0.5
-"""The threshold of a head with several labels a text that names none."""
+MAX_RETURNED_LABELS = 10
+"""Limit of returned labels, best first; assigned labels are always returned."""
+_DEFAULT_THRESHOLD = 0.5
+"""Threshold of a multi-label head whose manifest has none."""
 
 Logits = NDArray[np.float32]
 
 
 def decode_labels(logits: Logits, head: HeadManifest) -> SequencePrediction:
-    """The best labels, best first; equally good ones in the order of the manifest.
+    """Returns the best labels, best first. Ties keep the order of the manifest.
 
-    The best label is assigned if it reaches the threshold, or if there is none. Where a text may
-    have several labels, each one that reaches the threshold is, or 0.5.
+    The best label is assigned if it reaches the threshold, or if there is no threshold. With
+    `multi_label`, every label that reaches the threshold is assigned; by default 0.5.
 
     Args:
         logits: [labels], finite.
@@ -32,37 +32,36 @@ def decode_labels(logits: Logits, head: HeadManifest) -> SequencePrediction:
     """
     if head.multi_label:
         scores = _sigmoid(logits, head)
-        least = _EVEN if head.threshold is None else head.threshold
-        given = int(np.count_nonzero(scores >= least))
+        threshold = _DEFAULT_THRESHOLD if head.threshold is None else head.threshold
+        assigned = int(np.count_nonzero(scores >= threshold))
     else:
         scores = softmax(logits, head.temperature)
-        given = int(scores.max() >= (head.threshold or 0.0))
-    best = (-scores).argsort(kind="stable")[: max(MOST, given)]
-    names = head.labels
+        assigned = int(scores.max() >= (head.threshold or 0.0))
+    best = (-scores).argsort(kind="stable")[: max(MAX_RETURNED_LABELS, assigned)]
+    ranked = zip(best.tolist(), to_wire_precision(scores[best]), strict=True)
     labels = tuple(
-        [
-            LabelScore(names[place], score, rank < given)
-            for rank, (place, score) in enumerate(
-                zip(best.tolist(), as_sent(scores[best]), strict=True)
-            )
-        ]
+        LabelScore(head.labels[index], score, rank < assigned)
+        for rank, (index, score) in enumerate(ranked)
     )
-    return SequencePrediction(labels, None if head.threshold is None else not given)
+    return SequencePrediction(labels, None if head.threshold is None else not assigned)
 
 
 def softmax(logits: Logits, temperature: float) -> NDArray[np.float64]:
-    """Probabilities over the last axis (Guo et al., 2017); finite for all finite logits."""
+    """Computes probabilities over the last axis, with a temperature (Guo et al., 2017).
+
+    They are finite for all finite logits.
+    """
     wide = logits.astype(np.float64)
-    # differences of float32 are far from the largest float64, and what is divided is not positive
+    # no overflow: float32 differences fit float64, and every exponent is at most 0
     powers = np.exp((wide - wide.max(axis=-1, keepdims=True)) / temperature)
-    shares: NDArray[np.float64] = powers / powers.sum(axis=-1, keepdims=True)
-    return shares
+    probabilities: NDArray[np.float64] = powers / powers.sum(axis=-1, keepdims=True)
+    return probabilities
 
 
-def as_sent(scores: NDArray[np.float64]) -> list[float]:
-    """Scores as messages carry them, so that they are the same near and far."""
-    sent: list[float] = scores.astype(np.float32).tolist()
-    return sent
+def to_wire_precision(scores: NDArray[np.float64]) -> list[float]:
+    """Rounds scores to float32, as messages carry them, so that local and remote scores agree."""
+    rounded: list[float] = scores.astype(np.float32).tolist()
+    return rounded
 
 
 def _sigmoid(logits: Logits, head: HeadManifest) -> NDArray[np.float64]:

@@ -1,154 +1,179 @@
-"""From a store to open heads, in threads.
-
-Knows the encoder whose states heads will be given; does not know which heads are in memory.
-"""
+"""Loads heads into the cache, each once for all callers that wait for it."""
 
 import asyncio
-import threading
-from collections.abc import Callable
-from functools import partial
-from typing import Any, Generic, TypeVar
+from collections import OrderedDict
 
 import structlog
 
-from winnow.errors import ArtefactError, IdentityError, UnavailableError, WinnowError
-from winnow.heads.artefact import HeadArtefact
-from winnow.heads.head import Head, open_head
-from winnow.heads.store import Current, HeadStore
-from winnow.inference.fair_threads import FairThreads, tell
+from winnow.deadline import Clock, Deadline
+from winnow.errors import (
+    ArtefactError,
+    DeadlineExceededError,
+    IdentityError,
+    NotFoundError,
+    OverloadedError,
+    UnavailableError,
+    WinnowError,
+)
+from winnow.heads.async_store import AsyncHeadStore
+from winnow.heads.cache import HeadCache, HeadSlot
+from winnow.heads.metrics import EncoderGroupMetrics
+from winnow.heads.store import HeadRecord
+from winnow.heads.swap import VERSION_ERRORS, HeadSwap
+from winnow.quoting import quoted
 
 _log = structlog.get_logger("heads")
-Result = TypeVar("Result")
-_THREADS = 4
-"""Loads at a time: most of a load is waiting for files."""
-_LONGEST = 30.0
-"""Seconds after which a thread counts as lost: a store that hangs must not take them all."""
-_MOST_LOST = 32
-"""Threads that may hang at a time; beyond, loads wait."""
+_DAMAGED = "its files are damaged or do not fit together; see the server's log"
+_MAX_LOADING = 1_000
+"""Limit of heads that load or wait. It bounds memory while a store hangs."""
+_MAX_FAILURES = 1_000
+"""Limit of remembered failures. It bounds memory, because callers choose the ids of heads."""
+
+
+class _BrokenHeadError(UnavailableError):
+    """No version of a head can be loaded. The message has no paths; the log has them."""
 
 
 class HeadLoader:
-    """Reads a store, and opens heads of one encoder.
-
-    Logs when the store becomes unreachable, and when it is back.
-    """
+    """Loads heads into the cache."""
 
     def __init__(
-        self, store: HeadStore, fingerprint: str, width: int | None, longest: float = _LONGEST
+        self,
+        store: AsyncHeadStore,
+        cache: HeadCache,
+        swap: HeadSwap,
+        *,
+        clock: Clock,
+        metrics: EncoderGroupMetrics,
+        failure_seconds: float,
     ) -> None:
-        """`fingerprint`, `width`: of the encoder; `longest`: seconds that the store may take."""
-        self._store, self._fingerprint, self._longest = store, fingerprint, longest
-        self.width = width
-        """None until it is known; nothing is fetched before."""
-        self._threads = FairThreads(_THREADS, "load")
-        self._lost: set[threading.Thread] = set()
-        self._reachable = True
+        """`failure_seconds`: how long a failure is cached before the store is read again."""
+        self._store, self._cache, self._swap = store, cache, swap
+        self._clock, self._metrics = clock, metrics
+        self._failures = _RecentFailures(failure_seconds, clock)
 
-    async def current(self, head: str, client: str = "") -> Current:
-        """Returns which version of a head is served; raises as `HeadStore.current`.
+    async def load(self, head: str, deadline: Deadline, client: str = "") -> HeadSlot:
+        """Loads a head; returns its slot, which the caller must release.
 
-        `client`: a key of the caller; clients take turns.
-        """
-        current = await self._run(client, partial(self._store.current, head), head)
-        if not self._reachable:
-            _log.info("the head store can be reached again")
-        self._reachable = True
-        return current
-
-    async def fetch(self, head: str, version: int, client: str = "") -> HeadArtefact:
-        """Returns a version of a head, verified.
+        The load continues if its callers are cancelled.
 
         Raises:
-            ArtefactError: it is damaged.
-            NotFoundError: it is not there.
-            IdentityError: it was trained on another encoder.
-            UnavailableError: the store cannot be reached.
+            NotFoundError: there is no such head.
+            IdentityError: the head was trained on another encoder.
+            OverloadedError: there is no room for the head now.
+            DeadlineExceededError: the head was not loaded in time.
+            UnavailableError: the head is broken, or the store cannot be reached.
 
         """
-        return await self._run(client, partial(self._fetch, head, version), head)
-
-    async def open(self, artefact: HeadArtefact, client: str = "") -> Head:
-        """Opens a head and tries it out; raises ArtefactError if it does not work."""
-        return await self._run(client, partial(open_head, artefact), artefact.manifest.id)
-
-    def close(self) -> None:
-        """Ends the threads; a thread that waits for a store that hangs ends with the process."""
-        self._threads.close(wait=False)
-
-    def _fetch(self, head: str, version: int) -> HeadArtefact:
-        artefact = self._store.fetch(head, version)
-        encoder = artefact.manifest.encoder
-        if (encoder.fingerprint, encoder.width) != (self._fingerprint, self.width):
-            other = IdentityError(
-                f"head {head} version {version} was trained on encoder {encoder.fingerprint} "
-                f"with states of {encoder.width} values, and this one is {self._fingerprint} with "
-                f"{self.width}: train it again with `winnow heads refit`"
-            )
-            raise other.with_public(f"head {head} was trained on another encoder")
-        return artefact
-
-    async def _run(self, client: str, work: Callable[[], Result], head: str) -> Result:
+        slot = self._cache.find(head) or self._add_slot(head)
+        self._cache.hold(slot)
         try:
-            return await self._in_time(client, work)
+            if slot.head is None:
+                await self._wait_for_load(slot, deadline, client)
+        except BaseException:
+            self._cache.release(slot)
+            raise
+        return slot
+
+    def _add_slot(self, head: str) -> HeadSlot:
+        self._failures.check(head)
+        if self._cache.count_unloaded() >= _MAX_LOADING:
+            raise OverloadedError(f"{_MAX_LOADING} heads wait to be loaded already; try again", 1.0)
+        return self._cache.add(head)
+
+    async def _wait_for_load(self, slot: HeadSlot, deadline: Deadline, client: str) -> None:
+        if slot.load_task is None:
+            slot.load_task = asyncio.create_task(self._load(slot, client))
+            slot.load_task.add_done_callback(lambda task: self._end_load(slot, task))
+        task = slot.load_task
+        done, _ = await asyncio.wait([task], timeout=max(deadline.left(), 0.0))
+        if not done:
+            raise DeadlineExceededError(
+                f"head {slot.id} was not in memory, and the deadline passed before it was loaded; "
+                "try again: it may be loaded by then"
+            )
+        if task.cancelled() or (task.exception() is None and slot.head is None):
+            raise UnavailableError(f"head {slot.id} was not loaded: the server is stopping")
+        task.result()
+
+    def _end_load(self, slot: HeadSlot, task: asyncio.Task[None]) -> None:
+        slot.load_task = None
+        if not task.cancelled():
+            task.exception()  # retrieved here, so that asyncio does not warn if no caller waits
+        self._cache.remove_if_empty(slot)
+
+    async def _load(self, slot: HeadSlot, client: str) -> None:
+        started_at = self._clock()
+        try:
+            record = await self._read_record(slot, client)
+            await self._load_version(slot, record, client)
+        except OverloadedError:
+            self._metrics.count_load("no_room")
+            raise
+        except (_BrokenHeadError, NotFoundError, IdentityError) as error:
+            self._failures.add(slot.id, error)
+            raise
         except UnavailableError as error:
-            if self._reachable:
-                _log.warning(
-                    "the head store cannot be reached: heads in memory serve on", error=str(error)
-                )
-            self._reachable = False
-            raise
-        except WinnowError:
-            raise
-        except Exception as error:  # an unknown failure concerns this head only
-            _log.error("a head cannot be loaded", head=head, exc_info=error)
-            raise ArtefactError(f"head {head} cannot be loaded: {error!r}") from error
+            self._metrics.count_load("unreachable")
+            raise UnavailableError(
+                f"head {slot.id} is not in memory, and the head store cannot be reached"
+            ) from error
+        self._metrics.count_load("loaded")
+        self._metrics.observe_load(self._clock() - started_at)
 
-    async def _in_time(self, client: str, work: Callable[[], Result]) -> Result:
-        """Returns the result of `work`; the time that it waits for a thread does not count.
-
-        Raises:
-            UnavailableError: `work` takes too long.
-
-        """
-        loop, timer, ended = asyncio.get_running_loop(), asyncio.timeout(None), False
-
-        def begun() -> None:
-            if not ended:
-                timer.reschedule(loop.time() + self._longest)
-
-        worker = _Worker(work, lambda: tell(loop, begun))
+    async def _read_record(self, slot: HeadSlot, client: str) -> HeadRecord:
         try:
-            async with timer:
-                return await self._threads.run(client, worker.run)
-        except TimeoutError as error:
-            if not timer.expired():
-                raise
-            self._lose(worker)
-            silent = UnavailableError(
-                f"{self._store.name} has not answered for {self._longest:g} seconds"
-            )
-            public = f"the store of heads has not answered for {self._longest:g} seconds"
-            raise silent.with_public(public) from error
-        finally:
-            ended = True
+            record = await self._store.record(slot.id, client)
+        except NotFoundError as error:
+            self._metrics.count_load("unknown")
+            raise NotFoundError(f"there is no head {quoted(slot.id)}") from error
+        except ArtefactError as error:
+            self._metrics.count_load("broken")
+            _log.error("head loading failed", head=slot.id, error=str(error))
+            raise _BrokenHeadError(f"head {slot.id} cannot be loaded: {_DAMAGED}") from error
+        self._cache.set_record(slot, record)
+        slot.checked_at = self._clock()
+        return record
 
-    def _lose(self, worker: "_Worker[Any]") -> None:
-        """Replaces a thread that hangs."""
-        thread = worker.thread
-        self._lost = {each for each in self._lost if each.is_alive()}
-        if thread is not None and len(self._lost) < _MOST_LOST:
-            self._lost.add(thread)
-            self._threads.replace(thread)
+    async def _load_version(self, slot: HeadSlot, record: HeadRecord, client: str) -> None:
+        """Loads the served version, or the previous one if the served version is broken."""
+        failures: list[WinnowError] = []
+        for version in filter(None, (record.version, record.previous)):
+            try:
+                await self._swap.swap(slot, version, client)
+                return
+            except VERSION_ERRORS as error:
+                self._swap.record_broken(slot, version, error)
+                failures.append(error)
+        if isinstance(failures[0], IdentityError):
+            raise failures[0]
+        raise _BrokenHeadError(
+            f"head {slot.id} version {record.version} cannot be loaded: {_DAMAGED}"
+        ) from failures[0]
 
 
-class _Worker(Generic[Result]):
-    """Some work, and the thread that does it."""
+class _RecentFailures:
+    """The last failure of each head, remembered for a few seconds."""
 
-    def __init__(self, work: Callable[[], Result], begun: Callable[[], object]) -> None:
-        self._work, self._begun = work, begun
-        self.thread: threading.Thread | None = None
+    def __init__(self, seconds: float, clock: Clock) -> None:
+        self._seconds, self._clock = seconds, clock
+        self._failures: OrderedDict[str, tuple[float, WinnowError]] = OrderedDict()
+        """Expiry, in seconds of the clock, and error by head; oldest first."""
 
-    def run(self) -> Result:
-        self.thread = threading.current_thread()
-        self._begun()
-        return self._work()
+    def __len__(self) -> int:
+        return len(self._failures)
+
+    def add(self, head: str, error: WinnowError) -> None:
+        self._failures.pop(head, None)
+        self._failures[head] = (self._clock() + self._seconds, error)
+        if len(self._failures) > _MAX_FAILURES:
+            self._failures.popitem(last=False)
+
+    def check(self, head: str) -> None:
+        """Raises the recent failure of a head, if there is one."""
+        expires_at, error = self._failures.get(head, (0.0, None))
+        if error is None:
+            return
+        if self._clock() < expires_at:
+            raise error.with_traceback(None)
+        del self._failures[head]

@@ -1,7 +1,7 @@
-"""Heads in this process, as `Heads`.
+"""Applies heads in this process, as an implementation of `Heads`.
 
-Heads that are in memory run at once, all heads of a text in one run. A head that has to be loaded
-first is awaited beside them, so that no caller waits for another caller's head.
+The heads in memory run immediately, one after another in one thread. A head that must be loaded is
+awaited concurrently, so that no caller waits for another caller's head.
 """
 
 import asyncio
@@ -13,23 +13,23 @@ from functools import partial
 from winnow.deadline import Clock, Deadline
 from winnow.domain.prediction import Applied
 from winnow.errors import DeadlineExceededError, IdentityError, OverloadedError, WinnowError
+from winnow.heads.async_store import AsyncHeadStore
 from winnow.heads.cache import CachedHead, HeadCache, HeadSlot
 from winnow.heads.head import Head
 from winnow.heads.heads import States
 from winnow.heads.loader import HeadLoader
-from winnow.heads.loading import HeadLoading
 from winnow.heads.metrics import EncoderGroupMetrics
 from winnow.heads.run import EncoderThreadRun, HeadResult, HeadRun
 from winnow.heads.store import HeadStore
 from winnow.heads.swap import HeadSwap, VersionWatcher
 from winnow.inference.fair_threads import FairThreads, tell
 
-REFRESH = 2.0
-"""Seconds between two checks of which version of a head is served."""
-_ENCODER_THREAD_HEADS = 16
-"""Heads that run in one turn of the encoder: together they take about as long as its run."""
-_BROKEN_REFRESHES = 15
-"""Refreshes after which a broken version is tried again."""
+REFRESH_SECONDS = 2.0
+"""Default interval between checks for a new version of a head."""
+_MAX_ENCODER_THREAD_HEADS = 16
+"""Limit of heads that run in the encoder's thread; they take about as long as the encoder's run."""
+_RETRY_BROKEN_REFRESHES = 15
+"""Refresh intervals after which a broken version is tried again."""
 
 
 class LocalHeads:
@@ -45,77 +45,78 @@ class LocalHeads:
         threads: FairThreads,
         metrics: EncoderGroupMetrics,
         clock: Clock = time.monotonic,
-        refresh: float = REFRESH,
+        refresh: float = REFRESH_SECONDS,
     ) -> None:
-        """Runs heads in `threads`, which the caller closes.
+        """Loads nothing yet.
 
         Args:
-            store: of the heads.
-            fingerprint: of the encoder whose states will come.
-            width: of these states; None if the first states tell it.
-            budget_bytes: memory of heads. While one is replaced, both versions are open.
-            threads: where heads run.
-            metrics: of the encoder group.
+            store: the store of the heads.
+            fingerprint: of the encoder that makes the token states.
+            width: values of a token state; None to take it from the first states.
+            budget_bytes: memory for heads. Of two versions during a swap, the larger is counted.
+            threads: threads that run heads; the caller closes them.
+            metrics: metrics of the encoder group.
             clock: monotonic, in seconds.
-            refresh: seconds for which the store's answers are believed.
+            refresh: seconds between checks for a new version of a head.
 
         """
         self._threads, self._metrics = threads, metrics
         self.budget_bytes = budget_bytes
-        self._loader = loader = HeadLoader(store, fingerprint, width)
+        self._store = async_store = AsyncHeadStore(store, fingerprint, width)
         self._cache = cache = HeadCache(budget_bytes, metrics)
-        retry_after = refresh * _BROKEN_REFRESHES
-        swap = HeadSwap(loader, cache, clock=clock, metrics=metrics, retry_after=retry_after)
-        self._loading = HeadLoading(
-            loader, cache, swap, clock=clock, metrics=metrics, failure_seconds=refresh
+        retry_after = refresh * _RETRY_BROKEN_REFRESHES
+        swap = HeadSwap(async_store, cache, clock=clock, metrics=metrics, retry_after=retry_after)
+        self._loader = HeadLoader(
+            async_store, cache, swap, clock=clock, metrics=metrics, failure_seconds=refresh
         )
         self._watcher = VersionWatcher(
-            loader, cache, swap, clock=clock, metrics=metrics, refresh=refresh
+            async_store, cache, swap, clock=clock, metrics=metrics, refresh=refresh
         )
 
     async def apply(
         self, states: States, head_ids: Sequence[str], deadline: Deadline, client: str = ""
     ) -> list[Applied]:
-        """Applies heads as `Heads.apply`. A head that is late fails; the others do not.
+        """Applies heads as `Heads.apply` does.
 
-        Raises:
-            IdentityError: the states do not fit the encoder of these heads.
-
+        Raises IdentityError if the shape of the states does not fit the encoder of these heads.
         """
-        self._check(states)
-        slots = {head: self._hold(head) for head in dict.fromkeys(head_ids)}
-        warm = [slot for slot in slots.values() if slot is not None]
-        cold = [head for head, slot in slots.items() if slot is None]
+        self._check_shape(states)
+        slots = {head: self._hold_cached(head) for head in dict.fromkeys(head_ids)}
+        cached = [slot for slot in slots.values() if slot is not None]
+        missing = [head for head, slot in slots.items() if slot is None]
         loads = [
-            asyncio.create_task(self._load_and_run(states, head, deadline, client)) for head in cold
+            asyncio.create_task(self._load_and_run(states, head, deadline, client))
+            for head in missing
         ]
         try:
-            found = await self._run(states, warm, deadline, client) if warm else []
-            found += [await load for load in loads]
+            results = await self._run(states, cached, deadline, client) if cached else []
+            results += [await load for load in loads]
         finally:
             for load in loads:
                 load.cancel()
-        if len(found) > 1:
-            found = [await self._again_if_no_room(states, each, deadline, client) for each in found]
-        applied = {each.head: each for each in found}
-        for each in found:
-            self._metrics.applied("ok" if each.failure is None else "failed")
+        if len(results) > 1:
+            results = [
+                await self._retry_if_no_room(states, each, deadline, client) for each in results
+            ]
+        applied = {each.head: each for each in results}
+        for each in results:
+            self._metrics.count_applied("ok" if each.failure is None else "failed")
         return [applied[head] for head in head_ids]
 
     @contextlib.contextmanager
     def begin_encoder_thread_run(
         self, head_ids: Sequence[str], deadline: Deadline
     ) -> Iterator[EncoderThreadRun]:
-        """Begins a run of the first few of these heads that are in memory."""
-        found = [slot for head in head_ids if (slot := self._cache.find(head)) and slot.head]
-        slots = found[:_ENCODER_THREAD_HEADS]
+        """Begins a run of the first few requested heads that are in memory."""
+        cached = [slot for head in head_ids if (slot := self._cache.find(head)) and slot.head]
+        slots = cached[:_MAX_ENCODER_THREAD_HEADS]
         for slot in slots:
             self._cache.hold(slot)
             self._watcher.check(slot)
         heads = _heads(slots)
-        run = HeadRun(heads, deadline, self._releasing(slots))
+        run = HeadRun(heads, deadline, self._release_callback(slots))
         try:
-            yield EncoderThreadRun(run, lambda: self._done(slots, heads, run.stop()))
+            yield EncoderThreadRun(run, lambda: self._finished(slots, heads, run.stop()))
         finally:
             run.stop()
 
@@ -124,28 +125,28 @@ class LocalHeads:
         return self._cache.heads()
 
     def close(self) -> None:
-        """Cancels loads and checks."""
+        """Cancels loads and version checks."""
         for slot in self._cache.slots():
-            for task in filter(None, (slot.loading, slot.checking)):
+            for task in filter(None, (slot.load_task, slot.check_task)):
                 task.cancel()
-        self._loader.close()
+        self._store.close()
 
-    def _check(self, states: States) -> None:
-        width = self._loader.width
+    def _check_shape(self, states: States) -> None:
+        width = self._store.width
         if states.ndim != 2 or len(states) < 2 or states.shape[1] != (width or states.shape[1]):  # noqa: PLR2004
             raise IdentityError(
-                f"states of shape {list(states.shape)} are not of the encoder of these heads, "
-                f"which gives [tokens + 2, {width or 'width'}]"
+                f"states of shape {list(states.shape)} do not fit the encoder of these heads, "
+                f"whose states have the shape [tokens + 2, {width or 'width'}]"
             )
-        self._loader.width = states.shape[1]
+        self._store.width = states.shape[1]
 
-    def _hold(self, head: str) -> HeadSlot | None:
-        """Returns the slot of a head in memory, held; None if the head has to be loaded."""
+    def _hold_cached(self, head: str) -> HeadSlot | None:
+        """Holds and returns the slot of a head in memory; None if the head must be loaded."""
         slot = self._cache.find(head)
         if slot is None or slot.head is None:
-            self._metrics.looked_up("miss")
+            self._metrics.count_lookup("miss")
             return None
-        self._metrics.looked_up("hit")
+        self._metrics.count_lookup("hit")
         self._cache.hold(slot)
         self._watcher.check(slot)
         return slot
@@ -154,27 +155,27 @@ class LocalHeads:
         self, states: States, head: str, deadline: Deadline, client: str
     ) -> Applied:
         try:
-            slot = await self._loading.load(head, deadline, client)
+            slot = await self._loader.load(head, deadline, client)
         except WinnowError as error:
             return Applied(head=head, version=0, failure=error)
         (applied,) = await self._run(states, [slot], deadline, client)
         return applied
 
-    async def _again_if_no_room(
-        self, states: States, each: Applied, deadline: Deadline, client: str
+    async def _retry_if_no_room(
+        self, states: States, applied: Applied, deadline: Deadline, client: str
     ) -> Applied:
-        """Applies a head again that had no room: the request's other heads are done."""
-        if not isinstance(each.failure, OverloadedError) or deadline.expired():
-            return each
-        return await self._load_and_run(states, each.head, deadline, client)
+        """Retries a head that had no room, now that the request's other heads are released."""
+        if not isinstance(applied.failure, OverloadedError) or deadline.expired():
+            return applied
+        return await self._load_and_run(states, applied.head, deadline, client)
 
     async def _run(
         self, states: States, slots: Sequence[HeadSlot], deadline: Deadline, client: str
     ) -> list[Applied]:
-        """Runs heads that are held, and releases them when no thread uses them any more."""
+        """Runs held heads, and releases each when no thread uses it."""
         heads = _heads(slots)
-        began = time.perf_counter()
-        run = HeadRun(heads, deadline, self._releasing(slots))
+        started_at = time.perf_counter()
+        run = HeadRun(heads, deadline, self._release_callback(slots))
         try:
             async with asyncio.timeout(max(deadline.left(), 0.0)):
                 await self._threads.run(client, partial(run.run, states))
@@ -182,28 +183,28 @@ class LocalHeads:
             pass
         finally:
             results = run.stop()
-        self._metrics.ran(time.perf_counter() - began)
+        self._metrics.observe_run(time.perf_counter() - started_at)
         return [
-            _applied(slot, head, result or _late(slot))
+            _to_applied(slot, head, result or _late_error(slot))
             for slot, head, result in zip(slots, heads, results, strict=True)
         ]
 
-    def _done(
+    def _finished(
         self, slots: Sequence[HeadSlot], heads: Sequence[Head], results: Sequence[HeadResult | None]
     ) -> list[Applied]:
-        """Returns the heads that were run in the thread that encodes."""
-        done = [
-            _applied(slot, head, result)
+        """Returns and counts the results of heads that ran in the encoder's thread."""
+        finished = [
+            _to_applied(slot, head, result)
             for slot, head, result in zip(slots, heads, results, strict=True)
             if result is not None
         ]
-        for each in done:
-            self._metrics.looked_up("hit")
-            self._metrics.applied("ok" if each.failure is None else "failed")
-        return done
+        for each in finished:
+            self._metrics.count_lookup("hit")
+            self._metrics.count_applied("ok" if each.failure is None else "failed")
+        return finished
 
-    def _releasing(self, slots: Sequence[HeadSlot]) -> Callable[[], None]:
-        """Returns a function that releases held heads; any thread may call it."""
+    def _release_callback(self, slots: Sequence[HeadSlot]) -> Callable[[], None]:
+        """Returns a thread-safe function that releases held heads."""
         return partial(tell, asyncio.get_running_loop(), self._release, slots)
 
     def _release(self, slots: Sequence[HeadSlot]) -> None:
@@ -215,11 +216,11 @@ def _heads(slots: Sequence[HeadSlot]) -> list[Head]:
     return [slot.head for slot in slots if slot.head is not None]
 
 
-def _late(slot: HeadSlot) -> WinnowError:
+def _late_error(slot: HeadSlot) -> WinnowError:
     return DeadlineExceededError(f"the deadline passed before head {slot.id} was applied")
 
 
-def _applied(slot: HeadSlot, head: Head, result: HeadResult) -> Applied:
+def _to_applied(slot: HeadSlot, head: Head, result: HeadResult) -> Applied:
     if isinstance(result, WinnowError):
         return Applied(head=slot.id, version=0, failure=result, moved_to=slot.moved_to)
     return Applied(

@@ -1,7 +1,4 @@
-"""The manifest of a head: `head.json`.
-
-Knows the format and its rules; opens no model.
-"""
+"""The manifest of a head, `head.json`: its format and its rules."""
 
 import re
 from enum import Enum
@@ -11,92 +8,93 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from winnow.errors import ArtefactError
-from winnow.files.vouching import first_fault, open_object, vouched_object
+from winnow.files.checksummed_json import first_violation, open_json, parse_checksummed_json
 from winnow.quoting import quoted
 
 FORMAT = 1
 FILE = "head.json"
 MODEL = "head.onnx"
 INPUT, OUTPUT = "states", "logits"
-"""Of the model: states float32 [tokens + 2, width] to logits float32, [labels] of a sequence head
-and [tokens + 2, labels] of a token head."""
-MOST_LABELS = 10_000
+"""Names of the model's input, float32 [tokens + 2, width], and of its output: float32 [labels] of a
+sequence head, [tokens + 2, labels] of a token head."""
+MAX_LABELS = 10_000
 _ID = re.compile(r"[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?")
 OUTSIDE, BEGIN, INSIDE = "O", "B-", "I-"
-"""How labels of token heads begin; O is a whole one."""
+"""The label of tokens outside any span, and the prefixes of the other labels of token heads."""
 
 
 class Kind(str, Enum):
-    """What a head labels."""
+    """Kind of a head: what its labels apply to."""
 
     SEQUENCE = "sequence"
-    """Whole texts."""
+    """The head labels whole texts."""
     TOKEN = "token"  # noqa: S105 (no secret)
-    """Parts of texts. Labels are BIO: O, B-person, I-person …"""
+    """The head labels spans of texts. Its labels are BIO: O, B-person, I-person …"""
 
 
-def head_id(value: str) -> str:
-    """`value`, if it can be the id of a head; raises ValueError that says what is wrong."""
+def validate_head_id(value: str) -> str:
+    """Returns `value` if it is a valid id of a head; raises ValueError otherwise."""
     if not _ID.fullmatch(value) or ".." in value:
         raise ValueError(
-            f"{quoted(value)} is no head id: use 1 to 64 of a-z, 0-9, dot, dash and underscore; "
-            "begin and end with a letter or a digit"
+            f"{quoted(value)} is no head id: use 1 to 64 characters of a-z, 0-9, dot, dash and "
+            "underscore; begin and end with a letter or a digit"
         )
     return value
 
 
-class _Part(BaseModel):
+class _ManifestModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class ModelEntry(_Part):
-    """What the model's file must be."""
+class ModelEntry(_ManifestModel):
+    """Checksum and size of the model file."""
 
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
     bytes: int = Field(gt=0)
 
 
-class EncoderEntry(_Part):
+class EncoderEntry(_ManifestModel):
     """The encoder that the head was trained on."""
 
     name: str
-    """Of its bundle, for people."""
+    """Name of the encoder's bundle, for display."""
     fingerprint: str
-    """`winnow.bundle.Manifest.states_fingerprint`; another encoder's states mean other things."""
+    """`winnow.bundle.Manifest.states_fingerprint`, which identifies the encoder."""
     width: int = Field(gt=0, le=2**16)
+    """Values of a token state."""
 
 
-class TrainedOn(_Part):
-    """The labelled texts that the head was trained on, so that it can be trained again."""
+class TrainedOn(_ManifestModel):
+    """The training data and options of a head, so that it can be trained again."""
 
     data: str
-    """A path or URL of the file."""
+    """Path or URL of the file of labelled texts."""
     sha256: str
     rows: int = Field(gt=0)
     options: dict[str, Any] = {}
-    """Those of the training, as `winnow models train-head` takes them."""
+    """Options of `winnow models train-head`."""
 
 
 _Label = Annotated[str, Field(max_length=200)]
 
 
-class HeadManifest(_Part):
-    """Everything a server has to know of a head before it opens the model."""
+class HeadManifest(_ManifestModel):
+    """Everything that a server needs to know of a head before it opens the model."""
 
     format: int
-    id: Annotated[str, AfterValidator(head_id)]
+    id: Annotated[str, AfterValidator(validate_head_id)]
     tenant: str = Field("", max_length=200)
     version: int = Field(gt=0, le=2**31)
     kind: Kind
-    labels: tuple[_Label, ...] = Field(min_length=1, max_length=MOST_LABELS)
+    labels: tuple[_Label, ...] = Field(min_length=1, max_length=MAX_LABELS)
     """In the order of the model's logits."""
     multi_label: bool = False
-    """Whether a text may have several labels: each is assigned from `threshold` upwards."""
+    """Whether a text may have several labels: every label that reaches `threshold` is assigned."""
     temperature: float = Field(1.0, ge=1e-6, le=1e6)
-    """Logits are divided by it before they become probabilities (Guo et al., 2017)."""
+    """Divisor of the logits before the softmax (Guo et al., 2017)."""
     threshold: float | None = Field(None, ge=0, le=1)
-    """The least probability of a label that is assigned; below it a text is out of scope. None if
-    the head cannot tell. Token heads have none.
+    """Minimum probability of an assigned label; if none reaches it, the text is out of scope. None
+    if the head does not detect out-of-scope texts. Token heads have no threshold.
     """
     encoder: EncoderEntry
     model: ModelEntry
@@ -104,37 +102,33 @@ class HeadManifest(_Part):
     licences: dict[str, str] = {}
     provenance: dict[str, Any] = {}
     accuracy: dict[str, float] = {}
-    """Measured on test data, by name, such as `accuracy` or `entity_f1`, in percent."""
+    """Metrics on test data, such as `accuracy` or `entity_f1`, in percent."""
     checksum: str = ""
-    """Of this file."""
+    """Checksum of this file."""
 
 
 def read_head_manifest(directory: Path) -> HeadManifest:
     """Reads `head.json`.
 
-    Raises:
-        ArtefactError: it is missing, not JSON, altered, of another format, or breaks a rule.
-
+    Raises ArtefactError if it is missing or invalid, or its checksum or format does not match.
     """
-    file = open_object(directory / FILE, "a head")
-    return parsed_head_manifest(file.read(file.size, 0), file.path)
+    file = open_json(directory / FILE, "a head")
+    return parse_head_manifest(file.read(file.size, 0), file.path)
 
 
-def parsed_head_manifest(data: bytes, path: object) -> HeadManifest:
-    """The manifest in a file; `path` names it.
+def parse_head_manifest(data: bytes, path: object) -> HeadManifest:
+    """Parses the content of `head.json`; `path` names it in errors.
 
-    Raises:
-        ArtefactError: it is not JSON, altered, of another format, or breaks a rule.
-
+    Raises ArtefactError if it is invalid, or its checksum or format does not match.
     """
-    content = vouched_object(data, path, "; copy it again")
+    content = parse_checksummed_json(data, path, "; copy it again")
     if content.get("format") != FORMAT:
-        found = quoted(str(content.get("format")))
-        raise ArtefactError(f"{path} has format {found}; this version reads {FORMAT}")
+        other = quoted(str(content.get("format")))
+        raise ArtefactError(f"{path} has format {other}; this version reads {FORMAT}")
     try:
         manifest = HeadManifest.model_validate(content)
     except ValidationError as error:
-        raise ArtefactError(f"{path} is not a head: {first_fault(error)}") from error
+        raise ArtefactError(f"{path} is not a head: {first_violation(error)}") from error
     _check_labels(manifest, path)
     return manifest
 
@@ -142,21 +136,22 @@ def parsed_head_manifest(data: bytes, path: object) -> HeadManifest:
 def _check_labels(manifest: HeadManifest, path: object) -> None:
     labels = manifest.labels
     if len(set(labels)) != len(labels) or not all(labels):
-        raise ArtefactError(f"{path}: a label is empty, or is there twice")
+        raise ArtefactError(f"{path}: a label is empty or repeated")
     if manifest.kind is Kind.TOKEN:
-        _check_parts(manifest, path)
+        _check_bio_labels(manifest, path)
 
 
-def _check_parts(manifest: HeadManifest, path: object) -> None:
+def _check_bio_labels(manifest: HeadManifest, path: object) -> None:
     if manifest.multi_label or manifest.threshold is not None:
         raise ArtefactError(f"{path}: a token head has neither a threshold nor multi_label")
     labels = set(manifest.labels)
-    if OUTSIDE not in labels or not all(map(_labels_parts, labels)):
+    if OUTSIDE not in labels or not all(map(_is_bio_label, labels)):
         raise ArtefactError(f"{path}: labels of a token head are O, B-… and I-…")
     for label in labels:
         if label.startswith(INSIDE) and BEGIN + label.removeprefix(INSIDE) not in labels:
-            raise ArtefactError(f"{path}: {quoted(label)} has no B-… that it goes on from")
+            begin = BEGIN + label.removeprefix(INSIDE)
+            raise ArtefactError(f"{path}: label {quoted(label)} needs a label {quoted(begin)}")
 
 
-def _labels_parts(label: str) -> bool:
+def _is_bio_label(label: str) -> bool:
     return label == OUTSIDE or (label.startswith((BEGIN, INSIDE)) and len(label) > len(BEGIN))

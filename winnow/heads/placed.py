@@ -1,7 +1,7 @@
-"""Heads on several head servers, each where rendezvous hashing puts it.
+"""Applies heads on several head servers, which rendezvous hashing chooses.
 
-Servers come and go: a call in hand keeps the server that it was sent to. A server that fails is
-ejected; meanwhile its heads are asked for at their second choice, which has to load them.
+A call in flight keeps its server when the set of servers changes. A failing server is ejected for a
+while; its heads go to their second choice, which has to load them.
 """
 
 import time
@@ -22,13 +22,13 @@ class PlacedHeads:
     def __init__(
         self, open_server: Callable[[str], HeadServer], clock: Clock = time.monotonic
     ) -> None:
-        """`open_server` makes what calls the server at an address. It is closed here."""
+        """`open_server` returns a client of the server at an address; `close` closes it."""
         settings = ReplicaSettings(outliers=HEAD_OUTLIERS)
         self._servers = ServerPool("head server", open_server, settings, clock)
         self._placement, self._clock = Placement(()), clock
 
     def update(self, addresses: Collection[str]) -> None:
-        """From now on heads are asked for at these servers. Calls to others end by themselves."""
+        """Sets the addresses of the head servers. Calls to removed servers still finish."""
         if self._servers.pool.replicas.by_address.keys() != set(addresses):
             self._placement = Placement(addresses)
         self._servers.update(addresses)
@@ -36,7 +36,7 @@ class PlacedHeads:
     async def apply(
         self, states: States, head_ids: Sequence[str], deadline: Deadline, client: str = ""
     ) -> list[Applied]:
-        """Applies each head at its server, or at its next one."""
+        """Applies each head on its server, or on the next one if that fails."""
         calls = HeadCalls(
             self._servers.pool,
             lambda: self._placement,
@@ -50,6 +50,6 @@ class PlacedHeads:
             calls.end()
 
     async def close(self) -> None:
-        """Gives up every call in hand, and closes all servers."""
+        """Cancels all calls in flight, and closes all clients."""
         self.update(())
         await self._servers.close()

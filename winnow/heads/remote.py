@@ -1,4 +1,4 @@
-"""Heads on head servers, over `winnow.v1.HeadNodeService`."""
+"""Clients of head servers, over `winnow.v1.HeadNodeService`."""
 
 from collections.abc import Sequence
 
@@ -22,21 +22,20 @@ SERVICE = "winnow.v1.HeadNodeService"
 
 
 class RemoteHeads:
-    """Calls a head server. A caller that is cancelled ends its call, and so the server's work."""
+    """A client of one head server. Cancelling a call also stops the server's work."""
 
     def __init__(self, channel: grpc.aio.Channel, address: str, fingerprint: str) -> None:
-        """`fingerprint`: of the encoder that makes the states; `address` is for errors."""
+        """`fingerprint`: of the encoder that makes the states; `address`: for error messages."""
         self._stub = head_node_pb2_grpc.HeadNodeServiceStub(channel)
         self._channel, self.address, self._fingerprint = channel, address, fingerprint
 
     async def call(
         self, states: States, head_ids: Sequence[str], deadline: Deadline, client: str = ""
     ) -> list[Applied]:
-        """Applies the heads, as `Heads.apply` does, but raises if the call as a whole fails.
+        """Applies heads as `Heads.apply` does.
 
-        Raises:
-            WinnowError: the server cannot be reached, refuses, or answers something else.
-
+        Raises WinnowError if the server cannot be reached, refuses the call, or replies with other
+        heads.
         """
         request = convert.request_to_message(states, head_ids, self._fingerprint)
         metadata = call_metadata.build(client)
@@ -45,28 +44,28 @@ class RemoteHeads:
             reply = await reply_of(call)
         except grpc.aio.AioRpcError as error:
             raise error_of_node(error, f"the head server {self.address}") from error
-        found = [convert.applied_of_message(each) for each in reply.heads]
-        if [each.head for each in found] != list(head_ids):
-            wrong = UnavailableError(f"the head server {self.address} answered for other heads")
-            raise wrong.with_public("a head server answered for other heads")
-        return found
+        applied = [convert.applied_of_message(each) for each in reply.heads]
+        if [each.head for each in applied] != list(head_ids):
+            wrong = UnavailableError(f"the head server {self.address} replied with other heads")
+            raise wrong.with_public("a head server replied with other heads")
+        return applied
 
     async def close(self) -> None:
-        """Closes the channel; calls in hand are cancelled."""
+        """Closes the channel, which cancels calls in flight."""
         await self._channel.close()
 
 
 def placed_heads(fingerprint: str, peers: PeerChannels = PLAIN_TEXT) -> PlacedHeads:
-    """Heads on head servers, none of which is known yet.
+    """Returns heads on head servers; call `update` to set the servers.
 
     Args:
         fingerprint: of the encoder that makes the states (`Manifest.states_fingerprint`).
-        peers: how head servers are called.
+        peers: TLS and credentials for calls to head servers.
 
     """
 
     def open_server(address: str) -> RemoteHeads:
-        # a server that says NOT_SERVING gets no calls; the pool decides where else to try
+        # the channel avoids servers that report NOT_SERVING; the pool chooses another one
         channel = open_balanced(address, SERVICE, peers=peers)
         return RemoteHeads(channel, address, fingerprint)
 

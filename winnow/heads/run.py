@@ -1,7 +1,4 @@
-"""Several heads run on one text, in one thread.
-
-Knows open heads and states; does not know where heads come from or what becomes of the results.
-"""
+"""Runs several open heads on one text, in one thread."""
 
 import contextlib
 import threading
@@ -24,87 +21,86 @@ HeadResult = Prediction | WinnowError
 
 
 class HeadRun:
-    """Runs heads one after the other. Results that are done when time runs out are kept."""
+    """Runs heads sequentially. Results that are ready by the deadline are kept."""
 
     def __init__(
-        self, heads: Sequence[Head], deadline: Deadline, ended: Callable[[], object]
+        self, heads: Sequence[Head], deadline: Deadline, on_end: Callable[[], object]
     ) -> None:
-        """`ended` is called once, in any thread, when no head is in use any more."""
-        self._heads, self._deadline, self._ended = heads, deadline, ended
+        """`on_end` is called once, in any thread, when no head is in use any more."""
+        self._heads, self._deadline, self._on_end = heads, deadline, on_end
         self._claim = threading.Lock()
+        """Taken once, by the first call of `run` or `stop`."""
         self._stopped = False
         self._results: list[HeadResult | None] = [None] * len(heads)
 
     def run(self, states: States) -> None:
-        """Runs the heads on the states of a text, in the calling thread; only the first time."""
+        """Runs the heads in the calling thread. Does nothing if already run or stopped."""
         if not self._claim.acquire(blocking=False):
             return
         try:
             wide = states.astype(np.float32)
-            for place, head in enumerate(self._heads):
+            for index, head in enumerate(self._heads):
                 if self._stopped or self._deadline.expired():
                     break
-                self._results[place] = _predicted(head, wide)
+                self._results[index] = _predict(head, wide)
         finally:
-            self._ended()
+            self._on_end()
 
     def stop(self) -> list[HeadResult | None]:
-        """Ends the run after the head that is running, or before the first one.
+        """Stops the run after the current head, or prevents a run that has not started.
 
-        Returns:
-            Each head's result; None for a head that was not run.
-
+        Returns each head's result; None for a head that was not run.
         """
         self._stopped = True
         if self._claim.acquire(blocking=False):
-            self._ended()
+            self._on_end()
         return list(self._results)
 
 
-def _predicted(head: Head, states: FloatStates) -> HeadResult:
+def _predict(head: Head, states: FloatStates) -> HeadResult:
     try:
         return head.predict(states)
     except WinnowError as error:
         return error
-    except Exception as error:  # noqa: BLE001 (a failure of one head is that head's only)
-        _log.error("a head failed", head=head.manifest.id, exc_info=error)
-        return UnavailableError(f"head {head.manifest.id} failed; the server's log says why")
+    except Exception as error:  # noqa: BLE001 (the other heads must still run)
+        _log.error("head failed", head=head.manifest.id, exc_info=error)
+        return UnavailableError(f"head {head.manifest.id} failed; see the server's log")
 
 
 class EncoderThreadRun:
-    """Heads that run in the thread that encodes a text, before the encoding is handed over.
+    """A run of heads in the encoder's thread, right after it has encoded a text.
 
-    A head takes a tenth of a millisecond; handing states to another thread, and results back, takes
-    longer. `Heads.apply` runs the heads that this run leaves out.
+    A head takes a tenth of a millisecond, less than passing states and results between threads.
+    `Heads.apply` runs the heads that this run leaves out.
     """
 
     def __init__(
         self, run: HeadRun | None = None, applied: Callable[[], list[Applied]] = list
     ) -> None:
-        """`run`: the heads; None for none. `applied` ends the run and returns its results."""
+        """`run`: the heads to run, if any; `applied`: ends the run and returns its results."""
         self._run, self._applied = run, applied
         self.seconds = 0.0
-        """Time that the heads took."""
+        """Time spent running heads."""
 
     def run(self, encoding: TextEncoding) -> None:
         """Runs the heads in the calling thread; does nothing once `applied` was called."""
         if self._run is not None and encoding.states is not None:
-            began = time.perf_counter()
+            started_at = time.perf_counter()
             self._run.run(encoding.states)
-            self.seconds = time.perf_counter() - began
+            self.seconds = time.perf_counter() - started_at
 
     def applied(self) -> list[Applied]:
-        """Returns the heads that were run. Called once, by the caller that awaited the encoding."""
+        """Ends the run and returns the results of the heads that ran. Call it once."""
         return self._applied()
 
 
 BeginEncoderThreadRun = Callable[
     [Sequence[str], Deadline], AbstractContextManager[EncoderThreadRun]
 ]
-"""Begins a run of heads, by their ids, with a deadline."""
+"""Begins a run of the heads with these ids, with a deadline."""
 
 
 @contextlib.contextmanager
-def no_heads(_ids: Sequence[str], _deadline: Deadline) -> Iterator[EncoderThreadRun]:
-    """Runs no head in the thread that encodes."""
+def run_no_heads(_ids: Sequence[str], _deadline: Deadline) -> Iterator[EncoderThreadRun]:
+    """A `BeginEncoderThreadRun` that runs no heads."""
     yield EncoderThreadRun()

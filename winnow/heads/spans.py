@@ -1,8 +1,8 @@
-"""Logits of tokens to spans with labels. Pure.
+"""Converts the logits of tokens to labelled spans of tokens. Pure.
 
-The best sequence of labels that keeps the rules of BIO (Ramshaw and Marcus, 1995) is found by
-dynamic programming (Viterbi, 1967): a span begins with B, and only then goes on with I of the same
-label. Spans are of tokens: who knows the text grows them to whole words.
+Finds the best sequence of BIO labels (Ramshaw and Marcus, 1995) by dynamic programming (Viterbi,
+1967). A span begins with B-label and continues with I-label of the same label. Callers that have
+the text extend the spans to whole words.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,19 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.domain.prediction import TokenPrediction, TokenSpan
-from winnow.heads.labels import Logits, as_sent, softmax
+from winnow.heads.labels import Logits, softmax, to_wire_precision
 from winnow.heads.manifest import BEGIN, INSIDE, HeadManifest
 
-_NEVER = -1
-"""The place before a label that may follow every label."""
+_NO_BEGIN = -1
+"""Marks a label that may follow every label, because it is no I- label."""
 
 
 def decode_spans(logits: Logits, head: HeadManifest) -> TokenPrediction:
-    """The spans of a text. The score of one is the mean probability of its tokens' labels.
+    """Returns the spans of a text. A span's score is the mean probability of its tokens' labels.
 
     Args:
-        logits: [tokens + 2, labels], finite; the first and the last row are of [CLS] and [SEP],
-            and count for nothing.
+        logits: [tokens + 2, labels], finite. The first and last row, [CLS] and [SEP], are ignored.
         head: the manifest.
 
     """
@@ -31,47 +30,47 @@ def decode_spans(logits: Logits, head: HeadManifest) -> TokenPrediction:
     if not len(inner):
         return TokenPrediction(())
     path = best_path(inner, head.labels)
-    found = softmax(inner, head.temperature)[np.arange(len(path)), path]
-    spans = list(_spans([head.labels[place] for place in path]))
-    scores = as_sent(np.array([found[first:last].mean() for _, first, last in spans]))
+    probabilities = softmax(inner, head.temperature)[np.arange(len(path)), path]
+    spans = list(_spans([head.labels[index] for index in path]))
+    means = np.array([probabilities[first:end].mean() for _, first, end in spans])
     return TokenPrediction(
         tuple(
-            TokenSpan(label, first, last, score)
-            for (label, first, last), score in zip(spans, scores, strict=True)
+            TokenSpan(label, first, end, score)
+            for (label, first, end), score in zip(spans, to_wire_precision(means), strict=True)
         )
     )
 
 
 def best_path(logits: Logits, labels: Sequence[str]) -> list[int]:
-    """The allowed sequence of labels with the greatest sum of logits, as places in `labels`.
+    """Returns the valid label sequence with the greatest sum of logits, as indices of `labels`.
 
-    Dividing all logits by one temperature, or making probabilities of each row, changes no order
-    of sums; so this needs neither.
+    A temperature or a softmax over each row would not change the order of sums, so neither is
+    applied.
     """
-    begins = _begins(labels)
-    inside = np.flatnonzero(begins != _NEVER)
+    begins = _begin_indices(labels)
+    inside = np.flatnonzero(begins != _NO_BEGIN)
     begin_of = begins[inside]
     wide = logits.astype(np.float64)
     score = wide[0].copy()
-    score[inside] = -np.inf  # nothing goes on that has not begun
-    came_from = np.zeros(wide.shape, dtype=np.intp)
+    score[inside] = -np.inf  # no sequence starts inside a span
+    back_pointers = np.zeros(wide.shape, dtype=np.intp)
     for token in range(1, len(wide)):
-        came = np.full(len(labels), int(score.argmax()), dtype=np.intp)
-        came[inside] = np.where(score[begin_of] >= score[inside], begin_of, inside)
-        score = score[came] + wide[token]
-        came_from[token] = came
+        previous = np.full(len(labels), int(score.argmax()), dtype=np.intp)
+        previous[inside] = np.where(score[begin_of] >= score[inside], begin_of, inside)
+        score = score[previous] + wide[token]
+        back_pointers[token] = previous
     path = [int(score.argmax())]
     for token in range(len(wide) - 1, 0, -1):
-        path.append(int(came_from[token, path[-1]]))
+        path.append(int(back_pointers[token, path[-1]]))
     return path[::-1]
 
 
-def _begins(labels: Sequence[str]) -> NDArray[np.intp]:
-    """For each I- label the place of its B- label; for the others `_NEVER`."""
-    places = {label: place for place, label in enumerate(labels)}
+def _begin_indices(labels: Sequence[str]) -> NDArray[np.intp]:
+    """Returns the index of the B- label of each I- label, and `_NO_BEGIN` for other labels."""
+    index_of = {label: index for index, label in enumerate(labels)}
     return np.array(
         [
-            places[BEGIN + label.removeprefix(INSIDE)] if label.startswith(INSIDE) else _NEVER
+            index_of[BEGIN + label.removeprefix(INSIDE)] if label.startswith(INSIDE) else _NO_BEGIN
             for label in labels
         ],
         dtype=np.intp,
@@ -79,7 +78,7 @@ def _begins(labels: Sequence[str]) -> NDArray[np.intp]:
 
 
 def _spans(labels: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """The label, first token and one past the last of each span in an allowed sequence."""
+    """Yields the label, first token and end token (exclusive) of each span."""
     begin: int | None = None
     for token, label in enumerate([*labels, ""]):
         if begin is not None and not label.startswith(INSIDE):

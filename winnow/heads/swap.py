@@ -1,7 +1,7 @@
-"""New versions of heads: watched for, and swapped in under load.
+"""Watches the store for new versions of heads, and swaps them in under load.
 
-The version in memory serves until the new one is loaded, verified and warm. If that fails, it
-keeps serving.
+The version in memory stays in use until the new version is loaded and has passed its smoke test. If
+that fails, the old version stays.
 """
 
 import asyncio
@@ -16,23 +16,22 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
+from winnow.heads.async_store import AsyncHeadStore
 from winnow.heads.cache import HeadCache, HeadSlot
-from winnow.heads.head import memory_of
-from winnow.heads.loader import HeadLoader
+from winnow.heads.head import estimate_memory
 from winnow.heads.metrics import EncoderGroupMetrics
-from winnow.heads.store import Current
 
 _log = structlog.get_logger("heads")
-BROKEN = (ArtefactError, IdentityError, NotFoundError)
-"""Errors of one version. Another version may work."""
+VERSION_ERRORS = (ArtefactError, IdentityError, NotFoundError)
+"""Errors that concern one version of a head; another version may work."""
 
 
 class HeadSwap:
-    """Puts one version of a head into its slot: fetched, given room, opened, and only then used."""
+    """Replaces the version of a head in its slot: fetches, reserves memory, opens, then swaps."""
 
     def __init__(
         self,
-        loader: HeadLoader,
+        store: AsyncHeadStore,
         cache: HeadCache,
         *,
         clock: Clock,
@@ -40,60 +39,54 @@ class HeadSwap:
         retry_after: float,
     ) -> None:
         """`retry_after`: seconds before a broken version is tried again."""
-        self._loader, self._cache, self._clock = loader, cache, clock
+        self._store, self._cache, self._clock = store, cache, clock
         self._metrics, self._retry_after = metrics, retry_after
 
     async def swap(self, slot: HeadSlot, version: int, client: str = "") -> bool:
         """Replaces the version in a slot. If that fails, the slot keeps its version.
 
-        While both versions are open, the larger of the two is counted.
-
-        Returns:
-            False if the slot left the cache in the meantime.
-
-        Raises:
-            OverloadedError: there is no room.
-            WinnowError: as `HeadLoader`.
-
+        While both versions are open, memory is reserved for the larger one. Returns False if the
+        slot was evicted while the version was fetched. Raises OverloadedError if there is no room,
+        or a WinnowError of the store.
         """
-        artefact = await self._loader.fetch(slot.id, version, client)
+        artefact = await self._store.fetch(slot.id, version, client)
         if slot not in self._cache:
             return False
-        before, needed = self._cache.taken(slot), memory_of(artefact.manifest)
-        self._cache.make_room(slot, max(before, needed))
+        size, new_size = self._cache.reserved_bytes(slot), estimate_memory(artefact.manifest)
+        self._cache.reserve(slot, max(size, new_size))
         self._cache.hold(slot)
         try:
-            slot.head = await self._loader.open(artefact, client)
-            before, slot.broken = needed, 0
+            slot.head = await self._store.open(artefact, client)
+            size, slot.broken_version = new_size, 0
         finally:
-            self._cache.settle(slot, before)
+            self._cache.shrink(slot, size)
             self._cache.release(slot)
         return True
 
-    def broke(self, slot: HeadSlot, version: int, error: WinnowError) -> None:
+    def record_broken(self, slot: HeadSlot, version: int, error: WinnowError) -> None:
         """Records that a version cannot be loaded, and logs it once."""
-        self._metrics.tried("broken")
-        if slot.broken != version:
+        self._metrics.count_load("broken")
+        if slot.broken_version != version:
             _log.error(
-                "a version of a head cannot be loaded",
+                "head version cannot be loaded",
                 head=slot.id,
                 version=version,
                 still_serving=slot.version,
                 error=str(error),
             )
-        slot.broken, slot.broken_until = version, self._clock() + self._retry_after
+        slot.broken_version, slot.retry_broken_at = version, self._clock() + self._retry_after
 
     def may_try(self, slot: HeadSlot, version: int) -> bool:
-        """Returns whether a version is not known to be broken, or is due for another try."""
-        return slot.broken != version or self._clock() >= slot.broken_until
+        """Returns False if a version is broken and not yet due for another try."""
+        return slot.broken_version != version or self._clock() >= slot.retry_broken_at
 
 
 class VersionWatcher:
-    """Checks the store for new versions of the heads in memory, while these are used."""
+    """Checks the store for new versions of heads in memory, whenever a head is used."""
 
     def __init__(
         self,
-        loader: HeadLoader,
+        store: AsyncHeadStore,
         cache: HeadCache,
         swap: HeadSwap,
         *,
@@ -102,45 +95,44 @@ class VersionWatcher:
         refresh: float,
     ) -> None:
         """`refresh`: seconds between two checks of one head."""
-        self._loader, self._cache, self._swap = loader, cache, swap
+        self._store, self._cache, self._swap = store, cache, swap
         self._clock, self._metrics, self._refresh = clock, metrics, refresh
 
     def check(self, slot: HeadSlot) -> None:
         """Starts a check in the background, if one is due."""
-        if slot.checking is None and self._clock() >= slot.checked + self._refresh:
-            slot.checking = asyncio.create_task(self._check(slot))
+        if slot.check_task is None and self._clock() >= slot.checked_at + self._refresh:
+            slot.check_task = asyncio.create_task(self._check(slot))
 
     async def _check(self, slot: HeadSlot) -> None:
-        """Never fails: the version in memory keeps serving."""
+        """Reads the record and swaps the version if needed. Logs errors instead of raising."""
         result = "failed"
         try:
-            current = await self._loader.current(slot.id)
-            self._cache.note(slot, current)
-            await self._follow(slot, current)
-            result, slot.complaint = "ok", ""
-        except Exception as error:  # noqa: BLE001 (no caller would hear of it)
-            self._complain(slot, error)
+            record = await self._store.record(slot.id)
+            self._cache.set_record(slot, record)
+            await self._swap_if_new(slot, record.version)
+            result, slot.last_error = "ok", ""
+        except Exception as error:  # noqa: BLE001 (no caller awaits the task)
+            self._log_failure(slot, error)
         finally:
-            self._metrics.looked(result)
-            slot.checked = self._clock()
-            slot.checking = None
+            self._metrics.count_check(result)
+            slot.checked_at = self._clock()
+            slot.check_task = None
 
-    async def _follow(self, slot: HeadSlot, current: Current) -> None:
-        version = current.version
+    async def _swap_if_new(self, slot: HeadSlot, version: int) -> None:
         if version == (slot.version or version) or not self._swap.may_try(slot, version):
             return
         try:
             if await self._swap.swap(slot, version):
-                self._metrics.tried("replaced")
-        except BROKEN as error:
-            self._swap.broke(slot, version, error)
+                self._metrics.count_load("replaced")
+        except VERSION_ERRORS as error:
+            self._swap.record_broken(slot, version, error)
 
-    def _complain(self, slot: HeadSlot, error: Exception) -> None:
-        """Logs once why the version in memory may be an old one.
+    def _log_failure(self, slot: HeadSlot, error: Exception) -> None:
+        """Logs the error of a check, unless the previous check had the same error.
 
-        The loader logs that the store is unreachable, once for all heads.
+        `AsyncHeadStore` logs that the store is unreachable, once for all heads.
         """
-        if not isinstance(error, UnavailableError) and str(error) != slot.complaint:
+        if not isinstance(error, UnavailableError) and str(error) != slot.last_error:
             trace = None if isinstance(error, WinnowError) else error
             _log.error(
                 "version check failed",
@@ -149,4 +141,4 @@ class VersionWatcher:
                 error=str(error),
                 exc_info=trace,
             )
-        slot.complaint = str(error)
+        slot.last_error = str(error)

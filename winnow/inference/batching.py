@@ -20,7 +20,7 @@ from winnow.inference.local import lengths_to_warm_up, placeholder_tokens
 from winnow.inference.runtime import INT8
 from winnow.policy.batching import BatchLimits, EncoderBatch
 from winnow.policy.fair_queue import FairQueue
-from winnow.text.encoder import TextEncoding, Then
+from winnow.text.encoder import OnEncoded, TextEncoding
 
 _SPECIAL = 2
 
@@ -76,7 +76,7 @@ class BatchingTextEncoder:
             thread.start()
 
     async def encode(
-        self, ids: Sequence[int], client: str = "", then: Then | None = None
+        self, ids: Sequence[int], client: str = "", on_encoded: OnEncoded | None = None
     ) -> TextEncoding:
         """Encodes a text together with others that wait; a cancelled text is left out."""
         loop = asyncio.get_running_loop()

@@ -6,7 +6,7 @@ from functools import partial
 
 from winnow.inference.encoder import Encoder
 from winnow.inference.fair_threads import FairThreads
-from winnow.text.encoder import TextEncoding, Then
+from winnow.text.encoder import OnEncoded, TextEncoding
 
 _WARM_UP = (1, 8, 16, 32)
 """Numbers of tokens to encode at first, beside the longest text."""
@@ -32,11 +32,13 @@ class LocalTextEncoder:
         self._pool = FairThreads(threads, "encode")
 
     async def encode(
-        self, ids: Sequence[int], client: str = "", then: Then | None = None
+        self, ids: Sequence[int], client: str = "", on_encoded: OnEncoded | None = None
     ) -> TextEncoding:
         """Encodes in the next thread that is free, when it is the client's turn."""
         submitted = time.perf_counter()
-        return await self._pool.run(client, partial(self._encode, tuple(ids), submitted, then))
+        return await self._pool.run(
+            client, partial(self._encode, tuple(ids), submitted, on_encoded)
+        )
 
     async def warm_up(self, longest: int) -> None:
         """Encodes at several lengths up to `longest` tokens."""
@@ -47,10 +49,12 @@ class LocalTextEncoder:
         """Cancels the texts that wait, and waits for the threads to end."""
         self._pool.close()
 
-    def _encode(self, ids: tuple[int, ...], submitted: float, then: Then | None) -> TextEncoding:
+    def _encode(
+        self, ids: tuple[int, ...], submitted: float, on_encoded: OnEncoded | None
+    ) -> TextEncoding:
         began = time.perf_counter()
         vector, states = self._encoder.with_states(ids)
         made = TextEncoding(vector, states, began - submitted, time.perf_counter() - began)
-        if then is not None:
-            then(made)
+        if on_encoded is not None:
+            on_encoded(made)
         return made

@@ -7,7 +7,7 @@ from typing import Any
 
 from winnow.domain.write import FedPassage
 from winnow.errors import ArtefactError
-from winnow.files.json_lines import kind, not_json
+from winnow.files.json_lines import describe_json_error, json_type
 from winnow.passages.validation import MAX_VERSION
 from winnow.quoting import many, shortened
 
@@ -104,11 +104,11 @@ def _object(line: str) -> dict[str, Any]:
     try:
         value = json.loads(line, parse_constant=_no_constant)
     except ValueError as error:
-        raise RowError(not_json(error)) from error
+        raise RowError(describe_json_error(error)) from error
     except RecursionError as error:
         raise RowError("not JSON that can be read: nested too deeply") from error
     if not isinstance(value, dict):
-        raise RowError(f"expected a JSON object, found {kind(value)}")
+        raise RowError(f"expected a JSON object, found {json_type(value)}")
     return value
 
 
@@ -129,7 +129,7 @@ def _not_a_string(name: str, value: dict[str, Any]) -> RowError:
         return RowError(
             f"{name} is missing; the fields are: {shortened(', '.join(value)) or '(none)'}"
         )
-    return RowError(f"{name} is {kind(value[name])}, expected a string")
+    return RowError(f"{name} is {json_type(value[name])}, expected a string")
 
 
 def _of_object(value: dict[str, Any]) -> FedPassage:
@@ -139,7 +139,7 @@ def _of_object(value: dict[str, Any]) -> FedPassage:
             raise _not_a_string(name, value)
     metadata = value.get("metadata", {})
     if not isinstance(metadata, dict):
-        raise RowError(f"metadata is {kind(metadata)}, expected an object")
+        raise RowError(f"metadata is {json_type(metadata)}, expected an object")
     return FedPassage(
         id=str(fields["id"]),
         title=str(fields["title"]),

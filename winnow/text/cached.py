@@ -1,7 +1,7 @@
-"""A `TextEncoder` with a cache, around any other one.
+"""A `TextEncoder` that caches the encodings of another encoder.
 
-The key is the token ids. So spellings that the tokenizer does not tell apart (case, spaces) are one
-entry (as in Roblox' BERT service, 40 % hits).
+Token ids are the key, so texts that differ only in case or spaces share an entry. (Roblox' BERT
+service has 40 % hits with such a cache.)
 """
 
 import time
@@ -19,91 +19,88 @@ from winnow.errors import OverloadedError
 from winnow.policy.attempts import Asker, Lack
 from winnow.policy.byte_bounded_lru import UNWATCHED, ByteBoundedLru, CacheWatch
 from winnow.single_flight import SingleFlight
-from winnow.text.encoder import TextEncoder, TextEncoding, Then
+from winnow.text.encoder import OnEncoded, TextEncoder, TextEncoding
 
 _OVERHEAD = 512
-"""Bytes of an entry beside its arrays and its key, measured with `tracemalloc`."""
+"""Bytes of an entry without its arrays and its key, measured with `tracemalloc`."""
 Value = TypeVar("Value", bound=np.generic)
 
 
 class CachedTextEncoder:
-    """Keeps the encodings used most recently, and never encodes a text twice at a time.
-
-    One instance has one encoder, so no key has to name it.
-    """
+    """Caches the most recently used encodings; concurrent calls for a text share one encoding."""
 
     def __init__(self, inner: TextEncoder, budget: int, watch: CacheWatch = UNWATCHED) -> None:
-        """`budget`: bytes of all kept encodings; 0 keeps none."""
+        """`budget`: bytes of all cached encodings; 0 disables the cache."""
         self._inner, self._count = inner, watch.looked_up
-        self._kept = ByteBoundedLru[bytes, TextEncoding](budget, watch)
+        self._cache = ByteBoundedLru[bytes, TextEncoding](budget, watch)
         self._flights = SingleFlight[bytes, TextEncoding](lack_of_error=_lack)
-        self._in_hand = Counter[str]()
-        """Number of texts that the inner encoder works on, by client."""
+        self._in_flight = Counter[str]()
+        """Number of texts at the inner encoder, by client."""
 
     async def encode(
-        self, ids: Sequence[int], client: str = "", then: Then | None = None
+        self, ids: Sequence[int], client: str = "", on_encoded: OnEncoded | None = None
     ) -> TextEncoding:
-        """The kept encoding, or a new one; its arrays are shared and cannot be written to.
+        """Returns the cached encoding, or a new one. Its arrays are read-only.
 
-        It is encoded in the best turn of the clients that wait for it; a client that is refused
-        does not fail the others.
+        A text takes the earliest turn of the clients that wait for it. A refusal of one client does
+        not fail the others.
         """
         key = _key(ids)
-        if (kept := self._kept.get(key)) is not None:
+        if (cached := self._cache.get(key)) is not None:
             self._count("hit")
-            return kept
+            return cached
         self._count("hit" if key in self._flights else "miss")
         started = time.perf_counter()
-        work = partial(self._encode, key, tuple(ids), client, then)
-        asker = Asker(client=client, in_hand=lambda: self._in_hand[client])
+        work = partial(self._encode, key, tuple(ids), client, on_encoded)
+        asker = Asker(client=client, in_hand=lambda: self._in_flight[client])
         made = await self._flights.ask(key, work, asker)
         if made.own:
             return made.result
         return replace(made.result, queue=time.perf_counter() - started, encode=0.0)
 
     async def warm_up(self, longest: int) -> None:
-        """Warms up the inner encoder; keeps none of these encodings."""
+        """Warms up the inner encoder, without caching."""
         await self._inner.warm_up(longest)
 
     def close(self) -> None:
-        """Cancels texts that are being encoded, and ends the inner encoder."""
+        """Cancels encodings in flight, and closes the inner encoder."""
         self._flights.cancel()
         self._inner.close()
 
     async def _encode(
-        self, key: bytes, ids: tuple[int, ...], client: str, then: Then | None
+        self, key: bytes, ids: tuple[int, ...], client: str, on_encoded: OnEncoded | None
     ) -> TextEncoding:
-        self._in_hand[client] += 1
+        self._in_flight[client] += 1
         try:
-            made = await self._inner.encode(ids, client, then)
+            encoding = await self._inner.encode(ids, client, on_encoded)
         finally:
-            self._in_hand[client] -= 1
-            if not self._in_hand[client]:
-                del self._in_hand[client]
-        states = None if made.states is None else _frozen(made.states)
-        made = replace(made, vector=_frozen(made.vector), states=states)
-        self._kept.put(key, replace(made, queue=0.0, encode=0.0), _size(key, made))
-        return made
+            self._in_flight[client] -= 1
+            if not self._in_flight[client]:
+                del self._in_flight[client]
+        states = None if encoding.states is None else _read_only(encoding.states)
+        encoding = replace(encoding, vector=_read_only(encoding.vector), states=states)
+        self._cache.put(key, replace(encoding, queue=0.0, encode=0.0), _size(key, encoding))
+        return encoding
 
 
 def _lack(error: BaseException) -> Lack:
-    """Encoders share fairly among clients: one may be refused where another is not."""
+    """An overloaded encoder refuses clients by their share, so another client may be admitted."""
     return Lack.SHARE if isinstance(error, OverloadedError) else Lack.NOTHING
 
 
 def _key(ids: Sequence[int]) -> bytes:
-    """Four bytes a token; a tuple of numbers would take forty."""
+    """Packs token ids into four bytes each; in a tuple they would take forty."""
     return array("i", ids).tobytes()
 
 
 def _size(key: bytes, encoding: TextEncoding) -> int:
-    """Bytes of an entry."""
+    """Returns the bytes that an entry takes."""
     states = 0 if encoding.states is None else encoding.states.nbytes
     return encoding.vector.nbytes + states + len(key) + _OVERHEAD
 
 
-def _frozen(values: NDArray[Value]) -> NDArray[Value]:
-    """A copy that cannot be written to."""
+def _read_only(values: NDArray[Value]) -> NDArray[Value]:
+    """Returns a read-only copy."""
     copy = values.copy()
     copy.setflags(write=False)
     return copy

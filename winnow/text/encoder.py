@@ -1,7 +1,8 @@
-"""The one interface of an encoder of texts: local, cached or remote.
+"""The interface of a text encoder, whether local, cached or remote.
 
 Implementations: `winnow.inference.local` (threads of this process), `winnow.inference.batching`
-(several texts a run), `winnow.text.remote` (a server), `winnow.text.cached` (around any other one).
+(several texts per run), `winnow.text.routed` (encoder nodes), `winnow.text.cached` (a cache of
+another encoder).
 """
 
 from collections.abc import Callable, Sequence
@@ -14,46 +15,46 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class TextEncoding:
-    """The encoding of a text. Its arrays may be shared, so do not write to them."""
+    """The encoding of a text. Its arrays are shared: do not write to them."""
 
     vector: NDArray[np.float32]
-    """[dimension], of norm one."""
+    """Vector of the text: [dimension], normalised to length one."""
     states: NDArray[np.float16] | None = None
-    """[tokens + 2, width]: a hidden state of each token, with [CLS] before and [SEP] after them.
+    """Hidden state of each token: [tokens + 2, width], with [CLS] first and [SEP] last.
 
-    They have half precision everywhere, so that heads predict the same from states that travelled.
-    None if the bundle names no such output.
+    Always in half precision, so that heads predict the same from local and remote states. None if
+    the bundle has no output of states.
     """
     queue: float = 0.0
-    """Seconds that it waited before it was encoded."""
+    """Seconds that the text waited before it was encoded."""
     encode: float = 0.0
-    """Seconds that the encoder ran for it; 0 if it was encoded before."""
+    """Seconds that the encoder ran; 0 for a cached encoding."""
 
 
-Then = Callable[[TextEncoding], None]
-"""Is called with an encoding in the thread that made it: handing the encoding to another thread may
-take longer than the call. It must not raise.
+OnEncoded = Callable[[TextEncoding], None]
+"""Called with an encoding in the thread that made it, which saves a switch of threads. It must not
+raise.
 """
 
 
 class TextEncoder(Protocol):
-    """Encodes each text by itself, so that none depends on its neighbours."""
+    """Encodes each text independently of other texts."""
 
     async def encode(
-        self, ids: Sequence[int], client: str = "", then: Then | None = None
+        self, ids: Sequence[int], client: str = "", on_encoded: OnEncoded | None = None
     ) -> TextEncoding:
-        """Encodes token ids given without special tokens, at most as many as the encoder takes.
+        """Encodes a text.
 
         Args:
-            ids: ids of the tokens.
-            client: key of the caller, for sharing the encoder fairly.
-            then: is called with the encoding in the thread that has made it, in the same turn. An
-                encoder that has the encoding already, or elsewhere, need not call it.
+            ids: token ids without special tokens, at most as many as the encoder accepts.
+            client: key of the caller, for fair sharing of the encoder.
+            on_encoded: called with the encoding in the thread that made it. It is not called for
+                cached or remote encodings.
 
         """
 
-    async def warm_up(self, longest: int) -> None:
-        """Encodes at several lengths up to `longest` tokens: first runs at a length are slow."""
+    async def warm_up(self, max_tokens: int) -> None:
+        """Encodes dummy texts of up to `max_tokens` tokens: first runs at a length are slow."""
 
     def close(self) -> None:
-        """Ends the encoder; calls of `encode` that still wait are cancelled."""
+        """Closes the encoder and cancels waiting calls of `encode`."""

@@ -1,31 +1,30 @@
-"""Turns labelled spans of a text into entities: whole words that do not overlap. Pure."""
+"""Converts labelled spans of a text to entities: whole words that do not overlap. Pure."""
 
 from collections.abc import Iterable
 
 from winnow.domain.prediction import Entity
 from winnow.text.words import whole_words
 
-Labelled = tuple[int, int, str, float]
-"""A span: first character, one past the last (in code points), label and score."""
+LabelledSpan = tuple[int, int, str, float]
+"""Start and end (exclusive) in code points, label and score of a span."""
 
 
-def in_whole_words(text: str, spans: Iterable[Labelled]) -> tuple[Entity, ...]:
-    """The entities of the spans, in the order of the text.
+def to_entities(text: str, spans: Iterable[LabelledSpan]) -> tuple[Entity, ...]:
+    """Extends spans to whole words; returns the entities in the order of the text.
 
-    Spans are grown to whole words. Of two in one word only the more probable stays; of two equally
-    probable ones, the first.
+    Of overlapping entities, only the one with the highest score stays; of equal scores, the first.
     """
-    kept: list[Entity] = []
+    entities: list[Entity] = []
     for span in sorted(spans, key=lambda span: span[:2]):
         entity = _entity(text, span)
-        if not kept or kept[-1].end <= entity.start:
-            kept.append(entity)
-        elif kept[-1].score < entity.score:
-            kept[-1] = entity
-    return tuple(each for each in kept if each.start < each.end)
+        if not entities or entities[-1].end <= entity.start:
+            entities.append(entity)
+        elif entities[-1].score < entity.score:
+            entities[-1] = entity
+    return tuple(each for each in entities if each.start < each.end)
 
 
-def _entity(text: str, span: Labelled) -> Entity:
-    first, last, label, score = span
-    start, end = whole_words(text, first, last)
+def _entity(text: str, span: LabelledSpan) -> Entity:
+    span_start, span_end, label, score = span
+    start, end = whole_words(text, span_start, span_end)
     return Entity(label=label, text=text[start:end], start=start, end=end, score=score)

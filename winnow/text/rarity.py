@@ -1,7 +1,7 @@
-"""How rare words are, as BM25 weighs them (Robertson and Zaragoza 2009).
+"""Inverse document frequencies and mean length, for BM25 (Robertson and Zaragoza, 2009). Pure.
 
-Front and content nodes calculate it by the same two functions, so that a match is worth the same on
-both: bit for bit on one processor. Pure.
+Front and content nodes share these two functions, so that their weights agree bit for bit on one
+processor.
 """
 
 import numpy as np
@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 
 def rarities(containing: NDArray[np.integer], passages: int) -> NDArray[np.float64]:
-    """The worth of a match of each word, above 0: the more passages contain it, the less.
+    """Returns the inverse document frequency of each word; always positive.
 
     `containing`: number of passages that contain each word; `passages`: number of passages of the
-    index, at least the greatest of these.
+    index.
     """
     absent = passages - containing.astype(np.float64)
-    worth: NDArray[np.float64] = np.log1p((absent + 0.5) / (containing + 0.5))
-    return worth
+    frequencies: NDArray[np.float64] = np.log1p((absent + 0.5) / (containing + 0.5))
+    return frequencies
 
 
 def mean_length(tokens: int, passages: int) -> float:
-    """Mean number of tokens of an index's passages, 1 or more."""
+    """Returns the mean number of tokens of an index's passages, at least 1."""
     return max(tokens / max(passages, 1), 1.0)

@@ -1,4 +1,4 @@
-"""Encoding on encoder nodes, over `winnow.v1.EncoderService`."""
+"""A client of an encoder node, over `winnow.v1.EncoderService`."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from winnow.text.encoder import TextEncoding
 from winnow.v1 import encoder_pb2, encoder_pb2_grpc
 
 SERVICE = "winnow.v1.EncoderService"
-_SPECIAL = 2
+_SPECIAL_TOKENS = 2
 _READINESS = {
     grpc.ChannelConnectivity.READY: 2,
     grpc.ChannelConnectivity.CONNECTING: 1,
@@ -29,21 +29,21 @@ _READINESS = {
 
 
 class RemoteEncoder:
-    """Calls one encoder node. A caller that is cancelled ends its call, and the node's work."""
+    """A client of one encoder node. Cancelling a call also stops the node's work."""
 
     def __init__(
         self, address: str, fingerprint: str, states: StatesFormat, peers: PeerChannels = PLAIN_TEXT
     ) -> None:
-        """Begins to connect.
+        """Starts connecting.
 
         Args:
-            address: of the node, as HOST:PORT.
-            fingerprint: of the encoder that is meant (`Manifest.states_fingerprint`).
-            states: whether token states are wanted, and how they travel. As INT8 they are rounded.
-            peers: how encoder nodes are called.
+            address: HOST:PORT of the node.
+            fingerprint: of the expected encoder (`Manifest.states_fingerprint`).
+            states: wire format of token states, or NONE. INT8 rounds them.
+            peers: TLS and credentials for calls to encoder nodes.
 
         """
-        # a node that says NOT_SERVING gets no calls; the caller decides where else to try
+        # the channel avoids nodes that report NOT_SERVING; the caller chooses another one
         self._channel = open_balanced(address, SERVICE, peers)
         self._channel.get_state(try_to_connect=True)
         self._stub = encoder_pb2_grpc.EncoderServiceStub(self._channel)
@@ -51,15 +51,13 @@ class RemoteEncoder:
 
     @property
     def readiness(self) -> int:
-        """2 if it is connected and the node says that it serves, 1 while it connects, else 0."""
+        """2 if connected to a node that reports SERVING, 1 while connecting, otherwise 0."""
         return _READINESS.get(self._channel.get_state(try_to_connect=True), 0)
 
     async def encode(self, ids: Sequence[int], client: str, deadline: Deadline) -> TextEncoding:
-        """Encodes on the node, in the turn of `client`.
+        """Encodes a text on the node; clients take turns.
 
-        Raises:
-            WinnowError: as the node says; UnavailableError, too, if it sent what is no encoding.
-
+        Raises the node's WinnowError, or UnavailableError if the reply is invalid.
         """
         request = encoder_pb2.EncodeRequest(
             token_ids=ids, fingerprint=self._fingerprint, states_format=FORMATS[self._states]
@@ -70,10 +68,10 @@ class RemoteEncoder:
             reply = await reply_of(call)
         except grpc.aio.AioRpcError as error:
             raise error_of_node(error, f"the encoder at {self._address}") from error
-        return await self._checked(reply, len(ids))
+        return await self._decode(reply, len(ids))
 
     async def info(self, seconds: float) -> EncoderInfo:
-        """Which encoder is there; waits for the node if need be."""
+        """Returns the description of the node's encoder; waits up to `seconds` for the node."""
         request = encoder_pb2.GetEncoderInfoRequest()
         try:
             reply = await self._stub.GetEncoderInfo(request, timeout=seconds, wait_for_ready=True)
@@ -84,24 +82,24 @@ class RemoteEncoder:
         return convert.info_of_message(reply)
 
     async def close(self) -> None:
-        """Closes the channel; calls in hand are cancelled."""
+        """Closes the channel, which cancels calls in flight."""
         await self._channel.close()
 
-    async def _checked(self, reply: encoder_pb2.EncodeResponse, tokens: int) -> TextEncoding:
+    async def _decode(self, reply: encoder_pb2.EncodeResponse, tokens: int) -> TextEncoding:
         try:
             if convert.is_quick_message(reply):
                 encoding = convert.encoding_of_message(reply)
             else:
                 encoding = await asyncio.to_thread(convert.encoding_of_message, reply)
-        except InvalidRequestError as error:  # it is not our caller's fault
-            raise self._unavailable(f"sent nonsense: {error}") from error
-        states, wanted = encoding.states, self._states is not StatesFormat.NONE
-        if (states is not None) != wanted or (
-            states is not None and len(states) != tokens + _SPECIAL
+        except InvalidRequestError as error:  # the fault of the node, not of our caller
+            raise self._bad_reply(f"sent an invalid encoding: {error}") from error
+        states, expects_states = encoding.states, self._states is not StatesFormat.NONE
+        if (states is not None) != expects_states or (
+            states is not None and len(states) != tokens + _SPECIAL_TOKENS
         ):
-            raise self._unavailable("sent states of another text, or none")
+            raise self._bad_reply("sent states of another text, or none")
         return encoding
 
-    def _unavailable(self, what: str) -> UnavailableError:
-        error = UnavailableError(f"the encoder at {self._address} {what}")
-        return error.with_public(f"the encoder {what}")
+    def _bad_reply(self, problem: str) -> UnavailableError:
+        error = UnavailableError(f"the encoder at {self._address} {problem}")
+        return error.with_public(f"the encoder {problem}")

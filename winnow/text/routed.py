@@ -1,7 +1,4 @@
-"""Encoding on any of several encoder nodes, as a `TextEncoder`.
-
-Knows a pool of nodes; `remote` calls one.
-"""
+"""A `TextEncoder` that routes texts to a pool of encoder nodes."""
 
 import asyncio
 import time
@@ -18,37 +15,37 @@ from winnow.replicas.policy.retrying import RetrySettings
 from winnow.replicas.routing import ReplicaPolicies, ReplicaRouter
 from winnow.replicas.server_pool import ServerPool
 from winnow.security.peers import PLAIN_TEXT, PeerChannels
-from winnow.text.encoder import TextEncoding, Then
+from winnow.text.encoder import OnEncoded, TextEncoding
 from winnow.text.remote import RemoteEncoder
 
 _POLICIES = ReplicaPolicies(
     ReplicaSettings(outliers=OutlierSettings(mismatch_ejects=True)),
-    # several nodes may share an address: behind a load balancer the next attempt finds another one
+    # an address may be a load balancer, behind which the next attempt may reach another node
     retry=RetrySettings(repeat=True),
 )
 
 
 class ReadyNodes:
-    """The preference of every text: nodes that are connected and say that they serve."""
+    """Prefers the nodes that are connected and report SERVING."""
 
     def __init__(self, servers: ServerPool[RemoteEncoder]) -> None:
         self._servers = servers.servers
 
     def select(self, replicas: Sequence[Replica]) -> Sequence[Replica]:
-        """The nodes that are ready, else those that connect, else all."""
+        """Returns the ready nodes, or else the connecting ones, or else all."""
         readiness = {r: self._servers[r.address].readiness for r in replicas}
         return [r for r in replicas if readiness[r] == max(readiness.values())]
 
     def may_wait(self, _replica: Replica) -> bool:
-        """A node encodes at once."""
+        """Returns False: nodes do not queue texts."""
         return False
 
 
 class RoutedTextEncoder:
-    """Has each text encoded by one node, and by another one if that is late or fails.
+    """Encodes each text on one node, and on another node if the first is late or fails.
 
-    It keeps nothing: wrap it in a `CachedTextEncoder`. A caller that is cancelled ends its calls,
-    and the work of the nodes.
+    It does not cache: wrap it in a `CachedTextEncoder`. Cancelling a call also stops the work of
+    the nodes.
     """
 
     def __init__(
@@ -57,17 +54,17 @@ class RoutedTextEncoder:
         states: StatesFormat = StatesFormat.FLOAT16,
         peers: PeerChannels = PLAIN_TEXT,
         *,
-        seconds: float = 2.0,
-        patience: float = 60.0,
+        timeout: float = 2.0,
+        startup_timeout: float = 60.0,
     ) -> None:
-        """Knows no node yet: see `update`.
+        """Has no nodes until `update` is called.
 
         Args:
-            fingerprint: of the encoder that is meant (`Manifest.states_fingerprint`).
-            states: whether token states are wanted, and how they travel. As INT8 they are rounded.
-            peers: how encoder nodes are called.
-            seconds: that a text may take; callers with less time cancel.
-            patience: seconds that `warm_up` waits for a node.
+            fingerprint: of the expected encoder (`Manifest.states_fingerprint`).
+            states: wire format of token states, or NONE. INT8 rounds them.
+            peers: TLS and credentials for calls to encoder nodes.
+            timeout: seconds for one text; callers with less time cancel their call.
+            startup_timeout: seconds that `warm_up` waits for a node.
 
         """
 
@@ -81,34 +78,30 @@ class RoutedTextEncoder:
         )
         self._ready = ReadyNodes(self._nodes)
         self._fingerprint, self._states = fingerprint, states
-        self._seconds, self._patience = seconds, patience
-        self._changed = asyncio.Event()
-        """Set when the addresses change the next time."""
+        self._timeout, self._startup_timeout = timeout, startup_timeout
+        self._addresses_changed = asyncio.Event()
+        """Set and replaced when the addresses change."""
         self._closed = False
         self.close_nodes = self._nodes.close
-        """Closes all connections; to be awaited after `close`."""
+        """Closes all connections; await it after `close`."""
 
     def update(self, addresses: Collection[str]) -> None:
-        """From now on texts go to the nodes at these addresses."""
+        """Sets the addresses of the encoder nodes."""
         if set(addresses) != self._nodes.pool.replicas.by_address.keys():
             self._nodes.update(addresses)
-            self._changed.set()
-            self._changed = asyncio.Event()
+            self._addresses_changed.set()
+            self._addresses_changed = asyncio.Event()
 
     async def encode(
-        self, ids: Sequence[int], client: str = "", then: Then | None = None
+        self, ids: Sequence[int], client: str = "", on_encoded: OnEncoded | None = None
     ) -> TextEncoding:
-        """Encodes on a node, in the turn of `client`.
+        """Encodes a text on a node; clients take turns. Never calls `on_encoded`.
 
-        What it waited includes the time on the way.
-
-        Raises:
-            WinnowError: as the node says; UnavailableError, too, if it takes too long, or what it
-                sent is no encoding.
-
+        The reported queue time includes the network. Raises the node's WinnowError, or
+        UnavailableError on timeout or an invalid reply.
         """
         started = time.perf_counter()
-        deadline = Deadline.after(self._seconds)
+        deadline = Deadline.after(self._timeout)
         request: PoolRequest[RemoteEncoder, TextEncoding] = PoolRequest(
             kind="encode",
             work=len(ids),
@@ -119,8 +112,8 @@ class RoutedTextEncoder:
         )
         try:
             encoding = await self._router.call(request)
-        except DeadlineExceededError as error:  # ours, not that of our caller
-            late = f"the encoder did not answer within {self._seconds:g} s"
+        except DeadlineExceededError as error:  # our timeout, not the caller's deadline
+            late = f"the encoder did not answer within {self._timeout:g} s"
             raise UnavailableError(late) from error
         except WinnowError:
             if self._closed:
@@ -131,14 +124,11 @@ class RoutedTextEncoder:
         elapsed = time.perf_counter() - started
         return replace(encoding, queue=max(elapsed - encoding.encode, 0.0))
 
-    async def warm_up(self, longest: int) -> None:
-        """Waits for a node, and checks that it is the right one.
+    async def warm_up(self, max_tokens: int) -> None:
+        """Waits for a node, and checks its encoder.
 
-        Raises:
-            UnavailableError: it does not come.
-            IdentityError: it has another encoder, gives no states though they are wanted, or takes
-                fewer than `longest` tokens.
-
+        Raises UnavailableError if no node replies in time. Raises IdentityError if the node has
+        another encoder, lacks the requested states, or accepts fewer than `max_tokens` tokens.
         """
         address, info = await self._first_info()
         if info.fingerprint != self._fingerprint:
@@ -147,39 +137,41 @@ class RoutedTextEncoder:
                 f"expected {self._fingerprint}: give both the same bundle"
             )
         if self._states is not StatesFormat.NONE and not info.width:
-            raise IdentityError(f"the encoder at {address} gives no token states")
-        if longest > info.max_tokens:
             raise IdentityError(
-                f"the encoder at {address} takes {info.max_tokens} tokens, not {longest}"
+                f"the encoder at {address} gives no token states: serve a bundle that has them"
+            )
+        if max_tokens > info.max_tokens:
+            raise IdentityError(
+                f"the encoder at {address} takes {info.max_tokens} tokens, {max_tokens} are needed"
             )
 
     def close(self) -> None:
-        """Gives up the calls in hand; their callers are cancelled."""
+        """Cancels the calls in flight, and so their callers."""
         self._closed = True
         self._nodes.give_up()
 
     async def _first_info(self) -> tuple[str, EncoderInfo]:
-        """The info of the first node that replies, and its address."""
-        deadline = Deadline.after(self._patience)
+        """Returns the address and the info of the first node that replies."""
+        deadline = Deadline.after(self._startup_timeout)
         while True:
-            changed = asyncio.create_task(self._changed.wait())
-            asked = {
+            changed = asyncio.create_task(self._addresses_changed.wait())
+            calls = {
                 asyncio.create_task(node.info(max(deadline.left(), 0.0))): address
                 for address, node in self._nodes.servers.items()
             }
-            running = [changed, *asked]
-            # each node is given up by itself when the time is over
-            left = None if asked else max(deadline.left(), 0.0)
+            running = [changed, *calls]
+            # each call has its own timeout
+            timeout = None if calls else max(deadline.left(), 0.0)
             try:
                 done, _ = await asyncio.wait(
-                    running, timeout=left, return_when=asyncio.FIRST_COMPLETED
+                    running, timeout=timeout, return_when=asyncio.FIRST_COMPLETED
                 )
-                for task, address in asked.items():
-                    # the call to a node that has left is cancelled with its channel
+                for task, address in calls.items():
+                    # closing the channel of a removed node cancels the call
                     if task in done and not task.cancelled():
                         return address, task.result()
                 if not done:
-                    raise UnavailableError(f"no encoder is known after {self._patience:g} s")
+                    raise UnavailableError(f"no encoder is known after {self._startup_timeout:g} s")
             finally:
                 for each in running:
                     each.cancel()

@@ -1,6 +1,6 @@
-"""How right an answer is: exact match and F1, as SQuAD defines them.
+"""Exact match and F1 of an answer, as SQuAD defines them (Rajpurkar et al., 2016, section 6.1).
 
-Pure functions on strings (Rajpurkar et al. 2016, section 6.1).
+Pure.
 """
 
 import re
@@ -13,27 +13,27 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalise(text: str) -> str:
-    """Lower case, without ASCII punctuation and English articles, single spaces."""
+    """Lowers the case, and removes ASCII punctuation, English articles and repeated spaces."""
     bare = text.lower().translate(_PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", bare).split())
 
 
 def exact_match(answer: str, accepted: Iterable[str]) -> bool:
-    """Whether `answer` equals any accepted answer once both are normalised."""
+    """Returns whether `answer` equals any accepted answer after normalisation."""
     return normalise(answer) in set(map(normalise, accepted))
 
 
 def f1(answer: str, accepted: Iterable[str]) -> float:
-    """The best overlap in words with any accepted answer, from 0 to 1."""
+    """Returns the best F1 of words with any accepted answer, from 0 to 1."""
     return max((_overlap(answer, other) for other in accepted), default=0.0)
 
 
 def _overlap(answer: str, other: str) -> float:
-    said, meant = normalise(answer).split(), normalise(other).split()
-    if not said or not meant:
-        return float(said == meant)
-    common = sum((Counter(said) & Counter(meant)).values())
+    words, accepted_words = normalise(answer).split(), normalise(other).split()
+    if not words or not accepted_words:
+        return float(words == accepted_words)
+    common = sum((Counter(words) & Counter(accepted_words)).values())
     if common == 0:
         return 0.0
-    precision, recall = common / len(said), common / len(meant)
+    precision, recall = common / len(words), common / len(accepted_words)
     return 2 * precision * recall / (precision + recall)

@@ -1,7 +1,7 @@
-"""Text to token ids with character offsets.
+"""Tokenises texts to ids with character offsets.
 
-A tokenizer is configured once, here, and never changed: changing truncation or padding on a shared
-one races with its users (tokenizers #537).
+A tokenizer is configured once and never changed, because changing truncation or padding of a shared
+tokenizer is a race (tokenizers #537).
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from winnow.errors import ArtefactError
 
-# before the import: parallelism belongs to our own threads
+# set before the import: this process has its own threads
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import tokenizers
@@ -19,7 +19,7 @@ import tokenizers
 
 @dataclass(frozen=True, slots=True)
 class SpecialTokens:
-    """Ids of the tokens that frame sequences."""
+    """Ids of the special tokens [CLS] and [SEP]."""
 
     cls: int
     sep: int
@@ -27,24 +27,25 @@ class SpecialTokens:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Token ids and, for each, its first character and one past its last, in code points."""
+    """Token ids and their offsets in a text."""
 
     ids: tuple[int, ...]
     offsets: tuple[tuple[int, int], ...]
+    """Start and end (exclusive) of each token, in code points."""
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def first(self, most: int) -> "Tokens":
-        """The first tokens, at most `most`."""
-        return Tokens(self.ids[:most], self.offsets[:most])
+    def first(self, count: int) -> "Tokens":
+        """Returns the first `count` tokens, or all if there are fewer."""
+        return Tokens(self.ids[:count], self.offsets[:count])
 
 
 class Tokenizer:
     """A WordPiece tokenizer, without special tokens, truncation or padding."""
 
     def __init__(self, path: Path) -> None:
-        """Opens `tokenizer.json`; raises ArtefactError if it is none, or lacks [CLS] or [SEP]."""
+        """Opens `tokenizer.json`; raises ArtefactError unless it is valid, with [CLS] and [SEP]."""
         try:
             self._tokenizer = tokenizers.Tokenizer.from_file(str(path))
         except Exception as error:  # the bindings raise bare Exception
@@ -52,21 +53,21 @@ class Tokenizer:
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self.vocabulary = max(self._tokenizer.get_vocab().values(), default=-1) + 1
-        """One more than the greatest token id."""
+        """Size of the vocabulary: one more than the greatest token id."""
         self.special = SpecialTokens(self._special("[CLS]", path), self._special("[SEP]", path))
 
     def tokenise(self, text: str) -> Tokens:
-        """The tokens of `text`."""
+        """Tokenises a text."""
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
         return Tokens(tuple(encoding.ids), tuple(encoding.offsets))
 
     def tokenise_many(self, texts: Sequence[str]) -> Iterable[Tokens]:
-        """The tokens of each text."""
+        """Tokenises several texts."""
         for encoding in self._tokenizer.encode_batch(list(texts), add_special_tokens=False):
             yield Tokens(tuple(encoding.ids), tuple(encoding.offsets))
 
     def _special(self, token: str, path: Path) -> int:
-        found = self._tokenizer.token_to_id(token)
-        if found is None:
+        token_id = self._tokenizer.token_to_id(token)
+        if token_id is None:
             raise ArtefactError(f"{path} has no token {token}: a BERT vocabulary is needed")
-        return int(found)
+        return int(token_id)

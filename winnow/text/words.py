@@ -1,7 +1,4 @@
-"""Finds where words of a text begin and end. Pure.
-
-Tokens are parts of words, but people are shown whole words, numbers and graphemes.
-"""
+"""Extends spans of a text to whole words, numbers and graphemes. Pure."""
 
 import unicodedata
 
@@ -11,11 +8,11 @@ _IDEOGRAPHS = (
     range(0xF900, 0xFB00),
     range(0x20000, 0x2FA20),
 )
-"""Characters that are written without spaces: each is a token, as in BERT's tokenizer."""
+"""Code points of ideographs, each of which is a word, as in BERT's tokenizer."""
 
 
 def whole_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """Grows the characters [start, end) of `text` until no word, number or grapheme is cut."""
+    """Extends the span [start, end) so that it splits no word, number or grapheme."""
     while 0 < start < len(text) and _joined(text, start):
         start -= 1
     while 0 < end < len(text) and _joined(text, end):
@@ -23,26 +20,26 @@ def whole_words(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def _joined(text: str, place: int) -> bool:
-    """Whether the characters on both sides of `place` belong to one word."""
-    before, after = text[place - 1], text[place]
+def _joined(text: str, index: int) -> bool:
+    """Returns whether the characters at `index - 1` and `index` belong to one word."""
+    before, after = text[index - 1], text[index]
     if _extends(after) or before == "\u200d":
         return True
     if _extends(before) and after.isalnum():
         return True
     if before.isalnum() and after.isalnum():
         return not (_is_ideograph(before) or _is_ideograph(after))
-    return _inside_number(text, place)
+    return _inside_number(text, index)
 
 
 def _extends(character: str) -> bool:
-    """Marks, variation selectors and joiners continue the character before them."""
+    """Returns whether a character, such as a mark or joiner, continues the one before it."""
     return character == "\u200d" or unicodedata.category(character).startswith("M")
 
 
-def _inside_number(text: str, place: int) -> bool:
-    """Whether a separator of digits stands at `place` or before it: 2,700 is one number."""
-    for separator in (place - 1, place):
+def _inside_number(text: str, index: int) -> bool:
+    """Returns whether `index - 1` or `index` is a separator in a number, such as 2,700."""
+    for separator in (index - 1, index):
         if 0 < separator < len(text) - 1 and text[separator] in ".,":
             return text[separator - 1].isdigit() and text[separator + 1].isdigit()
     return False

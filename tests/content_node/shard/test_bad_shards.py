@@ -32,7 +32,7 @@ from winnow.convert.shard import info_to_message
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import INDEX_FILE
 from winnow.errors import ArtefactError, IdentityError
-from winnow.files.vouching import vouched
+from winnow.files.checksummed_json import to_checksummed_json
 
 GOLDEN = Path(__file__).parent.parent.parent / "golden"
 MANIFESTS = {
@@ -107,7 +107,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def write(path: Path, content: dict[str, Any], vouches: bool) -> None:
-    text = vouched(content) if vouches else json.dumps(content)
+    text = to_checksummed_json(content) if vouches else json.dumps(content)
     path.write_bytes(text.encode(errors="surrogatepass"))
 
 

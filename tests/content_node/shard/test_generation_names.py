@@ -22,7 +22,7 @@ from winnow.content_node.shard.manifest import (
     read_shard_manifest,
 )
 from winnow.errors import ArtefactError
-from winnow.files.vouching import vouched
+from winnow.files.checksummed_json import to_checksummed_json
 
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / f"shard-format-{FORMAT}"
 SHARD = read_shard_manifest(GOLDEN)
@@ -98,7 +98,7 @@ def test_unknown_fields_and_impossible_numbers_are_refused(
 ) -> None:
     content = json.loads((GOLDEN / "manifest.json").read_text())
     add(content)
-    (tmp_path / "manifest.json").write_text(vouched(content))
+    (tmp_path / "manifest.json").write_text(to_checksummed_json(content))
     with pytest.raises(ArtefactError, match=r"manifest\.json is damaged"):
         read_shard_manifest(tmp_path)
 

@@ -13,8 +13,8 @@ from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest
 from winnow.content_node.shard.saving import FILES
 from winnow.domain.shard import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
+from winnow.files.checksummed_json import to_checksummed_json
 from winnow.files.opened import OpenFile, sha256
-from winnow.files.vouching import vouched
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_a_file_of_nonsense_whose_checksum_fits_is_a_fault_of_its_shard(
     (directory / name).write_bytes(b"nonsense")
     content = json.loads((directory / SHARD_FILE).read_text())
     content["files"][name] = {"sha256": sha256(directory / name), "bytes": 8}
-    (directory / SHARD_FILE).write_text(vouched(content))
+    (directory / SHARD_FILE).write_text(to_checksummed_json(content))
     first, second = verify_index(index, 10, 0.9)
     assert not first.faults
     assert second.faults
@@ -75,7 +75,7 @@ def test_a_file_of_nonsense_whose_checksum_fits_is_a_fault_of_its_shard(
 def test_a_swapped_shard_is_named(index: Path, tmp_path: Path) -> None:
     manifest = index / shard_name(1, 2) / SHARD_FILE
     content = json.loads(manifest.read_text())
-    manifest.write_text(vouched({**content, "ef_construction": 100}))
+    manifest.write_text(to_checksummed_json({**content, "ef_construction": 100}))
     assert open_shard(manifest.parent, ef=64).manifest.ef_construction == 100
     first, second = verify_index(index, 10, 0.9)
     assert not first.faults
@@ -106,7 +106,9 @@ def test_an_index_instead_of_a_shard_is_named_and_the_reverse(
 
 def test_an_index_manifest_that_does_not_name_every_shard_is_refused(index: Path) -> None:
     content = json.loads((index / INDEX_FILE).read_text())
-    (index / INDEX_FILE).write_text(vouched({**content, "manifests": content["manifests"][:1]}))
+    (index / INDEX_FILE).write_text(
+        to_checksummed_json({**content, "manifests": content["manifests"][:1]})
+    )
     with pytest.raises(ArtefactError, match="has checksums of 1 of 2 shards"):
         read_index_manifest(index)
 
@@ -125,7 +127,7 @@ def test_a_manifest_that_breaks_a_rule_is_refused(
     index: Path, altered: dict[str, object], said: str
 ) -> None:
     path = index / shard_name(0, 2) / SHARD_FILE
-    path.write_text(vouched({**json.loads(path.read_text()), **altered}))
+    path.write_text(to_checksummed_json({**json.loads(path.read_text()), **altered}))
     with pytest.raises(ArtefactError, match=said):
         open_shard(path.parent, ef=64)
 
@@ -146,7 +148,7 @@ def test_a_file_that_a_shard_cannot_have_is_refused(
     path = index / shard_name(0, 2) / SHARD_FILE
     content = json.loads(path.read_text())
     content["files"][name] = entry
-    path.write_text(vouched(content))
+    path.write_text(to_checksummed_json(content))
     with pytest.raises(ArtefactError, match=r"manifest\.json is damaged: files"):
         open_shard(path.parent, ef=64)
 

@@ -232,7 +232,7 @@ async def test_more_texts_than_may_be_in_hand_are_refused_at_once(bundle: Bundle
     fake.encoders["en"].hangs = True
     first = asyncio.create_task(fake.predict(*(f"text {n}" for n in range(16))))
     await asyncio.wait_for(fake.encoders["en"].hanging.wait(), 5)
-    with pytest.raises(OverloadedError, match="16 texts are in hand") as caught:
+    with pytest.raises(OverloadedError, match="16 texts are in flight") as caught:
         await fake.predict("one more")
     assert caught.value.retry_after > 0
     assert fake.registry.get_sample_value("winnow_front_predict_refusals_total") == 1

@@ -9,7 +9,7 @@ from small_heads import FINGERPRINT, WIDTH
 from winnow.domain.prediction import SequencePrediction, TokenPrediction
 from winnow.heads.head import open_head
 from winnow.heads.manifest import FORMAT
-from winnow.heads.store import Current, open_store
+from winnow.heads.store import HeadRecord, open_store
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 STATES = np.ones((3, WIDTH), np.float32)
@@ -22,8 +22,8 @@ def test_a_golden_store_is_served(number: int) -> None:
     assert encoder is not None
     assert (encoder.fingerprint, encoder.width) == (FINGERPRINT, WIDTH)
     assert store.ids() == ["intent", "names"]
-    assert store.current("intent") == Current(version=2, previous=1)
-    assert store.current("names") == Current(version=1, pinned=True, moved_to="german")
+    assert store.record("intent") == HeadRecord(version=2, previous=1)
+    assert store.record("names") == HeadRecord(version=1, pinned=True, moved_to="german")
     intent, names = (open_head(store.fetch(head, 1)).predict(STATES) for head in store.ids())
     assert isinstance(intent, SequencePrediction)
     assert (intent.labels[0].label, intent.out_of_scope) == ("weather", False)

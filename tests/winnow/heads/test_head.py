@@ -11,7 +11,7 @@ from small_heads import LABELS, WIDTH, model_of, small_head, small_model
 from winnow.domain.prediction import SequencePrediction, TokenPrediction
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.heads.artefact import load_head
-from winnow.heads.head import FloatStates, Head, memory_of, open_head
+from winnow.heads.head import FloatStates, Head, estimate_memory, open_head
 from winnow.heads.manifest import MODEL
 
 
@@ -67,14 +67,16 @@ def test_memory_grows_with_the_model(tmp_path: Path) -> None:
     small, large = (
         load_head(small_head(tmp_path / str(width), width=width)).manifest for width in (8, 8000)
     )
-    assert memory_of(large) - memory_of(small) >= large.model.bytes - small.model.bytes
+    assert estimate_memory(large) - estimate_memory(small) >= large.model.bytes - small.model.bytes
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_logits_that_are_no_numbers_fail_the_head_clearly(tmp_path: Path, value: float) -> None:
     model = constant([0, value, 0], [3])
     head = opened(small_head(tmp_path, model=model))
-    with pytest.raises(UnavailableError, match="intent version 1 gives scores that are not finite"):
+    with pytest.raises(
+        UnavailableError, match="intent version 1 returns scores that are not finite"
+    ):
         head.predict(states(2))
 
 
@@ -109,7 +111,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
 def test_a_model_with_another_input_is_refused(tmp_path: Path) -> None:
     node = helper.make_node("Identity", ["states"], ["logits"])
     model = model_of([node], {}, WIDTH, ["tokens", WIDTH]).replace(b"states", b"stotes")
-    with pytest.raises(ArtefactError, match="takes stotes"):
+    with pytest.raises(ArtefactError, match="inputs are stotes"):
         opened(small_head(tmp_path, model=model))
 
 

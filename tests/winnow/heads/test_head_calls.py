@@ -12,7 +12,7 @@ from winnow.errors import (
     Violation,
     WinnowError,
 )
-from winnow.heads.head_calls import call_worth_another_server, worth_another_server
+from winnow.heads.head_calls import call_may_succeed_elsewhere, may_succeed_elsewhere
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,6 @@ from winnow.heads.head_calls import call_worth_another_server, worth_another_ser
 def test_which_failures_are_worth_another_server(
     error: WinnowError | None, of_head: bool, of_call: bool
 ) -> None:
-    assert worth_another_server(error) is of_head
+    assert may_succeed_elsewhere(error) is of_head
     if error is not None:
-        assert call_worth_another_server(error) is of_call
+        assert call_may_succeed_elsewhere(error) is of_call

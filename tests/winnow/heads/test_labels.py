@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_heads import head_fields
 
-from winnow.heads.labels import MOST, decode_labels, softmax
+from winnow.heads.labels import MAX_RETURNED_LABELS, decode_labels, softmax
 from winnow.heads.manifest import FORMAT, HeadManifest
 
 
@@ -78,7 +78,9 @@ def test_equally_good_labels_come_in_their_order() -> None:
 
 def test_only_the_best_labels_are_returned() -> None:
     found = decode_labels(np.arange(500, dtype=np.float32), manifest(500))
-    assert [each.label for each in found.labels] == [str(499 - rank) for rank in range(MOST)]
+    assert [each.label for each in found.labels] == [
+        str(499 - rank) for rank in range(MAX_RETURNED_LABELS)
+    ]
 
 
 def test_a_label_for_texts_of_no_class_is_a_label_like_the_others() -> None:

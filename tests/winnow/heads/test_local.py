@@ -28,9 +28,9 @@ from winnow.errors import (
     UnavailableError,
 )
 from winnow.heads.artefact import load_head
-from winnow.heads.head import memory_of
+from winnow.heads.head import estimate_memory
 from winnow.heads.heads import Heads, States
-from winnow.heads.local import REFRESH, LocalHeads
+from winnow.heads.local import REFRESH_SECONDS, LocalHeads
 from winnow.heads.metrics import HeadCacheMetrics
 from winnow.heads.store import HeadStore, open_store
 from winnow.inference.fair_threads import FairThreads
@@ -69,7 +69,7 @@ class LoadedHeads:
     async def looked(self) -> None:
         """Has the store checked for new versions of a head, and waits until that is done."""
         before = self.count("looks", result="ok") + self.count("looks", result="failed")
-        self.clock.advance(REFRESH)
+        self.clock.advance(REFRESH_SECONDS)
         await self.one()
         await happens(
             lambda: self.count("looks", result="ok") + self.count("looks", result="failed") > before
@@ -252,7 +252,7 @@ async def is_free(group: LoadedHeads, head: str) -> None:
 
 
 async def test_the_least_recently_used_leaves_for_another(tmp_path: Path) -> None:
-    one = memory_of(load_head(versioned_head(tmp_path / "one", "a", 1)).manifest)
+    one = estimate_memory(load_head(versioned_head(tmp_path / "one", "a", 1)).manifest)
     async with heads_of(tmp_path, budget=int(one * 2.5)) as group:
         for head in "abc":
             group.store.add(head)
@@ -262,7 +262,7 @@ async def test_the_least_recently_used_leaves_for_another(tmp_path: Path) -> Non
         assert group.in_memory() == ["a", "c"]
         assert group.count("evictions") == 1
         group.store.pin("a", True)
-        group.clock.advance(REFRESH)
+        group.clock.advance(REFRESH_SECONDS)
         await group.one("a")
         await happens(lambda: next(iter(group.heads.cached())).pinned)
         for head in "bcbc":
@@ -276,7 +276,7 @@ async def test_the_least_recently_used_leaves_for_another(tmp_path: Path) -> Non
 
 async def test_more_heads_than_there_is_room_for_are_applied_in_turn(tmp_path: Path) -> None:
     """They used to fail at once."""
-    one = memory_of(load_head(versioned_head(tmp_path / "one", "a", 1)).manifest)
+    one = estimate_memory(load_head(versioned_head(tmp_path / "one", "a", 1)).manifest)
     async with heads_of(tmp_path, budget=int(one * 1.5)) as group:
         for head in "abcd":
             group.store.add(head)
@@ -285,7 +285,7 @@ async def test_more_heads_than_there_is_room_for_are_applied_in_turn(tmp_path: P
 
 
 async def test_heads_for_which_others_leave_no_room_are_refused(tmp_path: Path) -> None:
-    one = memory_of(load_head(versioned_head(tmp_path / "one", "a", 1)).manifest)
+    one = estimate_memory(load_head(versioned_head(tmp_path / "one", "a", 1)).manifest)
     async with heads_of(tmp_path, budget=int(one * 1.5)) as group:
         for head in "abc":
             group.store.add(head)
@@ -313,7 +313,7 @@ async def test_a_new_version_takes_over_while_the_old_one_serves(group: LoadedHe
     group.store.add("intent", 2)
     assert (await group.one()).version == 1  # the store is believed for a while
     group.store.go_on.clear()
-    group.clock.advance(REFRESH)
+    group.clock.advance(REFRESH_SECONDS)
     for _ in range(3):
         assert (await group.one()).version == 1
     group.store.go_on.set()
@@ -383,7 +383,7 @@ async def test_a_head_of_which_no_version_works_is_unavailable(group: LoadedHead
         assert "head intent version 2 cannot be loaded" in str(error)
         assert str(group.store.root) not in str(error)
     assert group.store.fetched.count(("intent", 2)) == 1  # it is not tried again at once
-    group.clock.advance(REFRESH)
+    group.clock.advance(REFRESH_SECONDS)
     await group.one()
     assert group.store.fetched.count(("intent", 2)) == 2
 
@@ -404,8 +404,8 @@ async def test_heads_in_memory_serve_on_while_the_store_is_away(group: LoadedHea
         assert said(await group.one("topic")) == label_of(1)
         await group.looked()
     assert [line["event"] for line in logged] == [
-        "the head store cannot be reached: heads in memory serve on",
-        "the head store can be reached again",
+        "head store unreachable; heads in memory stay in use",
+        "head store reachable again",
     ]
 
 
@@ -460,7 +460,7 @@ async def test_an_unknown_head_is_looked_for_once_in_a_while(group: LoadedHeads)
         assert str(failure(nobody)) == "there is no head 'nobody'"
     assert group.store.asked.count("nobody") == 1
     group.store.add("nobody")
-    group.clock.advance(REFRESH)
+    group.clock.advance(REFRESH_SECONDS)
     assert said(await group.one("nobody")) == label_of(1)
 
 
@@ -468,14 +468,14 @@ async def test_unknown_names_fill_no_memory(group: LoadedHeads) -> None:
     group.store.add("intent")
     for number in range(1100):
         await group.one(f"nobody-{number}")
-    assert len(group.heads._loading._failures) == 1000
+    assert len(group.heads._loader._failures) == 1000
     assert not group.heads._cache.slots()
 
 
 async def test_a_store_that_hangs_is_not_given_ever_more_to_do(
     group: LoadedHeads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("winnow.heads.loading._MAX_LOADING", 10)
+    monkeypatch.setattr("winnow.heads.loader._MAX_LOADING", 10)
     group.store.add("intent")
     group.store.go_on.clear()
     for number in range(10):
@@ -646,7 +646,7 @@ def test_a_loop_that_ends_leaves_no_task_behind(tmp_path: Path) -> None:
             group.store.add("intent")
             await group.one()
             group.store.go_on.clear()
-            group.clock.advance(REFRESH)
+            group.clock.advance(REFRESH_SECONDS)
             return await group.one()
 
     assert said(asyncio.run(serve())) == label_of(1)

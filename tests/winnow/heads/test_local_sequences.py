@@ -23,8 +23,8 @@ from winnow.deadline import Deadline
 from winnow.domain.prediction import Applied, SequencePrediction
 from winnow.errors import ArtefactError, NotFoundError, OverloadedError, UnavailableError
 from winnow.heads.artefact import load_head
-from winnow.heads.head import memory_of
-from winnow.heads.local import REFRESH, LocalHeads
+from winnow.heads.head import estimate_memory
+from winnow.heads.local import REFRESH_SECONDS, LocalHeads
 from winnow.heads.metrics import HeadCacheMetrics
 from winnow.inference.fair_threads import FairThreads
 
@@ -44,7 +44,7 @@ class Sequences(RuleBasedStateMachine):
         self.runner = asyncio.Runner()
         root = Path(self.place.name)
         self.store, self.clock = ScriptedStore(root), ManualClock()
-        one = memory_of(load_head(versioned_head(root / "one", "a", 1)).manifest)
+        one = estimate_memory(load_head(versioned_head(root / "one", "a", 1)).manifest)
         self.threads = FairThreads(1, "heads")
         self.registry = CollectorRegistry()
         self.heads = LocalHeads(
@@ -129,7 +129,7 @@ class Sequences(RuleBasedStateMachine):
     def come_and_go(self, away: bool) -> None:
         self.store.away = away
 
-    @rule(seconds=st.sampled_from([0.1, REFRESH, 100.0]))
+    @rule(seconds=st.sampled_from([0.1, REFRESH_SECONDS, 100.0]))
     def pass_time(self, seconds: float) -> None:
         self.clock.advance(seconds)
 
@@ -144,7 +144,7 @@ class Sequences(RuleBasedStateMachine):
     @rule(head=ids)
     def catches_up(self, head: str) -> None:
         """Once all is well, the version to serve is served."""
-        current = self.current(head)
+        current = self.record(head)
         if current is None or (head, current.version) in self.damaged:
             return
         with capture_logs():
@@ -167,7 +167,7 @@ class Sequences(RuleBasedStateMachine):
         states = np.ones((3, WIDTH), np.float16)
         found = await self.heads.apply(states, heads, Deadline.after(30))
         if settles:
-            looks = [slot.checking for slot in self.heads._cache.slots() if slot.checking]
+            looks = [slot.check_task for slot in self.heads._cache.slots() if slot.check_task]
             if looks:
                 await asyncio.wait(looks)
         return found
@@ -183,25 +183,25 @@ class Sequences(RuleBasedStateMachine):
         assert applied.version == 0
         assert self.is_reason(head, applied.failure), applied.failure
         self.failed_at.setdefault(head, self.clock.now)
-        if self.clock.now >= self.failed_at[head] + REFRESH:
+        if self.clock.now >= self.failed_at[head] + REFRESH_SECONDS:
             self.failed_at[head] = self.clock.now
 
     def is_reason(self, head: str, failure: Exception) -> bool:
         if isinstance(failure, OverloadedError):
             return True  # the others are in use or pinned
-        if self.failed_at.get(head, -1e9) + REFRESH > self.clock.now:
+        if self.failed_at.get(head, -1e9) + REFRESH_SECONDS > self.clock.now:
             return True  # what went wrong just now is remembered
         if isinstance(failure, NotFoundError):
             return not self.published[head]
         assert isinstance(failure, UnavailableError)
-        current = self.current(head)
+        current = self.record(head)
         if self.store.away or current is None:
             return True
         versions = [each for each in (current.version, current.previous) if each]
         return all((head, version) in self.damaged for version in versions)
 
-    def current(self, head: str) -> Any:
-        return self.store.inner.current(head) if self.published[head] else None
+    def record(self, head: str) -> Any:
+        return self.store.inner.record(head) if self.published[head] else None
 
     def damage(self, head: str, version: int) -> None:
         self.store.damage(head, version)

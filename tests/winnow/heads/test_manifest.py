@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from small_heads import WIDTH, small_head
 
 from winnow.errors import ArtefactError, UnavailableError
-from winnow.files.vouching import vouched
+from winnow.files.checksummed_json import to_checksummed_json
 from winnow.heads.artefact import load_head
 from winnow.heads.head import open_head
 from winnow.heads.manifest import FILE, MODEL, read_head_manifest
@@ -102,7 +102,7 @@ def test_any_manifest_gives_a_head_that_works_or_is_refused(
 ) -> None:
     content = json.loads((head / FILE).read_text())
     altered = data.draw(mutations(content))
-    text = vouched(altered) if vouches else json.dumps(altered)
+    text = to_checksummed_json(altered) if vouches else json.dumps(altered)
     (tmp_path / FILE).write_bytes(text.encode(errors="surrogatepass"))
     (tmp_path / MODEL).write_bytes((head / MODEL).read_bytes())
     tried(tmp_path)
@@ -176,5 +176,5 @@ def test_a_written_head_can_be_read(tmp_path: Path) -> None:
 
 
 def test_a_writer_fills_in_the_checksums(tmp_path: Path) -> None:
-    with pytest.raises(ArtefactError, match="format of a head is filled in"):
+    with pytest.raises(ArtefactError, match="the writer sets format of a head"):
         write_head(tmp_path, {"format": 1}, b"")

@@ -13,10 +13,10 @@ from small_heads import FINGERPRINT, small_head, small_model
 
 from winnow.caller import message_of
 from winnow.errors import ArtefactError, IdentityError, NotFoundError, UnavailableError
-from winnow.files.vouching import vouched
+from winnow.files.checksummed_json import to_checksummed_json
 from winnow.heads.head import open_head
 from winnow.heads.manifest import FILE, MODEL
-from winnow.heads.store import Current, HeadStore, open_store
+from winnow.heads.store import HeadRecord, HeadStore, open_store
 from winnow.heads.store.disk_cache import HeadDiskCache
 from winnow.heads.store.file_store import FileStore
 from winnow.storage.remote import RemoteStorage
@@ -58,15 +58,15 @@ def write(place: str, path: str, content: bytes) -> None:
 
 def bytes_of(store: HeadStore) -> bytes:
     """The first version's model."""
-    model = store.fetch("intent", 1).model()
+    model = store.fetch("intent", 1).open_model()
     return model.read(model.size, 0)
 
 
 def test_a_published_head_is_served(store: HeadStore, tmp_path: Path) -> None:
-    assert store.publish(small_head(tmp_path / "a")) == Current(version=1)
+    assert store.publish(small_head(tmp_path / "a")) == HeadRecord(version=1)
     assert store.ids() == ["intent"]
     assert store.versions("intent") == [1]
-    assert store.current("intent") == Current(version=1)
+    assert store.record("intent") == HeadRecord(version=1)
     assert store.manifest("intent", 1).labels == ("greeting", "weather", "music")
     assert open_head(store.fetch("intent", 1)).manifest.id == "intent"
     encoder = store.encoder()
@@ -77,7 +77,7 @@ def test_a_published_head_is_served(store: HeadStore, tmp_path: Path) -> None:
 def test_a_new_version_takes_over_and_the_old_one_stays(store: HeadStore, tmp_path: Path) -> None:
     for version in (1, 2, 10):
         current = store.publish(small_head(tmp_path / str(version), version=version))
-    assert current == Current(version=10, previous=2)
+    assert current == HeadRecord(version=10, previous=2)
     assert store.versions("intent") == [1, 2, 10]
     assert store.fetch("intent", 1).manifest.version == 1
 
@@ -87,8 +87,8 @@ def test_rolling_back_serves_the_version_before_and_again_the_one_after(
 ) -> None:
     for version in (1, 2):
         store.publish(small_head(tmp_path / str(version), version=version))
-    assert store.rollback("intent") == Current(version=1, previous=2)
-    assert store.rollback("intent") == Current(version=2, previous=1)
+    assert store.rollback("intent") == HeadRecord(version=1, previous=2)
+    assert store.rollback("intent") == HeadRecord(version=2, previous=1)
     assert store.rollback("intent", 1).version == 1
 
 
@@ -105,7 +105,7 @@ def test_pins_and_moves_outlive_a_new_version(store: HeadStore, tmp_path: Path) 
     assert store.pin("intent", True).pinned
     store.move("intent", "german")
     current = store.publish(small_head(tmp_path / "b", version=2))
-    assert current == Current(version=2, previous=1, pinned=True, moved_to="german")
+    assert current == HeadRecord(version=2, previous=1, pinned=True, moved_to="german")
     assert not store.pin("intent", False).pinned
     assert store.move("intent", "").moved_to == ""
 
@@ -113,9 +113,9 @@ def test_pins_and_moves_outlive_a_new_version(store: HeadStore, tmp_path: Path) 
 def test_a_version_can_be_published_to_be_served_later(store: HeadStore, tmp_path: Path) -> None:
     assert store.publish(small_head(tmp_path / "a"), activate=False).version == 0
     with pytest.raises(NotFoundError):
-        store.current("intent")
+        store.record("intent")
     assert store.ids() == ["intent"]
-    assert store.rollback("intent", 1) == Current(version=1)
+    assert store.rollback("intent", 1) == HeadRecord(version=1)
     assert store.publish(small_head(tmp_path / "a")).version == 1
     assert store.publish(small_head(tmp_path / "b", version=2), activate=False).version == 1
 
@@ -144,7 +144,7 @@ def test_a_head_that_does_not_work_is_not_published(
     store.publish(small_head(tmp_path / "b"))
     with pytest.raises(ArtefactError):
         store.publish(small_head(tmp_path / "c", version=2, model=model))
-    assert store.current("intent") == Current(version=1)
+    assert store.record("intent") == HeadRecord(version=1)
     assert store.versions("intent") == [1]
 
 
@@ -157,7 +157,7 @@ def test_a_version_that_does_not_work_is_not_rolled_back_to(
     reopened = opened(place, tmp_path / "other cache")
     with pytest.raises(ArtefactError, match="damaged"):
         reopened.rollback("intent")
-    assert store.current("intent").version == 2
+    assert store.record("intent").version == 2
 
 
 def test_publishing_again_mends_a_damaged_model(
@@ -169,7 +169,7 @@ def test_publishing_again_mends_a_damaged_model(
     with pytest.raises(ArtefactError, match="damaged"):
         reopened.fetch("intent", 1)
     reopened.publish(small_head(tmp_path / "a"))
-    assert opened(place, tmp_path / "third cache").fetch("intent", 1).model()
+    assert opened(place, tmp_path / "third cache").fetch("intent", 1).open_model()
 
 
 def test_a_version_that_was_half_written_is_published_again(
@@ -183,7 +183,7 @@ def test_a_version_that_was_half_written_is_published_again(
     with pytest.raises(ArtefactError, match="publish it again"):
         store.manifest("intent", 2)
     assert store.publish(small_head(tmp_path / "b", version=2)).version == 2
-    assert store.fetch("intent", 2).model()
+    assert store.fetch("intent", 2).open_model()
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_an_unknown_head_of_any_name_is_not_found(
 ) -> None:
     store.publish(small_head(tmp_path / "a"))
     with pytest.raises(NotFoundError):
-        store.current(name)
+        store.record(name)
     with pytest.raises(NotFoundError):
         store.fetch(name, 1)
     with pytest.raises(NotFoundError):
@@ -209,9 +209,9 @@ def test_an_unknown_head_of_any_name_is_not_found(
         b"[" * 100_000,
         b"\xff",
         b'{"version": 1}',
-        vouched({"version": -1}).encode(),
-        vouched({"version": "one"}).encode(),
-        vouched({}).encode(),
+        to_checksummed_json({"version": -1}).encode(),
+        to_checksummed_json({"version": "one"}).encode(),
+        to_checksummed_json({}).encode(),
     ],
 )
 def test_a_damaged_record_is_named(
@@ -220,7 +220,7 @@ def test_a_damaged_record_is_named(
     store.publish(small_head(tmp_path / "a"))
     write(place, "intent/current.json", content)
     with pytest.raises(ArtefactError, match=r"intent/current\.json"):
-        store.current("intent")
+        store.record("intent")
     write(place, "store.json", content)
     with pytest.raises(ArtefactError, match=r"store\.json"):
         store.encoder()
@@ -242,7 +242,7 @@ def test_a_head_in_the_place_of_another_is_refused(
 def test_a_store_that_is_not_there_is_not_an_empty_one(tmp_path: Path) -> None:
     """A disk that is not mounted must not look like heads that were removed."""
     store = open_store(tmp_path / "nowhere")
-    for attempt in (store.ids, lambda: store.current("intent"), lambda: store.fetch("intent", 1)):
+    for attempt in (store.ids, lambda: store.record("intent"), lambda: store.fetch("intent", 1)):
         with pytest.raises(UnavailableError, match="nowhere") as caught:
             attempt()
         assert message_of(caught.value) == "the store of heads cannot be used"
@@ -303,7 +303,7 @@ def test_several_may_fetch_and_damage_at_once(tmp_path: Path) -> None:
 def fetched_apart(root: Path) -> list[bytes]:
     """The models of all heads, fetched into a cache that other processes use as well."""
     store = opened(f"{FAR}file://{root}/store", root / "cache")
-    heads = [store.fetch(head, 1).model() for head in store.ids()]
+    heads = [store.fetch(head, 1).open_model() for head in store.ids()]
     return [model.read(model.size, 0) for model in heads]
 
 
@@ -332,7 +332,7 @@ def test_several_may_publish_at_once(tmp_path: Path) -> None:
         thread.join()
     store = open_store(tmp_path / "store")
     assert store.versions("intent") == list(versions)
-    current = store.current("intent")
+    current = store.record("intent")
     assert current.version != current.previous
     assert current.previous
 

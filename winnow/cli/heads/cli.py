@@ -11,7 +11,7 @@ from winnow.cli.output import AsJson, console, print_json, table
 from winnow.errors import ArtefactError
 from winnow.heads.artefact import load_head
 from winnow.heads.manifest import FILE
-from winnow.heads.store import Current, HeadStore, open_store
+from winnow.heads.store import HeadRecord, HeadStore, open_store
 from winnow.heads.store.records import CURRENT
 from winnow.quoting import many
 from winnow.settings.values import parse_directory_or_url
@@ -161,7 +161,7 @@ def verify(
     raise typer.Exit(1 if bad else 0)
 
 
-def _print_current(store: HeadStore, head: str, current: Current, as_json: bool) -> None:
+def _print_current(store: HeadStore, head: str, current: HeadRecord, as_json: bool) -> None:
     if as_json:
         print_json({"id": head, **current.model_dump(mode="json")})
         return

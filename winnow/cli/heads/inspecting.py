@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from winnow.errors import ArtefactError, IdentityError, NotFoundError
 from winnow.heads.head import open_head
-from winnow.heads.store import Current, HeadStore
+from winnow.heads.store import HeadRecord, HeadStore
 
 _READ_THREADS = 8
 """Heads to read in parallel: a remote store replies slowly."""
@@ -59,11 +59,11 @@ def _describe(store: HeadStore, head: str) -> ListedHead:
     )
 
 
-def _current(store: HeadStore, head: str) -> Current:
+def _current(store: HeadStore, head: str) -> HeadRecord:
     try:
-        return store.current(head)
+        return store.record(head)
     except NotFoundError:
-        return Current(version=0)
+        return HeadRecord(version=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def verify_heads(store: HeadStore, heads: Sequence[str]) -> Iterator[VerifiedHea
     for head in heads:
         served = 0
         try:
-            served = store.current(head).version
+            served = store.record(head).version
         except NotFoundError as error:
             if not store.versions(head):
                 yield VerifiedHead(head, 0, False, str(error))

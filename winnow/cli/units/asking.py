@@ -59,6 +59,6 @@ def _seconds_of(pid: int) -> float:
     return (int(parts[11]) + int(parts[12])) / _TICKS
 
 
-def memory_of(pid: int) -> int:
+def estimate_memory(pid: int) -> int:
     """Bytes of a process in memory."""
     return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * _PAGE

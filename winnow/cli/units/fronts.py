@@ -20,7 +20,7 @@ from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
 from winnow.cli.plan.formulae import distinct
-from winnow.cli.units.asking import MeanTimes, ask, memory_of
+from winnow.cli.units.asking import MeanTimes, ask, estimate_memory
 from winnow.cli.units.canned import CannedReplies, canned_shards
 from winnow.client.messages import AnswerClient
 from winnow.convert import shard as convert
@@ -92,8 +92,8 @@ def _measure_real(
             # a question has two calls; retrieving and reading are not of the event loop
             call_ms=round(max(asked.spent[0] - asked.node, 0.0) / 2, 4),
             client_ms=round(client_ms, 4),
-            node_bytes=memory_of(node),
-            front_bytes=memory_of(front),
+            node_bytes=estimate_memory(node),
+            front_bytes=estimate_memory(front),
         )
     return process, replies
 

@@ -1,7 +1,7 @@
-"""Heads that were fetched from afar, on this machine.
+"""A local disk cache of heads that were fetched from a remote store.
 
-A head is kept under the checksum of its manifest, which vouches for its model: so nothing in here
-is ever of another store, or out of date. Several processes may use one cache at a time.
+The key of a version is the checksum of its manifest, which has the checksum of its model. So an
+entry is never stale, whatever store it came from. Several processes may share a cache.
 """
 
 import contextlib
@@ -15,69 +15,68 @@ from winnow.errors import ArtefactError, UnavailableError
 from winnow.heads.artefact import load_head
 from winnow.heads.manifest import FILE, MODEL
 
-_KEPT = 4
-"""Versions of one head."""
+_MAX_VERSIONS = 4
+"""Limit of cached versions of one head."""
 
 
 class HeadDiskCache:
-    """A directory of heads. It may be removed at any time."""
+    """A directory of cached heads. Users may delete it at any time."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def fetched(self, head: str, manifest: bytes, model: Callable[[], bytes | None]) -> Path:
-        """The directory of a head with this `head.json`, verified; calls `model` if it is not here.
+    def fetch(self, head: str, manifest: bytes, read_model: Callable[[], bytes | None]) -> Path:
+        """Returns the verified directory of the version with this `head.json`.
 
-        Raises:
-            ArtefactError: manifest and model do not belong together, or the model is missing.
-            UnavailableError: the cache cannot be written.
-
+        Calls `read_model` if the version is not cached. Raises ArtefactError if the model is
+        missing or does not match the manifest. Raises UnavailableError if the cache cannot be
+        written.
         """
         target = self._root / head / hashlib.sha256(manifest).hexdigest()
         with contextlib.suppress(ArtefactError):
             return load_head(target).directory
-        content = model()
-        if content is None:
+        model = read_model()
+        if model is None:
             raise ArtefactError(f"head {head} has no {MODEL} in its store: publish it again")
         try:
-            self._keep(target, manifest, content)
+            self._store(target, manifest, model)
         except OSError as error:
-            full = UnavailableError(
-                f"cannot write {self._root}, which keeps fetched heads: {error.strerror or error}; "
+            unwritable = UnavailableError(
+                f"cannot write the cache of heads {self._root}: {error.strerror or error}; "
                 "set XDG_CACHE_HOME to another directory"
             )
-            raise full.with_public("fetched heads cannot be cached on disk") from error
+            raise unwritable.with_public("fetched heads cannot be cached on disk") from error
         return target
 
-    def _keep(self, target: Path, manifest: bytes, model: bytes) -> None:
+    def _store(self, target: Path, manifest: bytes, model: bytes) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))
+        temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))
         try:
-            (aside / FILE).write_bytes(manifest)
-            (aside / MODEL).write_bytes(model)
-            load_head(aside)
-            _put_in_place(aside, target)
+            (temporary / FILE).write_bytes(manifest)
+            (temporary / MODEL).write_bytes(model)
+            load_head(temporary)
+            _move_into_cache(temporary, target)
         finally:
-            shutil.rmtree(aside, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
         _prune(target.parent)
 
 
-def _put_in_place(aside: Path, target: Path) -> None:
-    """Moves a copy into place. A copy of another process that was quicker stays, unless damaged."""
+def _move_into_cache(temporary: Path, target: Path) -> None:
+    """Renames a copy to `target`, unless another process has just put an intact copy there."""
     try:
-        aside.rename(target)
+        temporary.rename(target)
     except OSError:
         with contextlib.suppress(ArtefactError):
             load_head(target)
             return
         shutil.rmtree(target)
-        aside.rename(target)
+        temporary.rename(target)
 
 
 def _prune(directory: Path) -> None:
-    """Removes the versions of a head that were fetched first."""
-    found = [each for each in directory.iterdir() if not each.name.startswith(".")]
+    """Removes the oldest versions of a head."""
+    versions = [each for each in directory.iterdir() if not each.name.startswith(".")]
     with contextlib.suppress(OSError):
-        found.sort(key=lambda each: each.stat().st_mtime)
-    for each in found[:-_KEPT]:
+        versions.sort(key=lambda each: each.stat().st_mtime)
+    for each in versions[:-_MAX_VERSIONS]:
         shutil.rmtree(each, ignore_errors=True)

@@ -22,11 +22,11 @@ from winnow.heads.manifest import (
     MODEL,
     EncoderEntry,
     HeadManifest,
-    head_id,
-    parsed_head_manifest,
+    parse_head_manifest,
+    validate_head_id,
 )
 from winnow.heads.store.disk_cache import HeadDiskCache
-from winnow.heads.store.records import CURRENT, STORE, Current, StoreRecord, parsed
+from winnow.heads.store.records import CURRENT, STORE, HeadRecord, StoreRecord, parse_record
 from winnow.heads.store.store import HeadStore
 from winnow.packaged import made_files
 from winnow.quoting import quoted
@@ -37,81 +37,85 @@ _VERSION = re.compile("[1-9][0-9]{0,9}")
 
 
 class FileStore:
-    """A `HeadStore` in a place that is local or remote."""
+    """A `HeadStore` in local or remote storage."""
 
-    def __init__(self, place: Storage, cache: HeadDiskCache | None = None) -> None:
-        """`cache`: where the heads of a remote place are kept; None for a local place."""
-        self._place, self._cache = place, cache
+    def __init__(self, storage: Storage, cache: HeadDiskCache | None = None) -> None:
+        """`cache`: holds fetched heads of remote storage; None for local storage."""
+        self._storage, self._cache = storage, cache
 
     @property
     def name(self) -> str:
-        return self._place.name
+        return self._storage.name
 
     def encoder(self) -> EncoderEntry | None:
-        data = self._place.read(STORE)
-        return parsed(data, self._at(STORE), StoreRecord).encoder if data is not None else None
+        data = self._storage.read(STORE)
+        return (
+            parse_record(data, self._location(STORE), StoreRecord).encoder
+            if data is not None
+            else None
+        )
 
     def ids(self) -> list[str]:
-        return sorted(name for name in self._place.folders() if _is_head(name))
+        return sorted(name for name in self._storage.folders() if _is_head(name))
 
     def versions(self, head: str) -> list[int]:
-        return sorted(int(name) for name in self._place.folders(head) if _is_version(name))
+        return sorted(int(name) for name in self._storage.folders(head) if _is_version(name))
 
-    def current(self, head: str) -> Current:
-        path = f"{_known(head)}/{CURRENT}"
-        data = self._place.read(path)
-        current = parsed(data, self._at(path), Current) if data is not None else None
-        if current is None or not current.version:
+    def record(self, head: str) -> HeadRecord:
+        path = f"{_checked_id(head)}/{CURRENT}"
+        data = self._storage.read(path)
+        record = parse_record(data, self._location(path), HeadRecord) if data is not None else None
+        if record is None or not record.version:
             raise NotFoundError(f"no head {quoted(head)} in {self.name}")
-        return current
+        return record
 
     def manifest(self, head: str, version: int) -> HeadManifest:
-        path = f"{_known(head)}/{version}/{FILE}"
-        data = self._place.read(path)
+        path = f"{_checked_id(head)}/{version}/{FILE}"
+        data = self._storage.read(path)
         if data is None:
-            raise self._missing(head, version)
-        place = self._at(path)
-        return _expected(parsed_head_manifest(data, place), head, version, place)
+            raise self._missing_version(head, version)
+        location = self._location(path)
+        return _check_identity(parse_head_manifest(data, location), head, version, location)
 
     def fetch(self, head: str, version: int) -> HeadArtefact:
-        directory = self._directory(_known(head), version)
+        directory = self._directory(_checked_id(head), version)
         if directory is None:
-            raise self._missing(head, version)
+            raise self._missing_version(head, version)
         artefact = load_head(directory)
-        _expected(artefact.manifest, head, version, str(directory))
+        _check_identity(artefact.manifest, head, version, str(directory))
         return artefact
 
-    def publish(self, directory: Path, activate: bool = True) -> Current:
+    def publish(self, directory: Path, activate: bool = True) -> HeadRecord:
         source = load_head(directory)
         head, version = source.manifest.id, source.manifest.version
         if head == STORE:
             raise ArtefactError(f"{directory}: a head cannot be called {STORE}")
         open_head(source)
-        with self._place.locked():
-            self._admit(source.manifest)
-            self._take_in(source)
+        with self._storage.locked():
+            self._check_encoder(source.manifest)
+            self._add_version(source)
             if activate:
                 open_head(self.fetch(head, version))
-                return self._serve(head, version)
-            return self._served(head)
+                return self._activate(head, version)
+            return self._record_or_empty(head)
 
-    def rollback(self, head: str, version: int | None = None) -> Current:
-        with self._place.locked():
-            wanted = self._previous(head) if version is None else version
-            open_head(self.fetch(head, wanted))
-            return self._serve(head, wanted)
+    def rollback(self, head: str, version: int | None = None) -> HeadRecord:
+        with self._storage.locked():
+            target = self._previous_version(head) if version is None else version
+            open_head(self.fetch(head, target))
+            return self._activate(head, target)
 
-    def pin(self, head: str, pinned: bool) -> Current:
-        return self._change(head, {"pinned": pinned})
+    def pin(self, head: str, pinned: bool) -> HeadRecord:
+        return self._update_record(head, {"pinned": pinned})
 
-    def move(self, head: str, group: str) -> Current:
-        return self._change(head, {"moved_to": group})
+    def move(self, head: str, group: str) -> HeadRecord:
+        return self._update_record(head, {"moved_to": group})
 
-    def _admit(self, manifest: HeadManifest) -> None:
-        """Refuses heads of another encoder; the first head says which one it is."""
+    def _check_encoder(self, manifest: HeadManifest) -> None:
+        """Raises IdentityError for another encoder. The first head sets the store's encoder."""
         encoder = self.encoder()
         if encoder is None:
-            self._place.write(STORE, StoreRecord(encoder=manifest.encoder).written())
+            self._storage.write(STORE, StoreRecord(encoder=manifest.encoder).to_bytes())
         elif (encoder.fingerprint, encoder.width) != (
             manifest.encoder.fingerprint,
             manifest.encoder.width,
@@ -122,92 +126,95 @@ class FileStore:
                 f"({encoder.name}): publish it into another store, or train it again"
             )
 
-    def _take_in(self, source: HeadArtefact) -> None:
+    def _add_version(self, source: HeadArtefact) -> None:
         head, version = source.manifest.id, source.manifest.version
-        there = self._place.read(f"{head}/{version}/{FILE}")
-        if there is None:
+        published = self._storage.read(f"{head}/{version}/{FILE}")
+        if published is None:
             self._publish(source)
-        elif there != (source.directory / FILE).read_bytes():
+        elif published != (source.directory / FILE).read_bytes():
             raise ArtefactError(
-                f"{self.name} has another version {version} of head {head}, and versions never "
-                f"change: publish it as version {max(self.versions(head)) + 1}"
+                f"{self.name} already has a different version {version} of head {head}, and "
+                f"versions never change: publish it as version {max(self.versions(head)) + 1}"
             )
         else:
-            self._mend(source)
+            self._repair_model(source)
 
     def _publish(self, source: HeadArtefact) -> None:
-        """Writes a new version, and tries it out as it was written."""
+        """Writes a new version, and tests the written files."""
         head, version = source.manifest.id, source.manifest.version
 
         def check(written: Path | None) -> None:
             directory = written or self._directory(head, version)
             if directory is None:
-                raise UnavailableError(f"head store {self.name} does not keep what is written")
-            _try(source.manifest, directory)
+                raise UnavailableError(
+                    f"head store {self.name} lost head {head} version {version} after writing it"
+                )
+            _verify_written(source.manifest, directory)
 
-        self._place.publish(f"{head}/{version}", source.directory, (MODEL, FILE), check)
+        self._storage.publish(f"{head}/{version}", source.directory, (MODEL, FILE), check)
 
     def _directory(self, head: str, version: int) -> Path | None:
-        """A version on this machine; None if there is none. ArtefactError if it is damaged."""
+        """Returns the local directory of a version; None if it is missing."""
         folder = f"{head}/{version}"
         if self._cache is None:
-            return self._place.directory(folder)
-        manifest = self._place.read(f"{folder}/{FILE}")
+            return self._storage.directory(folder)
+        manifest = self._storage.read(f"{folder}/{FILE}")
         if manifest is None:
             return None
-        return self._cache.fetched(head, manifest, lambda: self._place.read(f"{folder}/{MODEL}"))
+        return self._cache.fetch(head, manifest, lambda: self._storage.read(f"{folder}/{MODEL}"))
 
-    def _mend(self, source: HeadArtefact) -> None:
-        """Writes a damaged model again; the manifest vouches that it is the same."""
+    def _repair_model(self, source: HeadArtefact) -> None:
+        """Rewrites the model of a published version if it is damaged or missing."""
         head, version = source.manifest.id, source.manifest.version
         try:
             self.fetch(head, version)
         except ArtefactError:
-            model = source.model()
-            self._place.write(f"{head}/{version}/{MODEL}", model.read(model.size, 0))
+            model = source.open_model()
+            self._storage.write(f"{head}/{version}/{MODEL}", model.read(model.size, 0))
 
-    def _serve(self, head: str, version: int) -> Current:
-        """Switches to a version, and remembers the one before; pins and moves stay."""
-        before = self._served(head)
+    def _activate(self, head: str, version: int) -> HeadRecord:
+        """Sets the served version and the previous one; keeps the rest of the record."""
+        before = self._record_or_empty(head)
         if before.version == version:
             return before
         changes = {"version": version, "previous": before.version}
-        return self._write(head, before.model_copy(update=changes))
+        return self._write_record(head, before.model_copy(update=changes))
 
-    def _served(self, head: str) -> Current:
+    def _record_or_empty(self, head: str) -> HeadRecord:
         try:
-            return self.current(head)
+            return self.record(head)
         except NotFoundError:
-            return Current(version=0)
+            return HeadRecord(version=0)
 
-    def _change(self, head: str, changes: dict[str, object]) -> Current:
-        with self._place.locked():
-            before = self.current(head)
-            return self._write(head, Current.model_validate({**before.model_dump(), **changes}))
+    def _update_record(self, head: str, changes: dict[str, object]) -> HeadRecord:
+        with self._storage.locked():
+            fields = {**self.record(head).model_dump(), **changes}
+            return self._write_record(head, HeadRecord.model_validate(fields))
 
-    def _write(self, head: str, current: Current) -> Current:
-        self._place.write(f"{head}/{CURRENT}", current.written())
-        return current
+    def _write_record(self, head: str, record: HeadRecord) -> HeadRecord:
+        self._storage.write(f"{head}/{CURRENT}", record.to_bytes())
+        return record
 
-    def _previous(self, head: str) -> int:
-        current = self.current(head)
-        if not current.previous:
+    def _previous_version(self, head: str) -> int:
+        record = self.record(head)
+        if not record.previous:
             raise NotFoundError(
-                f"head {head} has served no version before {current.version}: name one by "
-                f"--version; {self.name} holds {self._listed(head)}"
+                f"head {head} has served no version before {record.version}: name one by "
+                f"--version; {self.name} holds {self._describe_versions(head)}"
             )
-        return current.previous
+        return record.previous
 
-    def _missing(self, head: str, version: int) -> WinnowError:
-        if version in self.versions(head):  # its writer was ended, or somebody removed the file
+    def _missing_version(self, head: str, version: int) -> WinnowError:
+        if version in self.versions(head):  # a publisher was killed, or the file was removed
             return ArtefactError(
                 f"head {head} version {version} has no {FILE} in {self.name}: publish it again"
             )
         return NotFoundError(
-            f"head {head} has no version {version}: {self.name} holds {self._listed(head)}"
+            f"head {head} has no version {version}: {self.name} holds "
+            f"{self._describe_versions(head)}"
         )
 
-    def _listed(self, head: str) -> str:
+    def _describe_versions(self, head: str) -> str:
         match self.versions(head):
             case []:
                 return "none of it"
@@ -216,55 +223,55 @@ class FileStore:
             case several:
                 return f"versions {', '.join(map(str, several))} of it"
 
-    def _at(self, path: str) -> str:
-        """A file of the store, for errors."""
+    def _location(self, path: str) -> str:
+        """Returns the full path or URL of a file of the store."""
         return f"{self.name.rstrip('/')}/{path}"
 
 
 def open_store(url: str | Path, cache: Path | None = None) -> HeadStore:
-    """The store at `url`: a directory, or anything with `://` that fsspec knows.
+    """Opens the store in a directory, or at any URL with `://` that fsspec supports.
 
     Args:
-        url: a path or URL. There may be nothing yet.
-        cache: where heads that are fetched from a URL are kept; None for the usual place.
+        url: a path or URL. The store may still be empty.
+        cache: directory of fetched heads of a URL; None for the default.
 
     Raises:
-        UnavailableError: fsspec knows no such URL, or lacks the package for it.
+        UnavailableError: fsspec does not support the URL, or lacks the package for it.
 
     """
-    place = open_storage(url, "heads", must_exist=True)
-    if isinstance(place, LocalStorage):
-        return FileStore(place)
-    return FileStore(place, HeadDiskCache(cache or made_files() / "heads"))
+    storage = open_storage(url, "heads", must_exist=True)
+    if isinstance(storage, LocalStorage):
+        return FileStore(storage)
+    return FileStore(storage, HeadDiskCache(cache or made_files() / "heads"))
 
 
-def _try(expected: HeadManifest, directory: Path) -> None:
-    """Raises ArtefactError if the head that was written is another one, or does not work."""
+def _verify_written(expected: HeadManifest, directory: Path) -> None:
+    """Raises ArtefactError if the written head differs from the expected one, or fails its test."""
     written = load_head(directory)
     if written.manifest != expected:
         raise ArtefactError(f"{directory} changed while it was published: publish it again")
     open_head(written)
 
 
-def _expected(manifest: HeadManifest, head: str, version: int, place: str) -> HeadManifest:
+def _check_identity(manifest: HeadManifest, head: str, version: int, location: str) -> HeadManifest:
     if (manifest.id, manifest.version) != (head, version):
         raise ArtefactError(
-            f"{place} is version {manifest.version} of head {manifest.id}, not version {version} "
-            f"of {head}: it was put there by hand; publish it instead"
+            f"{location} is version {manifest.version} of head {manifest.id}, not version "
+            f"{version} of {head}: it was copied there by hand; publish it instead"
         )
     return manifest
 
 
-def _known(head: str) -> str:
-    """`head`, which is part of a path from here on."""
+def _checked_id(head: str) -> str:
+    """Returns `head` if it is a valid id, and so safe as a part of a path."""
     if not _is_head(head):
-        raise NotFoundError(f"no head {quoted(head)}: that is no id of a head")
+        raise NotFoundError(f"no head {quoted(head)}: the id is invalid")
     return head
 
 
 def _is_head(name: str) -> bool:
     try:
-        return bool(head_id(name))
+        return bool(validate_head_id(name))
     except ValueError:
         return False
 

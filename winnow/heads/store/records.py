@@ -1,6 +1,6 @@
-"""The two small files of a store: `store.json` of all heads, and `current.json` of each.
+"""The two small files of a store: one `store.json`, and a `current.json` for each head.
 
-Both vouch for themselves. Knows their content; does not know where they lie.
+Each has a checksum of itself. Defines their content; does not read or write files.
 """
 
 from typing import Annotated, TypeVar
@@ -8,55 +8,57 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from winnow.errors import ArtefactError
-from winnow.files.vouching import first_fault, vouched, vouched_object
+from winnow.files.checksummed_json import (
+    first_violation,
+    parse_checksummed_json,
+    to_checksummed_json,
+)
 from winnow.heads.manifest import EncoderEntry
 
 FORMAT = 1
 STORE, CURRENT = "store.json", "current.json"
 
 
-class Record(BaseModel):
-    """A file that vouches for itself."""
+class _Record(BaseModel):
+    """A JSON file with a checksum of itself."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    def written(self) -> bytes:
-        """The file."""
-        return vouched(self.model_dump(mode="json")).encode()
+    def to_bytes(self) -> bytes:
+        """Returns the content of the file."""
+        return to_checksummed_json(self.model_dump(mode="json")).encode()
 
 
-class Current(Record):
-    """Which version of a head is served."""
+class HeadRecord(_Record):
+    """The record of a head: which version is served, and how."""
 
     version: int = Field(ge=0)
-    """0 if none is, of a head that was published to be served later."""
+    """The served version; 0 if none was activated yet."""
     previous: int = Field(default=0, ge=0)
     """The version that was served before; 0 if there was none."""
     pinned: bool = False
-    """Whether servers that have loaded the head keep it in memory."""
+    """Whether servers keep the head in memory once they have loaded it."""
     moved_to: str = Field(default="", max_length=200)
-    """The encoder group that serves the head now, if it is another one."""
+    """The encoder group that the head moved to; empty if it did not move."""
 
 
-class StoreRecord(Record):
-    """What all heads of a store have in common."""
+class StoreRecord(_Record):
+    """The record of a store: the encoder of all its heads."""
 
     format: Annotated[int, Field(ge=FORMAT, le=FORMAT)] = FORMAT
     encoder: EncoderEntry
 
 
-Kind = TypeVar("Kind", bound=Record)
+RecordType = TypeVar("RecordType", bound=_Record)
 
 
-def parsed(data: bytes, place: str, kind: type[Kind]) -> Kind:
-    """The record in a file that `place` names.
+def parse_record(data: bytes, path: str, record_type: type[RecordType]) -> RecordType:
+    """Parses the content of a record's file; `path` names it in errors.
 
-    Raises:
-        ArtefactError: it is not as it was written, or of another format.
-
+    Raises ArtefactError if the checksum or the format does not match.
     """
-    content = vouched_object(data, place)
+    content = parse_checksummed_json(data, path)
     try:
-        return kind.model_validate(content)
+        return record_type.model_validate(content)
     except ValidationError as error:
-        raise ArtefactError(f"{place} cannot be used: {first_fault(error)}") from error
+        raise ArtefactError(f"{path} cannot be used: {first_violation(error)}") from error

@@ -1,7 +1,7 @@
-"""The one interface of a store of heads.
+"""The interface of a store of heads, all trained on one encoder.
 
-A store belongs to one encoder. All its methods wait for files, so they are called in threads.
-Implementation: `winnow.heads.store.file_store`, on a local directory or any fsspec URL.
+All methods block on files, so call them in threads. Implementation:
+`winnow.heads.store.file_store`, in a local directory or at any fsspec URL.
 """
 
 from pathlib import Path
@@ -9,59 +9,51 @@ from typing import Protocol
 
 from winnow.heads.artefact import HeadArtefact
 from winnow.heads.manifest import EncoderEntry, HeadManifest
-from winnow.heads.store.records import Current
+from winnow.heads.store.records import HeadRecord
 
 
 class HeadStore(Protocol):
-    """Heads with their versions, which never change once they are published.
+    """Heads and their versions, which never change once published.
 
-    Every method raises UnavailableError if the store cannot be reached, and ArtefactError if what
-    lies in it is damaged.
+    Every method raises UnavailableError if the store cannot be reached, and ArtefactError if its
+    files are damaged. Methods that take a head or a version raise NotFoundError if it is missing.
     """
 
     @property
     def name(self) -> str:
-        """Its path or URL."""
+        """Path or URL of the store."""
 
     def encoder(self) -> EncoderEntry | None:
-        """The encoder of all heads; None before the first one is published."""
+        """Returns the encoder of all heads; None before the first head is published."""
 
     def ids(self) -> list[str]:
-        """The heads, sorted. One that was never activated is among them."""
+        """Returns the sorted ids of all heads, activated or not."""
 
     def versions(self, head: str) -> list[int]:
-        """All versions of a head, in ascending order; none if there is no such head."""
+        """Returns all versions of a head in ascending order; empty if there is no such head."""
 
-    def current(self, head: str) -> Current:
-        """Which version is served; raises NotFoundError if none is."""
+    def record(self, head: str) -> HeadRecord:
+        """Returns the record of a head; raises NotFoundError if no version is served."""
 
     def manifest(self, head: str, version: int) -> HeadManifest:
-        """The manifest of a version; raises NotFoundError if there is no such version."""
+        """Returns the manifest of a version."""
 
     def fetch(self, head: str, version: int) -> HeadArtefact:
-        """A version in a local directory, verified; raises NotFoundError if there is none."""
+        """Returns a verified version in a local directory."""
 
-    def publish(self, directory: Path, activate: bool = True) -> Current:
-        """Takes in the head in `directory`, tries it out, and has it served if `activate`.
+    def publish(self, directory: Path, activate: bool = True) -> HeadRecord:
+        """Adds the head in `directory`, tests it, and activates it if requested.
 
-        A version that is there already, byte for byte, is only activated.
-
-        Raises:
-            ArtefactError: it does not work, or that version is there with other content.
-            IdentityError: it is of another encoder than the heads of this store.
-
+        An identical published version is only activated. Raises ArtefactError if the head does not
+        work, or that version was published with other content. Raises IdentityError if the head has
+        another encoder than the store.
         """
 
-    def rollback(self, head: str, version: int | None = None) -> Current:
-        """Has an older version served, once it was tried out; None: the one before the last switch.
+    def rollback(self, head: str, version: int | None = None) -> HeadRecord:
+        """Tests and activates an older version; by default the previously served one."""
 
-        Raises:
-            NotFoundError: there is no such version.
+    def pin(self, head: str, pinned: bool) -> HeadRecord:
+        """Sets whether servers keep a head in memory once they have loaded it."""
 
-        """
-
-    def pin(self, head: str, pinned: bool) -> Current:
-        """Says whether servers keep a head in memory once it is there; NotFoundError as above."""
-
-    def move(self, head: str, group: str) -> Current:
-        """Records which group serves a head now; empty for this one. NotFoundError as above."""
+    def move(self, head: str, group: str) -> HeadRecord:
+        """Sets the encoder group that a head moved to; empty if it is back in this group."""

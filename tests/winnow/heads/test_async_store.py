@@ -9,7 +9,7 @@ from small_heads import FINGERPRINT, WIDTH
 from tenacious import happens
 
 from winnow.errors import NotFoundError, UnavailableError
-from winnow.heads.loader import HeadLoader
+from winnow.heads.async_store import AsyncHeadStore
 
 AT_ONCE = 4
 """Threads that load."""
@@ -18,13 +18,13 @@ AT_ONCE = 4
 async def test_a_store_that_hangs_takes_no_thread_for_ever(tmp_path: Path) -> None:
     store = ScriptedStore(tmp_path)
     store.add("intent")
-    loader = HeadLoader(store, FINGERPRINT, WIDTH, longest=0.01)
+    loader = AsyncHeadStore(store, FINGERPRINT, WIDTH, timeout=0.01)
     store.go_on.clear()
     try:
-        looks = [loader.current("intent") for _ in range(2 * AT_ONCE)]
+        looks = [loader.record("intent") for _ in range(2 * AT_ONCE)]
         found = await asyncio.gather(*looks, return_exceptions=True)
         assert {type(each) for each in found} == {UnavailableError}
-        assert "has not answered for 0.01 seconds" in str(found[0])
+        assert "did not answer within 0.01 seconds" in str(found[0])
     finally:
         store.go_on.set()
         loader.close()
@@ -34,13 +34,13 @@ async def test_after_a_store_hung_heads_are_loaded_again(tmp_path: Path) -> None
     """All four threads were taken, and nothing was loaded until the process was started again."""
     store = ScriptedStore(tmp_path)
     store.add("intent")
-    loader = HeadLoader(store, FINGERPRINT, WIDTH, longest=0.01)
+    loader = AsyncHeadStore(store, FINGERPRINT, WIDTH, timeout=0.01)
     store.go_on.clear()
     for _ in range(AT_ONCE):
         with pytest.raises(UnavailableError):
-            await loader.current("intent")
+            await loader.record("intent")
     asked = len(store.asked)
-    looking = asyncio.create_task(loader.current("intent"))
+    looking = asyncio.create_task(loader.record("intent"))
     await happens(lambda: len(store.asked) > asked)
     store.go_on.set()
     await asyncio.gather(looking, return_exceptions=True)  # in time or not: a thread took it up
@@ -48,7 +48,7 @@ async def test_after_a_store_hung_heads_are_loaded_again(tmp_path: Path) -> None
 
 
 async def test_an_error_in_time_is_raised_as_it_is(tmp_path: Path) -> None:
-    loader = HeadLoader(ScriptedStore(tmp_path), FINGERPRINT, WIDTH)
+    loader = AsyncHeadStore(ScriptedStore(tmp_path), FINGERPRINT, WIDTH)
     with pytest.raises((NotFoundError, UnavailableError)):
-        await loader.current("intent")
+        await loader.record("intent")
     loader.close()
