@@ -245,16 +245,16 @@ async def test_unreadable_files_are_reported_as_a_change() -> None:
 @dataclass
 class Looked:
     path: Path
-    altered: bool = False
-    named: bool = True
+    is_altered: bool = False
+    has_its_path: bool = True
 
 
 def test_an_overwritten_file_is_worse_than_a_replaced_one_and_permanent() -> None:
     assert find_change([Looked(Path("a")), Looked(Path("b"))]) is None
-    gone = find_change([Looked(Path("a"), named=False), Looked(Path("b"))])
+    gone = find_change([Looked(Path("a"), has_its_path=False), Looked(Path("b"))])
     assert gone is not None
     assert gone.readable
-    worse = find_change([Looked(Path("a"), named=False), Looked(Path("b"), altered=True)])
+    worse = find_change([Looked(Path("a"), has_its_path=False), Looked(Path("b"), is_altered=True)])
     assert worse is not None
     assert not worse.readable
     assert worse.reason.startswith("b was overwritten")
