@@ -1,7 +1,7 @@
 """A local disk cache of heads that were fetched from a remote store.
 
 The key of a version is the checksum of its manifest, which has the checksum of its model. So an
-entry is never stale, whatever store it came from. Several processes may share a cache.
+entry is never stale, from any store. Several processes may share a cache.
 """
 
 import contextlib
