@@ -12,7 +12,7 @@ from winnow.errors import WinnowError
 from winnow.replicas.routing import ReplicaPolicies
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
-from winnow.stateless.cluster.membership import Encoding
+from winnow.stateless.cluster.membership import FrontEncoding
 from winnow.stateless.cluster.node import Node
 from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
@@ -36,17 +36,17 @@ class Nodes:
             self._open,
             lambda: None,
             settings=DiscoverySettings(),
-            chance=random.Random(1),
+            rng=random.Random(1),
             clock=self.clock,
         )
         self.builder = ClusterBuilder(
-            Encoding(FINGERPRINT, 2, "bundle"),
+            FrontEncoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
                 shard,
                 self.found.searcher,
                 ReplicaPolicies(),
                 clock=self.clock,
-                chance=random.Random(1),
+                rng=random.Random(1),
                 metrics=metrics,
             ),
             lambda _: None,
@@ -67,13 +67,13 @@ class Nodes:
             index_passages=20,
             **said,
         )
-        self._node(address).heard(info, self.clock())
+        self._node(address).record_reply(info, self.clock())
         self._update()
 
     def miss(self, address: str, error: WinnowError) -> None:
         """Fails as many polls of a node as remove it from the cluster."""
-        for _ in range(DiscoverySettings().misses):
-            self._node(address).missed(error)
+        for _ in range(DiscoverySettings().max_misses):
+            self._node(address).record_failure(error)
         self._update()
 
     def _node(self, address: str) -> Node:

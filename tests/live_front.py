@@ -27,7 +27,7 @@ from winnow.stateless.answer.validation import Defaults
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
-from winnow.stateless.cluster.membership import Encoding
+from winnow.stateless.cluster.membership import FrontEncoding
 from winnow.stateless.cluster.node import Node
 from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.encoding import QuestionEncoder
@@ -67,17 +67,17 @@ class LiveFront:
             self._open,
             lambda: None,
             settings=DiscoverySettings(),
-            chance=random.Random(1),
+            rng=random.Random(1),
             clock=self.clock,
         )
         self.builder = ClusterBuilder(
-            Encoding(FINGERPRINT, 2, "bundle"),
+            FrontEncoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
                 shard,
                 self.nodes.searcher,
                 ReplicaPolicies(hedge=hedge),
                 clock=self.clock,
-                chance=random.Random(1),
+                rng=random.Random(1),
                 metrics=metrics,
             ),
             self._serve,
@@ -108,9 +108,9 @@ class LiveFront:
         for name in names or self.replicas:
             replica, node = self.replicas[name], self.nodes.nodes[name]
             if replica.fails is None:
-                node.heard(replica.said, self.clock())
+                node.record_reply(replica.said, self.clock())
             else:
-                node.missed(replica.fails)
+                node.record_failure(replica.fails)
         self.builder.update(self.nodes.present(), self.nodes.nodes.values())
 
     def restart(self, replica: LiveReplica) -> None:

@@ -51,7 +51,7 @@ from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
 from winnow.stateless.cluster.index_version import IndexVersion
-from winnow.stateless.cluster.membership import Encoding
+from winnow.stateless.cluster.membership import FrontEncoding
 from winnow.stateless.cluster.node import Node as Known
 from winnow.stateless.cluster.snapshot import ClusterSnapshot as ClusterKnown
 from winnow.stateless.encoding import QuestionEncoder
@@ -239,13 +239,13 @@ async def _front(
         change.tell()
 
     builder = ClusterBuilder(
-        Encoding(manifest.fingerprint, manifest.encoder.dimension, manifest.name),
+        FrontEncoding(manifest.fingerprint, manifest.encoder.dimension, manifest.name),
         lambda shard: ReplicatedSearcher(
             shard,
             known.searcher,
             policies,
             clock=time.monotonic,
-            chance=random.Random(1),
+            rng=random.Random(1),
             metrics=replicas,
         ),
         serve,
@@ -256,7 +256,7 @@ async def _front(
         _known,
         update,
         settings=looks,
-        chance=random.Random(1),
+        rng=random.Random(1),
     )
     looking = asyncio.create_task(known.run())
     stack.push_async_callback(asyncio.wait, [looking])

@@ -8,61 +8,63 @@ from winnow.errors import Violation
 from winnow.filtering import FIELD
 from winnow.quoting import quoted, shortened
 
-_MOST_NAMED = 20
-_MOST_BYTES = 600
-"""Most bytes of all names in an error. The error travels in metadata, of which gRPC lets 8 KB
-through. It stands there three times, once with three bytes for each character that is not ASCII.
+_MAX_NAMES = 20
+"""Limit of the known fields that an error names."""
+_MAX_NAME_BYTES = 600
+"""Limit of the bytes of these names. An error is sent in metadata, which gRPC limits to 8 KB. It is
+there three times, once with three bytes for each character that is not ASCII.
 """
-_MOST_COMPARED = 100
-"""Most names whose spellings are compared, which takes some microseconds each."""
+_MAX_COMPARED = 100
+"""Limit of the names whose spelling is compared, which takes some microseconds each."""
 
 
 def fields_of_index(infos: Iterable[ShardInfo]) -> frozenset[str] | None:
-    """The fields of all shards. None if a shard was never heard of, or may have further fields."""
-    known = list(infos)
-    if any(not info.generation or len(info.fields) >= MOST_FIELDS for info in known):
+    """The fields of all shards. None if a shard never replied, or may have further fields."""
+    shards = list(infos)
+    if any(not info.generation or len(info.fields) >= MOST_FIELDS for info in shards):
         return None
-    return frozenset(name for info in known for name in info.fields)
+    return frozenset(name for info in shards for name in info.fields)
 
 
-def unknown_fields(named: Sequence[str], known: Collection[str]) -> Iterator[Violation]:
-    """A violation if a field is not known: names the first unknown one, and known fields."""
-    unknown = [name for name in dict.fromkeys(named) if name not in known]
+def unknown_fields(names: Sequence[str], known: Collection[str]) -> Iterator[Violation]:
+    """Yields a violation if a filter names unknown fields; it has the known fields' names."""
+    unknown = [name for name in dict.fromkeys(names) if name not in known]
     if not unknown:
         return
     first, others = unknown[0], len(unknown) - 1
     also = f", nor {others} more that it names" if others else ""
-    yield Violation(FIELD, f"there is no field {quoted(first)}{also}: {_there_are(first, known)}")
+    yield Violation(FIELD, f"there is no field {quoted(first)}{also}: {_list_known(first, known)}")
 
 
-def _there_are(unknown: str, known: Collection[str]) -> str:
-    """The known fields whose names are most like the unknown one."""
+def _list_known(unknown: str, known: Collection[str]) -> str:
+    """Lists the known fields whose names are most similar to the unknown one."""
     if not known:
         return "no passage has metadata"
-    nearest = _nearest(unknown, known)
-    others = len(known) - len(nearest)
+    similar = _similar_names(unknown, known)
+    others = len(known) - len(similar)
     more = f" and {others} more" if others else ""
-    return f"known are {', '.join(nearest)}{more}"
+    return f"known are {', '.join(similar)}{more}"
 
 
-def _nearest(name: str, known: Collection[str]) -> list[str]:
-    """Some known names, shortened, those spelled most alike first."""
-    some = sorted(known)
-    if len(some) > _MOST_COMPARED:
-        some.sort(key=lambda each: each[:1].lower() != name[:1].lower())
-    wanted = _pairs(name)
-    by_likeness = sorted(some[:_MOST_COMPARED], key=lambda each: -_likeness(wanted, _pairs(each)))
-    shown = list(map(shortened, by_likeness[:_MOST_NAMED]))
-    ends = accumulate(len(each.encode()) for each in shown)
-    return [each for each, end in zip(shown, ends, strict=True) if end <= _MOST_BYTES] or shown[:1]
+def _similar_names(name: str, known: Collection[str]) -> list[str]:
+    """The most similar known names, shortened, most similar first."""
+    compared = sorted(known)
+    if len(compared) > _MAX_COMPARED:
+        compared.sort(key=lambda each: each[:1].lower() != name[:1].lower())
+    ranked = sorted(compared[:_MAX_COMPARED], key=lambda each: -_similarity(name, each))
+    listed = list(map(shortened, ranked[:_MAX_NAMES]))
+    sizes = accumulate(len(each.encode()) for each in listed)
+    fitting = [each for each, size in zip(listed, sizes, strict=True) if size <= _MAX_NAME_BYTES]
+    return fitting or listed[:1]
 
 
-def _pairs(name: str) -> set[str]:
-    """Pairs of neighbouring letters; the ends of the name count as letters."""
+def _similarity(name: str, other: str) -> float:
+    """Share of letter pairs that two names have in common (Dice 1945)."""
+    pairs, other_pairs = _letter_pairs(name), _letter_pairs(other)
+    return 2 * len(pairs & other_pairs) / (len(pairs) + len(other_pairs))
+
+
+def _letter_pairs(name: str) -> set[str]:
+    """Pairs of adjacent letters; a space marks each end of the name."""
     framed = f" {name.lower()} "
-    return {framed[place : place + 2] for place in range(len(framed) - 1)}
-
-
-def _likeness(one: set[str], other: set[str]) -> float:
-    """What share of their pairs two names have in common (Dice 1945)."""
-    return 2 * len(one & other) / (len(one) + len(other))
+    return {framed[start : start + 2] for start in range(len(framed) - 1)}

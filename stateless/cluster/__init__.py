@@ -1,1 +1,1 @@
-"""The content nodes that this front knows: found, looked at, and formed into one index."""
+"""Discovers and polls content nodes, and forms them into one index."""

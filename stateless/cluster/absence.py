@@ -1,4 +1,4 @@
-"""Why a shard has no replica, by the errors of the nodes. Pure."""
+"""Explains why a shard has no replica, by the errors of the nodes. Pure."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -8,39 +8,41 @@ from winnow.stateless.cluster.membership import ClusterView
 from winnow.stateless.cluster.node import Node
 
 
-def absences(
+def absence_errors(
     shards: Collection[int], nodes: Collection[Node], view: ClusterView
 ) -> dict[int, WinnowError]:
     """The error of each shard that has no replica.
 
-    A node that never said which shard it serves is named only if no other shard is missing: if one
-    is, the node may belong to either.
+    The error has the failed nodes of the shard. A node whose shard is unknown is listed only if
+    exactly one shard is missing; else it may belong to any of them.
     """
     if not shards:
         return {}
-    failing: defaultdict[int | None, list[WinnowError]] = defaultdict(list)
-    refused: defaultdict[int | None, list[str]] = defaultdict(list)
+    errors: defaultdict[int | None, list[WinnowError]] = defaultdict(list)
+    refusals: defaultdict[int | None, list[str]] = defaultdict(list)
     for node in nodes:
-        place = node.info.shard if node.info else None
+        shard = node.info.shard if node.info else None
         if node.address in view.refused:
-            refused[place].append(f"{node.address}: {view.refused[node.address]}")
+            refusals[shard].append(f"{node.address}: {view.refused[node.address]}")
         elif node.error is not None:
-            failing[place].append(node.error)
-    alone = len(view.missing()) == 1
+            errors[shard].append(node.error)
+    of_unknown_shard = errors[None] if len(view.missing()) == 1 else []
     return {
-        shard: _absence(shard, failing[shard] or (failing[None] if alone else []), refused[shard])
+        shard: _absence_error(shard, errors[shard] or of_unknown_shard, refusals[shard])
         for shard in shards
     }
 
 
-def _absence(shard: int, errors: Sequence[WinnowError], refused: Sequence[str]) -> WinnowError:
-    said = "; ".join([*map(str, errors), *refused]) or "none was found"
+def _absence_error(
+    shard: int, errors: Sequence[WinnowError], refusals: Sequence[str]
+) -> WinnowError:
+    reasons = "; ".join([*map(str, errors), *refusals]) or "no node was found for it"
     if any(isinstance(error, NotLoadedError) for error in errors):
-        return NotLoadedError(f"shard {shard} is not loaded: {said}")
-    return UnavailableError(f"no replica of shard {shard} is there: {said}")
+        return NotLoadedError(f"shard {shard} is not loaded: {reasons}")
+    return UnavailableError(f"shard {shard} has no replica: {reasons}")
 
 
-def reasons(nodes: Collection[Node], view: ClusterView) -> list[str]:
-    """Why nodes are left out, one reason for each."""
-    failing = [str(n.error) for n in nodes if n.error is not None and n.address not in view.refused]
-    return [*failing, *(f"{address}: {reason}" for address, reason in view.refused.items())]
+def reasons_of_absence(nodes: Collection[Node], view: ClusterView) -> list[str]:
+    """The reasons why nodes are left out: errors of failed nodes, then reasons of refusals."""
+    errors = [str(n.error) for n in nodes if n.error is not None and n.address not in view.refused]
+    return [*errors, *(f"{address}: {reason}" for address, reason in view.refused.items())]

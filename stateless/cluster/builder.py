@@ -1,6 +1,6 @@
-"""The cluster that is served, built again when nodes come or go.
+"""Builds the cluster that is served, and updates it when nodes are added or removed.
 
-Knows nodes and their infos; `membership` says which of them belong together.
+Knows nodes and their infos; `membership` decides which of them form an index.
 """
 
 import asyncio
@@ -12,10 +12,10 @@ import structlog
 from winnow.deadline import Clock
 from winnow.domain.shard import ShardInfo
 from winnow.errors import NotLoadedError
-from winnow.stateless.cluster.absence import absences, reasons
+from winnow.stateless.cluster.absence import absence_errors, reasons_of_absence
 from winnow.stateless.cluster.cluster import Cluster
-from winnow.stateless.cluster.membership import ClusterView, Encoding, form
-from winnow.stateless.cluster.node import Node, lost
+from winnow.stateless.cluster.membership import ClusterView, FrontEncoding, form_view
+from winnow.stateless.cluster.node import Node, lost_addresses
 from winnow.stateless.metrics import ClusterMetrics
 from winnow.stateless.replicas.replicated import ReplicaCondition, ReplicatedSearcher
 
@@ -23,102 +23,100 @@ _log = structlog.get_logger("stateless.cluster.builder")
 
 
 class ClusterBuilder:
-    """Builds a cluster of nodes, and keeps it up to date."""
+    """Builds a cluster from the present nodes, and keeps it up to date."""
 
     def __init__(
         self,
-        encoding: Encoding,
+        encoding: FrontEncoding,
         open_shard: Callable[[int], ReplicatedSearcher],
-        serve: Callable[[Cluster], None],
+        on_cluster: Callable[[Cluster], None],
         *,
         metrics: ClusterMetrics,
         clock: Clock = time.monotonic,
     ) -> None:
-        """`serve` gets every new cluster: the first one, and each one of another index."""
+        """`on_cluster` is called with the first cluster, and with each cluster of another index."""
         self._clock = clock
         self._encoding, self._open_shard = encoding, open_shard
-        self._serve, self._metrics = serve, metrics
+        self._on_cluster, self._metrics = on_cluster, metrics
         self._shards: dict[int, ReplicatedSearcher] = {}
         self.cluster: Cluster | None = None
-        """What is served; None while there is none."""
+        """The cluster that is served; None before the first one is formed."""
         self._formed = asyncio.Event()
-        self._patient = True
-        self._waits_for: list[int] | None = None
+        self._accepts_part = False
+        self._logged_missing: list[int] | None = None
         self._not_loaded: set[str] = set()
-        self._told: dict[int, object] = {}
-        """What each shard was told last."""
-        self._given_up: set[str] = set()
+        self._last_updates: dict[int, object] = {}
+        """Last update of each shard, to skip equal ones."""
+        self._lost: set[str] = set()
         self._last: tuple[dict[str, ShardInfo], Collection[Node]] | None = None
         self.view = ClusterView()
 
     async def ready(self, timeout: float) -> None:
-        """Waits for a whole index, and after `timeout` seconds for any part of one.
+        """Waits until an index is served: all of it, or any part of it after `timeout` seconds.
 
-        A front that is started beside a dead shard must not refuse to answer at all.
+        A front that starts while a shard is down must answer from the other shards.
         """
         try:
             async with asyncio.timeout(timeout):
                 await self._formed.wait()
         except TimeoutError:
-            self.take_what_is_there()
+            self.accept_part()
             await self._formed.wait()
 
-    def take_what_is_there(self) -> None:
-        """From now on serves a part of an index, too; at once if there is one already."""
-        self._patient = False
+    def accept_part(self) -> None:
+        """Serves an index of which shards are missing, now and later."""
+        self._accepts_part = True
         if self._last is not None:
             self.update(*self._last)
 
     def update(self, present: dict[str, ShardInfo], nodes: Collection[Node]) -> None:
-        """From now on these nodes are `present`, out of all `nodes`."""
+        """Serves from the nodes in `present`, by address; `nodes` are all nodes."""
         self._last = (present, nodes)
-        before, self.view = self.view, form(present, self._encoding, self.view)
-        self._tell(before, nodes)
+        before, self.view = self.view, form_view(present, self._encoding, self.view)
+        self._log_changes(before, nodes)
         infos = self.view.expected()
-        waits = self.cluster is None and self._patient and not self.view.whole
+        waits = self.cluster is None and not self._accepts_part and not self.view.is_whole
         if waits or infos is None:
-            self._explain(nodes)
+            self._log_missing(nodes)
             return
         if before.identity != self.view.identity or self.cluster is None:
-            # questions in hand keep the shards that they began with
+            # running questions keep the shards that they started with
             for shard in self._shards.values():
                 shard.retire()
             self._shards = {shard: self._open_shard(shard) for shard in infos}
             self._metrics.clear()
-            self._told = {}
-            self._update(infos, present, nodes)
+            self._last_updates = {}
+            self._update_shards(infos, present, nodes)
             self.cluster = Cluster(self._shards, infos, self._clock)
-            self._serve(self.cluster)
+            self._on_cluster(self.cluster)
             self._formed.set()
         else:
-            self._update(infos, present, nodes)
+            self._update_shards(infos, present, nodes)
             self.cluster.infos = infos
 
     def conditions(self, shard: int) -> dict[str, ReplicaCondition]:
-        """How each replica of a shard does, by address; none while the shard is not served."""
-        served = self._shards.get(shard)
-        return served.conditions() if served is not None else {}
+        """Condition of each replica of a shard, by address; empty while it is not served."""
+        searcher = self._shards.get(shard)
+        return searcher.conditions() if searcher is not None else {}
 
-    def _update(
+    def _update_shards(
         self, infos: dict[int, ShardInfo], present: dict[str, ShardInfo], nodes: Collection[Node]
     ) -> None:
-        given_up = lost(nodes, present)
-        before, self._given_up = self._given_up, given_up
-        why = absences(self.view.missing(), nodes, self.view)
+        before, self._lost = self._lost, lost_addresses(nodes, present)
+        errors = absence_errors(self.view.missing(), nodes, self.view)
         for shard, info in infos.items():
-            addresses = self.view.replicas[shard]
+            addresses, error = self.view.replicas[shard], errors.get(shard)
             sequences = {a: present[a].sequence for a in addresses}
-            # while an index is fed, a node of one shard or another says something new all the time
-            told = addresses, sequences, info.log_id, info.passages, str(why.get(shard, ""))
-            if given_up <= before and self._told.get(shard) == told:
+            # while an index is fed, some shard reports a new write at almost every poll
+            update = addresses, sequences, info.log_id, info.passages, str(error or "")
+            if self._lost <= before and self._last_updates.get(shard) == update:
                 continue
-            self._told[shard] = told
-            shown = why.get(shard), given_up, sequences, info.log_id
-            self._shards[shard].update(addresses, *shown)
+            self._last_updates[shard] = update
+            self._shards[shard].update(addresses, error, self._lost, sequences, info.log_id)
             self._metrics.shard(shard, info.passages, len(addresses))
 
-    def _tell(self, before: ClusterView, nodes: Collection[Node]) -> None:
-        """Logs each change once."""
+    def _log_changes(self, before: ClusterView, nodes: Collection[Node]) -> None:
+        """Logs each refused, changed or failed node once."""
         for address, reason in self.view.refused.items():
             if before.refused.get(address) != reason:
                 _log.warning("node refused", address=address, reason=reason)
@@ -134,9 +132,9 @@ class ClusterBuilder:
         self._metrics.not_loaded.set(len(not_loaded))
         self._not_loaded = not_loaded
 
-    def _explain(self, nodes: Collection[Node]) -> None:
+    def _log_missing(self, nodes: Collection[Node]) -> None:
         missing = self.view.missing()
-        if missing != self._waits_for:
-            said = "; ".join(reasons(nodes, self.view)) or "none was found"
-            _log.warning("waiting for shards", shards=missing, reason=said)
-            self._waits_for = missing
+        if missing != self._logged_missing:
+            reason = "; ".join(reasons_of_absence(nodes, self.view)) or "no node was found"
+            _log.warning("waiting for shards", shards=missing, reason=reason)
+            self._logged_missing = missing

@@ -1,7 +1,8 @@
-"""Which nodes form the index that is served, and which are refused and why.
+"""Decides which nodes form the index that is served, and which are refused. Pure.
 
-Answers of nodes with other models, passages or rows must never be mixed, so a node that does not
-fit is refused by name. The index that is served stays, unless it is not whole and another one is.
+Answers of nodes with other models, passages or rows must never be mixed, so every node that does
+not match is refused. The served index is replaced only if it lacks shards and another index lacks
+none.
 """
 
 from collections import Counter
@@ -14,19 +15,20 @@ _Rows = tuple[str, int, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Encoding:
-    """How the front node encodes questions."""
+class FrontEncoding:
+    """The bundle that the front node encodes questions with."""
 
     fingerprint: str
-    """Of its bundle."""
+    """Fingerprint of the bundle."""
     dimension: int
+    """Number of values of a vector."""
     bundle: str
-    """Its name."""
+    """Name of the bundle."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class IndexIdentity:
-    """What the shards of one index have in common."""
+    """The properties that all shards of one index have in common."""
 
     index_id: str
     shards: int
@@ -40,56 +42,55 @@ class IndexIdentity:
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """The nodes that belong together."""
+    """The nodes that form the served index, and the refused nodes."""
 
     identity: IndexIdentity | None = None
     """The index that the nodes form; None if there is none yet."""
     replicas: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """The addresses that may be asked, for every shard of the index; none for a dead shard."""
+    """Addresses of the replicas of every shard of the index; empty for a shard without replica."""
     infos: Mapping[int, ShardInfo] = field(default_factory=dict)
-    """The last info of each shard, from its replica with most writes; also of a dead shard."""
+    """Last info of each shard, from its replica with most writes; kept without a replica, too."""
     refused: Mapping[str, str] = field(default_factory=dict)
-    """Why an address is left out."""
+    """Reasons of refusals, by address."""
 
     @property
-    def whole(self) -> bool:
+    def is_whole(self) -> bool:
         """Whether every shard has a replica."""
         return self.identity is not None and all(self.replicas.values())
 
     def missing(self) -> list[int]:
-        """The shards without a replica; none while it is not known how many there are."""
+        """The shards without a replica; empty before an index is found."""
         return [shard for shard, addresses in self.replicas.items() if not addresses]
 
     def expected(self) -> dict[int, ShardInfo] | None:
-        """The info of every shard; shards never seen get equal parts of the remaining passages.
+        """The info of every shard, with estimates for shards that never replied.
 
-        None if there is no index, or its size is not known.
+        Each of these gets an equal part of the remaining passages. None if there is no index, or
+        its size is unknown.
         """
         if self.identity is None:
             return None
         unseen = [shard for shard in range(self.identity.shards) if shard not in self.infos]
-        known = max((info.index_passages for info in self.infos.values()), default=0)
-        if unseen and not known:
+        index_passages = max((info.index_passages for info in self.infos.values()), default=0)
+        if unseen and not index_passages:
             return None
-        left = self._left(known, len(unseen))
-        like = next(iter(self.infos.values()))
-        parts = {
-            shard: left // len(unseen) + (place < left % len(unseen))
-            for place, shard in enumerate(unseen)
-        }
-        invented = {
+        template = replace(next(iter(self.infos.values())), generation="", sequence=0, log_id="")
+        remaining = self._unseen_passages(index_passages, len(unseen))
+        estimates = {
             shard: replace(
-                like, shard=shard, passages=passages, generation="", sequence=0, log_id=""
+                template,
+                shard=shard,
+                passages=remaining // len(unseen) + (index < remaining % len(unseen)),
             )
-            for shard, passages in parts.items()
+            for index, shard in enumerate(unseen)
         }
-        return dict(sorted({**self.infos, **invented}.items()))
+        return dict(sorted({**self.infos, **estimates}.items()))
 
-    def _left(self, built: int, unseen: int) -> int:
-        """Passages of the shards never seen; `built` is what the index was built with.
+    def _unseen_passages(self, built: int, unseen: int) -> int:
+        """Number of passages of the `unseen` shards; `built`: passages of the index when built.
 
-        An index that was written to has another size now. Its passages are spread by a hash, so the
-        shards that were seen tell how many the others have.
+        An index that was written to has another size now. A hash spreads its passages evenly, so
+        the other shards have the mean of the known shards.
         """
         seen = sum(info.passages for info in self.infos.values())
         if any(info.sequence for info in self.infos.values()):
@@ -97,22 +98,24 @@ class ClusterView:
         return max(built - seen, 0)
 
 
-def form(present: Mapping[str, ShardInfo], encoding: Encoding, served: ClusterView) -> ClusterView:
-    """The index that the nodes `present` form; `served` is the view until now."""
+def form_view(
+    present: Mapping[str, ShardInfo], encoding: FrontEncoding, served: ClusterView
+) -> ClusterView:
+    """The view that the nodes in `present` form, by address; `served` is the view before."""
     refused: dict[str, str] = {}
     indexes: dict[IndexIdentity, dict[str, ShardInfo]] = {}
     if served.identity is not None:
         indexes[served.identity] = {}
     for address, info in sorted(present.items()):
-        if reason := _misfit(info, encoding):
+        if reason := _mismatch(info, encoding):
             refused[address] = reason
         else:
             indexes.setdefault(IndexIdentity.of(info), {})[address] = info
-    chosen = _choose(indexes, served.identity)
+    chosen = _choose_index(indexes, served.identity)
     for identity in indexes.keys() - {chosen}:
         for address, info in indexes[identity].items():
             refused[address] = (
-                f"{_name(info)} is of index {info.index_id}, index "
+                f"{_describe(info)} is of index {info.index_id}, but index "
                 f"{chosen.index_id if chosen else ''} of {chosen.shards if chosen else 0} shards "
                 "is served: list the shards of one index"
             )
@@ -123,82 +126,80 @@ def form(present: Mapping[str, ShardInfo], encoding: Encoding, served: ClusterVi
     by_shard: dict[int, dict[str, ShardInfo]] = {shard: {} for shard in range(chosen.shards)}
     for address, info in indexes[chosen].items():
         by_shard[info.shard][address] = info
-    for shard, holders in by_shard.items():
-        kept = _same_rows(holders, infos.get(shard), refused)
-        replicas[shard] = tuple(kept)
-        if kept:
-            infos[shard] = max(kept.values(), key=lambda info: info.sequence)
+    for shard, nodes in by_shard.items():
+        matching = _select_replicas(nodes, infos.get(shard), refused)
+        replicas[shard] = tuple(matching)
+        if matching:
+            infos[shard] = max(matching.values(), key=lambda info: info.sequence)
     return ClusterView(chosen, replicas, infos, refused)
 
 
-def _misfit(info: ShardInfo, encoding: Encoding) -> str | None:
+def _mismatch(info: ShardInfo, encoding: FrontEncoding) -> str | None:
     if info.bundle_fingerprint != encoding.fingerprint:
         return (
-            f"{_name(info)} serves bundle {info.bundle_name} ({info.bundle_fingerprint}), this "
-            f"front node has {encoding.bundle} ({encoding.fingerprint}): start both with "
+            f"{_describe(info)} serves bundle {info.bundle_name} ({info.bundle_fingerprint}), but "
+            f"this front has {encoding.bundle} ({encoding.fingerprint}): start both with "
             "the same bundle, by the same version"
         )
     if info.dimension != encoding.dimension:
         return (
-            f"{_name(info)} holds vectors of {info.dimension} values, this front node's have "
+            f"{_describe(info)} holds vectors of {info.dimension} values, but this front's have "
             f"{encoding.dimension}: build the index with this bundle"
         )
     if not info.shard < info.shards <= MOST_SHARDS:  # a loop over the shards must be short
         return (
-            f"{_name(info)} cannot be: shards are counted from 0, and an index has at most "
+            f"{_describe(info)} is invalid: shards are numbered from 0, and an index has at most "
             f"{MOST_SHARDS:,}"
         )
     return None
 
 
-def _choose(
+def _choose_index(
     indexes: Mapping[IndexIdentity, Mapping[str, ShardInfo]], served: IndexIdentity | None
 ) -> IndexIdentity | None:
-    """The served index, unless it is not whole and another one is; at first, the index with most
-    shards there.
+    """Chooses the index to serve.
 
-    Ties are settled by name, so that every front node chooses the same.
+    The served index stays, unless it lacks shards and another index lacks none. The first index is
+    the one with most shards present. Ties are settled by name: every front node chooses the same.
     """
     if not indexes:
         return None
-    there = {i: len({info.shard for info in own.values()}) for i, own in indexes.items()}
-    if served is not None and there[served] == served.shards:
+    present = {i: len({info.shard for info in own.values()}) for i, own in indexes.items()}
+    if served is not None and present[served] == served.shards:
         return served
-    rest = sorted(identity for identity in there if there[identity] == identity.shards)
+    whole = sorted(identity for identity in present if present[identity] == identity.shards)
     if served is not None:
-        return rest[0] if rest else served
-    return min(rest or there, key=lambda identity: (-there[identity], identity))
+        return whole[0] if whole else served
+    return min(whole or present, key=lambda identity: (-present[identity], identity))
 
 
-def _same_rows(
-    holders: Mapping[str, ShardInfo], served: ShardInfo | None, refused: dict[str, str]
+def _select_replicas(
+    nodes: Mapping[str, ShardInfo], served: ShardInfo | None, refused: dict[str, str]
 ) -> dict[str, ShardInfo]:
-    """The replicas of one shard that have the same rows, or follow one log; the others are
-    refused.
-    """
-    chosen = _rows([info.rows for info in holders.values()], served)
-    kept = {a: info for a, info in holders.items() if info.rows == chosen}
-    for address, info in holders.items():
-        if address not in kept:
-            like = next(iter(kept.values()))
+    """Selects the nodes of one shard with the same rows or log; adds the others to `refused`."""
+    chosen = _choose_rows([info.rows for info in nodes.values()], served)
+    replicas = {a: info for a, info in nodes.items() if info.rows == chosen}
+    for address, info in nodes.items():
+        if address not in replicas:
+            replica = next(iter(replicas.values()))
             refused[address] = (
-                f"{_name(info)} has {_held(info)}, {_held(like)} is served: "
-                "give its replicas the same files, or one log to follow"
+                f"{_describe(info)} has {_describe_rows(info)}, but {_describe_rows(replica)} is "
+                "served: give its replicas the same files, or one log to follow"
             )
-    return kept
+    return replicas
 
 
-def _rows(held: Iterable[_Rows], served: ShardInfo | None) -> _Rows | None:
-    """The served rows while a replica holds them, else the rows of most replicas."""
-    counts = Counter(held)
+def _choose_rows(rows_of_nodes: Iterable[_Rows], served: ShardInfo | None) -> _Rows | None:
+    """The served rows while a node holds them, else the rows of most nodes."""
+    counts = Counter(rows_of_nodes)
     if served is not None and served.rows in counts:
         return served.rows
     return min(counts, key=lambda rows: (-counts[rows], rows), default=None)
 
 
-def _held(info: ShardInfo) -> str:
+def _describe_rows(info: ShardInfo) -> str:
     return f"log {info.log_id}" if info.log_id else f"generation {info.generation or '(unknown)'}"
 
 
-def _name(info: ShardInfo) -> str:
+def _describe(info: ShardInfo) -> str:
     return f"shard {info.shard} of {info.shards}"

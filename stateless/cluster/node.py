@@ -1,4 +1,4 @@
-"""A content node as a front node sees it, and whether it is present. Does no I/O itself."""
+"""A content node with its last replies, and the rules of its presence. Does no I/O itself."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable
 
@@ -21,65 +21,74 @@ class Node:
         busy: Callable[[], bool] = lambda: False,
         words: WordSource | None = None,
     ) -> None:
-        """`reads`: passages to read that it has in hand for this front; `busy`: whether it has any
-        call of this front in hand; `words`: its counts of passages that contain each word.
+        """Creates a node that has not replied yet.
+
+        Args:
+            address: address of the node.
+            searcher: calls the node.
+            close: closes the connection to the node.
+            reads: returns the number of passages that the node is reading for this front.
+            busy: returns whether a call of this front to the node is running.
+            words: counts of passages that contain each word.
+
         """
         self.words = words
         self.address, self.searcher, self.close = address, searcher, close
         self._reads, self.busy = reads, busy
         self.info: ShardInfo | None = None
-        """The last good reply, kept while polls fail."""
+        """The last successful reply, kept while polls fail."""
         self.error: WinnowError | None = UnavailableError(f"{address}: has not replied yet")
-        """Why the last poll failed; None if it did not."""
+        """The error of the last poll; None if it succeeded."""
         self.others_reads = 0
-        """Passages to read that it had in hand for other fronts at its last reply."""
+        """Number of passages that it was reading for other fronts at its last reply."""
         self._misses = 0
-        self.heard_at = float("-inf")
-        """When the last poll that was answered began, on the clock of `Discovery`."""
+        self.replied_at = float("-inf")
+        """Time at which the last successful poll began, on the clock of `Discovery`."""
 
-    def heard(self, info: ShardInfo, at: float = 0.0) -> None:
-        """Counts a poll that was answered; `at` is when it began."""
-        self.info, self.error, self._misses, self.heard_at = info, None, 0, at
+    def record_reply(self, info: ShardInfo, started: float = 0.0) -> None:
+        """Records a successful poll that began at the time `started`."""
+        self.info, self.error, self._misses, self.replied_at = info, None, 0, started
         self.others_reads = max(info.reads_in_hand - self._reads(), 0)
 
-    def missed(self, error: WinnowError) -> None:
-        """Counts a poll that failed."""
+    def record_failure(self, error: WinnowError) -> None:
+        """Records a failed poll."""
         self.error = error
         self._misses += 1
 
-    def present(self, misses: int) -> bool:
-        """Whether it may get new calls: it replied once, and fewer than `misses` polls in a row
-        failed since.
+    def is_present(self, max_misses: int) -> bool:
+        """Whether the node may get new calls.
 
-        A node that leaves, is not loaded or refuses connections is left out at the first poll.
+        It may if it replied once and fewer than `max_misses` consecutive polls failed since. A node
+        that leaves, is not loaded or refuses connections is absent after one poll.
         """
         refuses = isinstance(self.error, UnavailableError)
-        return self.info is not None and not refuses and self._misses < misses
+        return self.info is not None and not refuses and self._misses < max_misses
 
     @property
-    def silent(self) -> bool:
-        """Whether the last poll had no reply in time."""
+    def is_silent(self) -> bool:
+        """Whether the last poll timed out."""
         return isinstance(self.error, DeadlineExceededError)
 
 
-def present(nodes: Iterable[Node], misses: int) -> dict[str, ShardInfo]:
+def present(nodes: Iterable[Node], max_misses: int) -> dict[str, ShardInfo]:
     """The infos of the nodes that may get new calls, by address.
 
-    A node whose last poll failed is left out already if a replica of the same rows replied: that
-    one can be asked while the other has a chance to return.
+    A node whose last poll failed is left out if another node with the same rows replied.
     """
-    there = [(node, node.info) for node in nodes if node.info is not None and node.present(misses)]
-    sure = {info.rows for node, info in there if node.error is None}
+    infos = [(n, n.info) for n in nodes if n.info is not None and n.is_present(max_misses)]
+    confirmed = {info.rows for node, info in infos if node.error is None}
     return {
-        node.address: info for node, info in there if node.error is None or info.rows not in sure
+        node.address: info
+        for node, info in infos
+        if node.error is None or info.rows not in confirmed
     }
 
 
-def lost(nodes: Iterable[Node], present: Collection[str]) -> set[str]:
-    """The addresses whose calls in hand will not be answered: silent, and not `present`.
+def lost_addresses(nodes: Iterable[Node], present: Collection[str]) -> set[str]:
+    """The addresses of nodes whose running calls will not be answered: silent and not `present`.
 
-    A node that refuses a poll keeps its calls. If it leaves, it ends them by itself, though it
-    takes no new connection. If it is dead, they fail by themselves: polls and calls share one
-    connection. Only where a process hangs, or the network drops what is sent, do calls hang, too.
+    A node that refuses a poll keeps its calls. If it leaves, it finishes them, though it takes no
+    new connection. If it is dead, they fail by themselves: polls and calls share one connection.
+    Calls hang only if the process hangs or the network drops packets.
     """
-    return {node.address for node in nodes if node.silent and node.address not in present}
+    return {node.address for node in nodes if node.is_silent and node.address not in present}

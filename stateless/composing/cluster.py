@@ -1,4 +1,4 @@
-"""Opens what finds the content nodes and forms the cluster of them."""
+"""Opens the discovery of content nodes, and the builder of the cluster."""
 
 import asyncio
 import random
@@ -10,7 +10,7 @@ from functools import partial
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery
-from winnow.stateless.cluster.membership import Encoding
+from winnow.stateless.cluster.membership import FrontEncoding
 from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.composing.front import Front, Part
 from winnow.stateless.composing.nodes import NodeSource
@@ -26,7 +26,7 @@ _COUNT_EVERY = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCluster:
-    """What finds the nodes, and what is known of the cluster that they form."""
+    """The discovery of nodes, and the cluster that they form."""
 
     nodes: Discovery
     builder: ClusterBuilder
@@ -35,10 +35,14 @@ class OpenCluster:
     part: Part
 
 
-def open_cluster(front: Front, source: NodeSource, serve: Callable[[Cluster], None]) -> OpenCluster:
-    """A cluster that is found once the part runs; `serve` gets it, and each one after it."""
+def open_cluster(
+    front: Front, source: NodeSource, on_cluster: Callable[[Cluster], None]
+) -> OpenCluster:
+    """Opens a cluster, which is discovered once its part runs. `on_cluster` is called with each new
+    cluster.
+    """
     settings, manifest = front.settings, front.bundle.manifest
-    encoding = Encoding(manifest.fingerprint, manifest.encoder.dimension, manifest.name)
+    encoding = FrontEncoding(manifest.fingerprint, manifest.encoder.dimension, manifest.name)
     replicas = ReplicaMetrics(front.registry)
 
     def open_shard(shard: int) -> ReplicatedSearcher:
@@ -47,21 +51,25 @@ def open_cluster(front: Front, source: NodeSource, serve: Callable[[Cluster], No
             nodes.searcher,
             settings.replica_policies,
             clock=time.monotonic,
-            chance=random.Random(),
+            rng=random.Random(),
             metrics=replicas,
         )
 
-    builder = ClusterBuilder(encoding, open_shard, serve, metrics=ClusterMetrics(front.registry))
+    builder = ClusterBuilder(
+        encoding, open_shard, on_cluster, metrics=ClusterMetrics(front.registry)
+    )
     nodes = Discovery(
         source.resolvers(),
         source.open_node,
         lambda: builder.update(nodes.present(), nodes.nodes.values()),
         settings=settings.discovery,
-        chance=random.Random(),
+        rng=random.Random(),
     )
     max_silence = _MAX_SILENT_POLLS * settings.poll_every
     snapshot = ClusterSnapshot(builder, nodes, max_silence, lambda: words.name)
     words = ServedWords(snapshot.word_sources, partial(asyncio.sleep, _COUNT_EVERY))
-    formed = partial(builder.ready, source.form_timeout)
-    part = Part(formed, {"content nodes": nodes.run, "counts of words": words.run})
+    part = Part(
+        partial(builder.ready, source.form_timeout),
+        {"content nodes": nodes.run, "counts of words": words.run},
+    )
     return OpenCluster(nodes=nodes, builder=builder, snapshot=snapshot, words=words, part=part)

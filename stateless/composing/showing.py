@@ -4,7 +4,7 @@ import time
 
 from winnow.domain.cluster_state import ClusterState
 from winnow.packaged import running_version
-from winnow.stateless.cluster.showing import Showing
+from winnow.stateless.cluster.showing import ClusterReporter
 from winnow.stateless.composing.cluster import OpenCluster
 from winnow.stateless.composing.front import Front
 from winnow.stateless.heads.encoder_groups import EncoderGroups
@@ -18,7 +18,7 @@ def serve_showing(front: Front, cluster: OpenCluster | None, groups: EncoderGrou
     """Has the server show the front, its cluster if it has one, and its encoder groups."""
     manifest = front.bundle.manifest
     names = Names(running_version(), manifest.name, manifest.fingerprint)
-    shown = Showing(cluster.builder, cluster.nodes).show if cluster else ClusterState
+    shown = ClusterReporter(cluster.builder, cluster.nodes).report if cluster else ClusterState
     core = ShowingCore(
         names,
         front.work,

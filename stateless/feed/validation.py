@@ -8,7 +8,7 @@ from winnow.domain.write import Deletion, FedPassage, Put
 from winnow.errors import Violation
 from winnow.passages.canonical import canonical
 from winnow.passages.validation import CUT, deletion_violations, passage_violations
-from winnow.stateless.heads.validation import refuse
+from winnow.stateless.heads.validation import raise_if_any
 
 MOST_PASSAGES = 100
 """Passages of a request."""
@@ -38,7 +38,7 @@ def validate_deletions(deletions: Sequence[Deletion]) -> list[Deletion]:
 
 def check_tokens(counts: Iterable[int]) -> None:
     """Raises InvalidRequestError, naming every text of a request that has too many tokens."""
-    refuse(
+    raise_if_any(
         [
             Violation(
                 f"passages[{number}].text",
@@ -61,7 +61,7 @@ def _check(
         for number, each in enumerate(fed):
             place = f"{field}[{number}]"
             found += [replace(one, field=f"{place}.{one.field}") for one in violations(each)]
-    refuse(found)
+    raise_if_any(found)
 
 
 def _count(field: str, count: int, most: int) -> Iterator[Violation]:

@@ -23,7 +23,12 @@ from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups
 from winnow.stateless.heads.metrics import HeadMetrics
 from winnow.stateless.heads.predictions import failures
 from winnow.stateless.heads.predictor import Predictor, encode, for_heads
-from winnow.stateless.heads.validation import ValidPredictRequest, refuse, validate, wordless
+from winnow.stateless.heads.validation import (
+    ValidPredictRequest,
+    no_word_violation,
+    raise_if_any,
+    validate,
+)
 from winnow.telemetry.tracing.span import span
 from winnow.text.tokenizer import Tokens
 
@@ -89,7 +94,13 @@ class PredictCore:
         started = time.perf_counter()
         tokens = await group.tokenise(asked.texts)
         timings.tokenise = time.perf_counter() - started
-        refuse([wordless(f) for f, own in zip(asked.fields, tokens, strict=True) if not own.ids])
+        raise_if_any(
+            [
+                no_word_violation(f)
+                for f, own in zip(asked.fields, tokens, strict=True)
+                if not own.ids
+            ]
+        )
         reserve = min(_RESERVE, deadline.left() / 10)
         until, ids = deadline.earlier(reserve), asked.head_ids
         # texts wait in a queue apart: sixteen texts of a client would be before its question

@@ -1,4 +1,4 @@
-"""Which requests for predictions are valid. Pure."""
+"""Validates requests for predictions. Pure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ MAX_CHARACTERS = 2_000
 MAX_TEXTS = 16
 MAX_HEADS = 32
 
-_MOST_NAMED = 16
-"""Violations that are named: a status travels in headers, which hold a few kilobytes."""
+_MAX_VIOLATIONS = 16
+"""Limit of the violations in an error: it is sent in headers, which hold a few kilobytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,58 +22,58 @@ class ValidPredictRequest:
 
     texts: tuple[str, ...]
     fields: tuple[str, ...]
-    """What the request calls each text: `text`, or `texts[3]`."""
+    """Name of each text's field in the request, such as `text` or `texts[3]`."""
     head_ids: tuple[str, ...]
     group: str
 
 
 def validate(request: PredictRequest) -> ValidPredictRequest:
-    """The texts of a request, and the heads to apply to them.
+    """Returns the texts of a request, and the heads to apply to them.
 
     Raises:
-        InvalidRequestError: naming every field that breaks a rule.
+        InvalidRequestError: a field breaks a rule; has every invalid field.
 
     """
     texts = request.texts or (request.text,)
     fields = tuple(f"texts[{n}]" for n in range(len(texts))) if request.texts else ("text",)
-    named = list(_texts(request, texts, fields))
+    violations = list(_text_violations(request, texts, fields))
     if not request.head_ids:
-        named.append(Violation("head_ids", "is empty: name 1 to 32 heads"))
-    refuse([*named, *wrong_heads("head_ids", request.head_ids)])
+        violations.append(Violation("head_ids", "is empty: name 1 to 32 heads"))
+    raise_if_any([*violations, *head_id_violations("head_ids", request.head_ids)])
     return ValidPredictRequest(texts, fields, request.head_ids, request.group)
 
 
-def wrong_heads(field: str, ids: Sequence[str]) -> Iterator[Violation]:
-    """The rules that the ids of a request's heads break."""
+def head_id_violations(field: str, ids: Sequence[str]) -> Iterator[Violation]:
+    """Yields the violations of the head ids of a request."""
     if len(ids) > MAX_HEADS:
         yield Violation(field, f"has {len(ids)} heads, at most {MAX_HEADS} are allowed")
         return
     for number, each in enumerate(ids):
-        place = f"{field}[{number}]"
+        name = f"{field}[{number}]"
         if not _is_head_id(each):
             yield Violation(
-                place, f"{briefly(each)} is no head id: 1 to 64 of a-z, 0-9, dot, dash, underscore"
+                name, f"{briefly(each)} is no head id: 1 to 64 of a-z, 0-9, dot, dash, underscore"
             )
         elif each in ids[:number]:
-            yield Violation(place, f"{briefly(each)} is there twice: name each head once")
+            yield Violation(name, f"{briefly(each)} is there twice: name each head once")
 
 
-def wordless(field: str) -> Violation:
-    """What is wrong with a text of which no token is left."""
+def no_word_violation(field: str) -> Violation:
+    """The violation of a text without any token."""
     return Violation(field, "has no word in it")
 
 
-def refuse(violations: Sequence[Violation]) -> None:
-    """Raises InvalidRequestError if there are any; names the first of very many."""
-    more = len(violations) - _MOST_NAMED
+def raise_if_any(violations: Sequence[Violation]) -> None:
+    """Raises InvalidRequestError with the first violations, if there are any."""
+    more = len(violations) - _MAX_VIOLATIONS
     if more > 0:
         rest = Violation("request", f"has {many(more, 'more field')} with a broken rule")
-        raise InvalidRequestError(*violations[:_MOST_NAMED], rest)
+        raise InvalidRequestError(*violations[:_MAX_VIOLATIONS], rest)
     if violations:
         raise InvalidRequestError(*violations)
 
 
-def _texts(
+def _text_violations(
     request: PredictRequest, texts: Sequence[str], fields: Sequence[str]
 ) -> Iterator[Violation]:
     if request.text and request.texts:

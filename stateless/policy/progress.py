@@ -1,8 +1,8 @@
 """How far the replicas of a shard have got in its log, and which of them a request needs.
 
-Knows the numbers of writes and a clock; does not know what logs hold. Replicas are polled one
-after the other while writes go on, so at any moment one seems to be a little further than another.
-A replica lags only if it does not have what another had a while ago.
+Knows numbers of writes and a clock; does not know the writes. Replicas are polled one after the
+other while writes arrive, so the last poll makes one seem to be ahead of another. A replica lags
+only if it lacks a write that another replica had some time ago.
 """
 
 from collections import deque
@@ -12,12 +12,12 @@ from winnow.deadline import Clock
 from winnow.policy.logs import same_log
 from winnow.replicas.policy.replicas import Replica
 
-SETTLED = 2.0
-"""Seconds after which every replica should have a write, and its front should know: two polls and
-more.
+SETTLED_SECONDS = 2.0
+"""Seconds after which every replica should have a write and the front should know it: several
+polls.
 """
-_STEP = 0.1
-"""Seconds between two records: many answers come in that time."""
+_RECORD_INTERVAL = 0.1
+"""Minimum seconds between two records: there may be many answers in that time."""
 
 
 class ReplicaProgress:
@@ -25,47 +25,51 @@ class ReplicaProgress:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._known = deque([(clock(), 0)])
-        """Times, and the last write that it was known to have at each."""
-        self._told, self._log_id = 0, ""
+        self._history = deque([(clock(), 0)])
+        """Times, with the number of the last known write at each time."""
+        self._polled, self._log_id = 0, ""
 
     @property
     def sequence(self) -> int:
-        """The last write that it is known to have; 0 if it has none."""
-        return self._known[-1][1]
+        """Number of the last write that it is known to have; 0 for none."""
+        return self._history[-1][1]
 
     @property
     def settled(self) -> int:
-        """The last write that it was known to have `SETTLED` ago: others should have it by now."""
-        until = self._clock() - SETTLED
-        while len(self._known) > 1 and self._known[1][0] <= until:
-            self._known.popleft()
-        since, sequence = self._known[0]
+        """Number of the last write that it was known to have `SETTLED_SECONDS` ago."""
+        until = self._clock() - SETTLED_SECONDS
+        while len(self._history) > 1 and self._history[1][0] <= until:
+            self._history.popleft()
+        since, sequence = self._history[0]
         return sequence if since <= until else 0
 
-    def reached(self, sequence: int, log_id: str = "") -> None:
-        """Records that it answered with this write. A late reply takes nothing back, and a reply of
-        another log than the last poll named is ignored.
+    def record_answer(self, sequence: int, log_id: str = "") -> None:
+        """Records the last write that an answer included.
+
+        An earlier write than the last known one is ignored. So is an answer of another log than the
+        last poll reported.
         """
         if sequence > self.sequence and same_log(log_id, self._log_id):
             self._add(sequence)
 
-    def told(self, sequence: int, log_id: str = "") -> None:
-        """Records the last write that a poll reported. It may have answered with later ones since.
-        Only if the poll reports less than an earlier poll, or another log, was it started again.
+    def record_poll(self, sequence: int, log_id: str = "") -> None:
+        """Records the last write that a poll reported.
+
+        Answers may have included later writes. The replica was restarted only if the poll reports
+        an earlier write than the last poll, or another log.
         """
-        if sequence < self._told or not same_log(log_id, self._log_id):
-            self._known.clear()
-            self._known.append((self._clock(), sequence))
-        self._told, self._log_id = sequence, log_id
-        self.reached(sequence)
+        if sequence < self._polled or not same_log(log_id, self._log_id):
+            self._history.clear()
+            self._history.append((self._clock(), sequence))
+        self._polled, self._log_id = sequence, log_id
+        self.record_answer(sequence)
 
     def _add(self, sequence: int) -> None:
-        now, (last, _) = self._clock(), self._known[-1]
-        if len(self._known) > 1 and now - last < _STEP:
-            self._known.pop()
+        now, (last, _) = self._clock(), self._history[-1]
+        if len(self._history) > 1 and now - last < _RECORD_INTERVAL:
+            self._history.pop()
             now = last
-        self._known.append((now, sequence))
+        self._history.append((now, sequence))
 
 
 class NeededWrite:
@@ -75,12 +79,14 @@ class NeededWrite:
         self._progress, self._sequence = progress, sequence
 
     def select(self, replicas: Sequence[Replica]) -> Sequence[Replica]:
-        """The replicas that have the write and do not lag, as far as there are any."""
+        """The preferred replicas: with the write, else all; of these without lag, else most
+        advanced.
+        """
         sequence = self._progress.sequence
-        having = [r for r in replicas if sequence(r) >= self._sequence] or replicas
-        current = [r for r in having if not self._progress.lags(r)]
-        most = max(map(sequence, having), default=0)
-        return current or [r for r in having if sequence(r) == most]
+        with_write = [r for r in replicas if sequence(r) >= self._sequence] or replicas
+        current = [r for r in with_write if not self._progress.lags(r)]
+        latest = max(map(sequence, with_write), default=0)
+        return current or [r for r in with_write if sequence(r) == latest]
 
     def may_wait(self, replica: Replica) -> bool:
         """Whether the replica is not known to have the write yet."""
@@ -91,38 +97,35 @@ class ShardProgress:
     """How far the replicas of one shard have got in its log."""
 
     def __init__(self, clock: Clock, replicas: Callable[[], Mapping[str, Replica]]) -> None:
-        """`replicas` returns the present ones, by address."""
+        """`replicas` returns the present replicas, by address."""
         self._clock, self._replicas = clock, replicas
-        self._known: dict[Replica, ReplicaProgress] = {}
+        self._progress: dict[Replica, ReplicaProgress] = {}
 
     def of(self, replica: Replica) -> ReplicaProgress:
         """The progress of one replica."""
-        found = self._known.get(replica)
-        if found is None:
-            found = self._known[replica] = ReplicaProgress(self._clock)
-        return found
+        return self._progress.setdefault(replica, ReplicaProgress(self._clock))
 
     def sequence(self, replica: Replica) -> int:
-        """The last write that a replica is known to have."""
+        """Number of the last write that a replica is known to have."""
         return self.of(replica).sequence
 
-    def told(self, sequences: Mapping[str, int], log_id: str = "") -> None:
-        """Replicas, by address, said what their last writes are, in the log of the shard."""
+    def record_poll(self, sequences: Mapping[str, int], log_id: str = "") -> None:
+        """Records the last writes that polls reported, by address, in the log of the shard."""
         present = self._replicas()
-        kept = {*present.values(), *(r for r in self._known if r.outstanding)}
-        self._known = {r: progress for r, progress in self._known.items() if r in kept}
+        kept = {*present.values(), *(r for r in self._progress if r.outstanding)}
+        self._progress = {r: progress for r, progress in self._progress.items() if r in kept}
         for address, sequence in sequences.items():
             if address in present:
-                self.of(present[address]).told(sequence, log_id)
+                self.of(present[address]).record_poll(sequence, log_id)
 
-    def behind(self) -> dict[str, int]:
-        """How many writes each replica is behind the one that has most, as far as is known."""
-        known = {address: self.sequence(r) for address, r in self._replicas().items()}
-        most = max(known.values(), default=0)
-        return {address: most - sequence for address, sequence in known.items()}
+    def lag(self) -> dict[str, int]:
+        """Number of writes that each replica is behind the most advanced one, by address."""
+        sequences = {address: self.sequence(r) for address, r in self._replicas().items()}
+        latest = max(sequences.values(), default=0)
+        return {address: latest - sequence for address, sequence in sequences.items()}
 
     def lags(self, replica: Replica) -> bool:
-        """Whether a replica does not have what another one had a while ago."""
+        """Whether a replica lacks a write that another one had some time ago."""
         sequence = self.sequence(replica)
         return any(self.of(other).settled > sequence for other in self._replicas().values())
 

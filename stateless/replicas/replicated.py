@@ -1,7 +1,7 @@
 """A shard with any number of replicas, as a `Searcher`.
 
-Replicas hold the same rows, or follow one log: then their generations may differ, and hits of one
-are found on another by the writes that put them.
+Replicas hold the same rows, or follow the same log. Replicas of one log may have different
+generations. Then the write that put a passage identifies a hit on every replica.
 """
 
 import random
@@ -31,42 +31,44 @@ Result = TypeVar("Result", ShardInfo, Retrieved, Read)
 
 @dataclass(frozen=True, slots=True)
 class ReplicaCondition:
-    """The condition of a replica, for people who operate it."""
+    """The condition of a replica, for operators."""
 
-    active: bool
-    """Whether it gets requests; if not, it was ejected."""
+    is_active: bool
+    """Whether it gets requests; false while it is ejected."""
     calls: int = 0
-    """Requests that it has in hand."""
+    """Number of requests in flight."""
     sequence: int = 0
-    """The last write that it is known to have."""
-    behind: int = 0
-    """Writes that another replica has and it does not."""
+    """Number of the last write that it is known to have."""
+    lag: int = 0
+    """Number of writes that another replica has and it lacks."""
 
 
 class ReplicatedSearcher:
-    """Asks one replica, and another one if that is late or fails."""
+    """Calls one replica, and another one if the first is late or fails."""
 
     def __init__(
         self,
         shard: int,
-        reach: Callable[[str], Searcher],
+        searcher_at: Callable[[str], Searcher],
         policies: ReplicaPolicies,
         *,
         clock: Clock,
-        chance: random.Random,
+        rng: random.Random,
         metrics: ReplicaMetrics,
     ) -> None:
-        """`reach` gives the searcher at an address; raises UnavailableError if it is gone."""
+        """`searcher_at` returns the searcher at an address, or raises UnavailableError if it was
+        removed.
+        """
         self._shard, self._metrics = shard, metrics.shard(shard)
         self._pool = ReplicaPool(
-            reach, policies.replicas, clock=clock, rng=chance, observer=self._metrics
+            searcher_at, policies.replicas, clock=clock, rng=rng, observer=self._metrics
         )
         self._router = ReplicaRouter(self._pool, policies, clock, observer=self._metrics)
         self._progress = ShardProgress(clock, lambda: self._pool.replicas.by_address)
         self._absence: WinnowError = UnavailableError(f"no replica of shard {shard} was found yet")
         self._retired = False
         self._lagging: set[str] = set()
-        """The replicas that were logged as lagging."""
+        """Addresses of the replicas that were logged as lagging."""
 
     def update(
         self,
@@ -76,34 +78,39 @@ class ReplicatedSearcher:
         sequences: Mapping[str, int] | None = None,
         log_id: str = "",
     ) -> None:
-        """From now on new requests go to these replicas; without any, `absence` is raised.
+        """Sends new requests to these replicas.
 
-        Requests in hand of the `lost` replicas are given up and retried; all others go on.
-        `sequences` are the last writes that replicas have, by address, in the log called `log_id`.
+        Args:
+            addresses: addresses of the replicas.
+            absence: error of requests while there is no replica.
+            lost: addresses whose running requests are given up and retried.
+            sequences: number of the last write of each replica, by address.
+            log_id: name of the log that `sequences` count in.
+
         """
         self._absence = absence or self._absence
         self._pool.update(addresses, lost)
-        self._progress.told(sequences or {}, log_id)
-        self._tell_lag()
+        self._progress.record_poll(sequences or {}, log_id)
+        self._log_lag()
 
     def retire(self) -> None:
-        """From now on it keeps no metrics; questions that began with it may still ask it."""
+        """Stops its metrics; questions that started with it may still call it."""
         self._retired = True
         self._pool.retire()
 
     def conditions(self) -> dict[str, ReplicaCondition]:
         """The condition of each replica, by address."""
-        behind = self._progress.behind()
+        lag = self._progress.lag()
         return {
             address: ReplicaCondition(
-                r.active, r.outstanding, self._progress.sequence(r), behind[address]
+                r.active, r.outstanding, self._progress.sequence(r), lag[address]
             )
             for address, r in self._pool.replicas.by_address.items()
         }
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         """Which shard this is."""
-        return await self._call("info", 0, lambda one: one.info(deadline), deadline)
+        return await self._call("info", 0, lambda replica: replica.info(deadline), deadline)
 
     async def retrieve(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
@@ -112,7 +119,7 @@ class ReplicatedSearcher:
         return await self._call(
             "retrieve",
             0,
-            lambda one: one.retrieve(question, depth, deadline),
+            lambda replica: replica.retrieve(question, depth, deadline),
             deadline,
             after=depth.after,
         )
@@ -128,9 +135,9 @@ class ReplicatedSearcher:
         return await self._call(
             "read",
             len(hits),
-            lambda one: one.read(question, hits, max_answer_tokens, deadline),
+            lambda replica: replica.read(question, hits, max_answer_tokens, deadline),
             deadline,
-            # a replica that has these writes holds the passages, or knows that they are gone
+            # a replica with these writes has the passages, or the writes that deleted them
             after=max((hit.sequence for hit in hits), default=0),
         )
 
@@ -141,11 +148,11 @@ class ReplicatedSearcher:
         max_answer_tokens: int,
         deadline: Deadline,
     ) -> Read:
-        """Retrieves and reads at once."""
+        """Retrieves and reads in one round trip."""
         return await self._call(
             "search",
             depth.passages,
-            lambda one: one.search(question, depth, max_answer_tokens, deadline),
+            lambda replica: replica.search(question, depth, max_answer_tokens, deadline),
             deadline,
             after=depth.after,
         )
@@ -154,36 +161,36 @@ class ReplicatedSearcher:
         self,
         kind: str,
         passages: int,
-        ask: Callable[[Searcher], Coroutine[Any, Any, Result]],
+        send: Callable[[Searcher], Coroutine[Any, Any, Result]],
         deadline: Deadline,
         after: int = 0,
     ) -> Result:
         if self._progress.lagging() != self._lagging:
-            self._tell_lag()
+            self._log_lag()
         request = PoolRequest(
             kind=kind,
             work=passages,
-            send=ask,
+            send=send,
             deadline=deadline,
             is_brief=not passages,
             preference=NeededWrite(self._progress, after),
-            count_missing=_unread,
-            on_result=self._reached,
+            count_missing=_count_unread,
+            on_result=self._record_progress,
         )
         with span(f"shard {kind}", {"winnow.shard": self._shard}):
             answer = await self._router.call(request)
         if answer is None:
-            # an exception that is raised again keeps the stack of every earlier raise
+            # else the traceback grows each time that the same exception is raised
             raise self._absence.with_traceback(None)
         return answer
 
-    def _reached(self, replica: Replica, result: ShardInfo | Retrieved | Read) -> None:
+    def _record_progress(self, replica: Replica, result: ShardInfo | Retrieved | Read) -> None:
         if not isinstance(result, ShardInfo):
-            self._progress.of(replica).reached(result.sequence, result.log_id)
+            self._progress.of(replica).record_answer(result.sequence, result.log_id)
 
-    def _tell_lag(self) -> None:
-        """Logs which replicas lag, by how many writes, and which do not any more."""
-        behind, lagging = self._progress.behind(), self._progress.lagging()
+    def _log_lag(self) -> None:
+        """Logs the replicas that began or ceased to lag; updates their metrics."""
+        behind, lagging = self._progress.lag(), self._progress.lagging()
         if self._retired:
             return
         for address, writes in behind.items():
@@ -195,5 +202,5 @@ class ReplicatedSearcher:
         self._lagging = lagging
 
 
-def _unread(result: ShardInfo | Retrieved | Read) -> int:
+def _count_unread(result: ShardInfo | Retrieved | Read) -> int:
     return result.unread if isinstance(result, Read) else 0

@@ -17,7 +17,7 @@ from winnow.domain.write import Position
 from winnow.errors import DeadlineExceededError, InvalidRequestError, UnavailableError
 from winnow.replicas.policy.hedging import HedgeSettings
 from winnow.stateless.cluster.sequences import MAX_WAIT_FOR_REPLICA
-from winnow.stateless.policy.progress import SETTLED
+from winnow.stateless.policy.progress import SETTLED_SECONDS
 
 BUILT = {"a": (1, 2), "b": (2, 3), "c": (9,)}
 ASKED = EncodedQuestion(
@@ -259,7 +259,7 @@ async def test_a_replica_that_lags_is_asked_only_if_no_other_is_there() -> None:
     log.put("d", (1,))
     y.follow()
     front = LiveFront(x, y)
-    front.clock.advance(SETTLED)
+    front.clock.advance(SETTLED_SECONDS)
     for _ in range(20):
         await front.ask(fresh=True)
     assert not x.asked
@@ -367,7 +367,7 @@ async def test_one_that_comes_with_a_log_of_its_own_is_refused_by_name() -> None
     front.nodes.nodes["y"] = front._open("y")
     front.look()
     assert front.builder.view.refused["y"].startswith(
-        "shard 0 of 1 has log another, log log is served"
+        "shard 0 of 1 has log another, but log log is served"
     )
     await turn()
 

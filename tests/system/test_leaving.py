@@ -27,7 +27,7 @@ from winnow.rpc.server import Server
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
-from winnow.stateless.cluster.membership import Encoding
+from winnow.stateless.cluster.membership import FrontEncoding
 from winnow.stateless.cluster.node import Node
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
 from winnow.stateless.replicas.remote import RemoteSearcher
@@ -91,13 +91,13 @@ class Front:
         self.failed_polls = AwaitedCount()
         self.change = Change()
         self.builder = ClusterBuilder(
-            Encoding(FINGERPRINT, 2, "bundle"),
+            FrontEncoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
                 shard,
                 self.nodes.searcher,
                 ReplicaPolicies(),
                 clock=time.monotonic,
-                chance=random.Random(1),
+                rng=random.Random(1),
                 metrics=metrics,
             ),
             self.served.append,
@@ -108,7 +108,7 @@ class Front:
             self._open,
             self._update,
             settings=DiscoverySettings(resolve_every=0.01, poll_every=0.01, poll_timeout=LONG),
-            chance=random.Random(1),
+            rng=random.Random(1),
         )
 
     def _update(self) -> None:

@@ -20,7 +20,7 @@ from winnow.errors import DeadlineExceededError, NotLoadedError, UnavailableErro
 from winnow.replicas.routing import ReplicaPolicies
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
-from winnow.stateless.cluster.membership import Encoding
+from winnow.stateless.cluster.membership import FrontEncoding
 from winnow.stateless.cluster.node import Node
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
 from winnow.stateless.replicas.replicated import ReplicatedSearcher
@@ -47,13 +47,13 @@ class Front:
         self.served: list[Cluster] = []
         metrics = ReplicaMetrics(self.registry)
         self.builder = ClusterBuilder(
-            Encoding(FINGERPRINT, 2, "bundle"),
+            FrontEncoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
                 shard,
                 lambda address: self.nodes[address].searcher,
                 ReplicaPolicies(),
                 clock=ManualClock(),
-                chance=random.Random(1),
+                rng=random.Random(1),
                 metrics=metrics,
             ),
             self.served.append,
@@ -75,7 +75,7 @@ class Front:
                 generation="",
                 index_passages=20,
             )
-            node.heard(replace(info, **changes))
+            node.record_reply(replace(info, **changes))
         return node
 
     def update(self) -> None:
@@ -115,20 +115,20 @@ async def test_a_whole_index_is_served_at_once(front: Front) -> None:
 async def test_after_a_while_a_part_is_served_and_names_the_missing_shards(front: Front) -> None:
     front.add("a", 1)
     silent = front.add("b", None)
-    silent.missed(UnavailableError("b: connection refused"))
+    silent.record_failure(UnavailableError("b: connection refused"))
     front.update()
     assert not front.served
     await asyncio.wait_for(front.builder.ready(0), 5)  # though no node comes or goes any more
     assert await front.ask(1) == "a"
     assert front.served[0].infos[0].passages == 10  # what is left of 20
-    with pytest.raises(UnavailableError, match=r"no replica of shard 0 .* b: connection refused"):
+    with pytest.raises(UnavailableError, match=r"shard 0 has no replica: .*b: connection refused"):
         await front.ask(0)
 
 
 async def test_a_part_of_unknown_size_is_not_served(front: Front) -> None:
     front.add("a", 1, index_passages=0)
     front.update()
-    front.builder.take_what_is_there()
+    front.builder.accept_part()
     assert not front.served
     front.add("b", 0, index_passages=0)
     front.update()
@@ -139,9 +139,9 @@ async def test_replicas_come_and_go_without_a_new_cluster(front: Front) -> None:
     front.add("a", 0)
     lost = front.add("b", 1)
     front.update()
-    lost.missed(UnavailableError("b: connection refused"))
+    lost.record_failure(UnavailableError("b: connection refused"))
     front.update()
-    with pytest.raises(UnavailableError, match="shard 1 is there: b: connection refused"):
+    with pytest.raises(UnavailableError, match="shard 1 has no replica: b: connection refused"):
         await front.ask(1)
     assert front.served[0].infos[1].passages == 10
     front.add("c", 1)
@@ -156,7 +156,7 @@ async def test_a_shard_that_could_not_be_loaded_is_told_from_one_that_is_gone(
     front.add("a", 0)
     bad = front.add("b", 1)
     front.update()
-    bad.missed(NotLoadedError("b: graph.hnsw is damaged"))
+    bad.record_failure(NotLoadedError("b: graph.hnsw is damaged"))
     front.update()
     assert front.gauge("not_loaded_nodes") == 1
     with pytest.raises(NotLoadedError, match=r"shard 1 is not loaded: b: graph\.hnsw is damaged"):
@@ -167,12 +167,12 @@ async def test_of_several_missing_shards_none_is_blamed_on_a_node_that_said_noth
     front: Front,
 ) -> None:
     front.add("a", 0, 3)
-    front.add("b", None).missed(NotLoadedError("b: graph.hnsw is damaged"))
+    front.add("b", None).record_failure(NotLoadedError("b: graph.hnsw is damaged"))
     with capture_logs() as logs:
         front.update()
         await asyncio.wait_for(front.builder.ready(0), 5)
     for shard in (1, 2):
-        with pytest.raises(UnavailableError, match="there: none was found") as caught:
+        with pytest.raises(UnavailableError, match="has no replica: no node was found") as caught:
             await front.ask(shard)
         assert not isinstance(caught.value, NotLoadedError)
     told = [entry for entry in logs if entry["event"] == "node is not loaded"]
@@ -186,11 +186,11 @@ async def test_missing_shards_are_logged_when_they_change(front: Front) -> None:
         front.update()
         slow = front.add("a", None, 2)
         front.update()
-        slow.missed(UnavailableError("a: connection refused"))
+        slow.record_failure(UnavailableError("a: connection refused"))
         front.update()
         front.add("b", 1)
         front.update()
-        slow.missed(UnavailableError("a: still loading"))
+        slow.record_failure(UnavailableError("a: still loading"))
         front.update()
     waited = [entry["shards"] for entry in logs if entry["event"] == "waiting for shards"]
     assert waited == [[], [0]]
@@ -200,7 +200,7 @@ async def test_a_hung_shard_says_that_it_is_late(front: Front) -> None:
     front.add("a", 0)
     hung = front.add("b", 1)
     front.update()
-    hung.missed(DeadlineExceededError("b: deadline exceeded"))
+    hung.record_failure(DeadlineExceededError("b: deadline exceeded"))
     front.update()
     with pytest.raises(UnavailableError, match="deadline exceeded"):
         await front.ask(1)
@@ -227,7 +227,7 @@ async def test_only_a_silent_node_is_relieved_of_its_calls(
     asked = asyncio.create_task(front.ask(0))
     await asyncio.wait_for(fake.hanging.wait(), 5)
     front.add("b", 0, 1)
-    front.nodes["a"].missed(error)
+    front.nodes["a"].record_failure(error)
     front.update()
     await turn()
     fake.go_on.set()
@@ -254,7 +254,7 @@ async def test_a_stranger_is_counted_and_named(front: Front) -> None:
     front.update()
     assert front.gauge("refused_nodes") == 1
     assert front.gauge("replicas", shard="0") == 1
-    front.nodes["a"].missed(UnavailableError("a: gone"))
+    front.nodes["a"].record_failure(UnavailableError("a: gone"))
     front.update()
     with pytest.raises(UnavailableError, match="a: gone; x: shard 0 of 1 serves bundle fake"):
         await front.ask(0)
@@ -264,11 +264,11 @@ async def test_another_index_is_another_cluster_and_the_old_one_ends_its_questio
     front: Front,
 ) -> None:
     front.add("a", 0)
-    front.add("b", 1).missed(UnavailableError("b: gone"))
+    front.add("b", 1).record_failure(UnavailableError("b: gone"))
     front.add("c", 1)
     front.update()
     front.add("x", 0, index_id="green")
-    front.nodes["c"].missed(UnavailableError("c: gone"))
+    front.nodes["c"].record_failure(UnavailableError("c: gone"))
     front.update()
     assert len(front.served) == 1
     front.add("y", 1, index_id="green")
@@ -302,7 +302,7 @@ def fed(front: Front, shards: int) -> None:
     """A node for each shard, and then one that has taken a write."""
     for shard in range(shards):
         node = front.nodes[f"n{shard}"] = Watched(f"n{shard}", FakeSearcher([]), closed)
-        node.heard(
+        node.record_reply(
             ShardInfo(
                 shard=shard,
                 shards=shards,
@@ -319,7 +319,7 @@ def fed(front: Front, shards: int) -> None:
         )
     front.update()
     assert node.info is not None
-    node.heard(replace(node.info, sequence=2))
+    node.record_reply(replace(node.info, sequence=2))
 
 
 @pytest.mark.parametrize("shards", [10, 80])
@@ -347,7 +347,7 @@ async def test_a_write_to_a_shard_is_told_to_no_other_one(front: Front) -> None:
         lambda address: front.nodes[address].searcher,
         ReplicaPolicies(),
         clock=ManualClock(),
-        chance=random.Random(1),
+        rng=random.Random(1),
         metrics=metrics,
     )
     fed(front, 5)
@@ -355,14 +355,14 @@ async def test_a_write_to_a_shard_is_told_to_no_other_one(front: Front) -> None:
     told.clear()
     front.update()
     assert told == [4]
-    front.nodes["n0"].missed(UnavailableError("n0: gone"))
+    front.nodes["n0"].record_failure(UnavailableError("n0: gone"))
     front.update()
-    front.nodes["n0"].missed(UnavailableError("n0: really gone"))
+    front.nodes["n0"].record_failure(UnavailableError("n0: really gone"))
     front.update()
     assert told == [4, 0, 0]
     with pytest.raises(UnavailableError, match="n0: really gone"):
         await front.ask(0)
-    front.nodes["n2"].missed(DeadlineExceededError("n2: silent"))
+    front.nodes["n2"].record_failure(DeadlineExceededError("n2: silent"))
     front.update()
     # whose calls in hand are given up
     assert told == [4, 0, 0, 0, 1, 2, 3, 4]

@@ -80,7 +80,7 @@ class Watched:
     async def looking(self) -> AsyncIterator["Watched"]:
         targets = [self.target, *self.others]
         self.discovery = Discovery(
-            targets, self._open, self._changed, settings=self._settings, chance=random.Random(1)
+            targets, self._open, self._changed, settings=self._settings, rng=random.Random(1)
         )
         task = asyncio.create_task(self.discovery.run())
         try:
@@ -254,7 +254,7 @@ async def nodes(*names: str, generation: str = "") -> list[Node]:
     for name in names:
         fake = FakeSearcher([reading(name)])
         node = Node(name, fake, fake.go_on.wait)  # type: ignore[arg-type]
-        node.heard(replace(await fake.info(Deadline.after(60)), generation=generation))
+        node.record_reply(replace(await fake.info(Deadline.after(60)), generation=generation))
         made.append(node)
     return made
 
@@ -262,17 +262,17 @@ async def nodes(*names: str, generation: str = "") -> list[Node]:
 async def test_a_replica_is_left_out_at_its_first_silence_while_another_one_replies() -> None:
     first, second = await nodes("a", "b")
     assert set(present([first, second], 2)) == {"a", "b"}
-    first.missed(LATE)
+    first.record_failure(LATE)
     assert set(present([first, second], 2)) == {"b"}
-    second.missed(LATE)
+    second.record_failure(LATE)
     assert set(present([first, second], 2)) == {"a", "b"}, "there is none that can be preferred"
-    second.heard(await second.searcher.info(Deadline.after(60)))
+    second.record_reply(await second.searcher.info(Deadline.after(60)))
     assert set(present([first, second], 2)) == {"b"}
 
 
 async def test_a_node_of_other_rows_does_not_stand_in() -> None:
     [first], [other] = await nodes("a"), await nodes("b", generation="new")
-    first.missed(LATE)
+    first.record_failure(LATE)
     assert set(present([first, other], 2)) == {"a", "b"}
 
 
@@ -282,7 +282,7 @@ async def test_reads_of_other_fronts_are_told_from_the_reads_of_this_one(
 ) -> None:
     fake = FakeSearcher([reading("a")])
     node = Node("a", fake, fake.go_on.wait, reads=lambda: mine)  # type: ignore[arg-type]
-    node.heard(replace(await fake.info(Deadline.after(60)), reads_in_hand=7))
+    node.record_reply(replace(await fake.info(Deadline.after(60)), reads_in_hand=7))
     assert node.others_reads == others
 
 
@@ -300,8 +300,8 @@ async def test_reads_of_other_fronts_are_told_from_the_reads_of_this_one(
 async def test_silence_is_forgiven_once(errors: list[WinnowError], there: bool) -> None:
     fake = FakeSearcher([reading("a")])
     node = Node("a", fake, fake.go_on.wait)  # type: ignore[arg-type]
-    assert not node.present(2)
-    node.heard(await fake.info(None))  # type: ignore[arg-type]
+    assert not node.is_present(2)
+    node.record_reply(await fake.info(None))  # type: ignore[arg-type]
     for error in errors:
-        node.missed(error)
-    assert node.present(2) is there
+        node.record_failure(error)
+    assert node.is_present(2) is there

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.domain.shard import ShardInfo
-from winnow.stateless.cluster.membership import ClusterView, Encoding, IndexIdentity, form
+from winnow.stateless.cluster.membership import ClusterView, FrontEncoding, IndexIdentity, form_view
 
-OURS = Encoding("print", 384, "bundle")
+OURS = FrontEncoding("print", 384, "bundle")
 NOTHING = ClusterView()
 
 
@@ -39,20 +39,20 @@ WHOLE = nodes(a=shard(0), b=shard(1), c=shard(2))
 def served(present: dict[str, ShardInfo], *before: dict[str, ShardInfo]) -> ClusterView:
     view = NOTHING
     for each in (*before, present):
-        view = form(each, OURS, view)
+        view = form_view(each, OURS, view)
     return view
 
 
 def test_a_whole_index_in_any_order_is_served() -> None:
     view = served(nodes(x=shard(2), y=shard(0), z=shard(1)))
     assert view.replicas == {0: ("y",), 1: ("z",), 2: ("x",)}
-    assert view.whole
+    assert view.is_whole
     assert not view.refused
 
 
 def test_without_nodes_no_index_is_served() -> None:
     assert served({}) == NOTHING
-    assert not NOTHING.whole
+    assert not NOTHING.is_whole
 
 
 def test_a_shard_may_have_any_number_of_replicas() -> None:
@@ -63,21 +63,21 @@ def test_a_shard_may_have_any_number_of_replicas() -> None:
 @pytest.mark.parametrize(
     ("stranger", "reason"),
     [
-        (replace(shard(2), bundle_fingerprint="other"), "front node has bundle (print): start"),
+        (replace(shard(2), bundle_fingerprint="other"), "front has bundle (print): start"),
         (replace(shard(2), dimension=768), "vectors of 768 values"),
-        (shard(3, 3), "shard 3 of 3 cannot be"),
+        (shard(3, 3), "shard 3 of 3 is invalid"),
         (shard(3, 2**32 - 1), "an index has at most 4,096"),
-        (shard(2, index="other"), "is of index other, index index"),
-        (shard(2, shards=4), "is of index index, index index of 3 shards"),
-        (shard(2, generation="h"), "generation h2, generation g2 is served"),
-        (shard(2, generation=""), "generation 2, generation g2 is served"),
+        (shard(2, index="other"), "is of index other, but index index"),
+        (shard(2, shards=4), "is of index index, but index index of 3 shards"),
+        (shard(2, generation="h"), "generation h2, but generation g2 is served"),
+        (shard(2, generation=""), "generation 2, but generation g2 is served"),
     ],
 )
 def test_a_stranger_is_refused_by_name_and_the_others_serve_on(
     stranger: ShardInfo, reason: str
 ) -> None:
     view = served({**WHOLE, "stranger": stranger}, WHOLE)
-    assert view.whole
+    assert view.is_whole
     assert view.replicas == served(WHOLE).replicas
     assert list(view.refused) == ["stranger"]
     assert reason in view.refused["stranger"]
@@ -87,7 +87,7 @@ def test_a_dead_shard_has_no_replica_and_is_not_forgotten() -> None:
     view = served(nodes(a=shard(0), c=shard(2)), WHOLE)
     assert view.replicas == {0: ("a",), 1: (), 2: ("c",)}
     assert view.infos[1].passages == 20
-    assert not view.whole
+    assert not view.is_whole
     assert served({}, WHOLE).identity == IndexIdentity("index", 3, 384)
 
 
@@ -147,7 +147,7 @@ def test_one_that_does_not_follow_the_log_is_refused_by_name(log_id: str) -> Non
     view = served({"a": own, "b": replace(own, log_id=log_id)}, {"a": own})
     assert view.replicas == {0: ("a",)}
     said = f"log {log_id}" if log_id else "generation g0"
-    assert view.refused["b"].startswith(f"shard 0 of 1 has {said}, log log is served")
+    assert view.refused["b"].startswith(f"shard 0 of 1 has {said}, but log log is served")
 
 
 def test_a_shard_never_seen_of_an_index_that_was_written_to_is_like_those_that_were() -> None:
@@ -205,7 +205,7 @@ def test_in_any_history_of_nodes_no_rows_are_mixed_and_no_node_is_ignored(
 ) -> None:
     view = NOTHING
     for present in crowds:
-        before, view = view, form(present, OURS, view)
+        before, view = view, form_view(present, OURS, view)
         asked = {address for own in view.replicas.values() for address in own}
         assert asked | view.refused.keys() == present.keys()
         assert not asked & view.refused.keys()
@@ -216,5 +216,5 @@ def test_in_any_history_of_nodes_no_rows_are_mixed_and_no_node_is_ignored(
         assert len({IndexIdentity.of(present[a]) for a in asked}) <= 1
         assert {present[a].bundle_fingerprint for a in asked} <= {"print"}
         if before.identity != view.identity and before.identity is not None:
-            assert view.whole
-        assert form(present, OURS, view) == view
+            assert view.is_whole
+        assert form_view(present, OURS, view) == view

@@ -20,7 +20,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.stateless.cluster.showing import Showing
+from winnow.stateless.cluster.showing import ClusterReporter
 
 ASKED = EncodedQuestion(
     text="who",
@@ -39,7 +39,7 @@ def nodes() -> Nodes:
 
 
 def show(nodes: Nodes) -> ClusterState:
-    return Showing(nodes.builder, nodes.found).show()
+    return ClusterReporter(nodes.builder, nodes.found).report()
 
 
 def replica(nodes: Nodes, address: str) -> ReplicaState:

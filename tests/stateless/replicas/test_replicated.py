@@ -35,7 +35,7 @@ from winnow.replicas.policy.retrying import RetrySettings
 from winnow.replicas.routing import ReplicaPolicies
 from winnow.searcher import Read
 from winnow.stateless.metrics import ReplicaMetrics
-from winnow.stateless.policy.progress import SETTLED
+from winnow.stateless.policy.progress import SETTLED_SECONDS
 from winnow.stateless.replicas.replicated import ReplicatedSearcher
 
 ASKED = EncodedQuestion(
@@ -67,7 +67,7 @@ class Shard:
             self.fakes.__getitem__,
             policies,
             clock=self.clock,
-            chance=random.Random(1),
+            rng=random.Random(1),
             metrics=ReplicaMetrics(self.registry),
         )
         self.searcher.update(names)
@@ -514,7 +514,7 @@ async def test_a_replica_that_lags_is_named_once_with_how_far_and_again_when_it_
     shard = Shard("ab")
     shard.searcher.update("ab", sequences={"a": 5, "b": 9})
     with capture_logs() as logs:
-        shard.clock.advance(SETTLED)
+        shard.clock.advance(SETTLED_SECONDS)
         for _ in range(20):  # though nothing that is known of the replicas changes
             assert await shard.ask() == "b"
         shard.searcher.update("ab", sequences={"a": 9, "b": 9})
