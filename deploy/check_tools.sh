@@ -1,5 +1,5 @@
 #!/bin/sh
-# Says plainly what is missing before an installation fails in the middle.
+# Names missing tools, before an installation fails halfway.
 python=${PYTHON:-python3}
 missing=0
 say() { echo "missing: $1" >&2; missing=1; }

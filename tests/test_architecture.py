@@ -86,7 +86,7 @@ def test_links_make_the_services_part_of_winnow() -> None:
 
 
 @pytest.mark.parametrize("package", ARROWS)
-def test_packages_import_only_along_the_arrows(package: str) -> None:
+def test_packages_import_only_allowed_packages(package: str) -> None:
     ours = set(ARROWS)
     for file in files(package):
         for name in imports(file):
@@ -100,7 +100,7 @@ def is_pure(file: Path) -> bool:
     return bool(PURE & set(file.relative_to(ROOT).with_suffix("").parts))
 
 
-def test_what_lies_in_a_policy_or_domain_folder_only_calculates() -> None:
+def test_policy_and_domain_folders_are_pure() -> None:
     """Callers pass clocks and random generators, so that tests can control them."""
     for file in [each for package in SERVING for each in files(package) if is_pure(each)]:
         for name in imports(file, types=False):
@@ -124,7 +124,7 @@ def test_transport_is_imported_only_where_it_belongs() -> None:
             )
 
 
-def test_nothing_imports_the_commands_but_commands() -> None:
+def test_only_commands_import_commands() -> None:
     """Commands of the services may import `winnow.cli.output`, to print."""
     for package in ARROWS:
         for file in files(package):
@@ -137,7 +137,7 @@ def test_nothing_imports_the_commands_but_commands() -> None:
                 assert not f"{name}.".startswith("winnow.cli."), f"{file} imports {name}"
 
 
-def test_only_processes_put_themselves_together() -> None:
+def test_only_main_modules_compose_processes() -> None:
     """All other code gets its collaborators as arguments."""
     for package in SERVING:
         for file in files(package):
@@ -156,7 +156,7 @@ def test_services_never_import_the_training_libraries() -> None:
             assert "onnx" not in roots or "winnow/cli/ladder" in str(file), file
 
 
-def test_one_file_knows_opentelemetry() -> None:
+def test_only_one_file_imports_opentelemetry() -> None:
     """OpenTelemetry is an optional dependency, imported only if tracing is enabled."""
     knows = [
         str(file.relative_to(ROOT))
@@ -168,7 +168,7 @@ def test_one_file_knows_opentelemetry() -> None:
     assert knows == ["winnow/telemetry/tracing/otlp.py"]
 
 
-def test_code_that_needs_pytorch_is_checked_where_pytorch_is() -> None:
+def test_the_makefile_lists_all_code_that_needs_pytorch() -> None:
     """`make test` checks and runs all other code on machines without it."""
     listed = re.search(r"^NEEDS_TORCH\s*:=((?:.*\\\n)*.*)", (ROOT / "Makefile").read_text(), re.M)
     assert listed is not None
@@ -181,7 +181,7 @@ def test_code_that_needs_pytorch_is_checked_where_pytorch_is() -> None:
                 assert not roots & {"torch", "transformers", "safetensors", "tantivy"}, file
 
 
-def test_the_commands_of_services_are_named_and_not_imported() -> None:
+def test_commands_of_services_are_imported_lazily() -> None:
     text = (ROOT / "winnow" / "cli" / "commands.py").read_text(encoding="utf-8")
     assert "winnow.stateless.cli:front" in text
     assert "winnow.content_node.cli:node" in text

@@ -35,7 +35,7 @@ class Terminal:
         self.said.extend(line.split("\n"))
 
 
-def test_each_reason_has_a_line_with_its_tests_the_most_frequent_first(tmp_path: Path) -> None:
+def test_each_reason_has_a_line_with_its_count_most_frequent_first(tmp_path: Path) -> None:
     reports = [Report(needs.NATS), *[Report(needs.CHROMIUM)] * 12, Report(needs.NATS)]
     terminal = Terminal({"skipped": reports})
     skipped.tell(terminal, tmp_path / "skipped" / "serving.txt")
@@ -48,20 +48,20 @@ def test_each_reason_has_a_line_with_its_tests_the_most_frequent_first(tmp_path:
     assert written == terminal.said[1:]
 
 
-def test_where_nothing_was_skipped_nothing_is_told(tmp_path: Path) -> None:
+def test_nothing_is_printed_if_no_test_was_skipped(tmp_path: Path) -> None:
     terminal = Terminal({})
     skipped.tell(terminal, tmp_path / "serving.txt")
     assert terminal.said == []
     assert (tmp_path / "serving.txt").read_text() == ""
 
 
-def test_every_reason_is_in_the_one_place_where_it_says_what_to_install() -> None:
+def test_every_reason_to_skip_is_in_needs() -> None:
     own = re.compile(r"(skipif|skip|importorskip)\((?!\))[^@]*?reason=f?\"|pytest\.skip\(f?\"")
     files = [path for path in TESTS.rglob("*.py") if path != Path(__file__)]
     assert [path.name for path in files if own.search(path.read_text(encoding="utf-8"))] == []
 
 
-def test_both_parts_of_make_test_leave_their_lists_for_its_end() -> None:
+def test_make_test_prints_the_skipped_tests_of_both_parts_at_its_end() -> None:
     for part in ("serving", "models"):
         assert f"--skipped-to $(SKIPPED)/{part}.txt" in MAKEFILE
     assert MAKEFILE.index("--no-print-directory test-models,") < MAKEFILE.index("cat $(SKIPPED)/")

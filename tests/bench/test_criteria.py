@@ -73,7 +73,7 @@ def test_all_in_time(ended: list[Row], expected: bool) -> None:
         ([], False),
     ],
 )
-def test_partial_answers_cover_the_shards_that_are_left_and_give_a_reason_for_the_rest(
+def test_partial_answers_cover_the_remaining_shards_and_give_a_reason_for_each_lost_one(
     ended: list[Row], expected: bool
 ) -> None:
     assert holds(criteria.partial_answers("phase"), ended, left=0.665) is expected
@@ -88,7 +88,7 @@ def test_partial_answers_cover_the_shards_that_are_left_and_give_a_reason_for_th
         ([], False),
     ],
 )
-def test_answers_are_complete_again_soon_after_the_shard_returned(
+def test_answers_are_complete_soon_after_the_shard_returned(
     ended: list[Row], expected: bool
 ) -> None:
     assert holds(criteria.complete_after_return("phase", 2.0), ended, returned=10.0) is expected
@@ -112,19 +112,19 @@ def test_none_failed_counts_failures_by_status() -> None:
 
 
 @pytest.mark.parametrize(("after", "expected"), [(100, True), (190, True), (210, False)])
-def test_p99_is_compared_with_the_healthy_one(after: float, expected: bool) -> None:
+def test_a_p99_is_compared_with_the_healthy_p99(after: float, expected: bool) -> None:
     measurements = Measurements({"healthy": took(*[100] * 500), "hurt": took(*[after] * 500)})
     assert criteria.p99_within(2.0, "hurt")(measurements).holds is expected
 
 
-def test_a_p99_whose_interval_lies_on_both_sides_of_the_bar_is_not_judged() -> None:
+def test_a_p99_whose_interval_contains_the_bound_is_inconclusive() -> None:
     healthy, hurt = took(*range(1000, 1500)), took(*range(1000, 1490), *range(2000, 4000, 200))
     finding = criteria.p99_within(2.0, "hurt")(Measurements({"healthy": healthy, "hurt": hurt}))
     assert finding.holds is None
     assert "of 500 answers" in finding.summary
 
 
-def test_a_p99_of_too_few_answers_is_not_judged() -> None:
+def test_a_p99_of_too_few_answers_is_inconclusive() -> None:
     measurements = Measurements({"healthy": took(*[100] * 499), "hurt": took(*[100] * 500)})
     finding = criteria.p99_within(2.0, "hurt")(measurements)
     assert finding.holds is None
@@ -140,7 +140,7 @@ def test_a_p99_of_too_few_answers_is_not_judged() -> None:
         ((), 0),
     ],
 )
-def test_the_exit_code_tells_broken_promises_from_those_that_cannot_be_judged(
+def test_the_exit_code_distinguishes_broken_from_inconclusive_promises(
     held: tuple[bool | None, ...], code: int
 ) -> None:
     assert criteria.exit_code(criteria.Finding(each, "") for each in held) == code
@@ -151,14 +151,14 @@ def test_a_phase_without_answers_breaks_a_promise_of_latency() -> None:
     assert criteria.p99_within(2.0, "hurt")(measurements).holds is False
 
 
-def test_marks_are_compared_with_numbers_and_with_each_other() -> None:
+def test_values_are_compared_with_numbers_and_with_each_other() -> None:
     assert holds(criteria.value_at_most("load", 0.05), [], load=0.05)
     assert not holds(criteria.value_at_most("load", 0.05), [], load=0.06)
     assert holds(criteria.value_at_most_value("busy", "passage"), [], busy=0.1, passage=0.1)
     assert not holds(criteria.value_at_most_value("busy", "passage"), [], busy=0.2, passage=0.1)
 
 
-def test_large_marks_are_shown_with_all_digits() -> None:
+def test_large_values_are_shown_with_all_digits() -> None:
     finding = criteria.value_at_most("memory", 64, " MB")(Measurements({}, {"memory": 1180.4}))
     assert finding.summary == "memory 1,180 MB, at most 64 MB"
 

@@ -113,7 +113,7 @@ def test_each_version_gives_its_own_label(tmp_path: Path, bundle: Bundle) -> Non
         assert head.logits(np.ones((4, width), np.float32)).argmax() == version
 
 
-async def test_the_cache_that_is_sized_for_a_hit_rate_reaches_it(bundle: Bundle) -> None:
+async def test_a_cache_sized_for_a_hit_rate_reaches_it(bundle: Bundle) -> None:
     figures = {each.name: each for each in await measure_cache(bundle, 20_000)}
     assert figures["cache for 40% hits: hits"].holds
     assert (

@@ -33,7 +33,7 @@ def test_header_fields_are_literals_with_their_lengths() -> None:
     assert frames.header_fields({"te": "trailers"}) == b"\0\x02te\x08trailers"
 
 
-def test_settings_say_how_large_a_window_is() -> None:
+def test_settings_frames_have_the_window_size() -> None:
     payload = b"\0\x03\0\0\0\x64" + b"\0\x04\0\1\0\0"
     assert list(frames.window_sizes(payload)) == [65_536]
 
@@ -122,13 +122,13 @@ def test_an_outcome_that_is_not_allowed_breaks_the_promise() -> None:
     assert "INTERNAL is not allowed" in finding.summary
 
 
-def test_too_few_outcomes_are_not_judged() -> None:
+def test_too_few_outcomes_are_inconclusive() -> None:
     judge = outcomes("OK", min_count=3)
     assert judge(Measurements({}, {OUTCOME + "OK": 2.0})).holds is None
     assert judge(Measurements({}, {})).holds is None
 
 
-def test_marks_with_a_forbidden_prefix_are_named() -> None:
+def test_values_with_a_forbidden_prefix_are_listed() -> None:
     judge = no_value_named(LABEL, "labels")
     assert judge(Measurements({}, {})).holds
     finding = judge(Measurements({}, {LABEL + "asker=me": 1.0}))
@@ -136,7 +136,9 @@ def test_marks_with_a_forbidden_prefix_are_named() -> None:
 
 
 @pytest.mark.parametrize(("attacked", "expected"), [(3.0, True), (3.1, False)])
-def test_a_process_ends_as_soon_while_it_is_attacked(attacked: float, expected: bool) -> None:
+def test_shutdown_under_attack_may_take_a_bounded_extra_time(
+    attacked: float, expected: bool
+) -> None:
     marks = {"front, seconds when quiet": 2.0, "front, seconds while attacked": attacked}
     assert shuts_down_in_time("front", 1.0)(Measurements({}, marks)).holds is expected
 

@@ -192,7 +192,7 @@ def test_every_scenario_of_attacks_has_its_attack() -> None:
     assert names - {"leave-watches", "leave-half-sent", "soak"} <= set(ATTACKS)
 
 
-def test_fairness_is_judged_by_turns_and_by_goodput() -> None:
+def test_fairness_is_judged_by_fair_share_and_goodput() -> None:
     polite = [Row(0.0, 0.3)] * 9 + [failed_row("RESOURCE_EXHAUSTED")]
     phases = {fairness.ALONE: [Row(0.0, 0.1)], fairness.BESIDE: polite}
     marks = {"beside, outcome OK": 91.0, "beside no names, outcome OK": 100.0}

@@ -15,22 +15,22 @@ def samples(*megabytes: float) -> list[Sample]:
     ]
 
 
-def test_memory_that_merges_take_for_a_moment_is_no_growth() -> None:
+def test_memory_used_temporarily_by_merges_is_no_growth() -> None:
     assert growth(samples(*[100.0, 100.0, 140.0] * 20), 0, 600) == 0
 
 
-def test_growth_is_counted_from_when_the_load_has_settled() -> None:
+def test_growth_is_measured_after_the_settling_time() -> None:
     held = [50.0] * 20 + [100.0] * 20 + [130.0] * 20
     assert growth(samples(*held), 0, 600) == pytest.approx(1.6)
     assert growth(samples(*held), 200, 600) == pytest.approx(0.3)
 
 
-def test_a_soak_that_is_too_short_is_not_judged() -> None:
+def test_a_soak_that_is_too_short_raises_an_error() -> None:
     with pytest.raises(ValueError, match="too few samples"):
         growth(samples(100.0, 100.0), 0, 600)
 
 
-def test_writes_keep_a_shard_about_as_large_as_it_is() -> None:
+def test_writes_keep_the_size_of_a_shard() -> None:
     some = list(itertools.islice(random_writes(passages=1_000, seed=1), 2_000))
     added = {each.id for each in some if each.id.startswith("fed-")}
     assert len(added) <= 250

@@ -8,7 +8,7 @@ from bench.txtai import figures, winnow_phases
 LOST = failed_row("late")
 
 
-def test_figures_omit_the_waiting_and_latencies_without_answers() -> None:
+def test_figures_omit_waiting_and_latencies_without_answers() -> None:
     rows = {"waiting": [LOST], "healthy": [Row(0.0, 0.1), LOST], "killed": [LOST]}
     found = figures(rows)
     assert found["healthy"] == pytest.approx(
@@ -18,7 +18,7 @@ def test_figures_omit_the_waiting_and_latencies_without_answers() -> None:
     assert "waiting" not in found
 
 
-def test_the_matching_phases_of_winnow_are_shown_if_they_are_there() -> None:
+def test_matching_phases_in_winnows_results_are_shown() -> None:
     results = {"stop-shard": {"phases": {"healthy": {"questions": 1}, "without": {"questions": 2}}}}
     assert list(winnow_phases(results)) == [
         ("healthy, before stopped", {"questions": 1}),

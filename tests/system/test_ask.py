@@ -1,4 +1,4 @@
-"""`winnow ask` as a user has it: a separate process, against a real cluster, pipe or terminal."""
+"""`winnow ask` in a separate process, with a pipe or a terminal, against a cluster."""
 
 import asyncio
 import json
@@ -25,11 +25,11 @@ os.setsid()
 os.close(os.open(os.ttyname(0), os.O_RDWR))
 os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
-"""Makes the terminal the process's own, so that Ctrl-C becomes a signal; then becomes `winnow`."""
+"""Takes control of the terminal, so that Ctrl-C becomes a signal; then executes `winnow`."""
 
 
 async def ask(*arguments: str, lines: str = "") -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of `winnow ask`; `lines` is its standard input."""
+    """Runs `winnow ask` with `lines` as its standard input; returns exit code, stdout and stderr."""
     process = await asyncio.create_subprocess_exec(
         *COMMAND, *arguments, stdin=-1, stdout=-1, stderr=-1
     )
@@ -39,7 +39,7 @@ async def ask(*arguments: str, lines: str = "") -> tuple[int, str, str]:
 
 
 class Terminal:
-    """A prompt at a pseudo terminal."""
+    """The prompt of `winnow ask` at a pseudo terminal."""
 
     def __init__(self, address: str, state: Path) -> None:
         self._address, self._state = address, state
@@ -115,7 +115,7 @@ async def test_a_real_cluster_answers_as_text_as_json_and_from_a_pipe(
         assert answers == [expected for _, expected in QUESTIONS]
 
 
-async def test_a_question_that_fails_is_said_and_the_others_are_answered(
+async def test_a_failed_question_is_reported_and_the_others_are_answered(
     front: ScriptedFront,
 ) -> None:
     code, out, err = await ask("--address", front.address, lines="one?\ntwo\ufffe?\n")
@@ -127,14 +127,14 @@ async def test_a_question_that_fails_is_said_and_the_others_are_answered(
     assert err.startswith("error: ")
 
 
-async def test_a_filter_is_sent_as_it_is_written(front: ScriptedFront) -> None:
+async def test_a_filter_is_sent_unchanged(front: ScriptedFront) -> None:
     where = 'year >= 2010 and lang = "en"'
     code, _, err = await ask("--address", front.address, "?", "--where", where)
     assert (code, err) == (0, "")
     assert [request.filter for request in front.requests] == [where]
 
 
-async def test_without_a_listening_front_it_says_what_to_start() -> None:
+async def test_the_error_without_a_listening_front_names_the_command_that_starts_one() -> None:
     address = f"127.0.0.1:{free_ports(1)[0]}"
     code, out, err = await ask("?", "--address", address)
     assert (code, out) == (1, "")
@@ -142,7 +142,7 @@ async def test_without_a_listening_front_it_says_what_to_start() -> None:
     assert err.endswith("can be fed (Connection refused)\n")
 
 
-async def test_a_server_without_grpc_is_named_as_such() -> None:
+async def test_the_error_for_a_server_without_grpc_says_so() -> None:
     async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"OK " * 20)
         await reader.read()  # until the client gives up
@@ -157,15 +157,13 @@ async def test_a_server_without_grpc_is_named_as_such() -> None:
 
 
 @pytest.mark.parametrize("name", ["hybrid", "HYBRID"])
-async def test_a_retriever_may_be_named_as_the_protos_name_it(
-    front: ScriptedFront, name: str
-) -> None:
+async def test_a_retriever_may_have_its_name_in_the_protos(front: ScriptedFront, name: str) -> None:
     code, _, err = await ask("--address", front.address, "?", "--retriever", name)
     assert (code, err) == (0, "")
     assert front.requests[-1].retriever == answer_pb2.RETRIEVER_HYBRID
 
 
-async def test_without_any_question_it_says_how_to_use_it(front: ScriptedFront) -> None:
+async def test_ask_without_a_question_prints_its_usage(front: ScriptedFront) -> None:
     code, _, err = await ask("--address", front.address, lines="\n")
     assert code == 2
     assert err.splitlines() == [
@@ -174,7 +172,7 @@ async def test_without_any_question_it_says_how_to_use_it(front: ScriptedFront) 
     ]
 
 
-async def test_a_prompt_answers_remembers_and_outlives_ctrl_c(
+async def test_a_prompt_answers_keeps_a_history_and_survives_ctrl_c(
     front: ScriptedFront, tmp_path: Path
 ) -> None:
     async with Terminal(front.address, tmp_path) as terminal:

@@ -1,4 +1,4 @@
-"""The command line as a user has it: real processes, real signals."""
+"""The command line in separate processes, with signals."""
 
 import asyncio
 import contextlib
@@ -43,7 +43,7 @@ def winnow(*arguments: str, timeout: float = 120) -> subprocess.CompletedProcess
 
 
 def children(pid: int) -> set[int]:
-    """Process ids of the children of `pid`, however they were started."""
+    """Returns the process ids of all children of `pid`."""
     found = set()
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -135,7 +135,7 @@ def cluster(indexes: dict[int, Path]) -> Iterator[Up]:
 
 @pytest.fixture
 def here(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> InProcess:
-    """Runs commands in this process, where a separate process is not the point."""
+    """Runs commands in this process, for tests that need no separate process."""
     return InProcess(capsys, monkeypatch)
 
 
@@ -147,7 +147,7 @@ def questions_file(tmp_path: Path) -> Path:
     return path
 
 
-def test_help_teaches_and_lists_every_command(here: InProcess) -> None:
+def test_help_shows_examples_and_lists_every_command(here: InProcess) -> None:
     shown = here("--help").stdout
     for command in (
         "predict",
@@ -169,7 +169,7 @@ def test_help_teaches_and_lists_every_command(here: InProcess) -> None:
 
 
 def test_the_training_commands_are_listed_only_where_they_can_run(here: InProcess) -> None:
-    """They need PyTorch, which is large: without it they say how to install it."""
+    """Without PyTorch, these commands print how to install it."""
     able = find_spec("torch") is not None
     assert (" models " in here("--help").stdout) == able
     asked = winnow("models", "--help")
@@ -194,7 +194,7 @@ def test_the_training_commands_are_listed_only_where_they_can_run(here: InProces
         (["frnt"], 2, "frnt"),
     ],
 )
-def test_a_mistake_is_named_without_a_stack(
+def test_an_error_is_reported_without_a_traceback(
     here: InProcess,
     arguments: Sequence[str],
     code: int,
@@ -218,7 +218,7 @@ def test_a_mistake_is_named_without_a_stack(
         (["--shard", ".", "--pad-to", "380"], 2, "takes no padding (--pad-to)"),
     ],
 )
-def test_a_node_that_cannot_start_names_the_mistake_without_a_stack(
+def test_a_node_that_cannot_start_reports_the_error_without_a_traceback(
     arguments: Sequence[str], code: int, said: str
 ) -> None:
     result = winnow("node", *arguments)
@@ -227,7 +227,7 @@ def test_a_node_that_cannot_start_names_the_mistake_without_a_stack(
     assert "Traceback" not in result.stderr
 
 
-def test_a_node_that_is_given_an_index_names_a_shard_of_it(indexes: dict[int, Path]) -> None:
+def test_a_node_started_with_an_index_suggests_a_shard_of_it(indexes: dict[int, Path]) -> None:
     result = winnow("node", "--shard", str(indexes[2]))
     assert result.returncode == 1
     assert f"one, such as {indexes[2]}/shard-00000-of-00002; `winnow up`" in result.stderr
@@ -240,14 +240,16 @@ def test_a_node_that_is_given_an_index_names_a_shard_of_it(indexes: dict[int, Pa
         ("WINNOW_NOD_THREADS", "WINNOW_NODE_THREADS"),
     ],
 )
-def test_a_misspelt_variable_is_named(here: InProcess, variable: str, meant: str) -> None:
+def test_a_misspelt_variable_is_reported_with_the_right_name(
+    here: InProcess, variable: str, meant: str
+) -> None:
     result = here("node", "--shard", "nowhere", **{variable: "2"})
     assert result.returncode == 2
     assert f"error: {variable}: " in result.stderr
     assert f"did you mean {meant}?" in result.stderr
 
 
-def test_an_index_is_built_shown_and_verified(
+def test_an_index_is_built_inspected_and_verified(
     here: InProcess, passages_file: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "index"
@@ -298,7 +300,9 @@ def test_bad_rows_are_listed_with_their_lines(here: InProcess, tmp_path: Path) -
     assert "1 passage in 1 shard" in skipped.stdout
 
 
-def test_ctrl_c_in_the_middle_of_a_build_loses_nothing(here: InProcess, tmp_path: Path) -> None:
+def test_a_build_interrupted_by_ctrl_c_resumes_without_loss(
+    here: InProcess, tmp_path: Path
+) -> None:
     path, out = tmp_path / "p.jsonl", tmp_path / "index"
     text = "The quick brown fox jumps over the lazy dog again and again. " * 4
     rows = (json.dumps({"id": str(n), "text": f"{n} {text}"}) for n in range(1000))
@@ -340,7 +344,7 @@ def damaged(indexes: dict[int, Path], tmp_path: Path) -> Path:
     return index
 
 
-async def test_a_damaged_shard_is_named_and_the_rest_is_served(
+async def test_a_damaged_shard_is_reported_and_the_other_shards_are_served(
     damaged: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_FRONT_FORM_TIMEOUT", "1")
@@ -369,7 +373,7 @@ async def test_a_damaged_shard_is_named_and_the_rest_is_served(
         up.process.communicate()
 
 
-def test_where_no_shard_can_be_loaded_all_are_named_and_nothing_is_left_behind(
+def test_if_no_shard_can_be_loaded_up_reports_all_and_leaves_no_process(
     damaged: Path,
 ) -> None:
     (damaged / "shard-00000-of-00002" / "manifest.json").write_text("{}")
@@ -381,7 +385,7 @@ def test_where_no_shard_can_be_loaded_all_are_named_and_nothing_is_left_behind(
         assert said in result.stderr
 
 
-def test_a_server_without_any_shard_ends_and_names_all(damaged: Path) -> None:
+def test_a_cluster_without_a_loadable_shard_ends_and_reports_all(damaged: Path) -> None:
     (damaged / "shard-00000-of-00002" / "manifest.json").write_text("{}")
     listen = ("--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0")
     result = winnow("up", "--index", str(damaged), *listen)
@@ -391,7 +395,7 @@ def test_a_server_without_any_shard_ends_and_names_all(damaged: Path) -> None:
         assert said in result.stderr
 
 
-def test_content_nodes_are_as_many_as_shards(here: InProcess, indexes: dict[int, Path]) -> None:
+def test_up_starts_one_content_node_per_shard(here: InProcess, indexes: dict[int, Path]) -> None:
     result = here("up", "--index", str(indexes[3]), "--nodes", "2")
     assert result.returncode == 2
     assert "has 3 shards: --nodes 3, or none for one process" in result.stderr
@@ -400,7 +404,7 @@ def test_content_nodes_are_as_many_as_shards(here: InProcess, indexes: dict[int,
     assert "content nodes need --nodes" in result.stderr
 
 
-def test_a_node_with_a_damaged_shard_stays_until_it_is_told_to_end(damaged: Path) -> None:
+def test_a_node_with_a_damaged_shard_runs_until_sigterm(damaged: Path) -> None:
     port, metrics = free_ports(2)
     shard = damaged / "shard-00001-of-00002"
     command = [sys.executable, "-m", "winnow", "node", "--shard", str(shard)]
@@ -415,7 +419,7 @@ def test_a_node_with_a_damaged_shard_stays_until_it_is_told_to_end(damaged: Path
 
 
 def told_again_and_again(process: "subprocess.Popen[bytes]") -> int:
-    """SIGTERM until the process has ended; its exit code."""
+    """Sends SIGTERM until the process has ended; returns its exit code."""
     for _ in range(60_000):
         process.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -423,7 +427,7 @@ def told_again_and_again(process: "subprocess.Popen[bytes]") -> int:
     raise AssertionError("it did not end")
 
 
-def test_a_node_whose_directory_is_taken_away_says_so_until_it_is_back(
+def test_a_node_reports_a_missing_directory_until_it_is_back(
     indexes: dict[int, Path], tmp_path: Path
 ) -> None:
     shard = Path(shutil.copytree(indexes[1] / "shard-00000-of-00001", tmp_path / "shard"))
@@ -446,7 +450,7 @@ def test_a_node_whose_directory_is_taken_away_says_so_until_it_is_back(
 
 
 def measured(port: int) -> str:
-    """Its metrics; empty while it has none yet."""
+    """Returns the page of metrics of a process; empty while it does not listen."""
     try:
         return fetch(f"127.0.0.1:{port}")
     except OSError:
@@ -457,7 +461,7 @@ def asked_why(port: int) -> str:
     return asyncio.run(not_loaded(f"127.0.0.1:{port}"))
 
 
-def test_up_answers_is_measured_and_leaves_no_process_behind(
+def test_up_answers_is_benchmarked_and_leaves_no_process(
     here: InProcess, up: Up, questions_file: Path
 ) -> None:
     pids = up.wait_ready()
@@ -490,7 +494,7 @@ def test_up_answers_is_measured_and_leaves_no_process_behind(
     assert not alive(pids)
 
 
-def test_states_are_precomputed_if_wanted(
+def test_up_precomputes_states_on_request(
     here: InProcess, passages_file: Path, indexes: dict[int, Path], tmp_path: Path
 ) -> None:
     """Where it was not, that is told and answers are there all the same."""
@@ -530,7 +534,7 @@ def test_states_are_precomputed_if_wanted(
         ]
 
 
-def test_up_reads_the_tables_of_its_parts_and_finds_a_port(
+def test_up_reads_the_configuration_of_each_service_and_finds_a_port(
     indexes: dict[int, Path], tmp_path: Path
 ) -> None:
     first = free_pair()
@@ -562,7 +566,7 @@ def test_up_reads_the_tables_of_its_parts_and_finds_a_port(
 
 
 def free_pair() -> int:
-    """The first of two free ports that follow each other."""
+    """Returns the first of two consecutive free ports."""
     while True:  # many at once would take from others what these are about to listen on
         (port,) = free_ports(1)
         with contextlib.suppress(WinnowError):
@@ -583,7 +587,7 @@ async def answered(address: str) -> list[answer_pb2.Answer]:
 
 
 @pytest.mark.parametrize("command", ["up", "demo"])
-def test_a_port_that_others_use_is_named_before_anything_starts(
+def test_a_port_in_use_is_reported_before_any_process_starts(
     here: InProcess, command: str, indexes: dict[int, Path]
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
@@ -594,7 +598,7 @@ def test_a_port_that_others_use_is_named_before_anything_starts(
     assert "choose another port with --listen (0 for any)" in result.stderr
 
 
-def test_a_demo_in_a_log_has_whole_lines_and_offers_no_port_that_is_gone(
+def test_a_demo_logs_complete_lines_and_no_closed_port(
     here: InProcess, indexes: dict[int, Path], questions_file: Path
 ) -> None:
     asked = ["--index", str(indexes[2]), "--questions", str(questions_file)]
@@ -610,7 +614,7 @@ def fetch(address: str) -> str:
         return str(reply.read().decode())
 
 
-def test_a_killed_parent_takes_its_children_along(cluster: Up) -> None:
+def test_children_end_if_their_parent_is_killed(cluster: Up) -> None:
     pids = cluster.wait_ready()
     cluster.process.kill()
     cluster.process.wait(60)
@@ -625,7 +629,7 @@ def full_disk() -> Iterator[int]:
 
 @contextlib.contextmanager
 def full_pipe() -> Iterator[int]:
-    """One that nobody reads."""
+    """Opens a pipe whose reading end is closed."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     with contextlib.suppress(BlockingIOError):
@@ -657,14 +661,14 @@ async def test_a_node_is_restarted_even_if_standard_error_is_broken(
             up.process.wait()
 
 
-def test_ctrl_c_is_how_a_cluster_ends_also_before_it_is_ready(up: Up) -> None:
+def test_ctrl_c_ends_a_cluster_that_is_not_yet_ready(up: Up) -> None:
     until(lambda: bool(children(up.process.pid)), 30)
     up.process.send_signal(signal.SIGINT)
     _, said = up.process.communicate(timeout=60)
     assert (up.process.returncode, said.splitlines()[-1]) == (0, "stopped")
 
 
-async def test_a_killed_node_lowers_coverage_until_it_is_restarted_and_is_given_up_in_the_end(
+async def test_a_killed_node_lowers_coverage_until_its_restart_and_repeated_kills_end_restarts(
     cluster: Up,
 ) -> None:
     """One node is killed once, the other one four times in a minute, as soon as it has started."""
@@ -740,7 +744,7 @@ def is_of_shard(pid: int, shard: int) -> bool:
     ],
     ids=["full", "closed"],
 )
-def test_an_output_that_takes_nothing_is_no_traceback(
+def test_a_full_output_causes_no_traceback(
     arguments: list[str], redirected: str, code: int, said: str
 ) -> None:
     done = subprocess.run(

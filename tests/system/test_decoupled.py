@@ -1,4 +1,4 @@
-"""Encoder and heads as processes of their own: real processes, real signals."""
+"""Encoder and head nodes in separate processes, with signals."""
 
 import asyncio
 import contextlib
@@ -34,7 +34,7 @@ STATES = np.ones((4, WIDTH), np.float16)
 
 
 class Serving:
-    """A process that serves, on a free port."""
+    """A process that serves on a free port."""
 
     def __init__(self, *command: str) -> None:
         self.address = f"127.0.0.1:{free_ports(1)[0]}"
@@ -86,7 +86,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.bundle
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
-def test_an_encoder_encodes_until_a_signal_ends_it(bundle: Bundle, sent: signal.Signals) -> None:
+def test_an_encoder_node_serves_until_a_signal_ends_it(
+    bundle: Bundle, sent: signal.Signals
+) -> None:
     async def encode(address: str) -> None:
         fingerprint = bundle.manifest.states_fingerprint
         encoder = RoutedTextEncoder(fingerprint, StatesFormat.INT8)
@@ -107,7 +109,7 @@ def test_an_encoder_encodes_until_a_signal_ends_it(bundle: Bundle, sent: signal.
 
 
 @pytest.mark.bundle
-def test_an_int8_encoder_is_refused_several_texts_a_run(bundle: Bundle) -> None:
+def test_an_int8_encoder_is_refused_batches(bundle: Bundle) -> None:
     refused = Serving("encoder", "--bundle", str(bundle.directory), "--batch", "2")
     _, said = refused.process.communicate(timeout=LONG)
     assert refused.process.returncode == 1
@@ -116,14 +118,14 @@ def test_an_int8_encoder_is_refused_several_texts_a_run(bundle: Bundle) -> None:
 
 
 @pytest.mark.bundle
-def test_without_a_gpu_cuda_is_refused_by_name(bundle: Bundle) -> None:
+def test_cuda_is_refused_without_a_gpu(bundle: Bundle) -> None:
     refused = Serving("encoder", "--bundle", str(bundle.directory), "--runtime", "cuda")
     _, said = refused.process.communicate(timeout=LONG)
     assert refused.process.returncode == 1
     assert "a GPU runs float models only" in said
 
 
-def test_one_of_three_head_servers_killed_fails_nothing_and_the_others_end_in_order(
+def test_killing_one_of_three_head_servers_fails_no_head_and_the_others_shut_down(
     store: Path,
 ) -> None:
     async def ask(servers: list[Serving]) -> None:
@@ -154,7 +156,7 @@ def test_one_of_three_head_servers_killed_fails_nothing_and_the_others_end_in_or
 
 
 @pytest.mark.bundle
-def test_what_a_front_predicts_stays_the_same_when_a_head_server_is_killed(
+def test_predictions_stay_the_same_when_a_head_server_is_killed(
     bundle: Bundle, tmp_path: Path
 ) -> None:
     store, fingerprint = tmp_path / "store", bundle.manifest.states_fingerprint
@@ -185,10 +187,10 @@ def test_heads_of_another_encoder_are_refused(store: Path) -> None:
 
 
 @pytest.mark.bundle
-def test_fronts_say_the_same_wherever_texts_are_encoded_and_heads_applied(
+def test_predictions_do_not_depend_on_where_texts_are_encoded_and_heads_applied(
     bundle: Bundle, tmp_path: Path
 ) -> None:
-    """Bit for bit: states travel as they are."""
+    """Predictions are equal bit for bit, because states are sent unchanged."""
     store, fingerprint = tmp_path / "store", bundle.manifest.states_fingerprint
     for head, kind in (("intent", "sequence"), ("names", "token")):
         made = small_head(tmp_path / head, head, kind=kind, width=384, fingerprint=fingerprint)
@@ -217,7 +219,7 @@ def test_fronts_say_the_same_wherever_texts_are_encoded_and_heads_applied(
     assert "Traceback" not in said
 
 
-def test_a_store_that_hangs_does_not_hold_up_the_end() -> None:
+def test_a_hanging_store_does_not_delay_shutdown() -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:  # accepts, and never says a word
         place = f"ftp://127.0.0.1:{mute.getsockname()[1]}/heads"
         waits = Serving("heads", "serve", "--store", place)
@@ -233,7 +235,7 @@ def test_a_store_that_hangs_does_not_hold_up_the_end() -> None:
     ("place", "what"),
     [(".", "publish one with `winnow heads publish`"), ("none", "No such file or directory")],
 )
-def test_a_store_without_heads_is_refused_with_what_is_wrong(
+def test_a_store_without_heads_is_refused_with_the_reason(
     place: str, what: str, tmp_path: Path
 ) -> None:
     refused = Serving("heads", "serve", "--store", str(tmp_path / place))

@@ -1,4 +1,4 @@
-"""Filters over a cluster of processes that is fed while it answers."""
+"""Filters on a cluster of processes that takes writes while it answers."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ def cluster(indexes: dict[int, Path], tmp_path: Path) -> Iterator[LocalCluster]:
         yield made
 
 
-def test_filters_find_what_was_fed_by_fields_that_no_passage_had_before(
+def test_filters_find_fed_passages_by_new_fields(
     cluster: LocalCluster,
 ) -> None:
     with Client(cluster.feed) as feeding, Client(cluster.address) as asking:
@@ -39,7 +39,7 @@ def test_filters_find_what_was_fed_by_fields_that_no_passage_had_before(
 
 
 def refusal(asking: Client, where: str) -> str:
-    """Why a filter is refused; empty if it is not."""
+    """Returns the reason why a filter is refused; empty if it is accepted."""
     try:
         asking.ask(ASKED, where=where)
     except InvalidRequestError as error:

@@ -36,7 +36,7 @@ SHARD = shard_name(0, 1)
 
 
 class NodeProcess:
-    """A content node that is fed; what it takes is known by its log lines."""
+    """A content node that takes writes; tests read its log lines."""
 
     def __init__(self, shard: Path, journal: str, *options: str) -> None:
         self.shard = shard
@@ -66,7 +66,7 @@ class NodeProcess:
 
 
 class Caller:
-    """Writes to a node, and asks it how far it is."""
+    """Writes to a node, and requests its last sequence number."""
 
     def __init__(self, node: NodeProcess, manifest: ShardManifest) -> None:
         self.channel = open_channel(node.address)
@@ -91,7 +91,7 @@ class Caller:
 
 
 def put(text: str, dimension: int) -> Write:
-    """A passage, under one of few ids."""
+    """Returns a passage under one of a few ids."""
     random = np.random.default_rng(list(text.encode())).standard_normal(dimension)
     vector = (random / np.linalg.norm(random)).astype(np.float32)
     identifier = f"id-{len(text) % 5}"
@@ -107,7 +107,7 @@ def server(tmp_path: Path) -> Iterator[NatsServer]:
     server.close()
 
 
-async def test_a_replica_from_a_snapshot_under_load_catches_up_and_survives_the_first_one(
+async def test_a_replica_started_from_a_snapshot_catches_up_and_survives_a_kill(
     server: NatsServer, indexes: dict[int, Path], tmp_path: Path
 ) -> None:
     first = Path(shutil.copytree(indexes[1] / SHARD, tmp_path / "first"))
@@ -147,7 +147,7 @@ async def test_a_replica_from_a_snapshot_under_load_catches_up_and_survives_the_
 
 
 async def fed(caller: Caller, batches: int) -> int:
-    """Writes; what was not acknowledged is written again. The number of the last write."""
+    """Writes texts, retries unacknowledged writes; returns the number of the last write."""
     last = 0
     for batch in range(batches):
         texts = [f"text {batch} {'x' * (n % 7)}" for n in range(5)]

@@ -1,4 +1,4 @@
-"""`winnow feed` as a user has it: a separate process, against a front over real gRPC."""
+"""`winnow feed` in a separate process, against a front over gRPC."""
 
 import asyncio
 import gzip
@@ -27,7 +27,7 @@ async def started(*arguments: object) -> asyncio.subprocess.Process:
 
 
 async def feed(*arguments: object, lines: bytes = b"") -> tuple[int, str, str]:
-    """Exit code, stdout and stderr; `lines` is its standard input."""
+    """Runs `winnow feed` with `lines` as its standard input; returns exit code, stdout and stderr."""
     process = await started(*arguments)
     out, err = await asyncio.wait_for(process.communicate(lines), 100)
     assert process.returncode is not None
@@ -82,7 +82,7 @@ async def test_packed_tsv_and_a_pipe_are_read_as_the_builder_does(
     assert sorted(front.passages) == ["a", "b", "c"]
 
 
-async def test_the_same_file_takes_its_passages_out_again(
+async def test_feed_delete_removes_the_passages_of_the_same_file(
     front: FedFront, address: str, tmp_path: Path
 ) -> None:
     file = passages(tmp_path / "p.jsonl", 30)
@@ -97,10 +97,10 @@ async def test_the_same_file_takes_its_passages_out_again(
 
 
 @pytest.mark.parametrize("form", ["ids.txt", "ids.tsv", "ids.jsonl", "documents.jsonl"])
-async def test_documents_are_deleted_by_their_ids_with_all_their_passages(
+async def test_deleting_a_document_deletes_all_its_passages(
     front: FedFront, address: str, tmp_path: Path, form: str
 ) -> None:
-    """Of a file with the ids alone, or of the file that was fed."""
+    """The file may have the documents' ids only, or be the file that was fed."""
     fed = tmp_path / "documents.jsonl"
     rows = [
         {"id": name, "title": "T", "text": " ".join(f"word{n}" for n in range(count))}
@@ -128,8 +128,8 @@ async def test_documents_are_deleted_by_their_ids_with_all_their_passages(
     assert (code, said["stored"], said["passages"], said["unchanged"]) == (0, 0, 0, 3)
 
 
-async def test_a_version_deletes_no_whole_document(address: str, tmp_path: Path) -> None:
-    """A deletion with a version leaves a mark for every passage, whether it is there or not."""
+async def test_a_document_cannot_be_deleted_with_a_version(address: str, tmp_path: Path) -> None:
+    """A deletion with a version leaves a tombstone for every passage id, even of missing ones."""
     file = tmp_path / "ids.jsonl"
     file.write_text('{"id": "doc", "version": 3}\n')
     code, _, err = await feed(file, "--delete", "--cut", "--address", address)
@@ -137,7 +137,7 @@ async def test_a_version_deletes_no_whole_document(address: str, tmp_path: Path)
     assert "version is for passages: leave it out to delete a whole document" in err
 
 
-async def test_documents_are_cut_and_leave_nothing_behind_when_they_shrink(
+async def test_a_shorter_document_replaces_all_passages_of_the_longer_one(
     front: FedFront, address: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "documents.jsonl"
@@ -149,7 +149,7 @@ async def test_documents_are_cut_and_leave_nothing_behind_when_they_shrink(
     assert front.passages["doc#1"].passage.text == " ".join(f"word{n}" for n in range(100, 120))
 
 
-async def test_bad_rows_are_all_named_before_anything_is_sent(
+async def test_all_bad_rows_are_reported_before_anything_is_sent(
     front: FedFront, address: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "p.jsonl"
@@ -164,7 +164,7 @@ async def test_bad_rows_are_all_named_before_anything_is_sent(
     assert "2 bad rows were left out" in out
 
 
-async def test_what_the_front_would_refuse_is_named_before_anything_is_sent(
+async def test_rows_that_the_front_would_refuse_are_reported_before_anything_is_sent(
     front: FedFront, address: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "p.jsonl"
@@ -178,7 +178,7 @@ async def test_what_the_front_would_refuse_is_named_before_anything_is_sent(
     assert "1 bad row, and nothing was sent" in err
 
 
-async def test_what_only_the_front_refuses_is_named_with_its_line(
+async def test_a_row_that_only_the_front_refuses_is_reported_with_its_line(
     front: FedFront, address: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "p.jsonl"
@@ -194,7 +194,7 @@ async def test_what_only_the_front_refuses_is_named_with_its_line(
     assert "1 bad row was left out" in out
 
 
-async def test_a_feed_that_failed_goes_on_where_it_was(
+async def test_a_failed_feed_resumes_where_it_stopped(
     front: FedFront, address: str, tmp_path: Path
 ) -> None:
     file = passages(tmp_path / "p.jsonl", 40)
@@ -223,7 +223,7 @@ async def test_a_feed_that_failed_goes_on_where_it_was(
     assert not list(tmp_path.glob("*.feeding"))
 
 
-async def test_ctrl_c_says_how_to_go_on(front: FedFront, address: str, tmp_path: Path) -> None:
+async def test_ctrl_c_prints_how_to_resume(front: FedFront, address: str, tmp_path: Path) -> None:
     file = passages(tmp_path / "p.jsonl", 2_000)
     process = await started(file, "--address", address, "--batch", 10)
     await front.noticed.holds(20)
@@ -237,7 +237,7 @@ async def test_ctrl_c_says_how_to_go_on(front: FedFront, address: str, tmp_path:
     assert len(front.passages) == 2_000
 
 
-async def test_ctrl_c_ends_a_feed_that_waits_for_its_input(address: str) -> None:
+async def test_ctrl_c_ends_a_feed_that_waits_for_input(address: str) -> None:
     process = await started("-", "--address", address, "--patience", 1)
     assert process.stderr is not None
     async with asyncio.timeout(60):
@@ -246,9 +246,7 @@ async def test_ctrl_c_ends_a_feed_that_waits_for_its_input(address: str) -> None
     assert await asyncio.wait_for(process.wait(), 30) == 130
 
 
-async def test_a_front_that_is_away_for_a_moment_is_waited_for(
-    front: FedFront, tmp_path: Path
-) -> None:
+async def test_a_feed_waits_for_a_front_that_restarts(front: FedFront, tmp_path: Path) -> None:
     (port,) = free_ports(1)
     file = passages(tmp_path / "p.jsonl", 10)
     process = await started(file, "--address", f"127.0.0.1:{port}", "--json")
@@ -271,20 +269,20 @@ async def test_a_front_that_is_away_for_a_moment_is_waited_for(
         ([], 2, "FILE"),
     ],
 )
-async def test_what_is_wrong_is_said(arguments: list[str], code: int, said: str) -> None:
+async def test_errors_of_feed_are_reported(arguments: list[str], code: int, said: str) -> None:
     found, out, err = await feed(*arguments)
     assert (found, out) == (code, "")
     assert said.lower() in err.lower()
 
 
-async def test_a_file_that_cannot_be_told_apart_is_refused(address: str, tmp_path: Path) -> None:
+async def test_a_file_of_unknown_format_is_refused(address: str, tmp_path: Path) -> None:
     file = tmp_path / "passages"
     file.write_text("{}")
     code, _, err = await feed(file, "--address", address)
     assert (code, "cannot tell the format" in err) == (1, True)
 
 
-async def test_the_port_of_questions_is_refused_at_once(tmp_path: Path) -> None:
+async def test_the_question_port_is_refused_immediately(tmp_path: Path) -> None:
     file = passages(tmp_path / "p.jsonl", 1)
     async with scripted_front() as other:
         code, _, err = await feed(file, "--address", other.address)
@@ -293,7 +291,7 @@ async def test_the_port_of_questions_is_refused_at_once(tmp_path: Path) -> None:
     assert "trying again" not in err
 
 
-async def test_where_nothing_listens_it_says_so(tmp_path: Path) -> None:
+async def test_feed_reports_that_nothing_listens(tmp_path: Path) -> None:
     file = passages(tmp_path / "p.jsonl", 1)
     nowhere = f"127.0.0.1:{free_ports(1)[0]}"
     code, _, err = await feed(file, "--address", nowhere, "--patience", 0)

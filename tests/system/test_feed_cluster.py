@@ -1,4 +1,4 @@
-"""A whole cluster of processes that is fed while it answers."""
+"""A cluster of processes that takes writes while it answers."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ def cluster(indexes: dict[int, Path], tmp_path: Path) -> Iterator[LocalCluster]:
         yield made
 
 
-def test_what_is_fed_is_answered_from_and_what_is_deleted_is_not(cluster: LocalCluster) -> None:
+def test_fed_passages_answer_questions_and_deleted_ones_do_not(cluster: LocalCluster) -> None:
     with Client(cluster.feed) as feeding, Client(cluster.address) as asking:
         assert "Quendelheim" not in (asking.ask(ASKED).answer or "")
         (put,) = feeding.put(WON)
@@ -47,10 +47,10 @@ def test_a_passage_of_the_built_index_can_be_replaced(cluster: LocalCluster) -> 
         assert asking.ask(asked, fresh=True).answer == "seventeen"
 
 
-def test_nothing_acknowledged_is_lost_when_a_node_is_killed_and_writes_go_on(
+def test_no_acknowledged_write_is_lost_when_a_node_is_killed_under_writes(
     cluster: LocalCluster,
 ) -> None:
-    """Requests wait for a node that comes back; what they say is stored, is."""
+    """Writes wait until the node is restarted; every acknowledged one is stored."""
     stored: list[str] = []
     errors: list[Exception] = []
 

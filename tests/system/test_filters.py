@@ -1,4 +1,4 @@
-"""Filters, over real gRPC and the real models."""
+"""Filters, over gRPC and with the real models."""
 
 import json
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ FILTERS = [
 
 @pytest.fixture(scope="module")
 def cut(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
-    """The same passages, with metadata, in one shard and in three."""
+    """Indexes of the same passages with metadata, in one shard and in three."""
     place = tmp_path_factory.mktemp("filtered")
     rows = [
         {"id": i, "title": title, "text": text, "metadata": METADATA.get(i, {})}
@@ -86,7 +86,7 @@ async def ask_all(cluster: Running, **options: Any) -> Mapping[str, list[Any]]:
 
 
 @pytest.mark.parametrize("retriever", ["DENSE", "HYBRID"])
-async def test_only_what_is_let_through_answers_however_the_index_is_cut(
+async def test_only_matching_passages_answer_for_any_number_of_shards(
     bundle: Bundle, cut: dict[int, Path], retriever: str
 ) -> None:
     """Every passage is read, so no matching one is missing."""
@@ -98,7 +98,7 @@ async def test_only_what_is_let_through_answers_however_the_index_is_cut(
     assert seen[0] == seen[1]
 
 
-async def test_each_shard_reads_its_own_best_of_what_is_let_through(
+async def test_each_shard_reads_its_best_matching_passages(
     bundle: Bundle, cut: dict[int, Path]
 ) -> None:
     async with running(cut[3], bundle) as cluster:
@@ -107,7 +107,7 @@ async def test_each_shard_reads_its_own_best_of_what_is_let_through(
 
 @pytest.mark.parametrize("scope", [answer_pb2.READ_SCOPE_GLOBAL, answer_pb2.READ_SCOPE_PER_SHARD])
 @pytest.mark.parametrize("options", [{}, {"max_loss": 0.0, "partial_results": 2}])
-async def test_a_filter_that_lets_nothing_through_is_answered_with_nothing_of_all_shards(
+async def test_a_filter_without_matches_has_no_answer_and_complete_coverage(
     bundle: Bundle,
     cut: dict[int, Path],
     scope: answer_pb2.ReadScope.ValueType,
@@ -121,7 +121,7 @@ async def test_a_filter_that_lets_nothing_through_is_answered_with_nothing_of_al
         assert reply.coverage.passages_searched == len(PASSAGES)
 
 
-async def test_a_field_of_one_shard_is_known_and_one_of_none_is_an_error_that_names_them(
+async def test_a_field_of_one_shard_is_valid_and_an_unknown_field_is_an_error(
     bundle: Bundle, cut: dict[int, Path]
 ) -> None:
     async with running(cut[3], bundle) as cluster:
@@ -133,7 +133,7 @@ async def test_a_field_of_one_shard_is_known_and_one_of_none_is_an_error_that_na
         assert all(name in str(caught.value) for name in ("year", "tags", "published"))
 
 
-async def test_a_filtered_answer_is_known_for_its_filter_only(
+async def test_a_cached_answer_is_used_only_for_its_filter(
     bundle: Bundle, cut: dict[int, Path]
 ) -> None:
     async with running(cut[1], bundle) as cluster:

@@ -58,7 +58,7 @@ OF_NODES = REFUSED | {"FAILED_PRECONDITION", "ABORTED"}
 
 
 class Answering:
-    """An answerer that finds nothing."""
+    """An answerer that returns no answers."""
 
     shards = 1
     fields = frozenset({"year", "lang"})
@@ -73,7 +73,7 @@ class Answering:
 
 
 class Served:
-    """A server with a channel to it on a separate event loop, for one example after another."""
+    """A server and a channel to it on a separate event loop, used by consecutive examples."""
 
     def __init__(self, start: Callable[[contextlib.AsyncExitStack], Coroutine[Any, Any, str]]):
         """`start` gives HOST:PORT, and leaves on the stack what is to be put away."""
@@ -158,7 +158,7 @@ def front() -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def node(indexes: dict[int, Path], bundle: Bundle) -> Iterator[Served]:
-    """With the real models."""
+    """Starts a content node with the real models."""
 
     async def start(stack: contextlib.AsyncExitStack) -> str:
         cluster = await stack.enter_async_context(running(indexes[1], bundle))
@@ -170,7 +170,7 @@ def node(indexes: dict[int, Path], bundle: Bundle) -> Iterator[Served]:
 
 
 def refuses(name: str, status: status_pb2.Status, allowed: set[str] = REFUSED) -> None:
-    """An error is one that the protos name, and says which field or which request it means."""
+    """Expects a status that the protos name, and an error that names a field or request."""
     assert name in {"OK", *allowed}, (name, status.message)
     assert len(status.message) < 2_000
     kinds = {detail.TypeName() for detail in status.details}
@@ -192,7 +192,7 @@ def test_any_question_is_answered_or_refused_by_a_field(
 
 @EXAMPLES
 @given(question=questions, data=st.data())
-def test_a_spoilt_question_is_answered_or_refused(
+def test_a_corrupted_question_is_answered_or_refused(
     front: Served, question: answer_pb2.AnswerRequest, data: st.DataObject
 ) -> None:
     refuses(*front.call(ANSWER, spoilt(question.SerializeToString(), data)))
@@ -200,7 +200,7 @@ def test_a_spoilt_question_is_answered_or_refused(
 
 @EXAMPLES
 @given(data=st.binary(max_size=200))
-def test_any_bytes_are_a_question_or_refused(front: Served, data: bytes) -> None:
+def test_any_bytes_as_a_question_are_answered_or_refused(front: Served, data: bytes) -> None:
     refuses(*front.call(ANSWER, data))
 
 
@@ -214,7 +214,7 @@ def test_any_texts_are_predicted_or_refused_by_a_field(
 
 @EXAMPLES
 @given(request=predictions, data=st.data())
-def test_spoilt_texts_are_predicted_or_refused(
+def test_corrupted_texts_are_predicted_or_refused(
     front: Served, request: head_pb2.PredictRequest, data: st.DataObject
 ) -> None:
     refuses(*front.call(PREDICT, spoilt(request.SerializeToString(), data)), OF_HEADS)
@@ -222,7 +222,9 @@ def test_spoilt_texts_are_predicted_or_refused(
 
 @EXAMPLES
 @given(method=st.sampled_from([PREDICT, LIST_HEADS]), data=st.binary(max_size=200))
-def test_any_bytes_are_texts_or_refused(front: Served, method: str, data: bytes) -> None:
+def test_any_bytes_as_texts_are_predicted_or_refused(
+    front: Served, method: str, data: bytes
+) -> None:
     refuses(*front.call(method, data), OF_HEADS)
 
 
@@ -236,7 +238,7 @@ def test_any_bytes_are_texts_or_refused(front: Served, method: str, data: bytes)
     ],
     ids=["100 kB of text", "1000 texts", "1000 heads", "nothing right"],
 )
-def test_too_much_is_refused_by_a_field(front: Served, request_: Message) -> None:
+def test_a_value_beyond_a_limit_is_refused_with_its_field(front: Served, request_: Message) -> None:
     name, status = front.call(PREDICT, request_.SerializeToString())
     refuses(name, status)
     assert name == "INVALID_ARGUMENT"
@@ -248,7 +250,7 @@ def test_the_largest_request_that_is_valid_is_predicted(front: Served) -> None:
     assert front.call(PREDICT, request.SerializeToString())[0] == "OK"
 
 
-def test_no_label_of_a_metric_is_made_of_what_was_sent(front: Served) -> None:
+def test_no_metric_label_comes_from_client_input(front: Served) -> None:
     for name in ("x-winnow-client", "x-request-id", f"x-{MARK}"):
         front.call(ANSWER, b"\x0a\x03who", [(name, MARK)])
     request = head_pb2.PredictRequest(text=MARK, head_ids=[MARK], ring=MARK)
@@ -272,12 +274,14 @@ def test_any_call_to_a_node_is_answered_or_refused_by_a_field(
 
 @EXAMPLES
 @given(method=st.sampled_from(SHARD), data=st.binary(max_size=200))
-def test_any_bytes_are_a_call_to_a_node_or_refused(node: Served, method: str, data: bytes) -> None:
+def test_any_bytes_as_a_call_to_a_node_are_answered_or_refused(
+    node: Served, method: str, data: bytes
+) -> None:
     refuses(*node.call(f"{SHARD_PATH}{method}", data), OF_NODES)
 
 
 def spoilt(message: bytes, data: st.DataObject) -> bytes:
-    """With other bytes in the place of some."""
+    """Replaces some bytes of a message by other bytes."""
     at = data.draw(st.integers(0, len(message)))
     cut = data.draw(st.integers(0, 3))
     return message[:at] + data.draw(st.binary(max_size=3)) + message[at + cut :]

@@ -55,7 +55,7 @@ encoding = st.builds(
 
 
 class Zeros:
-    """An encoder, and heads, that find nothing."""
+    """An encoder and heads that return nothing."""
 
     async def encode(
         self, ids: Sequence[int], client: str = "", on_encoded: OnEncoded | None = None
@@ -75,7 +75,7 @@ class Zeros:
 
 
 class Caller:
-    """Calls a server, both on an event loop of their own, for one example after another."""
+    """Calls a server, both on a separate event loop, for consecutive examples."""
 
     def __init__(self, serving: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
         self._runner, self._stack = asyncio.Runner(), contextlib.AsyncExitStack()
@@ -133,12 +133,14 @@ def test_any_text_is_encoded_or_refused(encoder: Caller, message: Message) -> No
 
 @EXAMPLES
 @given(message=applying)
-def test_any_states_are_taken_or_refused(heads: Caller, message: Message) -> None:
+def test_any_states_are_predicted_or_refused(heads: Caller, message: Message) -> None:
     heads.refuses_or_answers(APPLY, message.SerializeToString())
 
 
 @EXAMPLES
 @given(data=st.binary(max_size=200))
-def test_any_bytes_are_a_call_or_refused(encoder: Caller, heads: Caller, data: bytes) -> None:
+def test_any_bytes_as_a_call_are_answered_or_refused(
+    encoder: Caller, heads: Caller, data: bytes
+) -> None:
     encoder.refuses_or_answers(ENCODE, data)
     heads.refuses_or_answers(APPLY, data)

@@ -25,7 +25,7 @@ EXAMPLES = settings(max_examples=120, print_blob=True, suppress_health_check=[He
 REFUSED = {"INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "UNAVAILABLE", "FAILED_PRECONDITION"}
 
 _LOST = "Internal error from Core"
-"""What a client has in the place of the status if its stream ends while it writes (grpc #36066)."""
+"""Status that a client reports if its stream ends while it writes (grpc #36066)."""
 
 texts = st.one_of(
     st.just("some words"),
@@ -62,7 +62,7 @@ deletions = st.builds(
 
 
 class Served:
-    """A front on a separate event loop, for one example after another."""
+    """A front on a separate event loop, used by consecutive examples."""
 
     def __init__(self, bundle: Bundle) -> None:
         self.front = FedFront(bundle)
@@ -105,7 +105,7 @@ def served(bundle: Bundle) -> Iterator[Served]:
 
 
 def stored_or_refused(served: Served, method: str, *messages: bytes) -> str:
-    """An error names its request, and the fields that it is about; nothing stays in hand."""
+    """Expects an error to name its request and fields, and no request to stay in flight."""
     name, status = served.call(method, *messages)
     internal = {"method": method.rpartition("/")[2], "status": "INTERNAL"}
     assert not served.front.sample("winnow_request_seconds_count", **internal)
@@ -124,7 +124,7 @@ def stored_or_refused(served: Served, method: str, *messages: bytes) -> str:
 
 
 def spoilt(message: Message, data: st.DataObject) -> bytes:
-    """With other bytes in the place of some."""
+    """Replaces some bytes of a message by other bytes."""
     whole = message.SerializeToString()
     at = data.draw(st.integers(0, len(whole)))
     cut = data.draw(st.integers(0, 3))
@@ -133,7 +133,7 @@ def spoilt(message: Message, data: st.DataObject) -> bytes:
 
 @EXAMPLES
 @given(request=puts)
-def test_any_passages_are_all_stored_or_refused_by_a_field(
+def test_any_passages_are_all_stored_or_refused_with_a_field(
     served: Served, request: feed_pb2.PutRequest
 ) -> None:
     before = sum(len(shard.batches) for shard in served.front.shards)
@@ -148,7 +148,7 @@ def test_any_passages_are_all_stored_or_refused_by_a_field(
 
 @EXAMPLES
 @given(request=deletions)
-def test_any_deletions_are_done_or_refused_by_a_field(
+def test_any_deletions_are_applied_or_refused_with_a_field(
     served: Served, request: feed_pb2.DeleteRequest
 ) -> None:
     if stored_or_refused(served, DELETE, request.SerializeToString()) == "OK":
@@ -158,7 +158,7 @@ def test_any_deletions_are_done_or_refused_by_a_field(
 
 @EXAMPLES
 @given(request=puts | deletions, data=st.data())
-def test_spoilt_requests_are_stored_or_refused(
+def test_corrupted_requests_are_stored_or_refused(
     served: Served, request: Message, data: st.DataObject
 ) -> None:
     method = PUT if isinstance(request, feed_pb2.PutRequest) else DELETE
@@ -169,7 +169,9 @@ def test_spoilt_requests_are_stored_or_refused(
 @given(
     method=st.sampled_from([PUT, DELETE, PUT_STREAM, DELETE_STREAM]), sent=st.binary(max_size=200)
 )
-def test_any_bytes_are_stored_or_refused(served: Served, method: str, sent: bytes) -> None:
+def test_any_bytes_as_a_request_are_stored_or_refused(
+    served: Served, method: str, sent: bytes
+) -> None:
     stored_or_refused(served, method, sent)
 
 
@@ -183,7 +185,7 @@ def test_any_stream_of_passages_is_stored_or_refused(
 
 @EXAMPLES
 @given(requests=st.lists(deletions, max_size=4), data=st.data())
-def test_any_stream_of_deletions_is_done_or_refused(
+def test_any_stream_of_deletions_is_applied_or_refused(
     served: Served, requests: list[feed_pb2.DeleteRequest], data: st.DataObject
 ) -> None:
     stored_or_refused(served, DELETE_STREAM, *(spoilt(each, data) for each in requests))
@@ -196,7 +198,7 @@ def test_the_largest_request_is_stored(served: Served) -> None:
     assert stored_or_refused(served, PUT, request.SerializeToString()) == "OK"
 
 
-def test_more_than_a_message_may_have_is_refused(served: Served) -> None:
+def test_a_message_beyond_the_size_limit_is_refused(served: Served) -> None:
     request = feed_pb2.PutRequest(passages=[feed_pb2.FedPassage(id="a", text="a" * 1_100_000)])
     name, _ = served.call(PUT, request.SerializeToString())
     assert name == "RESOURCE_EXHAUSTED"

@@ -1,4 +1,4 @@
-"""Heads on the real encoder, out of a store: over gRPC, and beside answers."""
+"""Heads of a store on the real encoder: predictions over gRPC, and with questions."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ TEXTS = [f"Is this text {n} of fifteen, " + "and longer " * n + "?" for n in ran
 
 @pytest.fixture(scope="module")
 def store(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ten heads with random weights, and one that finds a person in every word."""
+    """A store of ten heads with random weights, and one that labels every word as a person."""
     root = tmp_path_factory.mktemp("heads")
     made = open_store(root / "store")
     fingerprint = bundle.manifest.states_fingerprint
@@ -44,8 +44,10 @@ def store(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.bundle
-async def test_a_prediction_is_the_same_alone_and_in_company(bundle: Bundle, store: Path) -> None:
-    """Bit for bit: with one head or ten, among fifteen other texts, and on any thread."""
+async def test_a_prediction_does_not_depend_on_other_heads_texts_or_threads(
+    bundle: Bundle, store: Path
+) -> None:
+    """Scores are equal bit for bit with one or ten heads, among other texts, on any thread."""
     async with contextlib.AsyncExitStack() as stack:
         tokenizer = Tokenizer(bundle.tokenizer)
         model = open_question_encoder(bundle, tokenizer.special, states=True)
@@ -69,7 +71,7 @@ async def test_a_prediction_is_the_same_alone_and_in_company(bundle: Bundle, sto
 
 
 @pytest.mark.bundle
-async def test_a_question_with_heads_has_its_answer_and_what_predict_says(
+async def test_a_question_with_heads_has_its_answer_and_the_predictions_of_predict(
     indexes: dict[int, Path], bundle: Bundle, store: Path
 ) -> None:
     question, expected = QUESTIONS[0]
@@ -91,7 +93,7 @@ async def test_a_question_with_heads_has_its_answer_and_what_predict_says(
 
 
 @pytest.mark.bundle
-async def test_many_requests_at_once_are_all_predicted_or_refused(
+async def test_many_concurrent_requests_are_all_predicted_or_refused(
     indexes: dict[int, Path], bundle: Bundle, store: Path
 ) -> None:
     async with (

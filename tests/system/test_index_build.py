@@ -1,4 +1,4 @@
-"""`winnow index build` as a user has it: full disks, signals, logs."""
+"""`winnow index build` in a separate process: full disks, signals, logs."""
 
 import json
 import os
@@ -16,7 +16,7 @@ TEXT = "The quick brown fox jumps over the lazy dog again and again."
 
 @pytest.fixture
 def many(tmp_path: Path) -> Path:
-    """Passages whose encoding takes some seconds."""
+    """Writes passages whose encoding takes some seconds."""
     path = tmp_path / "many.jsonl"
     rows = (json.dumps({"id": str(n), "text": f"{n} {TEXT}"}) for n in range(1100))
     path.write_text("\n".join(rows), encoding="utf-8")
@@ -24,7 +24,7 @@ def many(tmp_path: Path) -> Path:
 
 
 def command(passages: Path, out: Path, first: str = ":") -> list[str]:
-    """A build by a shell that does something `first`."""
+    """Starts a build in a shell that runs the command `first`."""
     build = [sys.executable, "-m", "winnow", "index", "build", "--passages", str(passages)]
     build += ["--out", str(out), "--threads", "1"]
     return ["sh", "-c", f'{first}; exec "$@"', "sh", *build]
@@ -37,7 +37,7 @@ def build(passages: Path, out: Path, first: str = ":") -> subprocess.CompletedPr
 
 
 def encoding(out: Path) -> bool:
-    """Whether a build has taken in every passage."""
+    """Whether a build has read every passage."""
     import sqlite3
 
     staging = out.with_name(out.name + ".partial") / "staging.sqlite"
@@ -53,7 +53,7 @@ def encoding(out: Path) -> bool:
 
 
 @pytest.mark.parametrize("room", [0, 40, 120])
-def test_a_full_disk_is_one_line_and_the_same_command_goes_on_once_there_is_room(
+def test_a_full_disk_is_one_line_and_the_same_command_resumes_after_space_is_freed(
     passages_file: Path, tmp_path: Path, room: int
 ) -> None:
     out = tmp_path / "index"
@@ -77,10 +77,10 @@ def test_a_build_without_a_terminal_logs_plain_lines(passages_file: Path, tmp_pa
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_build_in_the_background_ends_on_a_signal_and_goes_on_later(
+def test_a_build_in_the_background_ends_on_a_signal_and_resumes_later(
     many: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
-    """A script that starts a build with & makes it ignore Ctrl-C."""
+    """A build started with & in a script ignores Ctrl-C."""
     out = tmp_path / "index"
     ignoring = command(many, out, "trap '' INT")
     running = subprocess.Popen(ignoring, stderr=subprocess.PIPE, text=True)
@@ -104,7 +104,7 @@ def test_a_build_in_the_background_ends_on_a_signal_and_goes_on_later(
     assert "reading passages" not in again.stderr
 
 
-def test_a_build_that_was_killed_goes_on(many: Path, tmp_path: Path) -> None:
+def test_a_killed_build_resumes(many: Path, tmp_path: Path) -> None:
     out = tmp_path / "index"
     running = subprocess.Popen(command(many, out), stderr=subprocess.DEVNULL)
     until(lambda: encoding(out), 120)

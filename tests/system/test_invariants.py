@@ -1,4 +1,4 @@
-"""The invariants of the whole system, over real gRPC and the real models."""
+"""Invariants of the whole system, over gRPC and with the real models."""
 
 import asyncio
 import shutil
@@ -23,7 +23,7 @@ from winnow.index_directory import shard_directories
 from winnow.v1 import answer_pb2
 
 TIMEOUT = 240.0
-"""Seconds; none of these tests is about time, and other work may have the machine."""
+"""Timeout in seconds; long, because the machine may be busy."""
 DEPTHS: tuple[dict[str, Any], ...] = (
     {"passages_to_read": 5},
     {"passages_to_read": 5, "retriever": answer_pb2.RETRIEVER_DENSE},
@@ -35,7 +35,7 @@ DEPTHS: tuple[dict[str, Any], ...] = (
 which must not be seen.
 """
 WORDS = (0, 3)
-"""Best passages by words that hybrid retrieval ranks, too."""
+"""Best passages by words that hybrid retrieval also ranks."""
 pytestmark = pytest.mark.timeout(600)
 
 
@@ -80,8 +80,8 @@ async def test_sharding_changes_no_answer_and_no_score(
         assert seen[shards] == seen[1]
 
 
-async def test_sharding_changes_no_answer_of_a_whole_reader(indexes: dict[int, Path]) -> None:
-    """The indexes are of the default bundle, which has the same encoder."""
+async def test_sharding_changes_no_answer_of_a_full_cross_encoder(indexes: dict[int, Path]) -> None:
+    """The indexes were built with the default bundle, which has the same encoder."""
     whole, seen = load_bundle(WHOLE), []
     for index in (indexes[1], indexes[3]):
         async with running(index, whole) as cluster:
@@ -120,7 +120,7 @@ async def test_states_change_no_answer(
 
 
 @pytest.mark.parametrize("fresh", [True, False], ids=["all read", "known answers given again"])
-async def test_company_changes_no_answer(
+async def test_concurrent_questions_change_no_answer(
     bundle: Bundle, indexes: dict[int, Path], fresh: bool
 ) -> None:
     async with running(indexes[2], bundle) as cluster:
@@ -141,7 +141,7 @@ async def test_company_changes_no_answer(
     assert any(reply.cached for reply in crowd) == (not fresh)
 
 
-async def test_a_known_answer_is_bit_for_bit_the_one_that_was_read(
+async def test_a_cached_answer_is_bit_for_bit_the_original(
     bundle: Bundle, indexes: dict[int, Path]
 ) -> None:
     def all_that_is_said(reply: answer_pb2.AnswerResponse) -> bytes:
@@ -162,7 +162,7 @@ async def test_a_known_answer_is_bit_for_bit_the_one_that_was_read(
                 assert len(set(map(all_that_is_said, (fresh, first, known)))) == 1
 
 
-async def test_an_index_that_changes_is_read_again(
+async def test_a_changed_index_invalidates_cached_answers(
     bundle: Bundle, passages_file: Path, tmp_path: Path, indexes: dict[int, Path], recorder: Any
 ) -> None:
     text = passages_file.read_text(encoding="utf-8").replace("Alexander Fleming", "Howard Florey")
@@ -212,7 +212,7 @@ async def test_plain_questions_are_answered_with_the_words_of_the_passage(
 @pytest.mark.parametrize(
     "question", ["Who wrote Rusalka?", "café? 🎻 Zoë", "e\u0301" * 300, "a\x00b"]
 )
-async def test_answers_are_exact_substrings_whatever_is_asked(
+async def test_answers_are_exact_substrings_for_any_question(
     bundle: Bundle, indexes: dict[int, Path], question: str
 ) -> None:
     async with running(indexes[1], bundle) as cluster:
@@ -222,7 +222,7 @@ async def test_answers_are_exact_substrings_whatever_is_asked(
         assert answer.text == answer.passage.text[answer.start : answer.end]
 
 
-async def test_a_stopped_shard_lowers_coverage_and_is_named(
+async def test_a_stopped_shard_lowers_coverage_and_is_reported(
     bundle: Bundle, indexes: dict[int, Path]
 ) -> None:
     async with running(indexes[3], bundle) as cluster:
@@ -239,7 +239,7 @@ async def test_a_stopped_shard_lowers_coverage_and_is_named(
 
 @pytest.mark.parametrize("scope", [answer_pb2.READ_SCOPE_GLOBAL, answer_pb2.READ_SCOPE_PER_SHARD])
 @pytest.mark.parametrize("least", [0.0, 0.001, 0.3])
-async def test_who_hardly_waits_for_shards_still_gets_an_answer(
+async def test_a_question_that_hardly_waits_for_shards_still_has_an_answer(
     bundle: Bundle, indexes: dict[int, Path], least: float, scope: answer_pb2.ReadScope.ValueType
 ) -> None:
     patience = {"min_coverage": least, "min_wait_factor": 0.0, "max_wait_factor": 0.0}
@@ -286,7 +286,7 @@ async def test_every_stage_is_timed_on_the_front_and_on_each_shard(
     assert timings.retrieve_start_ms < timings.read_start_ms < timings.merge_start_ms
 
 
-async def test_every_call_and_every_read_is_placed_in_the_time_of_the_question(
+async def test_every_call_and_read_has_its_start_within_the_question(
     bundle: Bundle, indexes: dict[int, Path]
 ) -> None:
     async with running(indexes[2], bundle) as cluster:

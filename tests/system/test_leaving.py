@@ -203,7 +203,7 @@ async def in_hand(front: Front, replica: Replica) -> "asyncio.Task[str]":
 
 
 @pytest.mark.parametrize("listed", [True, False])
-async def test_a_node_that_says_it_leaves_answers_what_it_has_in_hand(listed: bool) -> None:
+async def test_a_node_that_announces_its_leaving_answers_calls_in_flight(listed: bool) -> None:
     """Also if the name service no longer lists the node."""
     async with scene() as now:
         now.leaving.shard.leave()
@@ -219,7 +219,7 @@ async def test_a_node_that_says_it_leaves_answers_what_it_has_in_hand(listed: bo
             assert now.front.closed == [now.leaving.address]
 
 
-async def test_a_node_that_drains_answers_what_it_has_in_hand() -> None:
+async def test_a_draining_node_answers_calls_in_flight() -> None:
     """A draining node accepts no new connection, so every poll of it fails."""
     async with scene() as now:
         draining = asyncio.create_task(now.leaving.server.drain(LONG))
@@ -231,7 +231,7 @@ async def test_a_node_that_drains_answers_what_it_has_in_hand() -> None:
         await asyncio.wait_for(draining, LONG)
 
 
-async def test_what_a_dead_node_had_in_hand_is_sent_elsewhere_at_once() -> None:
+async def test_calls_in_flight_on_a_dead_node_are_retried_immediately() -> None:
     async with scene() as now:
         await now.leaving.server.grpc.stop(None)
         assert await asyncio.wait_for(now.asked, LONG) == "staying"

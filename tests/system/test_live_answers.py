@@ -1,4 +1,4 @@
-"""Whole clusters of processes that answer while they are fed: what is known, and what it is worth."""
+"""Clusters of processes that answer while they take writes: caching, coverage and scores."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ WON: PassageFields = {
 
 
 class Start(Protocol):
-    """Starts a cluster with this number of shards that takes passages."""
+    """Starts a cluster with this number of shards that takes writes."""
 
     def __call__(self, shards: int, built: Path | None = None) -> LocalCluster: ...
 
@@ -53,7 +53,7 @@ def ids(reply: Reply) -> list[str]:
     return [each.passage.id for each in reply.answers]
 
 
-def test_an_answer_that_was_known_is_not_given_after_a_write(start: Start) -> None:
+def test_a_cached_answer_is_not_returned_after_a_write(start: Start) -> None:
     cluster = start(2)
     with Client(cluster.feed) as feeding, Client(cluster.address) as asking:
         first = asking.ask(ASKED, max_loss=0)
@@ -70,7 +70,7 @@ def test_an_answer_that_was_known_is_not_given_after_a_write(start: Start) -> No
         assert asking.ask(ASKED, max_loss=0, after=[deleted.position]).coverage.complete
 
 
-def test_coverage_counts_what_is_there_now(start: Start) -> None:
+def test_coverage_counts_the_current_passages(start: Start) -> None:
     cluster = start(2)
     with Client(cluster.feed) as feeding, Client(cluster.address) as asking:
         before = asking.ask(ASKED).coverage.known
@@ -86,7 +86,7 @@ def test_coverage_counts_what_is_there_now(start: Start) -> None:
         until(lambda: known() == before + 3, 30)
 
 
-def test_a_write_that_never_comes_makes_its_shard_late(start: Start) -> None:
+def test_a_question_after_a_future_write_times_out_at_its_shard(start: Start) -> None:
     cluster = start(2)
     with Client(cluster.address) as asking:
         reply = asking.ask(ASKED, timeout=5, after=[Position(1, 10**6)])
@@ -99,7 +99,7 @@ def test_a_write_that_never_comes_makes_its_shard_late(start: Start) -> None:
             asking.ask(ASKED, timeout=5, after=[Position(0, 7), Position(1, 7)])
 
 
-def test_at_rest_what_was_fed_is_found_and_worth_the_same_as_what_was_built(
+def test_after_writes_end_fed_passages_score_as_built_ones(
     start: Start, bundle: Bundle, recorder: Recorder, tmp_path: Path
 ) -> None:
     """The answers do not depend on the number of shards or on earlier writes."""

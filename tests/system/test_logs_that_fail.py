@@ -1,4 +1,4 @@
-"""A front process whose standard error is full, closed or not read answers as if it were not so."""
+"""A front process answers normally while its standard error is full, closed or not read."""
 
 import contextlib
 import fcntl
@@ -42,7 +42,7 @@ def gone_reader() -> Iterator[int]:
 
 @contextlib.contextmanager
 def unread_pipe() -> Iterator[int]:
-    """After some twenty lines the writer has to wait."""
+    """Returns a pipe that blocks its writer after about twenty lines."""
     reader, writer = os.pipe()
     fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, PAGE)
     yield writer
@@ -106,7 +106,9 @@ def started(node: str, stderr: int | IO[bytes]) -> Iterator[Front]:
 
 @pytest.mark.bundle
 @pytest.mark.parametrize("broken", [full_disk, gone_reader, unread_pipe])
-async def test_broken_logs_change_no_answer_and_hold_up_no_end(broken: Broken, node: str) -> None:
+async def test_broken_logs_change_no_answer_and_delay_no_shutdown(
+    broken: Broken, node: str
+) -> None:
     with broken() as stderr, started(node, stderr) as front:
         assert await front.ask(CALLS) == CALLS
         if broken is not unread_pipe:

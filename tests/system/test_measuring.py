@@ -1,4 +1,4 @@
-"""`winnow evaluate` and `winnow bench` against a front node that answers what it is told to."""
+"""`winnow evaluate` and `winnow bench` against a fake front node."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.timeout(120)
 
 
 class Front(answer_pb2_grpc.AnswerServiceServicer):
-    """Says Ada to every question that is not too long, unless it is full."""
+    """Answers "Ada" to every question within the length limit, unless it is full."""
 
     def __init__(self) -> None:
         self.server = Server(
@@ -129,7 +129,7 @@ async def test_every_question_of_an_evaluation_has_its_filter(front: Front, tmp_
 @pytest.mark.parametrize(
     ("given", "asked", "used", "recall"), [([], None, 0.3, None), (["--max-loss", "0"], 0, 0, 100)]
 )
-async def test_an_evaluation_stops_early_as_the_server_does_or_as_it_is_told_to(
+async def test_an_evaluation_uses_the_servers_max_loss_or_its_own(
     front: Front,
     tmp_path: Path,
     given: list[str],
@@ -147,7 +147,7 @@ async def test_an_evaluation_stops_early_as_the_server_does_or_as_it_is_told_to(
     assert row["max_loss"] == used
 
 
-async def test_the_table_of_an_evaluation_says_why_there_is_no_recall(
+async def test_the_table_of_an_evaluation_explains_missing_recall(
     front: Front, tmp_path: Path
 ) -> None:
     questions = written(tmp_path / "q.jsonl", RIGHT)
@@ -157,7 +157,7 @@ async def test_the_table_of_an_evaluation_says_why_there_is_no_recall(
 
 
 @pytest.mark.parametrize(("given", "asked", "used"), [([], None, 0.3), (["--max-loss", "0"], 0, 0)])
-async def test_a_load_stops_early_as_the_server_does_or_as_it_is_told_to(
+async def test_a_load_uses_the_servers_max_loss_or_its_own(
     front: Front, tmp_path: Path, given: list[str], asked: float | None, used: float
 ) -> None:
     questions = written(tmp_path / "q.jsonl", RIGHT)
@@ -188,7 +188,7 @@ async def test_an_evaluation_fails_only_if_every_question_does(
         ("bench", ["--clients", "1", "--seconds", "0.1", "--plot"], "picture.svg"),
     ],
 )
-async def test_replies_are_written_even_if_the_output_has_no_reader(
+async def test_replies_are_written_even_if_standard_output_is_closed(
     front: Front, tmp_path: Path, command: str, arguments: list[str], name: str, shown: list[str]
 ) -> None:
     if command == "bench":
@@ -205,7 +205,7 @@ async def test_replies_are_written_even_if_the_output_has_no_reader(
     assert (tmp_path / name).stat().st_size
 
 
-async def test_a_file_without_answers_is_refused_before_anything_is_asked(
+async def test_a_file_without_answers_is_refused_before_any_question(
     front: Front, tmp_path: Path
 ) -> None:
     result = await winnow("evaluate", front, written(tmp_path / "q.jsonl", BARE))
@@ -221,7 +221,7 @@ async def test_a_file_without_answers_is_refused_before_anything_is_asked(
         ("bench", "--plot", "picture.doc"),
     ],
 )
-async def test_an_output_that_cannot_be_written_is_found_out_before_anything_is_asked(
+async def test_an_unwritable_output_is_reported_before_any_question(
     front: Front, tmp_path: Path, command: str, option: str, name: str
 ) -> None:
     questions = written(tmp_path / "q.jsonl", RIGHT)
@@ -259,7 +259,7 @@ async def test_a_number_out_of_bounds_is_refused(
     assert said in result.said
 
 
-async def test_a_load_of_which_nothing_is_answered_says_why_and_fails(
+async def test_a_load_without_any_answer_fails_with_the_reason(
     front: Front, tmp_path: Path
 ) -> None:
     questions = written(tmp_path / "q.jsonl", LONG)

@@ -1,4 +1,4 @@
-"""A node that answers, takes writes and merges, all at once: a real process, over real gRPC."""
+"""A node process that answers, takes writes and merges at the same time."""
 
 import asyncio
 import contextlib
@@ -32,16 +32,16 @@ from winnow.text.tokenizer import Tokenizer
 
 MERGES = 3
 FEW = 12
-"""Writes that are merged at once."""
+"""Number of writes after which a merge starts."""
 NAMES = 400
-"""Ids that are put: a question finds all of them, however long merges take."""
+"""Number of different ids; few enough that a question finds all of them."""
 DEPTH = 500
-"""Passages that a question finds."""
+"""Number of passages that a question retrieves."""
 
 
 @dataclass
 class Node:
-    """A node's process, and what a front has of it."""
+    """A node's process, with the clients that a front has of it."""
 
     shard: Path
     processes: Processes
@@ -51,7 +51,7 @@ class Node:
     tokenizer: Tokenizer
     dimension: int
     stored: set[str] = field(default_factory=set)
-    """Ids of passages that were put and not deleted."""
+    """Ids of the stored passages."""
     answered: int = 0
 
     async def info(self) -> ShardInfo:
@@ -160,7 +160,7 @@ async def node(bundle: Bundle, indexes: dict[int, Path], tmp_path: Path) -> Asyn
 
 
 async def fed_until_merged(node: Node, merges: int) -> None:
-    """Puts, overwrites and deletes passages until this number of merges was served."""
+    """Puts, overwrites and deletes passages until the node serves this number of merges."""
     seen: set[str] = set()
     number = 0
     while len(seen) < merges:
@@ -175,7 +175,7 @@ async def fed_until_merged(node: Node, merges: int) -> None:
         assert number < 20_000, "it was never merged"
 
 
-async def test_no_question_fails_while_passages_come_and_go_and_are_merged(node: Node) -> None:
+async def test_no_question_fails_during_puts_deletions_and_merges(node: Node) -> None:
     feeding = asyncio.create_task(fed_until_merged(node, MERGES))
 
     async def ask(place: int) -> None:
@@ -195,8 +195,8 @@ async def test_no_question_fails_while_passages_come_and_go_and_are_merged(node:
     assert 0 < merged <= (await node.info()).sequence
 
 
-async def test_a_node_that_is_killed_serves_what_was_merged_and_what_was_not(node: Node) -> None:
-    """Deletions do not come back, merged or not."""
+async def test_a_killed_node_keeps_merged_and_unmerged_writes(node: Node) -> None:
+    """Merged and unmerged deletions persist."""
     async with asyncio.timeout(100):
         await fed_until_merged(node, 1)
         await node.put("fed last", "It was never merged.")

@@ -1,4 +1,4 @@
-"""`winnow predict` as a user has it: a separate process, against a front over real gRPC."""
+"""`winnow predict` in a separate process, against a front over gRPC."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ COMMAND = [sys.executable, "-m", "winnow", "predict"]
 
 
 async def predict(*arguments: str, lines: str = "") -> tuple[int, str, str]:
-    """Exit code, stdout and stderr; `lines` is its standard input."""
+    """Runs `winnow predict` with `lines` as standard input; returns exit code, stdout and stderr."""
     process = await asyncio.create_subprocess_exec(
         *COMMAND, *arguments, stdin=-1, stdout=-1, stderr=-1
     )
@@ -60,7 +60,7 @@ async def test_every_line_of_a_pipe_is_a_text(fake: FakePredictions, address: st
     assert len(fake.heads["de"].applied) == 20
 
 
-async def test_lines_of_a_file_that_are_refused_leave_the_others(
+async def test_refused_lines_of_a_file_do_not_affect_the_others(
     address: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "texts.txt"

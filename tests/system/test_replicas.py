@@ -24,7 +24,7 @@ def replicas(cluster: Running, shard: int) -> float:
     return cluster.registry.get_sample_value("winnow_front_replicas", labels) or 0.0
 
 
-async def test_a_replica_that_leaves_costs_no_answer_and_no_part_of_one(
+async def test_all_answers_stay_complete_when_a_replica_leaves(
     bundle: Bundle, indexes: dict[int, Path]
 ) -> None:
     async with running(indexes[2], bundle, replicas=2) as cluster:
@@ -38,7 +38,7 @@ async def test_a_replica_that_leaves_costs_no_answer_and_no_part_of_one(
         assert (await ask(cluster)).coverage.complete
 
 
-async def test_a_shard_without_replicas_is_known_to_be_missing(
+async def test_a_shard_without_replicas_is_reported_as_unavailable(
     bundle: Bundle, indexes: dict[int, Path]
 ) -> None:
     async with running(indexes[2], bundle) as cluster:

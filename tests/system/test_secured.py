@@ -1,4 +1,4 @@
-"""A cluster of processes with certificates between all parts, and keys on its front."""
+"""A cluster of processes with mutual TLS between all parts, and keys on its front."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ class Secured:
     http: str
     health: str
     own: Credentials
-    """A certificate, and no token."""
+    """Credentials with a certificate and without a token."""
 
     def credentials(self, token: str) -> Credentials:
         return Credentials(
@@ -87,7 +87,7 @@ def secured(
 
 
 def answers(secured: Secured, credentials: Credentials) -> bool:
-    """Whether a question with a key is answered, now."""
+    """Whether a question with these credentials is answered."""
     with Client(secured.cluster.address, credentials=credentials) as client:
         try:
             client.ask(ASKED, timeout=30)
@@ -96,14 +96,14 @@ def answers(secured: Secured, credentials: Credentials) -> bool:
     return True
 
 
-def test_keys_that_come_and_go_are_noticed_while_it_serves(secured: Secured) -> None:
+def test_added_and_removed_keys_take_effect_while_a_front_serves(secured: Secured) -> None:
     credentials = secured.new_key("alice", Scope.ASK)
     until(lambda: answers(secured, credentials), 60)
     remove_key(secured.keys, "alice")
     until(lambda: not answers(secured, credentials), 60)
 
 
-def test_a_key_feeds_or_asks_as_its_scopes_say(secured: Secured) -> None:
+def test_the_scopes_of_a_key_decide_whether_it_may_feed_or_ask(secured: Secured) -> None:
     feeder, asker = secured.new_key("feeder", Scope.FEED), secured.new_key("asker", Scope.ASK)
     until(lambda: answers(secured, asker), 60)
     passage: PassageFields = {
@@ -145,7 +145,7 @@ def test_an_idle_stream_ends_when_its_key_is_removed(secured: Secured) -> None:
     assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
 
 
-def test_without_a_certificate_nobody_gets_a_connection_to_any_part(secured: Secured) -> None:
+def test_no_process_accepts_a_connection_without_a_certificate(secured: Secured) -> None:
     for address in (secured.cluster.address, secured.cluster.feed, *secured.cluster.nodes):
         for credentials in (Credentials(), Credentials(ca=secured.own.ca, server_name=NAME)):
             with (
@@ -155,7 +155,7 @@ def test_without_a_certificate_nobody_gets_a_connection_to_any_part(secured: Sec
                 client.ask(ASKED)
 
 
-def test_http_asks_for_the_same_certificate_and_the_same_key(secured: Secured) -> None:
+def test_http_requires_the_same_certificate_and_key(secured: Secured) -> None:
     token = add_key(secured.keys, "browser", [Scope.ASK], None)
     until(lambda: answers(secured, secured.credentials(token)), 60)
     context = ssl.create_default_context(cafile=str(secured.own.ca))
@@ -177,7 +177,7 @@ def test_http_asks_for_the_same_certificate_and_the_same_key(secured: Secured) -
         httpx.get(f"http://{secured.http}/readyz", timeout=60)
 
 
-def test_metrics_tell_when_certificates_expire_and_what_was_refused_for_its_key(
+def test_metrics_report_certificate_expiry_and_calls_refused_for_their_keys(
     secured: Secured,
 ) -> None:
     token = add_key(secured.keys, "watcher", [Scope.ADMIN, Scope.ASK], None)
@@ -198,8 +198,8 @@ def test_metrics_tell_when_certificates_expire_and_what_was_refused_for_its_key(
     assert float(shown["tls_cert"]) == float(shown["peer_cert"]) == end
 
 
-def test_a_tool_finds_its_credentials_in_variables(secured: Secured) -> None:
-    """So that a token is in no list of processes."""
+def test_commands_read_credentials_from_variables(secured: Secured) -> None:
+    """Variables do not show tokens in lists of processes."""
     token = add_key(secured.keys, "shell", [Scope.ASK], None)
     until(lambda: answers(secured, secured.credentials(token)), 60)
     files = secured.authority.issue("shell", ["127.0.0.1"])

@@ -1,4 +1,4 @@
-"""Snapshots as a user has them: commands, and a node that starts from one."""
+"""Commands for snapshots, and a node that starts from one."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.timeout(300)
 
 
 def winnow(*arguments: object, limit: str = ":") -> subprocess.CompletedProcess[str]:
-    """A command, in a shell that does something first."""
+    """Runs a command in a shell after another command."""
     command = [sys.executable, "-m", "winnow", *map(str, arguments)]
     return subprocess.run(
         ["sh", "-c", f'{limit}; exec "$@"', "sh", *command],
@@ -53,7 +53,7 @@ def test_a_full_disk_is_one_line(indexes: dict[int, Path], tmp_path: Path) -> No
     assert {each.name for each in tmp_path.iterdir()} == {"snapshots", "i"}
 
 
-def test_a_node_starts_from_a_snapshot_and_then_from_what_it_pulled(
+def test_a_node_starts_from_a_snapshot_and_later_from_its_pulled_copy(
     indexes: dict[int, Path], tmp_path: Path
 ) -> None:
     url = tmp_path / "snapshots"
@@ -66,7 +66,7 @@ def test_a_node_starts_from_a_snapshot_and_then_from_what_it_pulled(
 
 
 def ready(url: str, shard: Path) -> str:
-    """What a node says until it is ready."""
+    """Starts a node; returns its log lines until it is ready."""
     command = [sys.executable, "-m", "winnow", "node", "--pull", url, "--shard", str(shard)]
     command += ["--listen", "127.0.0.1:0", "--threads", "1"]
     said = shard.with_name("said.log")

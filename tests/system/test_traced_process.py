@@ -1,4 +1,4 @@
-"""A process that traces, to a collector that takes its spans and to one that hangs: real signals."""
+"""A tracing process, with a collector that accepts its spans and with one that hangs."""
 
 import asyncio
 import signal
@@ -37,7 +37,7 @@ def encoder_node(collector: Collector) -> Iterator[tuple[str, "subprocess.Popen[
 
 
 async def encode_once(address: str, bundle: Bundle) -> Traced:
-    """Encodes a text for a call that is traced here; its spans."""
+    """Encodes a text in a traced call; returns the spans of the call."""
     traced = Traced()
     fingerprint = bundle.manifest.states_fingerprint
     encoder = RoutedTextEncoder(fingerprint, StatesFormat.NONE, timeout=LONG, startup_timeout=LONG)
@@ -50,7 +50,7 @@ async def encode_once(address: str, bundle: Bundle) -> Traced:
 
 
 @pytest.mark.parametrize("hangs", [False, True], ids=["takes", "hangs"])
-def test_spans_are_sent_before_the_end_and_hold_it_up_no_longer_than_that(
+def test_spans_are_sent_before_a_process_ends_within_a_time_limit(
     bundle: Bundle, hangs: bool
 ) -> None:
     with collecting(hangs) as collector, encoder_node(collector) as (address, process):

@@ -1,4 +1,4 @@
-"""One trace for each question, over a whole cluster: two shards with two replicas each."""
+"""One trace for each question, over a cluster with two shards and two replicas each."""
 
 import asyncio
 import contextlib
@@ -39,29 +39,30 @@ RETRIEVE, READ, SEARCH = (
     f"winnow.v1.ShardService/{each}" for each in ("Retrieve", "Read", "Search")
 )
 HEDGING = HedgeSettings(min_samples=1, min_delay=0.0, budget=1.0, reserve=0)
-"""Late at once; every request pays for a hedge."""
+"""Settings that hedge every call immediately."""
 PATIENT = DiscoverySettings(poll_every=0.05, poll_timeout=LONG)
-"""A busy machine is late with looks, too."""
+"""Settings whose polls may be late on a busy machine."""
 NEVER_LATE = HedgeSettings(min_samples=10**6)
 _numbers = itertools.count(1)
 
 
 class Scene:
-    """A cluster, and what it traces: only calls whose callers do."""
+    """A cluster and its spans; it traces only calls whose callers trace them."""
 
     def __init__(self, cluster: Running, traced: Traced, channel: grpc.aio.Channel) -> None:
         self.cluster, self.traced, self.channel = cluster, traced, channel
 
     def call(self, trace: int, **options: Any) -> Any:
-        """A question that belongs to a trace, on its way."""
+        """Sends a question that belongs to a trace; returns the running call."""
         asked = {"question": QUESTION, "passages_to_read": 4, "fresh": True, **options}
         stub = answer_pb2_grpc.AnswerServiceStub(self.channel)
         request = answer_pb2.AnswerRequest(**asked)
         return stub.Answer(request, timeout=LONG, metadata=written(trace, 1))
 
     async def ask(self, **options: Any) -> list[RecordedSpan]:
-        """The pieces of work of one more question; of the first one that a busy machine answers
-        from the whole index.
+        """Asks until a question is answered from the whole index; returns the spans of that one.
+
+        A busy machine may answer a question from a part of the index.
         """
         for trace in itertools.islice(_numbers, 20):
             reply = await self.call(trace, **options)
@@ -70,11 +71,11 @@ class Scene:
         return self.of(trace)
 
     def of(self, trace: int) -> list[RecordedSpan]:
-        """The pieces of work of a trace that have ended."""
+        """Returns the ended spans of a trace."""
         return [each for each in self.traced if each.trace.id == trace]
 
     def above(self, span: RecordedSpan) -> str:
-        """What a piece of work is a part of; on a busy machine a call may have been sent twice."""
+        """Returns the path of a span's ancestors, in which retries and hedges count as calls."""
         again = {"retry": "ask", "hedge": "ask"}
         return " > ".join(again.get(name, name) for name in self.traced.above(span))
 
@@ -85,7 +86,7 @@ class Scene:
         before: Callable[[], Coroutine[Any, Any, None]],
         nodes: slice = slice(None),
     ) -> None:
-        """Has nodes await something before they do what they are asked to."""
+        """Makes nodes await `before()` at the start of each call of a method."""
         for node in self.cluster.nodes[nodes]:
             doing = getattr(node.searcher, method)
 
@@ -125,7 +126,7 @@ async def scene(bundle: Bundle, indexes: dict[int, Path]) -> AsyncIterator[Scene
 
 
 def led_from(registry: CollectorRegistry) -> set[str]:
-    """The stages whose histograms lead to a trace."""
+    """Returns the stages whose histograms have an exemplar."""
     _, page = exposition(registry, "application/openmetrics-text")
     families = text_string_to_metric_families(page.decode())  # type: ignore[no-untyped-call]
     samples = [sample for family in families for sample in family.samples]
@@ -155,7 +156,7 @@ async def test_a_question_is_one_trace_with_every_stage_call_and_read(scene: Sce
     assert not named(spans, ANSWER)[0].fault
 
 
-async def test_no_part_lasts_longer_than_the_whole_that_waits_for_it(scene: Scene) -> None:
+async def test_no_span_lasts_longer_than_the_parent_that_waits_for_it(scene: Scene) -> None:
     spans = await scene.ask()
     by_id = {each.id: each for each in spans}
     for part in spans:
@@ -164,7 +165,7 @@ async def test_no_part_lasts_longer_than_the_whole_that_waits_for_it(scene: Scen
             assert whole.ended - whole.began >= part.ended - part.began > 0
 
 
-async def test_the_caller_finds_its_question_by_its_own_ids(scene: Scene) -> None:
+async def test_a_caller_finds_its_question_by_its_trace_and_request_id(scene: Scene) -> None:
     trace = next(_numbers)
     reply = await scene.call(trace)
     spans = scene.of(trace)
@@ -177,7 +178,7 @@ async def test_the_caller_finds_its_question_by_its_own_ids(scene: Scene) -> Non
     assert whole.attributes["winnow.complete"] == reply.coverage.complete
 
 
-async def test_the_histograms_of_every_stage_lead_to_a_trace(scene: Scene) -> None:
+async def test_the_histograms_of_every_stage_have_exemplars(scene: Scene) -> None:
     await scene.ask()
     stages = {"queue", "retrieve", "read"}
     assert stages <= led_from(scene.cluster.registry)
@@ -194,7 +195,7 @@ async def test_per_shard_every_shard_searches_in_one_call(scene: Scene) -> None:
     }
 
 
-async def test_a_known_answer_needs_no_shard(scene: Scene) -> None:
+async def test_a_cached_answer_calls_no_shard(scene: Scene) -> None:
     await scene.ask(fresh=False)
     trace = next(_numbers)
     reply = await scene.call(trace, fresh=False)
@@ -203,12 +204,12 @@ async def test_a_known_answer_needs_no_shard(scene: Scene) -> None:
     assert only.attributes["winnow.cached"]
 
 
-async def test_heads_of_a_question_are_parts_of_it_too(scene: Scene) -> None:
+async def test_heads_of_a_question_are_spans_of_its_trace(scene: Scene) -> None:
     spans = await scene.ask(heads=["intent"])
     assert [scene.above(each) for each in named(spans, "heads")] == [ANSWER]
 
 
-async def test_texts_to_predict_are_a_trace_too(scene: Scene) -> None:
+async def test_a_prediction_is_one_trace(scene: Scene) -> None:
     trace = next(_numbers)
     request = head_pb2.PredictRequest(texts=["A penicillin.", "Another one."], head_ids=["intent"])
     stub = head_pb2_grpc.HeadServiceStub(scene.channel)
@@ -218,13 +219,13 @@ async def test_texts_to_predict_are_a_trace_too(scene: Scene) -> None:
     assert {scene.above(each) for each in named(spans, "encode")} == {f"{PREDICT} > text"}
 
 
-async def test_a_question_that_its_caller_does_not_trace_is_not_traced(scene: Scene) -> None:
+async def test_a_question_is_not_traced_unless_its_caller_traces_it(scene: Scene) -> None:
     before = len(scene.traced)
     await scene.cluster.client.ask(answer_pb2.AnswerRequest(question=QUESTION, fresh=True), LONG)
     assert len(scene.traced) == before
 
 
-async def test_a_call_that_fails_and_its_retry_are_told_apart(
+async def test_a_failed_call_and_its_retry_have_separate_spans(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = itertools.count()
@@ -243,7 +244,7 @@ async def test_a_call_that_fails_and_its_retry_are_told_apart(
     assert [each.fault for each in named(spans, RETRIEVE) if each.fault] == ["UNAVAILABLE"]
 
 
-async def test_a_question_that_is_given_up_ends_all_its_parts(
+async def test_cancelling_a_question_ends_all_its_spans(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hanging, trace = asyncio.Event(), next(_numbers)
@@ -264,7 +265,7 @@ async def test_a_question_that_is_given_up_ends_all_its_parts(
         assert not any(each.fault for each in ended)
 
 
-async def test_what_was_asked_is_in_no_trace(scene: Scene) -> None:
+async def test_no_trace_contains_question_text(scene: Scene) -> None:
     with contextlib.suppress(grpc.aio.AioRpcError):
         await scene.ask(question=QUESTION * 100)
     with contextlib.suppress(grpc.aio.AioRpcError):
@@ -275,7 +276,7 @@ async def test_what_was_asked_is_in_no_trace(scene: Scene) -> None:
         assert "xylophonist" not in said.lower()
 
 
-async def test_a_hedge_is_told_apart_and_the_call_that_lost_has_not_failed(
+async def test_a_hedge_has_a_separate_span_and_the_slower_call_has_no_error(
     bundle: Bundle, indexes: dict[int, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = itertools.count()

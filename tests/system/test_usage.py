@@ -1,4 +1,4 @@
-"""What every command has in common: help, completion, one style of error, pipes that close."""
+"""Behaviour of all commands: help, completion, one style of error, closed pipes."""
 
 import subprocess
 import sys
@@ -19,20 +19,20 @@ def winnow(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS, *GROUPS])
-def test_every_command_helps_by_the_short_flag(winnow: InProcess, command: str) -> None:
+def test_every_command_prints_help_for_the_short_flag(winnow: InProcess, command: str) -> None:
     shown = winnow(*command.split(), "-h")
     assert shown.returncode == 0, shown.stderr
     assert f"Usage: winnow {command}".rstrip() in shown.stdout
 
 
-def test_alone_it_shows_its_help(winnow: InProcess) -> None:
+def test_winnow_without_arguments_prints_its_help(winnow: InProcess) -> None:
     alone = winnow()
     assert "Start here" in alone.stdout + alone.stderr
     assert "error" not in alone.stderr
 
 
 def completions(winnow: InProcess, line: str) -> set[str]:
-    """The completions that bash would offer for the last word."""
+    """Returns the completions that bash would offer for the last word."""
     words = line.split(" ")
     shown = winnow(
         _WINNOW_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(len(words) - 1)
@@ -96,7 +96,7 @@ def test_wrong_usage_looks_the_same_everywhere(
     assert hint == expected_hint
 
 
-def test_a_pipe_that_closes_early_is_no_error() -> None:
+def test_closing_a_pipe_early_is_no_error() -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "winnow", "evaluate", "--help"],
         stdout=subprocess.PIPE,

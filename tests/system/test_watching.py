@@ -1,4 +1,4 @@
-"""A real Prometheus scrapes a real cluster under load: every panel and rule has something to show."""
+"""Prometheus scrapes a cluster under load: every panel and rule returns data."""
 
 import contextlib
 import json
@@ -24,9 +24,9 @@ from collector import collecting
 pytestmark = [needs_prometheus, pytest.mark.bundle, pytest.mark.timeout(400)]
 _JOURNAL = "winnow_node_journal_"
 _CERTIFICATES = "winnow_certificate_"
-"""This cluster has none; that they are shown is in `test_secured.py`."""
+"""Metrics that this cluster does not have; `test_secured.py` tests them."""
 Expressions = dict[str, str]
-"""By where they stand."""
+"""Expressions of panels by location."""
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def prometheus(
 def without_data(
     cluster: WatchedCluster, prometheus: PrometheusServer, expressions: Expressions
 ) -> list[str]:
-    """Where nothing is shown, however long the cluster is used."""
+    """Returns the locations whose expressions return no data after several rounds of use."""
     deadline = time.monotonic() + 200
     missing = dict(expressions)
     while missing and time.monotonic() < deadline:
@@ -77,7 +77,7 @@ def test_every_expression_of_every_panel_returns_data(
 
 
 @needs_nats
-def test_so_do_the_panels_of_a_journal(
+def test_every_journal_panel_returns_data(
     cluster: WatchedCluster, prometheus: PrometheusServer
 ) -> None:
     expressions = panels(lambda expr: _JOURNAL in expr)
@@ -93,7 +93,7 @@ def test_every_variable_has_values_to_choose(prometheus: PrometheusServer) -> No
             assert prometheus.label_values(named[1], named[2]), (uid, name)
 
 
-def test_rules_are_evaluated_and_a_cluster_that_is_well_alerts_nobody(
+def test_rules_are_evaluated_and_a_healthy_cluster_fires_no_alert(
     cluster: WatchedCluster, prometheus: PrometheusServer
 ) -> None:
     recorded = {r["name"]: r["name"] for r in prometheus.rules() if r["type"] == "recording"}
@@ -105,7 +105,7 @@ def test_rules_are_evaluated_and_a_cluster_that_is_well_alerts_nobody(
 
 
 @pytest.mark.parametrize("stage", ["request", "front_stage"])
-def test_points_of_figures_lead_to_traces(
+def test_exemplars_link_to_traces(
     cluster: WatchedCluster, prometheus: PrometheusServer, stage: str
 ) -> None:
     def led() -> bool:
