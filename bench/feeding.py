@@ -28,7 +28,7 @@ from pathlib import Path
 from statistics import median
 
 from bench import quantiles
-from bench.figures import Figure, at_least, print_figures, quantile_figure
+from bench.figures import Figure, at_least, print_figures, quantile_figures
 from bench.inputs import add_index_and_questions, read_question_texts
 from winnow.bundle import default_bundle, load_bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
@@ -234,11 +234,8 @@ def latency_figures(latencies: Mapping[str, list[float]]) -> list[Figure]:
     p99 = {name: quantiles.quantile(own, 0.99) for name, own in latencies.items()}
     p99_ratio = quantiles.ratio(p99[WITH_FEEDING], p99[WITHOUT_FEEDING])
     return [
-        *(
-            quantile_figure("questions", name, own, level)
-            for name, own in latencies.items()
-            for level in (0.5, 0.99)
-        ),
+        *quantile_figures("questions", WITHOUT_FEEDING, latencies[WITHOUT_FEEDING], 0.5, 0.99),
+        *quantile_figures("questions", WITH_FEEDING, latencies[WITH_FEEDING], 0.5, 0.99),
         Figure(
             "questions",
             "p99 beside feeding, of without (95 %)",

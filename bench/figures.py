@@ -49,6 +49,13 @@ def quantile_figure(group: str, name: str, seconds: Sequence[float], level: floa
     return Figure(group, f"{name}, p{level * 100:g}", value, "ms", spread=spread)
 
 
+def quantile_figures(
+    group: str, name: str, seconds: Sequence[float], *levels: float
+) -> list[Figure]:
+    """Returns a figure for each quantile of `seconds`."""
+    return [quantile_figure(group, name, seconds, level) for level in levels]
+
+
 def ratio_figure(
     group: str, name: str, seconds: Sequence[float], baseline: Sequence[float], level: float
 ) -> Figure:

@@ -1,6 +1,7 @@
 """Interleaves the variants of a measurement, so that drift of the machine affects them alike."""
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 Variant = TypeVar("Variant")
@@ -24,3 +25,15 @@ def interleaved(
         for variant in variants[:: -1 if number % 2 else 1]:
             for item in items[start : start + block]:
                 yield variant, item
+
+
+async def interleaved_latencies(
+    variants: Mapping[str, Callable[[Item], Awaitable[object]]], items: Sequence[Item]
+) -> dict[str, list[float]]:
+    """Calls every variant with every item, interleaved; returns the seconds of each call."""
+    latencies: dict[str, list[float]] = {name: [] for name in variants}
+    for name, item in interleaved(list(variants), items):
+        started = time.perf_counter()
+        await variants[name](item)
+        latencies[name].append(time.perf_counter() - started)
+    return latencies

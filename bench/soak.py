@@ -35,7 +35,7 @@ from winnow.bundle import default_bundle, load_bundle
 from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
 from winnow.deadline import Deadline
-from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.question import RetrievalDepth
 from winnow.domain.write import Write
 from winnow.errors import WinnowError
 from winnow.rpc.channel import open_channel
@@ -123,19 +123,12 @@ class Node:
         info = await searcher.info(Deadline.after(_DEADLINE_SECONDS))
         for depth in itertools.cycle(_DEPTHS):
             text = synthetic_text(np_rng, 8)
-            question = EncodedQuestion(
-                text="?",
-                token_ids=_ENCODER.tokens(text),
-                vector=_ENCODER.vector(text),
-                bundle_fingerprint=info.bundle_fingerprint,
-            )
+            question = _ENCODER.question(text, info.bundle_fingerprint)
             try:
-                retrieved = await searcher.retrieve(
-                    question, depth, Deadline.after(_DEADLINE_SECONDS)
-                )
-                await searcher.read(
-                    question, retrieved.hits[:1], 10, Deadline.after(_DEADLINE_SECONDS)
-                )
+                deadline = Deadline.after(_DEADLINE_SECONDS)
+                retrieved = await searcher.retrieve(question, depth, deadline)
+                deadline = Deadline.after(_DEADLINE_SECONDS)
+                await searcher.read(question, retrieved.hits[:1], 10, deadline)
                 self.counts["answered"] += 1
             except WinnowError:
                 self.counts["failed"] += 1

@@ -12,6 +12,7 @@ from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, write_shard
 from winnow.domain.passage import Passage
+from winnow.domain.question import EncodedQuestion
 from winnow.domain.shard import shard_name
 from winnow.domain.write import EncodedPassage, Write
 from winnow.passages.encoding import pack
@@ -39,6 +40,15 @@ class SyntheticEncoder:
         """Returns a pseudo-random vector of norm one."""
         values = np.random.default_rng(zlib.crc32(text.encode())).standard_normal(self.dimension)
         return (values / np.linalg.norm(values)).astype(np.float32)
+
+    def question(self, text: str, bundle_fingerprint: str = "") -> EncodedQuestion:
+        """Returns an encoded question."""
+        return EncodedQuestion(
+            text=text,
+            token_ids=self.tokens(text),
+            vector=self.vector(text),
+            bundle_fingerprint=bundle_fingerprint,
+        )
 
     def passage(self, identifier: str, text: str, metadata: str = "") -> EncodedPassage:
         """Returns an encoded passage; `metadata` is a JSON object, or empty."""

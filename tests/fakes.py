@@ -255,7 +255,7 @@ class FakeShardWriter:
         if self.hangs:
             await _hang(self.hanging, self.released, self.go_on)
         fails = self.fails is not None and self.failures_left != 0
-        found = [] if fails and not self.stores_before_failing else list(map(self._one, writes))
+        found = [] if fails and not self.stores_before_failing else list(map(self._apply, writes))
         if fails and self.fails is not None:
             self.failures_left -= 1
             raise self.fails
@@ -269,7 +269,7 @@ class FakeShardWriter:
         await turn()
         if self.fails_to_compare is not None:
             raise self.fails_to_compare
-        return list(map(self._judged, puts))
+        return list(map(self._compare, puts))
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
         return WordCounts(np.zeros(1, np.uint32), 0)
@@ -283,22 +283,24 @@ class FakeShardWriter:
             tokens=0,
         )
 
-    def _judged(self, put: PassageDigest) -> Written | None:
-        known, before = self.versions.get(put.id), self.passages.get(put.id)
-        if put.version is not None and known is not None and known > put.version:
+    def _compare(self, put: PassageDigest) -> Written | None:
+        stored = self.passages.get(put.id)
+        is_same = stored is not None and digest(stored.passage) == put.digest
+        return self._refusal(put.id, put.version, is_same)
+
+    def _refusal(self, identifier: str, version: int | None, is_same: bool) -> Written | None:
+        """Returns the outcome of a write that changes nothing, or None."""
+        known = self.versions.get(identifier)
+        if version is not None and known is not None and known > version:
             return Written(Outcome.OUTDATED, self.sequence)
-        same = before is not None and digest(before.passage) == put.digest
-        unchanged = same and put.version in (None, known)
+        unchanged = is_same and version in (None, known)
         return Written(Outcome.UNCHANGED, self.sequence) if unchanged else None
 
-    def _one(self, write: Write) -> Written:
-        known = self.versions.get(write.id)
-        if write.version is not None and known is not None and known > write.version:
-            return Written(Outcome.OUTDATED, self.sequence)
-        before = self.passages.get(write.id)
-        same = before.passage == write.put.passage if before and write.put else before is write.put
-        if same and (write.version is None or known == write.version):
-            return Written(Outcome.UNCHANGED, self.sequence)
+    def _apply(self, write: Write) -> Written:
+        stored, put = self.passages.get(write.id), write.put
+        is_same = stored.passage == put.passage if stored and put else stored is put
+        if refusal := self._refusal(write.id, write.version, is_same):
+            return refusal
         if write.put is None:
             self.passages.pop(write.id, None)
         else:

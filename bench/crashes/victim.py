@@ -28,7 +28,7 @@ from winnow.content_node.metrics import MergeMetrics, WriteMetrics
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.deadline import Deadline
-from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.domain.question import RetrievalDepth
 from winnow.errors import WinnowError
 from winnow.parent import die_with_parent
 
@@ -87,11 +87,9 @@ class Victim:
 
     async def dump(self, _: Any) -> Any:
         """Returns all texts by id, and the number of the last write."""
-        question = EncodedQuestion(
-            text="", token_ids=(1,), vector=ENCODER.vector("all"), bundle_fingerprint=""
-        )
         view = self._shard.view
-        found = retrieve(view, question, RetrievalDepth(passages=_ALL_PASSAGES), 0.0)
+        depth = RetrievalDepth(passages=_ALL_PASSAGES)
+        found = retrieve(view, ENCODER.question("all"), depth, 0.0)
         return {
             "texts": {hit.passage_id: view.load(hit.row).passage.text for hit in found.hits},
             "sequence": view.sequence,
@@ -99,12 +97,7 @@ class Victim:
 
     async def search(self, text: str) -> Any:
         """Returns the texts nearest to `text`, and the ids of all passages with a word of it."""
-        question = EncodedQuestion(
-            text=text,
-            token_ids=ENCODER.tokens(text),
-            vector=ENCODER.vector(text),
-            bundle_fingerprint="",
-        )
+        question = ENCODER.question(text)
         view = self._shard.view
         nearest = retrieve(view, question, RetrievalDepth(passages=NEAREST_COUNT), 0.0)
         words = retrieve(

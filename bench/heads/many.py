@@ -2,14 +2,13 @@
 
 import json
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from random import Random
 
-from bench.figures import Figure, at_most, quantile_figure, ratio_figure
+from bench.figures import Figure, at_most, quantile_figure, quantile_figures, ratio_figure
 from bench.heads.serving import DEADLINE, LocalPredictor, front_serving_heads, local_predictor
 from bench.heads.synthetic_heads import head_ids
-from bench.interleaving import interleaved
+from bench.interleaving import interleaved_latencies
 from winnow.bundle import Bundle
 from winnow.cli.ladder import zipf
 from winnow.cli.ladder.texts import Ids, made_up
@@ -42,20 +41,17 @@ async def measure_many(bundle: Bundle, store: Path, requests: int) -> list[Figur
 async def measure_ten(bundle: Bundle, store: Path, requests: int) -> list[Figure]:
     """Compares ten heads on a text with one head."""
     texts, ids = made_up(requests, Random(0)), head_ids(_TEN_HEADS)
-    latencies: dict[int, list[float]] = {1: [], _TEN_HEADS: []}
     with local_predictor(bundle, store) as predictor:
         await predictor.predict(texts[0], ids)
-        for number, text in interleaved(list(latencies), texts):
-            started = time.perf_counter()
-            await predictor.predict(text, ids[:number])
-            latencies[number].append(time.perf_counter() - started)
+        variants = {
+            "one head on a text": lambda text: predictor.predict(text, ids[:1]),
+            "ten heads on a text": lambda text: predictor.predict(text, ids),
+        }
+        latencies = await interleaved_latencies(variants, texts)
+    one, ten = latencies.values()
     return [
-        quantile_figure("ten", "one head on a text", latencies[1], 0.5),
-        quantile_figure("ten", "ten heads on a text", latencies[_TEN_HEADS], 0.5),
-        at_most(
-            ratio_figure("ten", "ten heads, of one", latencies[_TEN_HEADS], latencies[1], 0.5),
-            MAX_RATIO,
-        ),
+        *(quantile_figure("ten", name, seconds, 0.5) for name, seconds in latencies.items()),
+        at_most(ratio_figure("ten", "ten heads, of one", ten, one, 0.5), MAX_RATIO),
     ]
 
 
@@ -89,44 +85,23 @@ async def _measure_warm(
             request = head_pb2.PredictRequest(text=random_texts[number], head_ids=[heads[number]])
             await stub.Predict(request, timeout=DEADLINE)
 
-        variants: list[Callable[[int], Awaitable[None]]] = [
-            encode_only,
-            predict_here,
-            predict_by_grpc,
-        ]
-        latencies: dict[Callable[[int], Awaitable[None]], list[float]] = {
-            variant: [] for variant in variants
+        variants = {
+            "bare encoder": encode_only,
+            f"in process, {ACTIVE_HEADS} heads warm": predict_here,
+            f"by gRPC, {ACTIVE_HEADS} heads warm": predict_by_grpc,
         }
-        for variant, number in interleaved(variants, range(len(heads))):
-            started = time.perf_counter()
-            await variant(number)
-            latencies[variant].append(time.perf_counter() - started)
-    variants_by_name = {
-        "bare encoder": encode_only,
-        f"in process, {ACTIVE_HEADS} heads warm": predict_here,
-        f"by gRPC, {ACTIVE_HEADS} heads warm": predict_by_grpc,
-    }
-    local_ratio = ratio_figure(
-        "many",
-        "p90 in process, of the bare encoder's",
-        latencies[predict_here],
-        latencies[encode_only],
-        0.9,
-    )
+        latencies = await interleaved_latencies(variants, range(len(heads)))
+    bare, local, remote = latencies.values()
+    local_ratio = ratio_figure("many", "p90 in process, of the bare encoder's", local, bare, 0.9)
+    figures = [
+        figure
+        for name, seconds in latencies.items()
+        for figure in quantile_figures("many", name, seconds, 0.5, 0.9, 0.99)
+    ]
     return [
-        *(
-            quantile_figure("many", name, latencies[variant], level)
-            for name, variant in variants_by_name.items()
-            for level in (0.5, 0.9, 0.99)
-        ),
+        *figures,
         at_most(local_ratio, MAX_RATIO),
-        ratio_figure(
-            "many",
-            "p90 by gRPC, of the bare encoder's",
-            latencies[predict_by_grpc],
-            latencies[encode_only],
-            0.9,
-        ),
+        ratio_figure("many", "p90 by gRPC, of the bare encoder's", remote, bare, 0.9),
     ]
 
 
@@ -144,10 +119,7 @@ async def _measure_small_budget(
         evictions = predictor.count("winnow_heads_evictions_total")
     label = f"room for {_FITTING_HEADS}"
     return [
-        *(
-            quantile_figure("many", f"in process, {label}", latencies, level)
-            for level in (0.5, 0.9, 0.99)
-        ),
+        *quantile_figures("many", f"in process, {label}", latencies, 0.5, 0.9, 0.99),
         Figure("many", f"loads, {label}, of {len(heads)} requests", loads),
         Figure("many", f"evictions, {label}", evictions),
     ]

@@ -1,12 +1,12 @@
 """Part `question`: latency of a question with three heads, compared with no heads."""
 
 import tempfile
-import time
+from functools import partial
 from pathlib import Path
 
 from bench.figures import Figure, at_most, quantile_figure, ratio_figure
 from bench.heads.synthetic_heads import head_ids
-from bench.interleaving import interleaved
+from bench.interleaving import interleaved_latencies
 from winnow.bundle import Bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.cli.questions import read_questions
@@ -25,7 +25,6 @@ async def measure_question(bundle: Bundle, store: Path, requests: int) -> list[F
     """Asks the demo's index on this machine, one question at a time, without cached answers."""
     rows = read_questions(demo_corpus() / "questions.jsonl")
     questions = [rows[number % len(rows)].question for number in range(requests)]
-    latencies: dict[int, list[float]] = {0: [], 3: []}
     with tempfile.TemporaryDirectory() as directory:
         index = Path(directory) / "index"
         passages = demo_corpus() / "passages.jsonl"
@@ -37,27 +36,22 @@ async def measure_question(bundle: Bundle, store: Path, requests: int) -> list[F
             cluster.start()
             await cluster.wait_ready()
             async with AnswerClient(cluster.address) as client:
-                for heads, each in interleaved(list(latencies), questions[:_WARM_UP]):
-                    await _ask(client, each, head_ids(heads))
-                for heads, each in interleaved(list(latencies), questions):
-                    latencies[heads].append(await _ask(client, each, head_ids(heads)))
+                variants = {
+                    "a question": partial(_ask, client, head_ids(0)),
+                    "a question with three heads": partial(_ask, client, head_ids(3)),
+                }
+                await interleaved_latencies(variants, questions[:_WARM_UP])
+                latencies = await interleaved_latencies(variants, questions)
+    plain, with_heads = latencies.values()
+    ratio = ratio_figure("question", "with three heads, of without", with_heads, plain, 0.5)
     return [
-        quantile_figure("question", "a question", latencies[0], 0.5),
-        quantile_figure("question", "a question with three heads", latencies[3], 0.5),
-        at_most(
-            ratio_figure(
-                "question", "with three heads, of without", latencies[3], latencies[0], 0.5
-            ),
-            MAX_RATIO,
-        ),
+        *(quantile_figure("question", name, seconds, 0.5) for name, seconds in latencies.items()),
+        at_most(ratio, MAX_RATIO),
     ]
 
 
-async def _ask(client: AnswerClient, question: str, heads: list[str]) -> float:
+async def _ask(client: AnswerClient, heads: list[str], question: str) -> None:
     request = answer_pb2.AnswerRequest(question=question, heads=heads, max_loss=0, fresh=True)
-    started = time.perf_counter()
     reply = await client.ask(request, _DEADLINE)
-    seconds = time.perf_counter() - started
     assert not any(each.failure for each in reply.heads), reply.heads
     assert len(reply.heads) == len(heads)
-    return seconds

@@ -11,7 +11,7 @@ from random import Random
 
 import numpy as np
 
-from bench.figures import Figure, quantile_figure
+from bench.figures import Figure, quantile_figures
 from bench.heads.synthetic_heads import LABELS, constant_model, head_ids, publish
 from winnow.bundle import Bundle
 from winnow.cli.ladder import zipf
@@ -113,8 +113,5 @@ def _figures(part: str, name: str, phase: _Phase) -> list[Figure]:
     return [
         Figure(part, f"{name}: texts", len(phase.seconds)),
         Figure(part, f"{name}: failed heads{reason}", failed, target="0", holds=not failed),
-        *(
-            quantile_figure(part, name, phase.seconds or [0.0], share)
-            for share in (0.5, 0.9, 0.99, 1.0)
-        ),
+        *quantile_figures(part, name, phase.seconds or [0.0], 0.5, 0.9, 0.99, 1.0),
     ]
