@@ -32,12 +32,12 @@ class NodeLoad:
         # a node reads all hits or none: fronts choose how much is read, keep room for larger
         # questions, and leave a margin for a shard that gets more than its share of a question
         settings = LoadSettings(
-            most_reads=max_reads,
+            max_reads=max_reads,
             horizon=math.inf,
-            usable=1.0,
-            least_share=1.0,
-            kept=0.0,
-            hungry_for=0.0,
+            usable_share=1.0,
+            min_granted_share=1.0,
+            reserved_share=0.0,
+            refusal_seconds=0.0,
         )
         self._load = ReadLoad(settings, clock, lambda: pace.seconds)
         self._pace, self._metrics, self._shards = pace, metrics, shards

@@ -42,11 +42,11 @@ class _Logged:
 
     def start(self, stage: str, total: int | None, done: int = 0) -> None:
         self._stage = StageClock(stage, total, done, time.monotonic)
-        _log.info(self._stage.opening())
+        _log.info(self._stage.opening_line())
 
     def advance(self, steps: int) -> None:
         if self._stage is None:
             return
         self._stage.advance(steps)
-        if self._stage.due():
-            _log.info(self._stage.line())
+        if self._stage.is_due():
+            _log.info(self._stage.progress_line())

@@ -44,7 +44,7 @@ async def _run(settings: EncoderSettings, registry: CollectorRegistry, tracer: T
     metrics = EncoderMetrics(registry)
     bundle = await process.load_configured_bundle(settings, registry)
     tokenizer = await asyncio.to_thread(Tokenizer, bundle.tokenizer)
-    choosing = RuntimeMetrics(registry).choosing(bundle.manifest.name)
+    choosing = RuntimeMetrics(registry).chooser(bundle.manifest.name)
     options = replace(settings.inference, choosing=choosing)
     model = await asyncio.to_thread(_open, bundle, tokenizer, options)
     check_can_batch(settings.batch_limits.texts, bundle.manifest.encoder.asked_in)

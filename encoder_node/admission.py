@@ -30,7 +30,12 @@ class AdmittedEncoder:
         """`most` bounds the texts that wait."""
         # all or nothing: a text is one piece of work
         settings = LoadSettings(
-            most_reads=most, horizon=math.inf, usable=1.0, least_share=1.0, kept=0.0, hungry_for=0.0
+            max_reads=most,
+            horizon=math.inf,
+            usable_share=1.0,
+            min_granted_share=1.0,
+            reserved_share=0.0,
+            refusal_seconds=0.0,
         )
         self._pace = Pace(_HALF_LIFE, clock)
         self._load = ReadLoad(settings, clock, lambda: self._pace.seconds)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from prometheus_client import CollectorRegistry
 
 from winnow.replicas.observer import PoolObserver
-from winnow.telemetry.metrics import COUNTS, FAST, SHARES, MetricFactory, counted
+from winnow.telemetry.metrics import COUNTS, FAST, SHARES, MetricFactory, create_series
 
 FRONT_STAGES = ("queue", "tokenise", "encode", "retrieve", "read", "merge")
 
@@ -153,12 +153,12 @@ class ShardPoolMetrics(PoolObserver):
 
     def __init__(self, metrics: ReplicaMetrics, shard: str) -> None:
         self._metrics, self._shard = metrics, shard
-        counted(metrics.hedges, shard, last=("sent", "won", "refused"))
-        counted(metrics.retries, shard, last=("sent", "won"))
+        create_series(metrics.hedges, shard, last_values=("sent", "won", "refused"))
+        create_series(metrics.retries, shard, last_values=("sent", "won"))
 
     def on_members(self, addresses: Collection[str]) -> None:
         """Counts ejections of these replicas from 0."""
-        counted(self._metrics.ejections, self._shard, last=addresses)
+        create_series(self._metrics.ejections, self._shard, last_values=addresses)
 
     def on_removed(self, addresses: Collection[str]) -> None:
         """Drops the series of these replicas."""

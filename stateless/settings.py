@@ -408,7 +408,7 @@ class FrontSettings(PeerSettings, ServiceSettings):
     @property
     def admission(self) -> LoadSettings:
         """The limits of the load."""
-        return LoadSettings(most_reads=self.max_reads, least_share=self.brown_out_floor)
+        return LoadSettings(max_reads=self.max_reads, min_granted_share=self.brown_out_floor)
 
     @property
     def discovery(self) -> DiscoverySettings:

@@ -17,7 +17,7 @@ from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.heads.metrics import HeadMetrics
 from winnow.stateless.http.connection_limiter import HttpMetrics
 from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
-from winnow.telemetry.endpoint import describe_process
+from winnow.telemetry.endpoint import register_process_metrics
 from winnow.telemetry.metrics import (
     BundleMetrics,
     CacheMetrics,
@@ -46,7 +46,7 @@ def declared() -> frozenset[str]:
     RoomMetrics(registry, demo_corpus())
     for cache_name in ("encoding", "answer"):
         CacheMetrics(registry, f"winnow_front_{cache_name}_cache", "things")
-    describe_process(registry)
+    register_process_metrics(registry)
     total = {"counter": "_total", "info": "_info"}
     found = {f"{each.name}{total.get(each.type, '')}" for each in registry.collect()}
     return frozenset(found | _SNAPSHOTS)

@@ -132,7 +132,9 @@ class HttpFront:
     ) -> None:
         self.registry, self.answerer, self.gate = CollectorRegistry(), Leading(), gate
         self.security = security or ServerSecurity()
-        load = ReadLoad(LoadSettings(most_reads=1_000, kept=0.0), time.monotonic, lambda: None)
+        load = ReadLoad(
+            LoadSettings(max_reads=1_000, reserved_share=0.0), time.monotonic, lambda: None
+        )
         self.admission = Admission(load, most, AdmissionMetrics(self.registry))
         defaults = Defaults(
             passages_to_read=10, answers=3, read_scope=ReadScope.GLOBAL, max_answer_tokens=10

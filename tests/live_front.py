@@ -86,7 +86,7 @@ class LiveFront:
         )
         self.words = ServedWords(self._counting, _at_once)
         self.snapshot = ClusterSnapshot(self.builder, self.nodes, LATELY, lambda: self.words.name)
-        load = ReadLoad(LoadSettings(most_reads=1000, kept=0.0), self.clock, lambda: None)
+        load = ReadLoad(LoadSettings(max_reads=1000, reserved_share=0.0), self.clock, lambda: None)
         self.core = AnswerCore(
             Defaults(
                 passages_to_read=3,

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from winnow.policy.attempts import Asker, AttemptEnded, FlightAttempt, Lack, NextStep, Waiting
+from winnow.policy.attempts import (
+    EndedAttempt,
+    FlightAttempt,
+    FlightCaller,
+    FlightWaiter,
+    Lack,
+    NextStep,
+)
 
 Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
@@ -54,7 +61,7 @@ class SingleFlight(Generic[Key, Result]):
         self,
         key: Key,
         work: Work[Result],
-        asker: Asker | None = None,
+        asker: FlightCaller | None = None,
         usable: Callable[[Result], bool] = lambda _: True,
     ) -> SharedResult[Result]:
         """The result of an attempt of another asker, or of an own one.
@@ -72,15 +79,15 @@ class SingleFlight(Generic[Key, Result]):
 
         """
         flight = self._flights.setdefault(key, _Flight(self._judge, self._lack_of_error))
-        waiting = Waiting[Result](asker or Asker(), usable)
+        waiting = FlightWaiter[Result](asker or FlightCaller(), usable)
         told = flight.join(waiting)
         self.waiting += 1
         try:
-            while (step := waiting.step(flight.running)) is not NextStep.SETTLE:
+            while (step := waiting.next_step(flight.running)) is not NextStep.SETTLE:
                 told.clear()
                 if step is NextStep.TRY:
-                    waiting.own = flight.begin(waiting.asker, work)
-                with nullcontext() if waiting.own else self._joining():
+                    waiting.own_attempt = flight.begin(waiting.caller, work)
+                with nullcontext() if waiting.own_attempt else self._joining():
                     await told.wait()
         finally:
             self.waiting -= 1
@@ -100,21 +107,21 @@ class _Flight(Generic[Result]):
     def __init__(self, judge: Judge[Result], lack_of_error: LackOfError) -> None:
         self._judge, self._lack_of_error = judge, lack_of_error
         self.running: dict[FlightAttempt, asyncio.Task[Result]] = {}
-        self._askers: dict[Waiting[Result], asyncio.Event] = {}
+        self._askers: dict[FlightWaiter[Result], asyncio.Event] = {}
 
-    def join(self, waiting: Waiting[Result]) -> asyncio.Event:
+    def join(self, waiting: FlightWaiter[Result]) -> asyncio.Event:
         """Adds an asker; it is told of each attempt that ends from now on, and the event is set."""
         self._askers[waiting] = asyncio.Event()
         return self._askers[waiting]
 
-    def leave(self, waiting: Waiting[Result]) -> bool:
+    def leave(self, waiting: FlightWaiter[Result]) -> bool:
         """Removes an asker; True if it was the last one: then all attempts are cancelled."""
         del self._askers[waiting]
         if not self._askers:
             self.cancel()
         return not self._askers
 
-    def begin(self, asker: Asker, work: Work[Result]) -> FlightAttempt:
+    def begin(self, asker: FlightCaller, work: Work[Result]) -> FlightAttempt:
         """Begins an attempt."""
         attempt = FlightAttempt(asker)
         self.running[attempt] = asyncio.create_task(_make(attempt, work))
@@ -130,30 +137,30 @@ class _Flight(Generic[Result]):
         del self.running[attempt]
         ended = self._ended(attempt, task)
         for waiting, told in self._askers.items():
-            waiting.tell(ended)
+            waiting.record_end(ended)
             told.set()
 
-    def _ended(self, attempt: FlightAttempt, task: "asyncio.Task[Result]") -> AttemptEnded[Result]:
+    def _ended(self, attempt: FlightAttempt, task: "asyncio.Task[Result]") -> EndedAttempt[Result]:
         if task.cancelled():
-            return AttemptEnded(attempt, Lack.NOTHING, error=asyncio.CancelledError())
+            return EndedAttempt(attempt, Lack.NOTHING, error=asyncio.CancelledError())
         if (error := task.exception()) is not None:
             traceback = error.__traceback__
-            return AttemptEnded(
+            return EndedAttempt(
                 attempt, self._lack_of_error(error), error=error, traceback=traceback
             )
         lack, worth = self._judge(task.result())
-        return AttemptEnded(attempt, lack, result=task.result(), worth=worth)
+        return EndedAttempt(attempt, lack, result=task.result(), worth=worth)
 
 
 async def _make(attempt: FlightAttempt, work: Work[Result]) -> Result:
-    attempt.starts()
+    attempt.record_start()
     return await work()
 
 
-def _shared_result(waiting: Waiting[Result]) -> SharedResult[Result]:
+def _shared_result(waiting: FlightWaiter[Result]) -> SharedResult[Result]:
     outcome = waiting.outcome()
     if outcome.error is not None:
         # without this it would collect the frames of every asker, and a log would have them all
         raise outcome.error.with_traceback(outcome.traceback)
     assert outcome.result is not None
-    return SharedResult(outcome.result, outcome.attempt is waiting.own)
+    return SharedResult(outcome.result, outcome.attempt is waiting.own_attempt)

@@ -42,10 +42,10 @@ class _CountingMetrics:
         self.lookups = {"hit": 0, "miss": 0}
         self.bytes = self.evictions = 0
 
-    def looked_up(self, result: str) -> None:
+    def count_lookup(self, result: str) -> None:
         self.lookups[result] += 1
 
-    def changed(self, more: int, evicted: int) -> None:
+    def resize(self, more: int, evicted: int) -> None:
         self.bytes += more
         self.evictions += evicted
 

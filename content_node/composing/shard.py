@@ -109,7 +109,7 @@ def open_parts(
     """Opens what `shards` shards share; the caller closes the pool."""
     metrics = NodeMetrics(registry)
     pace = Pace(_HALF_LIFE, time.monotonic)
-    options = replace(settings.inference, choosing=runtimes.choosing(bundle.manifest.name))
+    options = replace(settings.inference, choosing=runtimes.chooser(bundle.manifest.name))
     most, nice = settings.reader_threads, settings.reader_nice
     return NodeParts(
         settings=settings,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from winnow.deadline import Clock, Deadline
 from winnow.domain.question import Question, ReadScope
 from winnow.errors import OverloadedError
-from winnow.policy.attempts import Asker
+from winnow.policy.attempts import FlightCaller
 from winnow.policy.fairness import FairShares
 from winnow.policy.load import LoadSettings, ReadLoad, Ticket
 from winnow.policy.refusals import Refusals
@@ -70,12 +70,14 @@ class Admission:
         self._load, self._max, self._metrics = load, max_in_flight, metrics
         self._typical_reads, self._clock = typical_reads, clock
         shared = LoadSettings()
-        self._slots = FairShares(shared.kept, shared.here_for, shared.hungry_for, clock)
+        self._slots = FairShares(
+            shared.reserved_share, shared.presence_seconds, shared.refusal_seconds, clock
+        )
         self._abandoned: deque[tuple[float, str]] = deque()
         """Slots of abandoned questions: the time at which each is freed, and its client."""
         self.refused_questions = 0
         """Number of questions refused since the start."""
-        self._refusals = Refusals(shared.shortest_wait, _MAX_REFUSED_CLIENTS, clock)
+        self._refusals = Refusals(shared.min_retry_after, _MAX_REFUSED_CLIENTS, clock)
 
     @property
     def in_flight(self) -> int:
@@ -87,7 +89,9 @@ class Admission:
         """Number of passages that the questions being answered may read."""
         return self._load.reads
 
-    def asker(self, question: Question, shards: int, deadline: Deadline, client: str) -> Asker:
+    def asker(
+        self, question: Question, shards: int, deadline: Deadline, client: str
+    ) -> FlightCaller:
         """Describes the caller of a question to the single flight of equal questions.
 
         The description has the work in flight of the client. It also reports whether all requested
@@ -95,12 +99,12 @@ class Admission:
         """
         parts = _reads_granted_together(question, shards)
         requested = question.passages_to_read * parts
-        return Asker(
+        return FlightCaller(
             deadline=deadline,
             client=client,
             work=requested,
-            in_hand=lambda: self._load.held(client),
-            room=lambda: self._load.grants_all(requested, deadline.left(), client, parts),
+            work_in_flight=lambda: self._load.in_flight(client),
+            has_room=lambda: self._load.would_grant_all(requested, deadline.left(), client, parts),
         )
 
     @contextmanager
@@ -140,7 +144,7 @@ class Admission:
             if cancelled and (free_at := admitted_at + _ABANDONED_SECONDS) > self._clock():
                 self._abandoned.append((free_at, client))
             else:
-                self._slots.give_back(client, 1)
+                self._slots.release(client, 1)
             self._load.release(ticket)
             self._refusals.forget()
             self._metrics.reads.set(self._load.reads)
@@ -151,7 +155,7 @@ class Admission:
         A client is refused if it was refused a moment ago, and no question has ended since. A
         client that waits for `retry_after` seconds is not refused here.
         """
-        wait = self._refusals.wait(client)
+        wait = self._refusals.retry_after(client)
         if wait is None:
             return None
         self._count_refusal()
@@ -167,7 +171,7 @@ class Admission:
             return self._load.admit(reads, remaining_seconds, client, parts)
         except OverloadedError as error:
             self._count_refusal()
-            if self._has_no_slot(client) or self._load.closed_to(client, self._typical_reads):
+            if self._has_no_slot(client) or self._load.is_closed_to(client, self._typical_reads):
                 self._refusals.add(client, error.retry_after)
             raise
 
@@ -180,7 +184,7 @@ class Admission:
 
     def _check_slots(self, client: str) -> None:
         while self._abandoned and self._abandoned[0][0] <= self._clock():
-            self._slots.give_back(self._abandoned.popleft()[1], 1)
+            self._slots.release(self._abandoned.popleft()[1], 1)
         if self._has_no_slot(client):
             self._slots.refuse(client, 1)
             raise OverloadedError(

@@ -16,7 +16,7 @@ from winnow.domain.coverage import ShardStatus
 from winnow.domain.question import Question
 from winnow.domain.write import Position
 from winnow.errors import DeadlineExceededError, OverloadedError, WinnowError
-from winnow.policy.attempts import Asker, Lack
+from winnow.policy.attempts import FlightCaller, Lack
 from winnow.policy.byte_bounded_lru import UNWATCHED, ByteBoundedLru, CacheWatch
 from winnow.single_flight import SingleFlight
 from winnow.stateless.answer.failures import failed_shards
@@ -65,7 +65,7 @@ class AnswerCache:
         self, budget: int, version: Callable[[], IndexVersion], watch: CacheWatch = UNWATCHED
     ) -> None:
         """`budget`: bytes of all cached answers; `version` returns the current index version."""
-        self._version, self._count_lookup = version, watch.looked_up
+        self._version, self._count_lookup = version, watch.count_lookup
         self._answers = ByteBoundedLru[_Key, Answered](budget, watch)
         self._version_name: object = None
         """Name of the index version of all cached answers."""
@@ -74,7 +74,7 @@ class AnswerCache:
         )
 
     async def get_or_compute(
-        self, key: AnswerKey, asker: Asker, compute: Compute, after: Sequence[Position] = ()
+        self, key: AnswerKey, asker: FlightCaller, compute: Compute, after: Sequence[Position] = ()
     ) -> Answered:
         """Returns a cached answer, an answer that is computed for another caller, or a new one.
 

@@ -53,7 +53,7 @@ class Encoders:
 
     def _local(self, bundle: Bundle, tokenizer: Tokenizer) -> tuple[TextEncoder, int | None]:
         settings = self._front.settings
-        choosing = self._front.runtimes.choosing(bundle.manifest.name)
+        choosing = self._front.runtimes.chooser(bundle.manifest.name)
         options = replace(settings.inference, runs=settings.encoder_threads, choosing=choosing)
         model = open_question_encoder(bundle, tokenizer.special, options, settings.serves_heads)
         _, states = model.with_states([])

@@ -16,7 +16,7 @@ from winnow.stateless.http.outside import Outside
 from winnow.stateless.http.probes import Readiness, probes
 from winnow.stateless.http.server import HttpServer
 from winnow.stateless.page.routes import routes
-from winnow.telemetry.endpoint import describe_process
+from winnow.telemetry.endpoint import register_process_metrics
 
 
 def serve_http(front: Front) -> Part:
@@ -37,7 +37,7 @@ def serve_http(front: Front) -> Part:
     if settings.http_pages:
         further += [*docs(front.calls, running_version()), *routes()]
     if not settings.metrics_listen:
-        describe_process(registry)
+        register_process_metrics(registry)
     listen_host, needs_keys = Address.parse(settings.http_listen).host, settings.keys is not None
     is_ours = host_check(listen_host, settings.http_hosts, needs_keys)
     app = Outside(application(front.calls, edge, further), readiness, is_ours, metrics)

@@ -53,7 +53,9 @@ class FeedAdmission:
         """`max_in_flight`: limit of passages in flight."""
         self._max, self._metrics = max_in_flight, metrics
         shared = LoadSettings()
-        self._shares = FairShares(shared.kept, shared.here_for, shared.hungry_for, clock)
+        self._shares = FairShares(
+            shared.reserved_share, shared.presence_seconds, shared.refusal_seconds, clock
+        )
         self._pace = Pace(_PACE_HALF_LIFE, clock)
         self._room_freed = asyncio.Event()
 
@@ -112,7 +114,7 @@ class FeedAdmission:
             yield
             self._pace.done(work)
         finally:
-            self._shares.give_back(client, work)
+            self._shares.release(client, work)
             self._metrics.in_hand.set(self.in_flight)
             self._room_freed.set()
             self._room_freed = asyncio.Event()

@@ -26,7 +26,7 @@ from winnow.stateless.http.json_text import JsonText
 from winnow.stateless.http.probes import Readiness
 from winnow.stateless.http.problems import LateBodyError, response_of
 from winnow.stateless.http.receiving import Body, GoneError, check_media_type, while_there
-from winnow.telemetry.tracing.span import NOTHING, Span
+from winnow.telemetry.tracing.span import NO_SPAN, Span
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
 Finished = Callable[[str, str, float, Exception | None], None]
@@ -64,8 +64,8 @@ class Endpoint:
     def _traced(self, scope: Scope) -> Span:
         """A span in its caller's trace, or in a new one; none for calls that are not traced."""
         call, tracer = self._call, self._edge.tracer
-        if not tracer.traces(call.name):
-            return NOTHING
+        if not tracer.may_trace(call.name):
+            return NO_SPAN
         return tracer.begin(f"{call.verb} {call.path}", scope["headers"])
 
     async def _response(self, scope: Scope, receive: Receive) -> Response | None:

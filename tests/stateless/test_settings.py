@@ -37,7 +37,7 @@ def test_every_policy_gets_its_settings() -> None:
     assert policies.retry.max_retries == 0
     assert settings.discovery.poll_every == 2
     load = settings.admission
-    assert (load.most_reads, load.least_share) == (50, 1)
+    assert (load.max_reads, load.min_granted_share) == (50, 1)
     assert settings.patience == WaitPolicy(0.5, 0.0, 0.75)
     assert settings.partial_results is PartialResults.FORBID
 

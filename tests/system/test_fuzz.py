@@ -105,7 +105,7 @@ REGISTRY = CollectorRegistry()
 
 
 async def start_front(stack: contextlib.AsyncExitStack) -> str:
-    load = ReadLoad(LoadSettings(most_reads=200), time.monotonic, lambda: None)
+    load = ReadLoad(LoadSettings(max_reads=200), time.monotonic, lambda: None)
     admission = Admission(load, 64, AdmissionMetrics(REGISTRY))
     defaults = Defaults(
         passages_to_read=10,

@@ -28,7 +28,7 @@ from winnow.stateless.cluster.discovery import DiscoverySettings
 from winnow.telemetry.endpoint import exposition
 from winnow.telemetry.tracing.recorded import GIVEN_UP, RecordedSpan
 from winnow.telemetry.tracing.span import SpanKind
-from winnow.telemetry.tracing.traceparent import written
+from winnow.telemetry.tracing.traceparent import trace_headers
 from winnow.v1 import answer_pb2, answer_pb2_grpc, head_pb2, head_pb2_grpc
 
 pytestmark = [pytest.mark.bundle, pytest.mark.asyncio(loop_scope="module")]
@@ -57,7 +57,7 @@ class Scene:
         asked = {"question": QUESTION, "passages_to_read": 4, "fresh": True, **options}
         stub = answer_pb2_grpc.AnswerServiceStub(self.channel)
         request = answer_pb2.AnswerRequest(**asked)
-        return stub.Answer(request, timeout=LONG, metadata=written(trace, 1))
+        return stub.Answer(request, timeout=LONG, metadata=trace_headers(trace, 1))
 
     async def ask(self, **options: Any) -> list[RecordedSpan]:
         """Asks until a question is answered from the whole index; returns the spans of that one.
@@ -213,7 +213,7 @@ async def test_a_prediction_is_one_trace(scene: Scene) -> None:
     trace = next(_numbers)
     request = head_pb2.PredictRequest(texts=["A penicillin.", "Another one."], head_ids=["intent"])
     stub = head_pb2_grpc.HeadServiceStub(scene.channel)
-    await stub.Predict(request, timeout=LONG, metadata=written(trace, 1))
+    await stub.Predict(request, timeout=LONG, metadata=trace_headers(trace, 1))
     spans = scene.of(trace)
     assert [scene.above(each) for each in named(spans, "text")] == [PREDICT] * 2
     assert {scene.above(each) for each in named(spans, "encode")} == {f"{PREDICT} > text"}

@@ -235,7 +235,7 @@ def test_times_are_those_of_counted_runs() -> None:
 
 def test_choices_are_in_the_metrics_and_in_the_log_if_there_was_one() -> None:
     registry, clock = CollectorRegistry(), Machine()
-    told = partial(RuntimeMetrics(registry).chosen, "small")
+    told = partial(RuntimeMetrics(registry).record_choice, "small")
     choosing = Choosing(told, clock=clock, cpu=clock.cpu)
     with capture_logs() as logged:
         choosing.set("encoder.onnx", "onnxruntime", ChosenBy.ONLY)

@@ -19,7 +19,7 @@ import structlog
 from tenacious import until
 
 from winnow.telemetry import stderr
-from winnow.telemetry.logline import LONGEST
+from winnow.telemetry.logline import MAX_LINE_LENGTH
 from winnow.telemetry.logqueue import LogQueue
 from winnow.telemetry.logs import logging_to_stderr
 
@@ -122,7 +122,7 @@ def test_a_huge_line_is_cut_and_stays_json(monkeypatch: pytest.MonkeyPatch) -> N
         structlog.get_logger("test").info("x" * 100_000, **values, a=["y" * 9_000], n=7)
 
     text = logged(monkeypatch, say, io.StringIO(), as_json=True)
-    assert len(text) <= LONGEST + 1
+    assert len(text) <= MAX_LINE_LENGTH + 1
     line = json.loads(text)
     assert "99,960 characters" in line["event"]
     assert line["n"] == 7
@@ -219,7 +219,7 @@ def test_what_is_printed_arrives_line_by_line(monkeypatch: pytest.MonkeyPatch) -
         show("x" * 100_000)
 
     first, second = logged(monkeypatch, say, io.StringIO(), as_json=True).splitlines()
-    assert (first, len(second)) == ("one two", LONGEST)
+    assert (first, len(second)) == ("one two", MAX_LINE_LENGTH)
 
 
 NATIVE = """
@@ -264,17 +264,17 @@ class Stuck:
 
 def test_logging_never_waits_for_the_writer_and_lines_beyond_the_queue_are_counted() -> None:
     stuck = Stuck()
-    lines = LogQueue(stuck.write, most=3)
+    lines = LogQueue(stuck.write, max_lines=3)
     lines.put("first")
     assert stuck.writing.wait(60)
     for number in range(5):
         lines.put(str(number))
     assert lines.dropped == 2
-    lines.close(patience=0)  # does not wait for it either
+    lines.close(seconds=0)  # does not wait for it either
     lines.put("too late")
     assert lines.dropped == 3
     stuck.go_on.set()
-    lines.close(patience=60)
+    lines.close(seconds=60)
     assert stuck.written == b"first\n0\n1\n2\n"
 
 
@@ -308,7 +308,7 @@ def test_the_first_line_after_a_full_disk_is_whole(tmp_path: Path) -> None:
     with (tmp_path / "log").open("w+b") as file, limited_files(_FAR + room):
         file.seek(_FAR)
         with redirect_stderr(io.TextIOWrapper(file)) as log:
-            write = stderr.writer()
+            write = stderr.open_writer()
             with pytest.raises(OSError, match="File too large"):
                 write(b"a" * 2 * room + b"\n")
             file.truncate(_FAR + room // 2)

@@ -18,7 +18,7 @@ from winnow.errors import UnavailableError
 from winnow.packaged import installed_version
 from winnow.rpc.service import serve_metrics
 from winnow.telemetry.endpoint import MetricsEndpoint
-from winnow.telemetry.metrics import FAST, SLOW, RpcMetrics, counted
+from winnow.telemetry.metrics import FAST, SLOW, RpcMetrics, create_series
 
 _LISTENING = "0A"
 
@@ -80,7 +80,7 @@ def test_metrics_are_served_on_ipv6_too() -> None:
 
 
 def test_who_connects_and_says_nothing_keeps_nobody_from_the_metrics() -> None:
-    port = MetricsEndpoint(CollectorRegistry(), most=50).start("127.0.0.1", 0)
+    port = MetricsEndpoint(CollectorRegistry(), max_connections=50).start("127.0.0.1", 0)
     threads = threading.active_count()
     with contextlib.ExitStack() as idle:
         for _ in range(200):
@@ -147,5 +147,5 @@ def test_bounds_are_close_together_where_reads_and_questions_lie(bounds: tuple[f
 def test_what_is_counted_begins_with_0_or_its_first_count_would_alert_nobody() -> None:
     registry = CollectorRegistry()
     made = Counter("made", "Things", ("where", "result"), registry=registry)
-    counted(made, "here", last=("good", "bad"))
+    create_series(made, "here", last_values=("good", "bad"))
     assert registry.get_sample_value("made_total", {"where": "here", "result": "bad"}) == 0

@@ -64,10 +64,10 @@ class Counted:
         self.looks: list[str] = []
         self.bytes = self.evicted = 0
 
-    def looked_up(self, result: str) -> None:
+    def count_lookup(self, result: str) -> None:
         self.looks.append(result)
 
-    def changed(self, more: int, evicted: int) -> None:
+    def resize(self, more: int, evicted: int) -> None:
         self.bytes += more
         self.evicted += evicted
 

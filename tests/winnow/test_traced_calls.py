@@ -20,11 +20,11 @@ from winnow.rpc.server import Server
 from winnow.telemetry.endpoint import exposition
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.tracing.recorded import GIVEN_UP
-from winnow.telemetry.tracing.traceparent import read, written
+from winnow.telemetry.tracing.traceparent import parse_caller, trace_headers
 from winnow.v1 import feed_pb2, feed_pb2_grpc, head_pb2, head_pb2_grpc
 
 FEED, HEADS = "winnow.v1.FeedService", "winnow.v1.HeadService"
-CALLER = written(7, 5)
+CALLER = trace_headers(7, 5)
 
 
 class Servicer(feed_pb2_grpc.FeedServiceServicer, head_pb2_grpc.HeadServiceServicer):
@@ -108,7 +108,7 @@ async def test_a_call_is_a_part_of_its_callers_trace(edge: Edge) -> None:
         "rpc.grpc.status_code": 0,
     }
     handed_on = dict(edge.servicer.handed_on)
-    caller = read(edge.servicer.handed_on)
+    caller = parse_caller(edge.servicer.handed_on)
     assert caller is not None
     assert (caller.trace_id, caller.span_id, caller.sampled) == (7, call.id, True)
     assert handed_on[request_id.KEY] == "mine"

@@ -13,7 +13,7 @@ from rich.console import Console
 from winnow.errors import UnauthenticatedError, WinnowError
 from winnow.settings.source import SettingsError
 from winnow.signals import end_at_once_on_signals
-from winnow.telemetry.logline import before_every_line
+from winnow.telemetry.logline import prefix_lines
 
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
@@ -98,4 +98,4 @@ def _refused_value(cause: BaseException | None) -> str:
 
 def _print(text: str, style: str = "") -> None:
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    console.print(before_every_line(text), style=style, markup=False)
+    console.print(prefix_lines(text), style=style, markup=False)

@@ -39,7 +39,9 @@ class TextAdmission:
         """`max_texts`: limit of texts in flight; `retry_after`: seconds, for refused callers."""
         self._max_texts, self._metrics, self._retry_after = max_texts, metrics, retry_after
         defaults = LoadSettings()
-        self._shares = FairShares(defaults.kept, defaults.here_for, defaults.hungry_for, clock)
+        self._shares = FairShares(
+            defaults.reserved_share, defaults.presence_seconds, defaults.refusal_seconds, clock
+        )
 
     @property
     def in_flight(self) -> int:
@@ -67,5 +69,5 @@ class TextAdmission:
         try:
             yield
         finally:
-            self._shares.give_back(client, texts)
+            self._shares.release(client, texts)
             self._metrics.texts.set(self.in_flight)

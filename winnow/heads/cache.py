@@ -157,4 +157,4 @@ class HeadCache:
             self._memory.pin(slot.id, slot.record is not None and slot.record.pinned)
 
     def _report(self) -> None:
-        self._metrics.set_memory(len(self._memory), self._memory.taken, self._memory.budget)
+        self._metrics.set_memory(len(self._memory), self._memory.used_bytes, self._memory.budget)

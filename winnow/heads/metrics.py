@@ -5,7 +5,7 @@ The id of a head is not a label, because there are thousands of heads.
 
 from prometheus_client import CollectorRegistry
 
-from winnow.telemetry.metrics import FAST, SLOW, MetricFactory, counted
+from winnow.telemetry.metrics import FAST, SLOW, MetricFactory, create_series
 
 _LOAD_RESULTS = ("loaded", "replaced", "broken", "unknown", "no_room", "unreachable")
 
@@ -66,11 +66,11 @@ class EncoderGroupMetrics:
 
     def __init__(self, metrics: HeadCacheMetrics, group: str) -> None:
         self._metrics, self._group = metrics, group
-        counted(metrics.lookups, group, last=("hit", "miss"))
-        counted(metrics.loads, group, last=_LOAD_RESULTS)
-        counted(metrics.checks, group, last=("ok", "failed"))
-        counted(metrics.applied, group, last=("ok", "failed"))
-        counted(metrics.evictions, last=(group,))
+        create_series(metrics.lookups, group, last_values=("hit", "miss"))
+        create_series(metrics.loads, group, last_values=_LOAD_RESULTS)
+        create_series(metrics.checks, group, last_values=("ok", "failed"))
+        create_series(metrics.applied, group, last_values=("ok", "failed"))
+        create_series(metrics.evictions, last_values=(group,))
         for seconds in (metrics.load_seconds, metrics.apply_seconds):
             seconds.labels(group)
 

@@ -137,12 +137,12 @@ class BatchingTextEncoder:
         batch.add(first.tokens)
         while not self._closed:
             while (text := self._take()) is not None:
-                if not batch.takes(text.tokens):
+                if not batch.has_room_for(text.tokens):
                     self._left_over = text
                     return texts
                 batch.add(text.tokens)
                 texts.append(text)
-            patience = batch.patience(self._clock() - first.came)
+            patience = batch.remaining_wait(self._clock() - first.came)
             if not patience or not self._changed.wait(patience):
                 break
         return texts

@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.keys.gate import RefusalReason
 from winnow.keys.key import Scope
-from winnow.telemetry.metrics import MetricFactory, counted
+from winnow.telemetry.metrics import MetricFactory, create_series
 
 
 class KeyMetrics:
@@ -27,7 +27,9 @@ class KeyMetrics:
             "When the keys in use were last found to be those of the file; in seconds since 1970",
         )
         for scope in Scope:
-            counted(self._refusals, scope.value, last=[reason.value for reason in RefusalReason])
+            create_series(
+                self._refusals, scope.value, last_values=[reason.value for reason in RefusalReason]
+            )
 
     def count_refusal(self, scope: Scope, reason: RefusalReason) -> None:
         """Counts a refused call."""

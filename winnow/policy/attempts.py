@@ -1,25 +1,27 @@
-"""Decides what an asker does if others want the same result: wait, try or settle. Pure.
+"""Decides what a caller does if others want the same result: wait, try or settle. Pure.
 
-A flight is all attempts at one result, and all askers that wait for it. An attempt flies until it
-ends with a whole result, with a poor one, or with a failure. It belongs to the asker that began it:
-it has that asker's deadline and that asker's turn. An asker is told of every attempt that ends
-while it waits. After each it takes one of three steps:
+A flight is all attempts at one result, and all callers that wait for it. An attempt ends with a
+complete result, an incomplete result, or an error. It belongs to the caller that began it: it has
+the deadline and the turn of that caller. A waiting caller gets the outcome of every attempt that
+ends. After each it takes one of three steps:
 
-    SETTLE  with a whole result; or with the best that there is once its own attempt has made one,
-            or nothing can mend it
-    WAIT    for an attempt that ends in time, may mend what others lacked, and has no worse turn
-    TRY     once at most, where no such attempt flies and an own one may mend what others lacked
+    SETTLE  with a complete result; or with the best result, if its own attempt has made one or no
+            attempt can improve it
+    WAIT    for an attempt that ends in time, may have what ended attempts lacked, and has no later
+            turn than an attempt of this caller would have
+    TRY     at most once, if no such attempt is running and its own attempt may have what the others
+            lacked
 
-What a poor result or a failure lacked says who can mend it:
+The lack of an incomplete result or an error decides which attempt can do better:
 
-    NOTHING  nobody: asking again would give the same
+    NOTHING  none: the same would happen again
     TIME     an attempt that has more time
     SHARE    an attempt of a client that was not refused, or one that has more time
     ROOM     an attempt for which there is room now
 
-A poor result is better than a failure: no asker that was told of a result fails. After two clients
-were refused, a third takes the poor result, if there is one; else it tries at once, and waits for
-no others.
+An incomplete result is better than an error: no caller that got a result fails. After two clients
+were refused, a third takes the incomplete result, if there is one. Otherwise it tries immediately,
+and waits for no others.
 """
 
 from collections.abc import Callable, Collection
@@ -31,8 +33,8 @@ from typing import Any, Generic, TypeVar
 from winnow.deadline import LONGEST, Deadline
 
 _SLACK = 0.01
-"""Seconds by which two deadlines may differ and count as equal."""
-_REFUSED = 2
+"""Seconds by which two deadlines may differ and still count as equal."""
+_MAX_REFUSED_CLIENTS = 2
 """Number of refused clients after which other clients are expected to be refused, too."""
 Result = TypeVar("Result")
 
@@ -43,13 +45,13 @@ class Lack(Flag):
     NOTHING = 0
     TIME = auto()
     SHARE = auto()
-    """Its client was refused; another one may not be."""
+    """Its client was refused; another client may be accepted."""
     ROOM = auto()
-    """Less was done than asked for, since there was much to do."""
+    """Less work was done than requested, because of the load."""
 
 
 class NextStep(Enum):
-    """What an asker does next."""
+    """The next step of a waiting caller."""
 
     SETTLE = auto()
     WAIT = auto()
@@ -57,7 +59,7 @@ class NextStep(Enum):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Asker:
+class FlightCaller:
     """A caller that wants a result."""
 
     deadline: Deadline = field(default_factory=lambda: Deadline.after(LONGEST))
@@ -65,149 +67,161 @@ class Asker:
     """Key of the client, for fair sharing."""
     work: int = 1
     """Amount of work of an attempt."""
-    in_hand: Callable[[], int] = lambda: 0
-    """Amount of work in hand for its client; the next attempt comes after that."""
-    room: Callable[[], bool] = lambda: True
+    work_in_flight: Callable[[], int] = lambda: 0
+    """Returns the unfinished work of its client, which is done before the next attempt."""
+    has_room: Callable[[], bool] = lambda: True
     """Whether there is room now for all work of an attempt."""
 
 
 class FlightAttempt:
-    """An attempt at a result, in the turn of the asker that began it."""
+    """An attempt at a result, in the turn of the caller that began it."""
 
-    def __init__(self, asker: Asker) -> None:
-        """Begins now; `starts` is called when its work starts."""
-        self.asker, self.seconds = asker, asker.deadline.left()
-        self._before = 0
+    def __init__(self, caller: FlightCaller) -> None:
+        """Created when the attempt begins; call `record_start` when its work starts."""
+        self.caller, self.seconds = caller, caller.deadline.left()
+        """`seconds`: time until the deadline at the beginning."""
+        self._work_ahead = 0
 
-    def starts(self) -> None:
-        """Notes that its work is put in hand now, behind the other work of its client."""
-        self._before = self.asker.in_hand()
+    def record_start(self) -> None:
+        """Records that its work is queued now, behind the other work of its client."""
+        self._work_ahead = self.caller.work_in_flight()
 
     @property
-    def before(self) -> int:
-        """Most work that is still done for its client before it."""
-        return min(self._before, self.asker.in_hand() - self.asker.work)
+    def work_ahead(self) -> int:
+        """Upper bound of the work of its client that is done before it."""
+        return min(self._work_ahead, self.caller.work_in_flight() - self.caller.work)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AttemptEnded(Generic[Result]):
-    """An attempt that ended."""
+class EndedAttempt(Generic[Result]):
+    """An attempt that ended with a result or an error."""
 
     attempt: FlightAttempt
     lack: Lack
     _: KW_ONLY
     result: Result | None = None
     worth: Any = 0
-    """Worth of the result: more is better."""
+    """Worth of the result; a larger value is better."""
     error: BaseException | None = None
     """Why there is no result."""
     traceback: TracebackType | None = None
     """Traceback of the error, as the attempt raised it."""
 
 
-class Waiting(Generic[Result]):
-    """An asker, from its arrival until it settles."""
+class FlightWaiter(Generic[Result]):
+    """A caller from its arrival until it settles."""
 
-    def __init__(self, asker: Asker, usable: Callable[[Result], bool] = lambda _: True) -> None:
-        """`usable`: whether a result that was made for another asker is acceptable."""
-        self.asker, self._usable = asker, usable
-        self.own: FlightAttempt | None = None
-        """The attempt that it began."""
-        self.best: AttemptEnded[Result] | None = None
-        """The best result that it was told of."""
-        self._told: list[AttemptEnded[Result]] = []
+    def __init__(
+        self, caller: FlightCaller, usable: Callable[[Result], bool] = lambda _: True
+    ) -> None:
+        """`usable`: whether a result that was made for another caller is acceptable."""
+        self.caller, self._usable = caller, usable
+        self.own_attempt: FlightAttempt | None = None
+        """The attempt that this caller began."""
+        self.best: EndedAttempt[Result] | None = None
+        """The ended attempt with the best result so far."""
+        self._ended: list[EndedAttempt[Result]] = []
 
-    def tell(self, ended: AttemptEnded[Result]) -> None:
-        """Notes that an attempt ended."""
-        self._told.append(ended)
-        if ended.result is None:
-            return
-        if ended.attempt is not self.own and not self._usable(ended.result):
-            self._told.pop()  # as if there had been no attempt
-        elif self.best is None or _rank(ended) > _rank(self.best):
+    def record_end(self, ended: EndedAttempt[Result]) -> None:
+        """Records an attempt that ended while the caller waits."""
+        is_own = ended.attempt is self.own_attempt
+        if ended.result is not None and not is_own and not self._usable(ended.result):
+            return  # as if there had been no attempt
+        self._ended.append(ended)
+        if ended.result is not None and (self.best is None or _rank(ended) > _rank(self.best)):
             self.best = ended
 
-    def step(self, flying: Collection[FlightAttempt]) -> NextStep:
-        """The next step, while these attempts fly."""
-        if self.best is not None and (self.best.lack is Lack.NOTHING or self._tried):
+    def next_step(self, running: Collection[FlightAttempt]) -> NextStep:
+        """The next step, while these attempts are running."""
+        if self.best is not None and (self.best.lack is Lack.NOTHING or self._own_has_result):
             return NextStep.SETTLE
-        if any(map(self._waits_for, flying)):
+        if any(map(self._waits_for, running)):
             return NextStep.WAIT
-        if self.own is None and all(map(self._mended, self._told)):
+        if self.own_attempt is None and all(map(self._can_improve, self._ended)):
             return NextStep.TRY
         return NextStep.SETTLE
 
     @property
-    def _tried(self) -> bool:
+    def _own_has_result(self) -> bool:
         """Whether its own attempt ended with a result, which it would take if it were alone."""
-        return any(each.attempt is self.own and each.error is None for each in self._told)
+        return any(e.attempt is self.own_attempt and e.error is None for e in self._ended)
 
-    def outcome(self) -> AttemptEnded[Result]:
-        """The attempt that it settles with: the best result, or else its own failure.
+    def outcome(self) -> EndedAttempt[Result]:
+        """The attempt that the caller settles with: the best result, or else its own error.
 
-        Without an own attempt it is another's failure: best one that it could not have mended, and
-        no refusal of another client.
+        Without an own attempt it is the error of another: if possible one that an own attempt could
+        not have avoided, and no refusal of another client.
         """
         if self.best is not None:
             return self.best
-        if own := [each for each in self._told if each.attempt is self.own]:
+        if own := [e for e in self._ended if e.attempt is self.own_attempt]:
             return own[0]
-        return min(reversed(self._told), key=lambda each: (self._others(each), self._mended(each)))
+        return min(
+            reversed(self._ended), key=lambda e: (self._refused_other(e), self._can_improve(e))
+        )
 
-    def _others(self, each: AttemptEnded[Result]) -> bool:
+    def _refused_other(self, ended: EndedAttempt[Result]) -> bool:
         """Whether another client was refused."""
-        return Lack.SHARE in each.lack and each.attempt.asker.client != self.asker.client
+        return Lack.SHARE in ended.lack and ended.attempt.caller.client != self.caller.client
 
     def _waits_for(self, attempt: FlightAttempt) -> bool:
-        if attempt is self.own:
-            return self.best is None or self._mends(attempt)
-        if attempt.asker.deadline.at > self.asker.deadline.at + _SLACK:
+        if attempt is self.own_attempt:
+            return self.best is None or self._may_improve(attempt)
+        if attempt.caller.deadline.at > self.caller.deadline.at + _SLACK:
             return False
-        if self.own is not None and self.best is None:
+        if self.own_attempt is not None and self.best is None:
             return True
-        crowded = len(self._refused()) >= _REFUSED and self.own is None
-        return not crowded and not self._comes_before(attempt) and self._mends(attempt)
+        many_refused = len(self._refused_clients()) >= _MAX_REFUSED_CLIENTS
+        if many_refused and self.own_attempt is None:
+            return False
+        return not self._comes_before(attempt) and self._may_improve(attempt)
 
     def _comes_before(self, attempt: FlightAttempt) -> bool:
-        """Whether an attempt of this asker would clearly have its turn earlier."""
-        asker = self.asker
-        if self.own is not None or asker.client == attempt.asker.client:
+        """Whether an attempt of this caller would clearly have its turn earlier."""
+        caller = self.caller
+        if self.own_attempt is not None or caller.client == attempt.caller.client:
             return False
-        return asker.in_hand() + asker.work <= attempt.before
+        return caller.work_in_flight() + caller.work <= attempt.work_ahead
 
-    def _mends(self, attempt: FlightAttempt) -> bool:
-        """Whether an attempt may have what every ended one lacked."""
-        asker, seconds = attempt.asker, attempt.seconds
-        return all(self._may_mend(each, asker, seconds, lambda: True) for each in self._told)
+    def _may_improve(self, attempt: FlightAttempt) -> bool:
+        """Whether a running attempt may have what every ended one lacked."""
+        caller, seconds = attempt.caller, attempt.seconds
+        return all(self._may_have(e, caller, seconds, lambda: True) for e in self._ended)
 
-    def _mended(self, each: AttemptEnded[Result]) -> bool:
-        """Whether an attempt of this asker, begun now, may have what this one lacked."""
-        return self._may_mend(each, self.asker, self.asker.deadline.left(), self.asker.room)
+    def _can_improve(self, ended: EndedAttempt[Result]) -> bool:
+        """Whether an attempt of this caller, begun now, may have what an ended one lacked."""
+        caller = self.caller
+        return self._may_have(ended, caller, caller.deadline.left(), caller.has_room)
 
-    def _may_mend(
-        self, each: AttemptEnded[Result], asker: Asker, seconds: float, room: Callable[[], bool]
+    def _may_have(
+        self,
+        ended: EndedAttempt[Result],
+        caller: FlightCaller,
+        seconds: float,
+        has_room: Callable[[], bool],
     ) -> bool:
-        if Lack.SHARE in each.lack and self._is_fresh(asker, seconds):
+        """Whether an attempt of `caller` with `seconds` of time may have what `ended` lacked."""
+        if Lack.SHARE in ended.lack and self._was_not_refused(caller, seconds):
             return True
-        if Lack.ROOM in each.lack and room():
+        if Lack.ROOM in ended.lack and has_room():
             return True
-        lacks_time = bool(each.lack & (Lack.TIME | Lack.SHARE))
-        return lacks_time and seconds > each.attempt.seconds + _SLACK
+        lacks_time = bool(ended.lack & (Lack.TIME | Lack.SHARE))
+        return lacks_time and seconds > ended.attempt.seconds + _SLACK
 
-    def _is_fresh(self, asker: Asker, seconds: float) -> bool:
-        """Whether the client was not refused while it had as much time."""
-        if self.best is not None and len(self._refused()) >= _REFUSED:
+    def _was_not_refused(self, caller: FlightCaller, seconds: float) -> bool:
+        """Whether the client was not refused yet with as much time."""
+        if self.best is not None and len(self._refused_clients()) >= _MAX_REFUSED_CLIENTS:
             return False
-        return asker.client not in {
-            each.attempt.asker.client
-            for each in self._told
-            if Lack.SHARE in each.lack and seconds <= each.attempt.seconds + _SLACK
+        return caller.client not in {
+            e.attempt.caller.client
+            for e in self._ended
+            if Lack.SHARE in e.lack and seconds <= e.attempt.seconds + _SLACK
         }
 
-    def _refused(self) -> set[str]:
-        return {each.attempt.asker.client for each in self._told if Lack.SHARE in each.lack}
+    def _refused_clients(self) -> set[str]:
+        return {e.attempt.caller.client for e in self._ended if Lack.SHARE in e.lack}
 
 
-def _rank(ended: AttemptEnded[Any]) -> tuple[bool, Any]:
-    """A whole result is better than any other."""
+def _rank(ended: EndedAttempt[Any]) -> tuple[bool, Any]:
+    """Sort key of results: a complete result is better than any other."""
     return ended.lack is Lack.NOTHING, ended.worth

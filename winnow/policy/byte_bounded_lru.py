@@ -1,6 +1,6 @@
-"""A cache of the values used most recently, within a budget of bytes. Pure.
+"""A least-recently-used cache within a budget of bytes. Pure.
 
-Knows keys, values and their sizes; the owner of a value tells its size.
+Knows keys, values, and their sizes as the caller states them.
 """
 
 from collections import OrderedDict
@@ -13,68 +13,67 @@ Value = TypeVar("Value")
 
 
 class CacheWatch(Protocol):
-    """Counts lookups and sizes of a cache; `winnow.telemetry.metrics` makes metrics of it."""
+    """Counts the lookups and the size of a cache, as `CacheMetrics` does."""
 
-    def looked_up(self, result: str) -> None:
-        """Counts a "hit" or a "miss"; a value that is being made for another caller is a hit."""
+    def count_lookup(self, result: str) -> None:
+        """Counts a lookup: "hit" or "miss". A value that is being computed counts as a hit."""
 
-    def changed(self, more: int, evicted: int) -> None:
-        """Notes that the cache has `more` bytes than before, and that `evicted` entries left."""
+    def resize(self, more: int, evicted: int) -> None:
+        """Adds `more` bytes, which may be negative, and counts `evicted` entries."""
 
 
-class _Unwatched:
-    def looked_up(self, result: str) -> None:
+class _NoWatch:
+    def count_lookup(self, result: str) -> None:
         pass
 
-    def changed(self, more: int, evicted: int) -> None:
+    def resize(self, more: int, evicted: int) -> None:
         pass
 
 
-UNWATCHED: CacheWatch = _Unwatched()
+UNWATCHED: CacheWatch = _NoWatch()
 
 
 class ByteBoundedLru(Generic[Key, Value]):
-    """The values used most recently; never more than `budget` bytes of them."""
+    """The most recently used values, at most `budget` bytes in all."""
 
     def __init__(self, budget: int, watch: CacheWatch = UNWATCHED) -> None:
-        """`watch` is told of changes; the owner counts lookups."""
-        self._budget, self._changed = budget, watch.changed
+        """`watch` gets the changes of the size. The caller counts lookups."""
+        self._budget, self._on_resize = budget, watch.resize
         self._values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
         self.bytes = 0
-        """Size of all values, as their owner told."""
+        """Size of all values."""
 
     def __len__(self) -> int:
         return len(self._values)
 
     def get(self, key: Key) -> Value | None:
-        """The value, which then is the one used most recently; None if there is none."""
-        if (found := self._values.get(key)) is None:
+        """Returns the value of a key and marks it as used; None if there is none."""
+        if (entry := self._values.get(key)) is None:
             return None
         self._values.move_to_end(key)
-        return found[0]
+        return entry[0]
 
     def put(self, key: Key, value: Value, size: int) -> None:
-        """Keeps a value of `size` bytes; values unused for longest leave for it.
+        """Stores a value of `size` bytes, and evicts the least recently used values for it.
 
-        A value that is larger than the whole budget is not kept, and none leaves for it.
+        A value that is larger than the whole budget is not stored, and evicts nothing.
         """
         before, evicted = self.bytes, 0
-        self._take_out(key)
+        self._remove(key)
         if size <= self._budget:
             while self.bytes + size > self._budget:
-                self._take_out(next(iter(self._values)))
+                self._remove(next(iter(self._values)))
                 evicted += 1
             self._values[key] = value, size
             self.bytes += size
-        self._changed(self.bytes - before, evicted)
+        self._on_resize(self.bytes - before, evicted)
 
     def clear(self) -> None:
-        """Forgets everything."""
         before = self.bytes
         self._values.clear()
         self.bytes = 0
-        self._changed(-before, 0)
+        self._on_resize(-before, 0)
 
-    def _take_out(self, key: Key) -> None:
-        if (found := self._values.pop(key, None)) is not None:
-            self.bytes -= found[1]
+    def _remove(self, key: Key) -> None:
+        if (entry := self._values.pop(key, None)) is not None:
+            self.bytes -= entry[1]

@@ -1,16 +1,16 @@
 """Decides which client has the next turn, if several wait for the same workers.
 
-Knows a key and the waiting entries of each client; does not know what an entry is. Two rules take
-turns:
+Knows a key and the waiting entries of each client; does not know what an entry is. Two rules
+alternate:
 
-- Round robin (Nagle, "On packet switches with infinite storage", 1987): of n waiting clients each
-  has at least every 2n-th turn, however many entries any of them has waiting. A client that comes,
-  or comes again, has its turn after all that wait already.
-- Favour: the known client that had fewest turns lately (`usage`) is next, if that is clearly less
-  than others had, or if most waiting clients are new names; else the round goes on. So a client
-  that asks for a little now and then is ahead of one that is always there, and names that are used
-  once take every other turn at most. A new name is known once it had a turn. It then counts as if
-  it had as many turns as any other.
+- Round robin (Nagle, "On packet switches with infinite storage", 1987): each of n waiting clients
+  has at least every 2n-th turn, however many entries the others have. A client without waiting
+  entries joins at the end of the round.
+- Favour: the known client with the fewest recent turns (`usage`) is next, if it had clearly fewer
+  than others, or if most waiting clients are new. Otherwise the round continues. So a client that
+  needs little is ahead of one that always waits, and keys that are used only once take at most
+  every other turn. A new key is known after its first turn. It then counts as if it had as many
+  turns as any other.
 
 Entries of one client come first in, first out.
 """
@@ -24,37 +24,37 @@ Entry = TypeVar("Entry")
 
 
 class FairQueue(Generic[Entry]):
-    """Entries that wait, by client. The usage of a client without entries is kept for a while."""
+    """The waiting entries of each client. Remembers the recent turns of clients without entries."""
 
     def __init__(self) -> None:
         self._lines: dict[str, deque[Entry]] = {}
-        """Entries by client, in the order of the round."""
+        """Waiting entries by client, in the order of the round."""
         self._usage = Usage()
-        self._favours = False
-        """Whether the next turn may be out of the round."""
+        self._favour_next = False
+        """Whether the rule of favour decides the next turn."""
 
     def __len__(self) -> int:
-        """Number of entries that wait."""
+        """Number of waiting entries."""
         return sum(map(len, self._lines.values()))
 
     def add(self, client: str, entry: Entry) -> None:
-        """Puts an entry at the end of its client's line."""
+        """Appends an entry to the line of its client."""
         self._lines.setdefault(client, deque()).append(entry)
 
     def put_back(self, client: str, entry: Entry) -> None:
-        """Puts an entry that had its turn, and needs another one, at the head of its line."""
+        """Puts an entry that needs another turn back at the head of the line of its client."""
         self._lines.setdefault(client, deque()).appendleft(entry)
 
     def take(self) -> tuple[str, Entry] | None:
-        """Takes out the first entry of the client whose turn it is; None if none waits.
+        """Removes and returns the first entry of the client whose turn it is, with the client.
 
-        The time is proportional to the number of waiting clients.
+        Returns None if no entry waits. Takes time proportional to the number of waiting clients.
         """
         if not self._lines:
             return None
-        favourite = self._favourite() if self._favours else None
-        client = self._next() if favourite is None else favourite
-        self._favours = not self._favours
+        favoured = self._favoured_client() if self._favour_next else None
+        client = self._next_of_round() if favoured is None else favoured
+        self._favour_next = not self._favour_next
         self._usage.add(client)
         entry = self._lines[client].popleft()
         if not self._lines[client]:
@@ -62,7 +62,7 @@ class FairQueue(Generic[Entry]):
         return client, entry
 
     def remove(self, client: str, entry: Entry) -> bool:
-        """Takes an entry out; False if it does not wait."""
+        """Removes an entry; returns False if it does not wait."""
         line = self._lines.get(client)
         if line is None or entry not in line:
             return False
@@ -71,16 +71,17 @@ class FairQueue(Generic[Entry]):
             del self._lines[client]
         return True
 
-    def _favourite(self) -> str | None:
-        """The client that is served out of the round, where it keeps its place; None for none."""
+    def _favoured_client(self) -> str | None:
+        """The client that is favoured by its usage, if any; it keeps its turn in the round."""
         known = [client for client in self._lines if client in self._usage]
         if not known:
             return None
-        least = self._usage.least(known)
-        return least if self._usage.modest(least) or 2 * len(known) < len(self._lines) else None
+        client = self._usage.least_used(known)
+        mostly_new = 2 * len(known) < len(self._lines)
+        return client if mostly_new or self._usage.is_light(client) else None
 
-    def _next(self) -> str:
-        """The first client of the round, which becomes the last."""
+    def _next_of_round(self) -> str:
+        """Returns the first client of the round, and moves it to the end."""
         client = next(iter(self._lines))
         self._lines[client] = self._lines.pop(client)
         return client

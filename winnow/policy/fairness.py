@@ -1,13 +1,14 @@
-"""Shares what can be let in among clients.
+"""Shares a limited amount of work fairly among clients.
 
-Knows how much every client has in hand, and which ones came or were refused lately; does not know
-what is shared. Every client gets what it asks for while there is enough. If there is not, all that
-want more get equally much (max-min fairness: Bertsekas and Gallager, "Data Networks", section
-6.5.2). How much a client wants is not known. For a while after a refusal it is known to want more.
+Knows the amount in flight of every client, and which clients came or were refused recently; does
+not know what the work is. Every client gets what it requests while there is enough. Otherwise all
+clients that want more get equal amounts (max-min fairness: Bertsekas and Gallager, "Data Networks",
+section 6.5.2). The demand of a client is not known. A client that was refused recently counts as
+wanting more.
 
-Clients are served in turn (`fair_queue`), so a client's share is also what will be done for it in
-the time in which the whole can be done. With many clients a share is less than the least that is
-of use. Then clients that have nothing get that least, one after the other (`refusal_queue`).
+Clients are served in turn (`fair_queue`). So the share of a client is also the amount that is done
+for it while the whole limit is done. With many clients a share is less than the smallest useful
+amount. Then clients without work in flight get that amount one after the other (`refusal_queue`).
 """
 
 import math
@@ -17,128 +18,134 @@ from winnow.deadline import Clock
 from winnow.policy.recent import RecentKeys
 from winnow.policy.refusal_queue import RefusalQueue
 
-_MOST_REMEMBERED = 1_000
-"""Most clients; keys come from outside, and must not fill the memory."""
+_MAX_CLIENTS = 1_000
+"""Most clients to remember: callers choose the keys, which must not fill the memory."""
 
 
 class FairShares:
-    """The shares that clients have in hand, by a key of each."""
+    """The amount of work in flight of each client, and its fair share."""
 
-    def __init__(self, kept: float, here_for: float, hungry_for: float, clock: Clock) -> None:
-        """`kept`: share left for new and for refused clients, while there are several clients;
-        `here_for`, `hungry_for`: seconds for which it is remembered that a client came, and that it
-        was refused.
+    def __init__(
+        self, reserved_share: float, presence_seconds: float, refusal_seconds: float, clock: Clock
+    ) -> None:
+        """Begins without work in flight.
+
+        `reserved_share`: share left for new and refused clients, while there are several clients.
+        `presence_seconds`, `refusal_seconds`: how long a request or a refusal is remembered.
         """
-        self._kept = kept
-        self._held: Counter[str] = Counter()
-        self._came = RecentKeys(here_for, _MOST_REMEMBERED, clock)
-        self._refused = RecentKeys(hungry_for, _MOST_REMEMBERED, clock)
-        self._turns = RefusalQueue(hungry_for, _MOST_REMEMBERED, clock)
+        self._reserved_share = reserved_share
+        self._amounts: Counter[str] = Counter()
+        self._recent_clients = RecentKeys(presence_seconds, _MAX_CLIENTS, clock)
+        self._refused = RecentKeys(refusal_seconds, _MAX_CLIENTS, clock)
+        self._waiting_clients = RefusalQueue(refusal_seconds, _MAX_CLIENTS, clock)
         self.total = 0
-        """Amount that all clients have in hand."""
+        """Amount in flight of all clients."""
 
     def take(self, client: str, amount: int) -> None:
-        """Gives a client `amount` more."""
-        self._came.add(client)
-        self._turns.leave(client)
-        self._held[client] += amount
+        """Adds `amount` to the work in flight of a client."""
+        self._recent_clients.add(client)
+        self._waiting_clients.leave(client)
+        self._amounts[client] += amount
         self.total += amount
 
-    def held(self, client: str) -> int:
-        """Amount that a client has in hand."""
-        return self._held[client]
+    def in_flight(self, client: str) -> int:
+        """Amount in flight of a client."""
+        return self._amounts[client]
 
-    def give_back(self, client: str, amount: int) -> None:
-        """Takes `amount` back from a client."""
+    def release(self, client: str, amount: int) -> None:
+        """Subtracts `amount` from the work in flight of a client."""
         self.total -= amount
-        self._held[client] -= amount
-        if not self._held[client]:
-            del self._held[client]
+        self._amounts[client] -= amount
+        if not self._amounts[client]:
+            del self._amounts[client]
 
-    def refuse(self, client: str, least: int) -> None:
-        """Remembers that a client wants more than it has: `least` at least.
+    def refuse(self, client: str, min_amount: int) -> None:
+        """Records that a client was refused, although it wants at least `min_amount` more.
 
-        A client that has nothing waits for its turn, except on its first visit: a name that is used
-        once gets no turn.
+        A client without work in flight then waits for its turn, except after its first request: a
+        key that is used once gets no turn.
         """
-        seen = self._came.keys()
-        if not self._held[client] and client in seen:
-            self._turns.wait(client, least)
-        self._came.add(client)
+        recent = self._recent_clients.keys()
+        if not self._amounts[client] and client in recent:
+            self._waiting_clients.wait(client, min_amount)
+        self._recent_clients.add(client)
         self._refused.add(client)
 
-    def share(self, client: str, limit: float, beside: float = 0.0) -> float:
-        """Amount that a client may have in hand of `limit`, which all may have.
+    def share(self, client: str, limit: float, elsewhere: float = 0.0) -> float:
+        """The amount that a client may have in flight of the `limit` for all clients.
 
-        A client that has been alone may have everything. Several share all but the kept share. Yet
-        each may have what it would get with one client more, so that no client loses more by the
-        kept share than by a new client.
+        A client that has been alone may have everything. Several clients share all but the reserved
+        share. But each may have at least what it would get with one more client. So no client loses
+        more to the reserve than to a new client.
 
-        `beside`: amount that clients not known here have in hand; they count as one.
+        `elsewhere`: amount in flight that is counted elsewhere, as if of one more client.
         """
-        hungry = self._refused.keys()
-        others = (self._held.keys() | hungry) - {client}
-        wants = [float("inf") if one in hungry else float(self._held[one]) for one in others]
-        wants += [beside] if beside else []
-        level = _level(wants, limit * (1 - self._kept_beside(client)))
-        return max(level, limit / (len(wants) + 2))
+        refused_clients = self._refused.keys()
+        others = (self._amounts.keys() | refused_clients) - {client}
+        demands = [math.inf if c in refused_clients else float(self._amounts[c]) for c in others]
+        demands += [elsewhere] if elsewhere else []
+        level = _level(demands, limit * (1 - self._reserved_beside(client)))
+        return max(level, limit / (len(demands) + 2))
 
     def room(
         self,
         client: str,
         limit: float,
-        whole: float,
-        least: int = 1,
-        beside: float = 0.0,
+        capacity: float,
+        min_amount: int = 1,
+        elsewhere: float = 0.0,
         share: float | None = None,
     ) -> float:
-        """Amount that a client may add; not positive if none.
+        """The amount that a client may add; 0 or less if none.
 
         Args:
             client: key of the client.
-            limit: amount that can be done for all before the client's deadline.
-            whole: amount that all may have in hand.
-            least: least amount that is of use to the client.
-            beside: amount that clients not known here have in hand, as in `share`.
-            share: result of `share` for these, if it is known already.
+            limit: amount that can be done for all clients before the client's deadline.
+            capacity: amount that all clients may have in flight.
+            min_amount: smallest amount that is useful to the client.
+            elsewhere: amount in flight that is counted elsewhere, as in `share`.
+            share: result of `share`, if it was computed already.
 
         """
-        due = self._due_to_others(client, whole, 0.5)
-        share = self.share(client, limit, beside) if share is None else share
-        room = share - self._held[client]
-        if not self._held[client]:
-            # the kept share is not used here: many clients are slower than one with as much
-            before = self._kept_beside(client) * limit + self._due_to_others(client, limit, 1.0)
-            free = whole - before - self.total - beside
-            if least <= min(free, self._in_time(client, limit - before, beside)):
-                room = max(room, least)
-        return min(room, whole - self.total - beside - due)
+        due_amount = self._due_to_others(client, capacity, 0.5)
+        share = self.share(client, limit, elsewhere) if share is None else share
+        room = share - self._amounts[client]
+        if not self._amounts[client]:
+            # the reserve is not used here: many clients are slower than one with the same amount
+            before = self._reserved_beside(client) * limit + self._due_to_others(client, limit, 1.0)
+            free = capacity - before - self.total - elsewhere
+            if min_amount <= min(free, self._in_time(client, limit - before, elsewhere)):
+                room = max(room, min_amount)
+        return min(room, capacity - self.total - elsewhere - due_amount)
 
-    def _in_time(self, client: str, limit: float, beside: float) -> float:
-        """Amount that can be done for a client if no other asks for more."""
-        held = [float(amount) for one, amount in self._held.items() if one != client]
-        return _level([*held, beside], limit)
+    def _in_time(self, client: str, limit: float, elsewhere: float) -> float:
+        """The amount that can be done for a client if no other client adds work."""
+        amounts = [float(amount) for c, amount in self._amounts.items() if c != client]
+        return _level([*amounts, elsewhere], limit)
 
-    def _due_to_others(self, client: str, whole: float, of_new: float) -> int:
-        """Amount that must stay free for clients whose turn comes first. A new name leaves a share
-        of the kept amount, `of_new`, to the others.
+    def _due_to_others(self, client: str, capacity: float, share_of_new: float) -> int:
+        """The amount that must stay free for clients whose turn comes first.
+
+        A new client leaves the share `share_of_new` of the reserve to others.
         """
-        kept = whole * self._kept_beside(client)
-        ahead = self._turns.ahead_of(client, kept)
-        seen = self._came.keys()
-        return math.floor(ahead if client in seen else max(ahead, kept * of_new))
+        reserved = capacity * self._reserved_beside(client)
+        ahead = self._waiting_clients.ahead_of(client, reserved)
+        recent = self._recent_clients.keys()
+        return math.floor(ahead if client in recent else max(ahead, reserved * share_of_new))
 
-    def _kept_beside(self, client: str) -> float:
-        every = (self._held.keys(), self._refused.keys(), self._came.keys())
-        return self._kept if any(len(keys) > (client in keys) for keys in every) else 0.0
+    def _reserved_beside(self, client: str) -> float:
+        """The reserved share; 0 if the client is the only one."""
+        client_sets = (self._amounts.keys(), self._refused.keys(), self._recent_clients.keys())
+        has_others = any(len(keys) > (client in keys) for keys in client_sets)
+        return self._reserved_share if has_others else 0.0
 
 
-def _level(wants: list[float], amount: float) -> float:
-    """Amount that a client that wants everything gets beside others with these `wants`."""
-    left, sharing = amount, len(wants) + 1
-    for want in sorted(wants):
-        if want > left / sharing:
+def _level(demands: list[float], amount: float) -> float:
+    """The amount that a client with unlimited demand gets among others with these `demands`."""
+    remaining, clients = amount, len(demands) + 1
+    for demand in sorted(demands):
+        if demand > remaining / clients:
             break
-        left -= want
-        sharing -= 1
-    return left / sharing
+        remaining -= demand
+        clients -= 1
+    return remaining / clients

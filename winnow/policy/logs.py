@@ -1,8 +1,10 @@
 """The names of logs of writes. Each log counts its own writes. Pure."""
 
 
-def same_log(one: str, other: str) -> bool:
-    """Whether two names may be of one log. An empty name may be of any: a shard that was never
-    written to has no log, and a node of an earlier version does not name it.
+def same_log(first: str, second: str) -> bool:
+    """Whether two names may be of the same log.
+
+    An empty name matches any: a shard without writes has no log, and nodes of earlier versions
+    report no name.
     """
-    return not one or not other or one == other
+    return not first or not second or first == second

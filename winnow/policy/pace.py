@@ -1,8 +1,8 @@
-"""Measures how fast work gets done while there is any.
+"""Measures the seconds per piece of work while there is work.
 
-Knows a clock and when pieces of work were done; does not know what they are or how many are worked
-on at once. The time per piece falls with every thread or machine that helps. With little work in
-hand not all of them help, and the time per piece comes out too long.
+Knows a clock and when pieces of work were done; does not know what they are or how many run at the
+same time. More threads or machines reduce the time per piece. With little work some of them are
+idle, so the measured time is too long then.
 """
 
 from winnow.deadline import Clock
@@ -10,24 +10,24 @@ from winnow.policy.recent import DecayedMean
 
 
 class Pace:
-    """Recent seconds per piece."""
+    """The recent seconds per piece."""
 
     def __init__(self, half_life: float, clock: Clock) -> None:
-        """`half_life`: seconds after which a measured speed counts half."""
+        """`half_life`: seconds after which a measurement counts half."""
         self._mean, self._clock = DecayedMean(half_life, clock), clock
         self._since = clock()
 
     @property
     def seconds(self) -> float | None:
-        """Busy seconds per piece; before the first piece the assumed ones, or None."""
+        """Seconds per piece while there is work; None without a measurement or estimate."""
         return self._mean.value
 
     def assume(self, seconds: float) -> None:
-        """Counts an estimate, like one piece done now that took `seconds`."""
+        """Counts an estimate like a measured piece that took `seconds`."""
         self._mean.add(seconds)
 
     def begin(self) -> None:
-        """Notes that there is work from now on, after there was none."""
+        """Records that work begins now, after there was none."""
         self._since = self._clock()
 
     def done(self, pieces: int) -> None:

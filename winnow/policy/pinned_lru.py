@@ -1,23 +1,23 @@
-"""Budget of bytes shared by keys: the least recently used leave when there is no room (LRU).
+"""A byte budget shared by keys: if there is no room, the least recently used keys are evicted.
 
-Knows keys, how many bytes each takes, and which are in use or pinned; these never leave. Does not
-know what the keys stand for.
+Knows keys, how many bytes each takes, and which keys are in use or pinned; these are never evicted.
+Does not know what the keys stand for.
 """
 
 from collections import Counter
 
 
 class PinnedLru:
-    """Bytes under a budget, by key. Their sum never exceeds it."""
+    """The bytes of each key. Their sum never exceeds the budget."""
 
     def __init__(self, budget: int) -> None:
-        """`budget` in bytes."""
         self.budget = budget
-        self.taken = 0
-        """Bytes that all keys take together."""
+        """Most bytes of all keys."""
+        self.used_bytes = 0
+        """Bytes of all keys."""
         self._bytes: dict[str, int] = {}
         """Bytes by key, the least recently used first."""
-        self._held: Counter[str] = Counter()
+        self._hold_counts: Counter[str] = Counter()
         self._pinned: set[str] = set()
 
     def __len__(self) -> int:
@@ -34,52 +34,56 @@ class PinnedLru:
 
     def is_held(self, key: str) -> bool:
         """Returns whether a key is in use."""
-        return key in self._held
+        return key in self._hold_counts
 
     def hold(self, key: str) -> None:
         """Marks a key as in use, and as used last. Each hold needs one release."""
-        self._held[key] += 1
+        self._hold_counts[key] += 1
         if key in self._bytes:
             self._bytes[key] = self._bytes.pop(key)
 
     def release(self, key: str) -> None:
         """Ends one hold."""
-        self._held[key] -= 1
-        if not self._held[key]:
-            del self._held[key]
+        self._hold_counts[key] -= 1
+        if not self._hold_counts[key]:
+            del self._hold_counts[key]
 
-    def pin(self, key: str, stays: bool) -> None:
+    def pin(self, key: str, pinned: bool) -> None:
         """Pins a key, or unpins it. A dropped key loses its pin."""
-        if stays:
+        if pinned:
             self._pinned.add(key)
         else:
             self._pinned.discard(key)
 
     def take(self, key: str, amount: int) -> list[str] | None:
-        """Gives a key `amount` bytes in place of the bytes that it has.
+        """Sets the bytes of a key to `amount`.
 
         Returns:
-            The keys that left for it; None if there is not enough room beside the keys that are in
-            use or pinned. In that case nothing changes.
+            The keys that were evicted for it. None, without any change, if keys that are in use or
+            pinned leave too little room.
 
         """
-        leaving: list[str] = []
-        missing = self.taken - self.bytes(key) + amount - self.budget
-        for other, size in self._bytes.items():
-            if missing <= 0:
+        evicted: list[str] = []
+        missing_bytes = self.used_bytes - self.bytes(key) + amount - self.budget
+        for candidate, size in self._bytes.items():
+            if missing_bytes <= 0:
                 break
-            if other != key and other not in self._held and other not in self._pinned:
-                leaving.append(other)
-                missing -= size
-        if missing > 0:
+            if (
+                candidate != key
+                and candidate not in self._hold_counts
+                and candidate not in self._pinned
+            ):
+                evicted.append(candidate)
+                missing_bytes -= size
+        if missing_bytes > 0:
             return None
-        for other in leaving:
-            self.drop(other)
-        self.taken += amount - self._bytes.pop(key, 0)
+        for candidate in evicted:
+            self.drop(candidate)
+        self.used_bytes += amount - self._bytes.pop(key, 0)
         self._bytes[key] = amount
-        return leaving
+        return evicted
 
     def drop(self, key: str) -> None:
         """Frees the bytes of a key and unpins it. Its holds still need their releases."""
-        self.taken -= self._bytes.pop(key, 0)
+        self.used_bytes -= self._bytes.pop(key, 0)
         self._pinned.discard(key)

@@ -1,7 +1,7 @@
 """Limits how often a key may be used.
 
-Knows keys, their rates, and a clock that it is given. Each key has a token bucket, stored as the
-moment at which it will be full again (GCRA: ITU-T I.371, annex A).
+Knows keys, their rates and a clock. Each key has a token bucket, which is stored as the time when
+the bucket will be full again (GCRA: ITU-T I.371, annex A).
 """
 
 from collections.abc import Collection
@@ -15,12 +15,12 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How often something may be done."""
+    """The rate of each key, and the time when its bucket is full again."""
 
     per_second: float
-    """Average rate."""
+    """Tokens added per second."""
     burst: float
-    """Most at once, after a quiet time; 1 or more."""
+    """Capacity of the bucket; 1 or more."""
 
 
 class Rates:
@@ -28,10 +28,10 @@ class Rates:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._lately: dict[str, tuple[Rate, float]] = {}
+        self._full_at: dict[str, tuple[Rate, float]] = {}
         """The rate of each key, and when its bucket is full again."""
 
-    def take(self, key: str, rate: Rate, amount: int = 1, begun: int = 0) -> float:
+    def take(self, key: str, rate: Rate, amount: int = 1, prepaid: int = 0) -> float:
         """Takes an amount from a key's bucket, if it has that much.
 
         An amount larger than the burst may be taken when the bucket is full.
@@ -40,22 +40,22 @@ class Rates:
             key: name of the bucket.
             rate: rate of the key.
             amount: amount to take.
-            begun: amount of the same call that was taken before its size was known.
+            prepaid: amount of the same call that was taken before its size was known.
 
         Returns:
             0 if it was taken; else the seconds after which it can be, and nothing is taken.
 
         """
-        now, each = self._clock(), 1 / rate.per_second
-        # with another rate than before, as much is missing, and is filled up at the new rate
-        before, full_at = self._lately.get(key, (rate, now))
+        now, seconds_per_unit = self._clock(), 1 / rate.per_second
+        # after a change of the rate the missing tokens stay, and are added at the new rate
+        before, full_at = self._full_at.get(key, (rate, now))
         missing = max(full_at - now, 0.0) * before.per_second
-        room = max(rate.burst - amount - begun, 0.0)
-        if (missing - begun - room) * each > _ROUNDING:
-            return (missing - room) * each  # what was begun stays counted, and is begun once more
-        self._lately[key] = rate, now + (missing + amount) * each
+        allowed_missing = max(rate.burst - amount - prepaid, 0.0)
+        if (missing - prepaid - allowed_missing) * seconds_per_unit > _ROUNDING:
+            return (missing - allowed_missing) * seconds_per_unit  # the next try prepays again
+        self._full_at[key] = rate, now + (missing + amount) * seconds_per_unit
         return 0.0
 
     def keep(self, keys: Collection[str]) -> None:
-        """Forgets all other keys."""
-        self._lately = {key: each for key, each in self._lately.items() if key in keys}
+        """Forgets all keys except `keys`."""
+        self._full_at = {key: kept for key, kept in self._full_at.items() if key in keys}

@@ -1,6 +1,6 @@
-"""Recent events: a decaying mean, a quantile over a window, and the keys that were seen.
+"""Statistics of recent events: a decaying mean, a quantile over a window, and recent keys.
 
-Knows numbers, keys and a clock that it is given; does not know what they stand for.
+Knows numbers, keys and a clock; does not know what they stand for.
 """
 
 from bisect import bisect_left, insort
@@ -23,9 +23,9 @@ class DecayedMean:
 
     def add(self, value: float, weight: float = 1.0) -> None:
         """Counts a sample; one of weight n counts like n samples."""
-        kept = self.freshness()
-        self._total = self._total * kept + value * weight
-        self._weight = self._weight * kept + weight
+        remaining = self.freshness()
+        self._total = self._total * remaining + value * weight
+        self._weight = self._weight * remaining + weight
         self._last = self._clock()
         self.samples += 1
 
@@ -35,68 +35,69 @@ class DecayedMean:
         return self._total / self._weight if self.samples else None
 
     def freshness(self) -> float:
-        """1 at the last sample, and half as much after every half-life without one."""
+        """The weight of the last sample now: 1 at first, halved with every half-life."""
         return float(0.5 ** ((self._clock() - self._last) / self._half_life))
 
 
 class SlidingQuantile:
     """A quantile of the last few samples: exact, by nearest rank."""
 
-    def __init__(self, window: int, seconds: float, least: int, clock: Clock) -> None:
-        """`window`: most samples; a sample costs a search and a shift in a list that long. Samples
-        older than `seconds` are forgotten, except the last `least`.
+    def __init__(self, window: int, seconds: float, min_samples: int, clock: Clock) -> None:
+        """`window`: most samples. Adding one shifts a sorted list of that length.
+
+        Samples older than `seconds` are forgotten, except the last `min_samples`.
         """
-        self._window, self._seconds, self._least = window, seconds, least
+        self._window, self._seconds, self._min_samples = window, seconds, min_samples
         self._clock = clock
-        self._arrived: deque[tuple[float, float]] = deque()
+        self._samples: deque[tuple[float, float]] = deque()
         """Time and value of each sample."""
         self._sorted: list[float] = []
 
     def add(self, value: float) -> None:
-        """Counts a sample, and forgets the oldest once the window is full."""
-        if len(self._arrived) == self._window:
+        """Adds a sample, and forgets the oldest one if the window is full."""
+        if len(self._samples) == self._window:
             self._forget()
-        self._arrived.append((self._clock(), value))
+        self._samples.append((self._clock(), value))
         insort(self._sorted, value)
 
     def count(self) -> int:
-        """Number of samples that are not too old."""
+        """Forgets samples that are too old; returns the number of the others."""
         horizon = self._clock() - self._seconds
-        while len(self._arrived) > self._least and self._arrived[0][0] < horizon:
+        while len(self._samples) > self._min_samples and self._samples[0][0] < horizon:
             self._forget()
         return len(self._sorted)
 
     def of(self, share: float) -> float:
-        """The smallest sample that at least `share` of the samples do not exceed.
+        """The quantile `share` (0 to 1), by nearest rank. There must be a sample.
 
-        Needs a sample, and a share between 0 and 1.
+        It is the smallest sample that at least this share of the samples do not exceed.
         """
         return self._sorted[max(at_least(share, self.count()), 1) - 1]
 
     def _forget(self) -> None:
-        _, value = self._arrived.popleft()
+        _, value = self._samples.popleft()
         del self._sorted[bisect_left(self._sorted, value)]
 
 
 class RecentKeys:
-    """The keys that were seen in the last few seconds, in bounded memory."""
+    """The keys that were added in the last few seconds, in bounded memory."""
 
-    def __init__(self, seconds: float, most: int, clock: Clock) -> None:
-        """`most`: most keys; further keys replace the oldest."""
-        self._seconds, self._most, self._clock = seconds, most, clock
-        self._seen: dict[str, float] = {}
-        """Last time of each key, the oldest first."""
+    def __init__(self, seconds: float, max_keys: int, clock: Clock) -> None:
+        """`seconds`: how long a key is recent. More than `max_keys` keys replace the oldest."""
+        self._seconds, self._max_keys, self._clock = seconds, max_keys, clock
+        self._last_seen: dict[str, float] = {}
+        """Time when each key was added last, the oldest first."""
 
     def add(self, key: str) -> None:
-        """Notes that a key was seen now."""
-        self._seen.pop(key, None)
-        if len(self._seen) == self._most:
-            del self._seen[next(iter(self._seen))]
-        self._seen[key] = self._clock()
+        """Adds a key, or renews it."""
+        self._last_seen.pop(key, None)
+        if len(self._last_seen) == self._max_keys:
+            del self._last_seen[next(iter(self._last_seen))]
+        self._last_seen[key] = self._clock()
 
     def keys(self) -> AbstractSet[str]:
-        """The keys that were seen lately: a view that the next call may change."""
+        """The recent keys, as a view that the next call may change."""
         horizon = self._clock() - self._seconds
-        while self._seen and self._seen[next(iter(self._seen))] <= horizon:
-            del self._seen[next(iter(self._seen))]
-        return self._seen.keys()
+        while self._last_seen and self._last_seen[next(iter(self._last_seen))] <= horizon:
+            del self._last_seen[next(iter(self._last_seen))]
+        return self._last_seen.keys()

@@ -1,54 +1,58 @@
-"""The order of clients that were refused and have nothing in hand.
+"""The order of clients that were refused and have no work in flight.
 
-Knows keys, how much each wanted, and a clock that it is given. The client that was refused first
-goes first, as long as it comes back to ask again.
+Knows keys, the amount that each requested, and a clock. The client that was refused first is
+admitted first, as long as it repeats its request.
 """
 
 from winnow.deadline import Clock
 
 
 class RefusalQueue:
-    """A queue of keys, in bounded memory."""
+    """A queue of refused keys, in bounded memory."""
 
-    def __init__(self, seconds: float, most: int, clock: Clock) -> None:
-        """`seconds`: how long a place is kept for a key that does not come back; `most`: places."""
-        self._seconds, self._most, self._clock = seconds, most, clock
+    def __init__(self, seconds: float, max_keys: int, clock: Clock) -> None:
+        """`seconds`: how long a key stays in the queue without a new request."""
+        self._seconds, self._max_keys, self._clock = seconds, max_keys, clock
         self._amounts: dict[str, int] = {}
-        """Amount that each key wants, in the order of the queue."""
-        self._seen: dict[str, float] = {}
-        """Last time that each key asked, the oldest first."""
+        """Requested amount of each key, in the order of the queue."""
+        self._last_request: dict[str, float] = {}
+        """Time of the last request of each key, the oldest first."""
 
     def wait(self, key: str, amount: int) -> None:
-        """Gives a key a place at the end, unless it has one or there are too many."""
+        """Appends a key, unless it is in the queue already or the queue is full."""
         self._forget()
-        if key not in self._amounts and len(self._amounts) >= self._most:
+        if key not in self._amounts and len(self._amounts) >= self._max_keys:
             return
         self._amounts[key] = amount
-        self._seen.pop(key, None)
-        self._seen[key] = self._clock()
+        self._last_request.pop(key, None)
+        self._last_request[key] = self._clock()
 
     def leave(self, key: str) -> None:
-        """Takes a key out."""
+        """Removes a key."""
         self._amounts.pop(key, None)
-        self._seen.pop(key, None)
+        self._last_request.pop(key, None)
 
-    def ahead_of(self, key: str, most: float) -> float:
-        """Amount that the keys before `key` want together, at most `most`. A key without a place
-        comes last.
+    def ahead_of(self, key: str, max_amount: float) -> float:
+        """The amount that the keys before `key` requested, at most `max_amount`.
+
+        A key that is not in the queue comes last.
         """
         self._forget()
         ahead = 0.0
-        for one, amount in self._amounts.items():
-            if one == key or ahead >= most:
+        for waiting_key, amount in self._amounts.items():
+            if waiting_key == key or ahead >= max_amount:
                 break
             ahead += amount
-        return min(ahead, most)
+        return min(ahead, max_amount)
 
     def __len__(self) -> int:
-        """Number of places that are taken."""
+        """Number of waiting keys."""
         return len(self._amounts)
 
     def _forget(self) -> None:
         horizon = self._clock() - self._seconds
-        while self._seen and self._seen[key := next(iter(self._seen))] <= horizon:
+        while (
+            self._last_request
+            and self._last_request[key := next(iter(self._last_request))] <= horizon
+        ):
             self.leave(key)

@@ -1,4 +1,4 @@
-"""Shares of things that come in whole numbers."""
+"""Shares of whole numbers."""
 
 import math
 
@@ -8,6 +8,6 @@ _ROUNDING = 1e-9
 def at_least(share: float, count: int) -> int:
     """The smallest whole number that is at least `share` of `count`.
 
-    0.55 of 20 is 11, though as floats their product is a little more.
+    0.55 of 20 is 11, although the product of these floats is slightly larger.
     """
     return math.ceil(share * count - _ROUNDING)

@@ -2,68 +2,72 @@
 
 Knows keys; does not know what a turn is for. A turn counts half after every half-life, as in the
 usage-decay schedulers of Unix (Epema, "Decay-usage scheduling in multiprocessors", 1998). Time is
-the number of turns of all keys. So no clock is needed, and nothing fades while all is idle.
+measured in turns of all keys. So no clock is needed, and usage does not decay while all is idle.
 """
 
 from collections.abc import Iterable
 
-_LARGE = 1e9
-"""Weight of a turn at which all weights are scaled down: floats have no more than 308 digits."""
-_FORGOTTEN = 1e-3
-"""Turns below which a key is as unknown as a new one."""
+_MAX_WEIGHT = 1e9
+"""Weight of a turn at which all weights are scaled down, before a float overflows."""
+_MIN_USAGE = 1e-3
+"""Usage in turns below which a key is forgotten."""
 
 _SHARE, _TURNS = 0.9, 2
-"""A key used clearly less than others if it used `_TURNS` turns less than this share of theirs.
-So none of equals is favoured."""
+"""A key is light if its usage is `_TURNS` turns below this share of the greatest usage. So none of
+several equal keys is light.
+"""
 
 
 class Usage:
-    """Turns that each key had of late, in bounded memory."""
+    """The recent turns of each key, in bounded memory."""
 
-    def __init__(self, half_life: float = 256.0, most: int = 1_000) -> None:
-        """`half_life`: turns of all keys after which one counts half; `most`: most known keys.
-        Further keys replace those that had no turn for longest.
+    def __init__(self, half_life: float = 256.0, max_keys: int = 1_000) -> None:
+        """`half_life`: number of turns of all keys after which a turn counts half.
+
+        `max_keys`: most known keys. A further key replaces the one with the oldest turn.
         """
-        self._growth, self._most = float(2 ** (1 / half_life)), most
-        self._used: dict[str, float] = {}
-        """Usage, in the order of latest turns. Later turns weigh more, instead of earlier less."""
+        self._growth, self._max_keys = float(2 ** (1 / half_life)), max_keys
+        self._usage_by_key: dict[str, float] = {}
+        """Usage of each key, ordered by the last turn. New turns weigh more, instead of old turns
+        weighing less.
+        """
         self._weight = 1.0
         """Weight of the next turn."""
-        self._top = 0.0
-        """The greatest usage of a key, also of one that was forgotten."""
+        self._max_usage = 0.0
+        """The greatest usage of any key, also of forgotten ones."""
 
     def __len__(self) -> int:
         """Number of known keys."""
-        return len(self._used)
+        return len(self._usage_by_key)
 
     def add(self, key: str) -> None:
-        """Counts a turn. A new key then counts as one that used as much as any other, so that a
-        client gains nothing by a new name.
+        """Counts a turn. A new key then has as much usage as any other, so clients gain nothing
+        from new keys.
         """
-        used = self._used.pop(key, None)
-        now = max(self._top, self._weight) if used is None else used + self._weight
-        self._used[key] = now
-        self._top = max(self._top, now)
-        if len(self._used) > self._most:
-            del self._used[next(iter(self._used))]
+        used = self._usage_by_key.pop(key, None)
+        usage = max(self._max_usage, self._weight) if used is None else used + self._weight
+        self._usage_by_key[key] = usage
+        self._max_usage = max(self._max_usage, usage)
+        if len(self._usage_by_key) > self._max_keys:
+            del self._usage_by_key[next(iter(self._usage_by_key))]
         self._weight *= self._growth
-        if self._weight > _LARGE:
-            self._make_small()
+        if self._weight > _MAX_WEIGHT:
+            self._rescale()
 
     def __contains__(self, key: str) -> bool:
         """Whether a key is known."""
-        return key in self._used
+        return key in self._usage_by_key
 
-    def least(self, keys: Iterable[str]) -> str:
-        """The known key that used least, the first of several."""
-        return min(keys, key=self._used.__getitem__)
+    def least_used(self, keys: Iterable[str]) -> str:
+        """The first of the known `keys` with the least usage."""
+        return min(keys, key=self._usage_by_key.__getitem__)
 
-    def modest(self, key: str) -> bool:
-        """Whether a known key used clearly less than others did."""
-        return self._used[key] + _TURNS * self._weight <= _SHARE * self._top
+    def is_light(self, key: str) -> bool:
+        """Whether the usage of a known key is clearly less than the greatest."""
+        return self._usage_by_key[key] + _TURNS * self._weight <= _SHARE * self._max_usage
 
-    def _make_small(self) -> None:
-        small = {key: used / self._weight for key, used in self._used.items()}
-        self._used = {key: used for key, used in small.items() if used >= _FORGOTTEN}
-        self._top /= self._weight
+    def _rescale(self) -> None:
+        small = {key: used / self._weight for key, used in self._usage_by_key.items()}
+        self._usage_by_key = {key: used for key, used in small.items() if used >= _MIN_USAGE}
+        self._max_usage /= self._weight
         self._weight = 1.0

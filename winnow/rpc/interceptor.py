@@ -66,7 +66,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
     def _traced(self, call: _Handler, method: str) -> _Handler:
         """Wraps a handler in a span; `method` is like `/winnow.v1.AnswerService/Answer`."""
         name = method.removeprefix("/")
-        if not self.tracer.traces(name.rpartition("/")[2]):
+        if not self.tracer.may_trace(name.rpartition("/")[2]):
             return call
 
         async def traced(request: Any, context: Any) -> Any:
@@ -111,7 +111,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         span = current()
         if span:
             span.set("rpc.grpc.status_code", grpc.StatusCode[code].value[0])
-            span.failed(code if code in _FAULTS else "")
+            span.set_fault(code if code in _FAULTS else "")
         self._metrics.record_call(method, code, elapsed, span.exemplar)
         self._log_call(method, code, elapsed, fault)
 

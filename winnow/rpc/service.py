@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 from winnow.address import Address
 from winnow.errors import NotLoadedError, UnavailableError
 from winnow.signals import on_signals
-from winnow.telemetry.endpoint import MetricsEndpoint, describe_process
+from winnow.telemetry.endpoint import MetricsEndpoint, register_process_metrics
 
 _log = structlog.get_logger("winnow.service")
 
@@ -101,7 +101,7 @@ def serve_metrics(listen: str, registry: CollectorRegistry) -> None:
     if not listen:
         return
     address = Address.parse(listen)
-    describe_process(registry)
+    register_process_metrics(registry)
     try:
         port = MetricsEndpoint(registry).start(address.host, address.port)
     except OSError as error:

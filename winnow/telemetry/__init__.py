@@ -1,1 +1,1 @@
-"""What operators see: metrics and logs."""
+"""Metrics, logs, traces and progress bars: what operators see of a process."""

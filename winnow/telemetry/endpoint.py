@@ -1,8 +1,8 @@
 """The HTTP endpoint that Prometheus fetches metrics from.
 
 It runs in a thread with its own event loop, so that writing the page delays no call. A connection
-that sends nothing is closed after some seconds; where there are too many, the oldest is closed. The
-server of prometheus_client gives each connection a thread for ever.
+that sends nothing is closed after some seconds. If there are too many, the oldest is closed. The
+server of `prometheus_client` is not used: each of its connections keeps a thread for ever.
 """
 
 import asyncio
@@ -26,46 +26,51 @@ from prometheus_client.openmetrics import exposition as openmetrics
 
 from winnow.packaged import running_version
 
-_OPEN = "application/openmetrics-text"
+_OPENMETRICS = "application/openmetrics-text"
 
 
 def exposition(registry: CollectorRegistry, accept: str = "") -> tuple[str, bytes]:
-    """The content type and the text of the page; `accept` is the header of that name.
+    """Returns the content type and the text of the metrics page.
 
-    Only OpenMetrics has exemplars, which lead from a histogram to traces; Prometheus asks for it.
+    `accept` is the request header of that name. Prometheus requests OpenMetrics by it, the only
+    format with exemplars, which link histograms to traces.
     """
-    if _OPEN in accept:
+    if _OPENMETRICS in accept:
         page: bytes = openmetrics.generate_latest(registry)  # type: ignore[no-untyped-call]
         return openmetrics.CONTENT_TYPE_LATEST, page
     return CONTENT_TYPE_LATEST, generate_latest(registry)
 
 
-_SECONDS = 5.0
+_REQUEST_SECONDS = 5.0
 """Seconds that a request and its reply may take."""
-_MOST = 128
-"""Connections at once."""
-_LONGEST = 16 * 1024
-"""Bytes of a request."""
-_ACCEPT = re.compile(rb"\r\naccept:([^\r]*)", re.IGNORECASE)
+_MAX_CONNECTIONS = 128
+"""Most open connections."""
+_MAX_REQUEST_BYTES = 16 * 1024
+"""Most bytes of a request."""
+_ACCEPT_HEADER = re.compile(rb"\r\naccept:([^\r]*)", re.IGNORECASE)
 
 
 class MetricsEndpoint:
     """Serves the metrics of a registry at every path."""
 
     def __init__(
-        self, registry: CollectorRegistry, most: int = _MOST, seconds: float = _SECONDS
+        self,
+        registry: CollectorRegistry,
+        max_connections: int = _MAX_CONNECTIONS,
+        seconds: float = _REQUEST_SECONDS,
     ) -> None:
-        """`most`: connections at once; `seconds`: that each may take."""
-        self._registry, self._most, self._seconds = registry, most, seconds
-        self._open: dict[asyncio.StreamWriter, None] = {}
-        """The oldest first."""
+        """`max_connections`: most open connections; `seconds`: time limit of each."""
+        self._registry, self._max_connections, self._seconds = registry, max_connections, seconds
+        self._connections: dict[asyncio.StreamWriter, None] = {}
+        """The open connections, the oldest first."""
 
     def start(self, host: str, port: int) -> int:
-        """Listens, and serves in the background until the process ends; returns the port. Raises
-        OSError if the address cannot be bound.
+        """Serves in the background until the process ends; returns the port.
+
+        Raises OSError if the address cannot be bound.
         """
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.create_server((host, port), family=family, backlog=self._most)
+        listening = socket.create_server((host, port), family=family, backlog=self._max_connections)
         bound = int(listening.getsockname()[1])
         run = threading.Thread(
             target=asyncio.run, args=(self._serve(listening),), name="metrics", daemon=True
@@ -74,18 +79,18 @@ class MetricsEndpoint:
         return bound
 
     async def _serve(self, listening: socket.socket) -> None:
-        server = await asyncio.start_server(self._reply, sock=listening, limit=_LONGEST)
+        server = await asyncio.start_server(self._reply, sock=listening, limit=_MAX_REQUEST_BYTES)
         await server.serve_forever()
 
     async def _reply(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._open[writer] = None
-        if len(self._open) > self._most:
-            oldest = next(iter(self._open))
-            del self._open[oldest]
+        self._connections[writer] = None
+        if len(self._connections) > self._max_connections:
+            oldest = next(iter(self._connections))
+            del self._connections[oldest]
             oldest.transport.abort()
         writer.transport.set_write_buffer_limits(
             0
-        )  # or a client that does not read would go unnoticed
+        )  # so that a client that does not read is noticed
         try:
             with contextlib.suppress(
                 TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError
@@ -95,25 +100,27 @@ class MetricsEndpoint:
                     writer.write(self._page(request))
                     await writer.drain()
         finally:
-            self._open.pop(writer, None)
-            # a close would wait until a client that does not read takes the rest of the page
+            self._connections.pop(writer, None)
+            # `close` would wait for a client that does not read the rest of the page
             writer.transport.abort()
 
     def _page(self, request: bytes) -> bytes:
         if not request.startswith(b"GET "):
             return b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n"
-        accepted = _ACCEPT.search(request)
-        kind, page = exposition(self._registry, accepted[1].decode("latin-1") if accepted else "")
+        accepted = _ACCEPT_HEADER.search(request)
+        content_type, page = exposition(
+            self._registry, accepted[1].decode("latin-1") if accepted else ""
+        )
         head = (
-            f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n"
+            f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\n"
             f"Content-Length: {len(page)}\r\nConnection: close\r\n\r\n"
         )
         return head.encode() + page
 
 
-def describe_process(registry: CollectorRegistry) -> None:
-    """Adds `process_*`, `python_*` and `winnow_build_info`; once, to one registry of a process."""
-    # a series beside every other, which nobody asks for
+def register_process_metrics(registry: CollectorRegistry) -> None:
+    """Adds `process_*`, `python_*` and `winnow_build_info`. Call it once in a process."""
+    # otherwise every counter and histogram has a second, unused series
     disable_created_metrics()  # type: ignore[no-untyped-call]
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)

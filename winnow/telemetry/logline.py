@@ -1,6 +1,6 @@
-"""The form of a log line: its length, its characters, and the prefix that names the process.
+"""Formats log lines: limits their length, escapes characters, and adds the process name.
 
-Much of a line may be what callers sent.
+Lines may contain text that callers sent.
 """
 
 import os
@@ -11,81 +11,80 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 from winnow.settings.names import NAME_VARIABLE
 
-LONGEST = 8_192
-"""Characters of a line."""
-_LONGEST_VALUES = (4_000, 400, 40)
-"""Characters that each value may have: the first that makes the line short enough."""
+MAX_LINE_LENGTH = 8_192
+"""Most characters of a line."""
+_MAX_VALUE_LENGTHS = (4_000, 400, 40)
+"""Most characters of each value; the first limit that makes the line short enough applies."""
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _STACK = "exception"
 
 
-def bounded(render: Processor) -> Processor:
+def limit_length(render: Processor) -> Processor:
     """Renders a line with its values cut until it is short enough; JSON stays whole."""
 
     def rendered(logger: WrappedLogger, name: str, event: EventDict) -> str:
         line = ""
-        for longest in _LONGEST_VALUES:
-            short = {key: _shortened(value, longest) for key, value in event.items()}
-            line = str(render(logger, name, short))
-            if len(line) <= LONGEST:
+        for max_length in _MAX_VALUE_LENGTHS:
+            shortened = {key: _shorten(value, max_length) for key, value in event.items()}
+            line = str(render(logger, name, shortened))
+            if len(line) <= MAX_LINE_LENGTH:
                 return line
-        return line[:LONGEST]
+        return line[:MAX_LINE_LENGTH]
 
     return rendered
 
 
-def escaped(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
-    """Escapes control characters as Python does; JSON does so by itself.
+def escape_controls(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
+    """Escapes control characters as Python does; JSON escapes them anyway.
 
-    A terminal would obey them, and a reader would take one line for two. The lines of a stack stay
-    separate.
+    They could control a terminal, or split a line in two. The lines of a stack trace stay separate.
     """
     texts = {key: value for key, value in event.items() if isinstance(value, str)}
     return {
         **event,
         **{
-            key: "\n".join(map(_escaped, text.split("\n"))) if key == _STACK else _escaped(text)
+            key: "\n".join(map(_escape, text.split("\n"))) if key == _STACK else _escape(text)
             for key, text in texts.items()
         },
     }
 
 
-def _escaped(text: str) -> str:
-    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+def _escape(text: str) -> str:
+    return _CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
-def _shortened(value: object, longest: int) -> object:
-    """Cuts the middle out, since the end of a stack says most."""
+def _shorten(value: object, max_length: int) -> object:
+    """Cuts out the middle, because the end of a stack trace is the most useful part."""
     if value is None or isinstance(value, bool | int | float):
         return value
     text = value if isinstance(value, str) else repr(value)
-    if len(text) <= longest:
+    if len(text) <= max_length:
         return value
-    half = longest // 2
+    half = max_length // 2
     return f"{text[:half]} … ({len(text) - 2 * half:,} characters) … {text[-half:]}"
 
 
 _WIDTH = 8
 
 
-def prefix() -> str:
-    """The prefix of every line of this process; empty for a process that has no name."""
+def process_prefix() -> str:
+    """The prefix of every log line of this process; empty if the process has no name."""
     name = os.environ.get(NAME_VARIABLE, "")
     return name and f"{name:<{_WIDTH}}"
 
 
-def before_every_line(text: str) -> str:
+def prefix_lines(text: str) -> str:
     """The text with the prefix before each of its lines."""
-    start = prefix()
+    start = process_prefix()
     return "\n".join(f"{start}{line}" for line in text.split("\n")) if start else text
 
 
-def naming(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
+def add_process_name(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
     """Adds the name of this process to a log line for programs, if it has one."""
     name = os.environ.get(NAME_VARIABLE)
     return {**event, "process": name} if name else event
 
 
-def prefixed(render: Processor) -> Callable[[WrappedLogger, str, EventDict], str]:
+def with_prefix(render: Processor) -> Callable[[WrappedLogger, str, EventDict], str]:
     """Renders a log line for people, with the prefix before each of its lines."""
-    return lambda logger, name, event: before_every_line(str(render(logger, name, event)))
+    return lambda logger, name, event: prefix_lines(str(render(logger, name, event)))

@@ -1,17 +1,17 @@
-"""A queue of lines for a log that may be slow, full or gone.
+"""A queue of log lines whose destination may be slow, full or closed.
 
-Logging only puts a line into the bounded queue, which neither waits nor fails; one thread writes.
-Knows nothing of the content of lines.
+Logging only adds a line to the bounded queue, which neither waits nor fails. One thread writes.
+Does not know the content of lines.
 """
 
 import queue
 import threading
 from collections.abc import Callable, Iterator
 
-_ATOMIC = 4_096
-"""Bytes that a pipe takes at once (PIPE_BUF on Linux): lines of several writers do not mix."""
-_AT_ONCE = 100
-"""Most lines to take at once."""
+_ATOMIC_BYTES = 4_096
+"""Most bytes that a pipe takes in one piece (PIPE_BUF on Linux), unmixed with other writers."""
+_MAX_TAKEN = 100
+"""Most lines taken from the queue in one round."""
 _WAKE, _END = b"", None
 
 
@@ -21,19 +21,19 @@ class LogQueue:
     def __init__(
         self,
         write: Callable[[bytes], None],
-        most: int,
+        max_lines: int,
         tick: Callable[[], float | None] = lambda: None,
     ) -> None:
-        """Begins to write.
+        """Starts the thread.
 
         Args:
             write: writes whole lines; may block, or raise OSError or ValueError.
-            most: lines that may wait.
-            tick: called by the thread now and then; returns the seconds until it wants to be called
-                again, or None if lines have to come first.
+            max_lines: most waiting lines.
+            tick: called by the thread between batches. Returns the seconds until its next call, or
+                None for the time after the next lines.
 
         """
-        self._write, self._most, self._tick = write, most, tick
+        self._write, self._max_lines, self._tick = write, max_lines, tick
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         # a thread may enter twice: garbage collection in between may log, too
         self._dropped, self._counting = 0, threading.RLock()
@@ -44,49 +44,49 @@ class LogQueue:
 
     @property
     def dropped(self) -> int:
-        """Lines that were not written."""
+        """Number of lines that were not written."""
         return self._dropped
 
     def put(self, line: str) -> None:
-        """Hands a line over; drops it if too many wait. Does not block, does not raise."""
-        if self._closed or self._lines.qsize() >= self._most:
-            self.lost(1)
+        """Adds a line; drops it if too many wait. Neither blocks nor raises."""
+        if self._closed or self._lines.qsize() >= self._max_lines:
+            self.count_dropped(1)
         else:
-            # half a character of a pair that no UTF-8 can hold is no reason to lose the line
+            # UTF-8 cannot encode a lone surrogate, which is no reason to lose the line
             self._lines.put(line.encode(errors="backslashreplace") + b"\n")
 
-    def lost(self, lines: int) -> None:
+    def count_dropped(self, lines: int) -> None:
         """Counts lines that will not be written."""
         with self._counting:
             self._dropped += lines
 
     def wake(self) -> None:
-        """Has `tick` called soon."""
+        """Makes the thread call `tick` soon."""
         self._lines.put(_WAKE)
 
-    def close(self, patience: float) -> None:
-        """Writes the waiting lines, for `patience` seconds at most; later lines are dropped."""
+    def close(self, seconds: float) -> None:
+        """Writes the waiting lines, for at most `seconds`; later lines are dropped."""
         self._closed = True
         self._lines.put(_END)
-        self._thread.join(patience)
+        self._thread.join(seconds)
 
     def _run(self) -> None:
-        going = True
-        while going:
+        running = True
+        while running:
             lines = self._next()
-            going = _END not in lines
+            running = _END not in lines
             for batch in _batches(lines):
                 try:
                     self._write(b"".join(batch))
-                except (OSError, ValueError):  # full, gone or closed: the service goes on
-                    self.lost(len(batch))
+                except (OSError, ValueError):  # full or closed: the service continues
+                    self.count_dropped(len(batch))
 
     def _next(self) -> list[bytes | None]:
         """The waiting lines, or the next one; empty if `tick` is due first."""
         lines: list[bytes | None] = []
         try:
             lines.append(self._lines.get(timeout=self._tick()))
-            while len(lines) < _AT_ONCE:
+            while len(lines) < _MAX_TAKEN:
                 lines.append(self._lines.get_nowait())
         except queue.Empty:
             pass
@@ -94,14 +94,14 @@ class LogQueue:
 
 
 def _batches(lines: list[bytes | None]) -> Iterator[list[bytes]]:
-    """Lines that can be written at once.
+    """Groups lines so that each batch can be written in one piece.
 
-    Writing one by one would take a turn of the interpreter each, which a busy event loop gives only
-    two hundred times a second.
+    Each write needs the interpreter lock, which a busy event loop releases only two hundred times
+    a second.
     """
     batch: list[bytes] = []
     for line in filter(None, lines):
-        if batch and sum(map(len, batch)) + len(line) > _ATOMIC:
+        if batch and sum(map(len, batch)) + len(line) > _ATOMIC_BYTES:
             yield batch
             batch = []
         batch.append(line)

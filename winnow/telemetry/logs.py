@@ -1,7 +1,7 @@
 """Structured logs on standard error: JSON lines for programs, text for people.
 
-Logging neither blocks nor fails, wherever standard error leads: a service answers as if it were not
-there. What cannot be written is dropped and counted.
+Logging neither blocks nor fails, wherever standard error leads. Lines that cannot be written are
+dropped and counted.
 """
 
 import contextlib
@@ -20,46 +20,52 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 from winnow.policy.sampling import Kind, Sampler
 from winnow.telemetry import stderr
-from winnow.telemetry.logline import before_every_line, bounded, escaped, naming, prefixed
+from winnow.telemetry.logline import (
+    add_process_name,
+    escape_controls,
+    limit_length,
+    prefix_lines,
+    with_prefix,
+)
 from winnow.telemetry.logqueue import LogQueue
 from winnow.telemetry.python_logs import python_logs
 
 _log = structlog.get_logger("winnow.logs")
-_MOST_WAITING = 1_000
-_MOST_A_SECOND, _MOST_WITH_STACK = 20, 2
-"""Lines of one kind, without and with a stack."""
-_PATIENCE = 1.0
-"""Seconds that the last lines get to be written."""
+_MAX_WAITING = 1_000
+_MAX_PER_SECOND, _MAX_WITH_STACK = 20, 2
+"""Most lines of one kind in a second, without and with a stack trace."""
+_CLOSE_SECONDS = 1.0
+"""Seconds to write the last lines before the process ends."""
 _SUMMARY = "more lines like this"
 
 
 class Logs:
-    """The lines of a process on their way to standard error."""
+    """Samples the log lines of a process and writes them to standard error in a thread."""
 
     def __init__(self) -> None:
         self._sampler = Sampler(time.monotonic)
         # a thread may enter twice: garbage collection in between may log, too
         self._sampling = threading.RLock()
         self._awake = False
-        self._queue = LogQueue(stderr.writer(), _MOST_WAITING, self._summarise)
+        self._queue = LogQueue(stderr.open_writer(), _MAX_WAITING, self._summarise)
         self.put = self._queue.put
 
     @property
     def dropped(self) -> int:
-        """Lines that could not be written."""
+        """Number of lines that could not be written."""
         return self._queue.dropped
 
-    def lost(self) -> None:
-        """Counts a line that could not be made."""
-        self._queue.lost(1)
+    def count_dropped(self) -> None:
+        """Counts a line that could not be rendered."""
+        self._queue.count_dropped(1)
 
     def sample(self, _logger: WrappedLogger, level: str, event: EventDict) -> EventDict:
-        """Drops a line if there are too many of its kind just now, unless it reports success."""
+        """A structlog processor that drops frequent kinds of lines, unless they report success."""
         if event.get("status") == "OK" or event.get("event") == _SUMMARY:
             return event
-        most = _MOST_WITH_STACK if event.get("exc_info") else _MOST_A_SECOND
+        max_lines = _MAX_WITH_STACK if event.get("exc_info") else _MAX_PER_SECOND
         with self._sampling:
-            if self._sampler.allows(_kind(level, event), most):
+            if self._sampler.allows(_kind(level, event), max_lines):
                 return event
             if not self._awake:
                 self._awake = True
@@ -67,19 +73,19 @@ class Logs:
         raise structlog.DropEvent
 
     def close(self) -> None:
-        """Writes the waiting lines, if that is soon possible."""
-        self._tell(unfinished=True)
-        self._queue.close(_PATIENCE)
+        """Writes the waiting lines, for a second at most."""
+        self._log_withheld(unfinished=True)
+        self._queue.close(_CLOSE_SECONDS)
 
     def _summarise(self) -> float | None:
-        """Logs how many lines were dropped; returns the seconds until there is more to report."""
-        self._tell(unfinished=False)
+        """Logs how many lines were withheld; returns the seconds until the next report."""
+        self._log_withheld(unfinished=False)
         with self._sampling:
             due = self._sampler.due()
             self._awake = due is not None
         return due
 
-    def _tell(self, unfinished: bool) -> None:
+    def _log_withheld(self, unfinished: bool) -> None:
         with self._sampling:
             withheld = self._sampler.withheld(unfinished)
         for (level, event, method, status), lines in withheld.items():
@@ -91,7 +97,7 @@ class Logs:
 def logging_to_stderr(level: str, as_json: bool = True) -> Iterator[Logs]:
     """Sets up the logs of a process: structlog, Python's `logging`, warnings and standard error.
 
-    Turn `as_json` off for people at a terminal.
+    With `as_json` off, lines are text for people at a terminal.
     """
     colours = _colours()
     logs = Logs()
@@ -101,16 +107,20 @@ def logging_to_stderr(level: str, as_json: bool = True) -> Iterator[Logs]:
         structlog.processors.add_log_level,
         TimeStamper(fmt="iso", utc=True),
         format_exc_info,
-        *([naming, bounded(JSONRenderer())] if as_json else [escaped, bounded(_text(colours))]),
+        *(
+            [add_process_name, limit_length(JSONRenderer())]
+            if as_json
+            else [escape_controls, limit_length(_text(colours))]
+        ),
     ]
     structlog.configure(
-        processors=[_never_failing(processors, logs)],
+        processors=[_without_errors(processors, logs)],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
         logger_factory=lambda *_: _LineLogger(logs),
     )
     if sys.stderr is not None:
-        stderr.free_native_code()
-    printed = stderr.Lines(lambda line: logs.put(before_every_line(line)))
+        stderr.make_nonblocking()
+    printed = stderr.LineBuffer(lambda line: logs.put(prefix_lines(line)))
     with contextlib.redirect_stderr(printed), python_logs():
         try:
             yield logs
@@ -119,16 +129,16 @@ def logging_to_stderr(level: str, as_json: bool = True) -> Iterator[Logs]:
 
 
 class _LineLogger:
-    """A logger that passes rendered lines of all levels on."""
+    """A logger that queues rendered lines of all levels."""
 
     def __init__(self, logs: Logs) -> None:
         self.debug = self.info = self.warning = self.error = self.critical = logs.put
 
 
-def _never_failing(processors: Sequence[Processor], logs: Logs) -> Processor:
-    """Combines `processors`; an event on which one fails is counted, and the error not raised.
+def _without_errors(processors: Sequence[Processor], logs: Logs) -> Processor:
+    """Combines `processors` into one that drops and counts an event on which one of them fails.
 
-    A value that cannot be shown must not change an answer.
+    A value that cannot be rendered must not fail a request.
     """
 
     def processed(logger: Any, name: str, event: Any) -> Any:
@@ -138,7 +148,7 @@ def _never_failing(processors: Sequence[Processor], logs: Logs) -> Processor:
         except structlog.DropEvent:
             raise
         except Exception as error:
-            logs.lost()
+            logs.count_dropped()
             raise structlog.DropEvent from error
         return event
 
@@ -146,16 +156,16 @@ def _never_failing(processors: Sequence[Processor], logs: Logs) -> Processor:
 
 
 def _kind(level: str, event: EventDict) -> Kind:
-    """Level, event, method and status. All are defined in the code, so there are few kinds."""
-    said = event.get("logger") or event.get("event")
-    return level, str(said), str(event.get("method", "")), str(event.get("status", ""))
+    """Level, event, method and status. Callers cannot choose them, so there are few kinds."""
+    source = event.get("logger") or event.get("event")
+    return level, str(source), str(event.get("method", "")), str(event.get("status", ""))
 
 
 def _text(colours: bool) -> Processor:
-    return prefixed(ConsoleRenderer(colors=colours, exception_formatter=plain_traceback))
+    return with_prefix(ConsoleRenderer(colors=colours, exception_formatter=plain_traceback))
 
 
 def _colours() -> bool:
-    """Only at a terminal, and not if NO_COLOR (https://no-color.org) forbids them."""
+    """Whether to use colours: only at a terminal, unless NO_COLOR (https://no-color.org) is set."""
     at_terminal = sys.stderr is not None and sys.stderr.isatty()
     return at_terminal and not os.environ.get("NO_COLOR")

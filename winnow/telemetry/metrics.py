@@ -1,12 +1,12 @@
 """Metrics that every process has, and the buckets of all histograms.
 
 Registries are injected, so that tests and several nodes in one process do not collide. Labels never
-hold anything that a user wrote.
+contain text from users.
 
-Buckets are in seconds, except for counts and shares. From 5 to 220 ms, where reads and questions
-lie, each bound is about 1.5 times the one before (the E6 series of preferred numbers). Prometheus
-interpolates quantiles between two bounds, so an error is at most that step. A histogram has at most
-16 bounds, because each bound is a series of every method, stage, shard and status.
+Buckets are in seconds, except for counts and shares. From 5 to 220 ms, the range of most reads and
+questions, each bound is about 1.5 times the previous one (the E6 series of preferred numbers).
+Prometheus interpolates quantiles between two bounds, so the error is at most one step. A histogram
+has at most 16 bounds, because each bound is a series for every method, stage, shard and status.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,13 +24,13 @@ COUNTS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 400)
 SHARES = (0.25, 0.5, 0.75, 0.9, 0.99, 0.999999)
 
 
-def counted(counter: Counter, *labels: str, last: Iterable[str]) -> None:
-    """Creates a counter's series at 0 for each value in `last` of its last label.
+def create_series(counter: Counter, *labels: str, last_values: Iterable[str]) -> None:
+    """Creates the series of a counter at 0, one for each of `last_values` of its last label.
 
-    `labels` are its other labels. Prometheus sees no increase in a series that starts at 1, so its
-    first event would not alert.
+    `labels` are the values of its other labels. Prometheus sees no increase in a series that starts
+    at 1, so the first event would not alert.
     """
-    for value in last:
+    for value in last_values:
         counter.labels(*labels, value)
 
 
@@ -43,9 +43,9 @@ class MetricFactory:
     def counter(
         self, name: str, documentation: str, *labels: str, values: Iterable[str] = ()
     ) -> Counter:
-        """A counter that shows 0 for each of `values`, the values of its only label."""
+        """Creates a counter. `values` of its only label have a series at 0 from the start."""
         counter = Counter(name, documentation, labels, registry=self._registry)
-        counted(counter, last=values)
+        create_series(counter, last_values=values)
         return counter
 
     def gauge(self, name: str, documentation: str, *labels: str) -> Gauge:
@@ -54,18 +54,18 @@ class MetricFactory:
     def histogram(
         self, name: str, documentation: str, *labels: str, buckets: Sequence[float]
     ) -> Histogram:
-        """A histogram with the given upper bounds."""
+        """Creates a histogram; `buckets` are its upper bounds."""
         return Histogram(name, documentation, labels, buckets=buckets, registry=self._registry)
 
 
 class FunctionCounter(Collector):
     """A counter whose values are read from functions when metrics are fetched.
 
-    For code that must not spend time on a counter, such as the end of a span.
+    It is for code that must not spend time on a counter, such as the end of a span.
     """
 
     def __init__(self, name: str, documentation: str, **values: Callable[[], float]) -> None:
-        """`values` are functions by the value of the label `result`; `value` alone has no label."""
+        """`values` are functions by values of the label `result`. A single `value` has no label."""
         self._name, self._documentation, self._values = name, documentation, values
 
     def collect(self) -> Iterator[CounterMetricFamily]:
@@ -86,7 +86,7 @@ def dropped_lines(dropped: Callable[[], int]) -> FunctionCounter:
 
 
 def trace_spans(sent: Callable[[], int], dropped: Callable[[], int]) -> FunctionCounter:
-    """The counter of spans that were sent to the collector, or dropped."""
+    """The counters of spans that were sent to the collector, and of dropped spans."""
     return FunctionCounter(
         "winnow_trace_spans",
         "Spans of traces by result: sent, or dropped because the collector is slow or gone",
@@ -96,7 +96,7 @@ def trace_spans(sent: Callable[[], int], dropped: Callable[[], int]) -> Function
 
 
 class RpcMetrics:
-    """Calls by method and status."""
+    """The latency histogram of calls, by method and status."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -112,7 +112,7 @@ class RpcMetrics:
     def record_call(
         self, method: str, status: str, seconds: float, exemplar: dict[str, str] | None = None
     ) -> None:
-        """Counts one call; `exemplar` leads to its trace."""
+        """Counts a call; `exemplar` links the histogram to its trace."""
         self._latency.labels(method, status).observe(seconds, exemplar)
 
 
@@ -129,24 +129,24 @@ class BundleMetrics:
 
 
 class CacheMetrics:
-    """How much a cache holds, and how often that helps. Several caches of a kind add up."""
+    """The size, lookups and evictions of a cache. Several caches of a kind add up."""
 
-    def __init__(self, registry: CollectorRegistry, name: str, what: str) -> None:
-        """`name` begins the names of the metrics; `what` it keeps, in their help."""
+    def __init__(self, registry: CollectorRegistry, name: str, contents: str) -> None:
+        """`name` is the prefix of the metric names; `contents` names the entries in their help."""
         make = MetricFactory(registry)
-        self._looks = make.counter(
-            name, f"Looks for {what} by result: hit or miss", "result", values=("hit", "miss")
+        self._lookups = make.counter(
+            name, f"Looks for {contents} by result: hit or miss", "result", values=("hit", "miss")
         )
-        self._bytes = make.gauge(f"{name}_bytes", f"Memory of {what} that are kept")
+        self._bytes = make.gauge(f"{name}_bytes", f"Memory of {contents} that are kept")
         self._evictions = make.counter(
-            f"{name}_evictions", f"Times that {what} left memory for others"
+            f"{name}_evictions", f"Times that {contents} left memory for others"
         )
 
-    def looked_up(self, result: str) -> None:
-        """Counts a look: hit or miss."""
-        self._looks.labels(result).inc()
+    def count_lookup(self, result: str) -> None:
+        """Counts a lookup: "hit" or "miss"."""
+        self._lookups.labels(result).inc()
 
-    def changed(self, more: int, evicted: int) -> None:
-        """There are `more` bytes than before, and `evicted` entries left for others."""
-        self._bytes.inc(more)
+    def resize(self, added_bytes: int, evicted: int) -> None:
+        """Adds `added_bytes`, which may be negative, and counts `evicted` entries."""
+        self._bytes.inc(added_bytes)
         self._evictions.inc(evicted)

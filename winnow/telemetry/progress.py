@@ -1,4 +1,4 @@
-"""Progress of long work on standard error: a bar on a terminal, else a line every few seconds.
+"""Progress of long work on standard error: a bar on a terminal, else a line every ten seconds.
 
 Rich omits colours if NO_COLOR is set or the output is no terminal.
 """
@@ -26,7 +26,7 @@ from winnow.telemetry.stage import StageClock
 
 
 class StageProgress:
-    """Shows one stage after the other; a context manager."""
+    """Shows the progress of one stage after the other; a context manager."""
 
     def __init__(
         self, console: Console | None = None, clock: Callable[[], float] = time.monotonic
@@ -44,7 +44,7 @@ class StageProgress:
         if self._bars is not None:
             self._task = self._bars.add_task(stage, total=total, completed=done)
         else:
-            self.say(self._stage.opening())
+            self.say(self._stage.opening_line())
 
     def advance(self, steps: int = 1) -> None:
         """Counts steps of the current stage as done."""
@@ -53,8 +53,8 @@ class StageProgress:
         self._stage.advance(steps)
         if self._bars is not None:
             self._bars.advance(self._task, steps)
-        elif self._stage.due():
-            self.say(self._stage.line())
+        elif self._stage.is_due():
+            self.say(self._stage.progress_line())
 
     def say(self, text: str) -> None:
         """Prints a line, above the bar if there is one."""
@@ -76,7 +76,7 @@ class StageProgress:
             self._bars.stop()
 
     def _end_stage(self, done: bool = True) -> None:
-        """`done`: whether the stage was completed, and not interrupted."""
+        """`done`: whether the stage was completed; False if it was interrupted."""
         if self._stage is None:
             return
         if self._bars is not None and done:
@@ -88,7 +88,7 @@ class StageProgress:
 
 
 class _Rate(ProgressColumn):
-    """Steps a second."""
+    """A column with the steps per second."""
 
     def render(self, task: Task) -> Text:
         return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="cyan")

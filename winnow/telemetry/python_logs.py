@@ -1,6 +1,6 @@
-"""What libraries tell Python's own `logging` and `warnings`, as lines among ours.
+"""Forwards the records of Python's `logging` and `warnings` to the structured log.
 
-By themselves they write to standard error at once, and wait for it.
+By default they write to standard error synchronously, which may block.
 """
 
 import contextlib
@@ -15,10 +15,10 @@ _log = structlog.get_logger("python")
 
 
 class _Forwarding(logging.Handler):
-    """Hands records on to structlog."""
+    """A handler that forwards records to structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Does not raise: neither does our log."""
+        """Logs a record; never raises."""
         try:
             message = record.getMessage()
         except Exception as error:  # noqa: BLE001 (arguments that do not fit their message)
@@ -29,14 +29,14 @@ class _Forwarding(logging.Handler):
 
 @contextlib.contextmanager
 def python_logs() -> Iterator[None]:
-    """Forwards warnings, and records from WARNING on, until left."""
+    """Forwards warnings, and records of level WARNING or above, within the context."""
     root, forwarding = logging.getLogger(), _Forwarding()
     others, raising, level = root.handlers[:], logging.raiseExceptions, root.level
     root.handlers[:] = [forwarding]
     root.setLevel(logging.WARNING)  # libraries may have changed it
     logging.raiseExceptions = False
     showing = warnings.showwarning
-    # not `logging.captureWarnings`, which does nothing where somebody else has called it before
+    # not `logging.captureWarnings`, which has no effect if it was called before
     warnings.showwarning = _show
     try:
         yield

@@ -1,4 +1,4 @@
-"""What says which runtime runs each model of a process."""
+"""Reports which runtime was chosen for each model of a process."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ _log = structlog.get_logger("winnow.runtimes")
 
 
 class RuntimeMetrics:
-    """Runtimes by model: in the metrics, and in the log where one was chosen among several."""
+    """Reports runtimes by model: in the metrics, and in the log if there was a choice."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -26,12 +26,12 @@ class RuntimeMetrics:
             "chosen_by",
         )
 
-    def choosing(self, bundle: str) -> Choosing:
-        """Chooses for the models of the bundle of that name."""
-        return Choosing(partial(self.chosen, bundle))
+    def chooser(self, bundle: str) -> Choosing:
+        """Returns the chooser for the models of a bundle; its choices are recorded."""
+        return Choosing(partial(self.record_choice, bundle))
 
-    def chosen(self, bundle: str, choice: Choice) -> None:
-        """Tells a choice for the bundle of that name."""
+    def record_choice(self, bundle: str, choice: Choice) -> None:
+        """Records a choice for a model of a bundle."""
         self._info.labels(bundle, choice.model, choice.runtime, choice.by.value).set(1)
         if choice.why:
             spent = {f"{name}_ms": each for name, each in choice.milliseconds.items()}

@@ -1,7 +1,7 @@
-"""Standard error without Python's own file object.
+"""Standard error without Python's nonblocking file object.
 
-That object has a lock. A thread that hangs in a write would hold it, and delay every other print
-and the end of the interpreter.
+That object has a lock. A thread that hangs in a write would hold the lock, and block every other
+print and the exit of the interpreter.
 """
 
 import io
@@ -12,81 +12,85 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
-from winnow.telemetry.logline import LONGEST
+from winnow.telemetry.logline import MAX_LINE_LENGTH
 
 _STANDARD_ERROR = 2
 
 
-def writer() -> Callable[[bytes], None]:
-    """A function that writes all of its data to standard error.
+def open_writer() -> Callable[[bytes], None]:
+    """Returns a function that writes bytes to standard error.
 
-    It blocks where standard error does, and raises OSError or ValueError if it cannot write.
+    It blocks if standard error blocks, and raises OSError or ValueError if it cannot write.
     """
     stream = sys.stderr
     if stream is None:  # the process was started without one
-        return _nowhere
+        return _fail
     try:
         descriptor = os.dup(stream.fileno())
     except io.UnsupportedOperation:  # in memory
-        return lambda data: _print(stream, data)
-    return _Descriptor(descriptor).write
+        return lambda data: _write_text(stream, data)
+    return _DescriptorWriter(descriptor).write
 
 
-def free_native_code() -> None:
-    """Lets native libraries, which write to standard error by themselves, lose lines rather than
-    wait for a pipe that nobody reads. Others who hold that pipe are not touched.
+def make_nonblocking() -> None:
+    """Makes standard error non-blocking if it is a pipe.
+
+    Native libraries write to it directly. They should lose lines rather than wait for a pipe that
+    nobody reads. The pipe is opened again, so that other processes with this pipe are not affected.
     """
     try:
         if stat.S_ISFIFO(os.fstat(_STANDARD_ERROR).st_mode):
-            own = os.open(f"/proc/self/fd/{_STANDARD_ERROR}", os.O_WRONLY | os.O_NONBLOCK)
-            os.dup2(own, _STANDARD_ERROR)
-            os.close(own)
-    except OSError:  # no Linux, or nobody reads already: then a write fails, and does not wait
+            nonblocking = os.open(f"/proc/self/fd/{_STANDARD_ERROR}", os.O_WRONLY | os.O_NONBLOCK)
+            os.dup2(nonblocking, _STANDARD_ERROR)
+            os.close(nonblocking)
+    except (
+        OSError
+    ):  # not on Linux, or the reader has closed the pipe: then a write fails and does not wait
         return
 
 
-class _Descriptor:
-    """An open file to write lines to."""
+class _DescriptorWriter:
+    """Writes lines to a file descriptor."""
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor, self._torn = descriptor, False
+        self._descriptor, self._in_line = descriptor, False
 
     def write(self, data: bytes) -> None:
-        """Writes all of `data`. If the last write ended within a line, a line feed comes first."""
-        data = b"\n" + data if self._torn else data
+        """Writes all of `data`; first a line feed, if an earlier write failed within a line."""
+        data = b"\n" + data if self._in_line else data
         while data:
             try:
                 written = os.write(self._descriptor, data)
-            except BlockingIOError:  # somebody made it so
+            except BlockingIOError:  # another process made it non-blocking
                 select.select([], [self._descriptor], [])
             else:
-                self._torn = not data[:written].endswith(b"\n")
+                self._in_line = not data[:written].endswith(b"\n")
                 data = data[written:]
 
 
-def _print(stream: TextIO, data: bytes) -> None:
+def _write_text(stream: TextIO, data: bytes) -> None:
     stream.write(data.decode())
 
 
-def _nowhere(_: bytes) -> None:
+def _fail(_: bytes) -> None:
     raise OSError("there is no standard error")
 
 
-class Lines(io.TextIOBase):
-    """Stands in for `sys.stderr`: hands over what is printed, line by line."""
+class LineBuffer(io.TextIOBase):
+    """A replacement for `sys.stderr` that passes printed text on, line by line."""
 
     def __init__(self, put: Callable[[str], None]) -> None:
-        """`put` gets lines without their end, of bounded length."""
-        self._put, self._begun = put, ""
+        """`put` is called with each line: without its line feed, and cut to a maximum length."""
+        self._put, self._unfinished = put, ""
 
     def writable(self) -> bool:
-        """It is there to be written to."""
+        """Returns True."""
         return True
 
     def write(self, text: str) -> int:
-        """Takes any piece of text."""
-        *lines, begun = (self._begun + text).split("\n")
-        self._begun = begun[:LONGEST]
+        """Passes complete lines on, and keeps the start of an unfinished one."""
+        *lines, unfinished = (self._unfinished + text).split("\n")
+        self._unfinished = unfinished[:MAX_LINE_LENGTH]
         for line in lines:
-            self._put(line[:LONGEST])
+            self._put(line[:MAX_LINE_LENGTH])
         return len(text)

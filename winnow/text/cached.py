@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.errors import OverloadedError
-from winnow.policy.attempts import Asker, Lack
+from winnow.policy.attempts import FlightCaller, Lack
 from winnow.policy.byte_bounded_lru import UNWATCHED, ByteBoundedLru, CacheWatch
 from winnow.single_flight import SingleFlight
 from winnow.text.encoder import OnEncoded, TextEncoder, TextEncoding
@@ -31,7 +31,7 @@ class CachedTextEncoder:
 
     def __init__(self, inner: TextEncoder, budget: int, watch: CacheWatch = UNWATCHED) -> None:
         """`budget`: bytes of all cached encodings; 0 disables the cache."""
-        self._inner, self._count = inner, watch.looked_up
+        self._inner, self._count = inner, watch.count_lookup
         self._cache = ByteBoundedLru[bytes, TextEncoding](budget, watch)
         self._flights = SingleFlight[bytes, TextEncoding](lack_of_error=_lack)
         self._in_flight = Counter[str]()
@@ -52,7 +52,7 @@ class CachedTextEncoder:
         self._count("hit" if key in self._flights else "miss")
         started = time.perf_counter()
         work = partial(self._encode, key, tuple(ids), client, on_encoded)
-        asker = Asker(client=client, in_hand=lambda: self._in_flight[client])
+        asker = FlightCaller(client=client, work_in_flight=lambda: self._in_flight[client])
         made = await self._flights.ask(key, work, asker)
         if made.own:
             return made.result

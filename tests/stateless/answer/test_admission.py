@@ -17,7 +17,12 @@ from winnow.stateless.answer.admission import Admission
 from winnow.stateless.metrics import AdmissionMetrics
 
 SETTINGS = LoadSettings(
-    most_reads=100, usable=1.0, calm=0.5, least_share=0.3, kept=0.0, shortest_wait=0.05
+    max_reads=100,
+    usable_share=1.0,
+    calm_share=0.5,
+    min_granted_share=0.3,
+    reserved_share=0.0,
+    min_retry_after=0.05,
 )
 
 
@@ -132,7 +137,7 @@ def test_what_cannot_be_in_time_is_refused_and_told_when_to_come_back() -> None:
 
 
 def test_one_client_does_not_take_what_another_needs() -> None:
-    house = House(settings=replace(SETTINGS, least_share=1.0, kept=0.2))
+    house = House(settings=replace(SETTINGS, min_granted_share=1.0, reserved_share=0.2))
     with house.admission.enter(asked(10), 1, 1.0, "modest"):
         pass
     with contextlib.ExitStack() as stack:
@@ -157,7 +162,7 @@ def test_questions_are_bounded_whatever_they_ask_for() -> None:
 
 
 def test_one_client_does_not_take_every_place() -> None:
-    house = House(pace=None, most=64, settings=replace(SETTINGS, most_reads=10_000))
+    house = House(pace=None, most=64, settings=replace(SETTINGS, max_reads=10_000))
     with house.admission.enter(asked(1), 1, 1.0, "polite"):
         pass
     with contextlib.ExitStack() as stack:
@@ -193,7 +198,9 @@ def test_a_question_that_is_given_up_late_frees_its_place_at_once() -> None:
 
 
 def test_who_gives_up_everything_at_once_takes_no_place_of_others() -> None:
-    house = House(pace=None, most=10, settings=replace(SETTINGS, most_reads=10_000, kept=0.2))
+    house = House(
+        pace=None, most=10, settings=replace(SETTINGS, max_reads=10_000, reserved_share=0.2)
+    )
     with house.admission.enter(asked(1), 1, 1.0, "polite"):
         pass
     for _ in range(100):
@@ -222,7 +229,7 @@ def test_who_asks_again_at_once_is_refused_unseen(passages: int, most: int) -> N
         house.hold(stack, asked(passages))
         refused = house.admission.refusal("")
         assert refused is not None
-        assert refused.retry_after >= SETTINGS.shortest_wait
+        assert refused.retry_after >= SETTINGS.min_retry_after
         assert house.count("refused") == 2
         assert house.admission.refusal("another") is None
 
@@ -231,7 +238,7 @@ def test_who_waits_as_it_was_told_is_looked_at_again() -> None:
     house = House()
     with contextlib.ExitStack() as stack:
         house.hold(stack, asked(10))
-        house.clock.advance(SETTINGS.shortest_wait)
+        house.clock.advance(SETTINGS.min_retry_after)
         assert house.admission.refusal("") is None
 
 

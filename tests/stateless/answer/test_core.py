@@ -67,7 +67,9 @@ class House:
 
     def __init__(self, remember: bool = False) -> None:
         self.registry, self.clock = CollectorRegistry(), ManualClock()
-        self.load = ReadLoad(LoadSettings(most_reads=100, kept=0.0), self.clock, lambda: None)
+        self.load = ReadLoad(
+            LoadSettings(max_reads=100, reserved_share=0.0), self.clock, lambda: None
+        )
         admission = Admission(self.load, 64, AdmissionMetrics(self.registry))
         defaults = Defaults(
             passages_to_read=10, answers=3, read_scope=ReadScope.GLOBAL, max_answer_tokens=10

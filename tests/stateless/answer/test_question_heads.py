@@ -47,10 +47,10 @@ class Looks:
     def __init__(self) -> None:
         self.results: list[str] = []
 
-    def looked_up(self, result: str) -> None:
+    def count_lookup(self, result: str) -> None:
         self.results.append(result)
 
-    def changed(self, more: int, evicted: int) -> None:
+    def resize(self, more: int, evicted: int) -> None:
         pass
 
 

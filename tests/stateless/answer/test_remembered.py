@@ -18,7 +18,7 @@ from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.question import Question, ReadScope, Retriever, WaitPolicy
 from winnow.domain.write import Position
 from winnow.errors import DeadlineExceededError, OverloadedError, WinnowError
-from winnow.policy.attempts import Asker
+from winnow.policy.attempts import FlightCaller
 from winnow.stateless.answer.answer_cache import AnswerCache, AnswerKey
 from winnow.stateless.cluster.index_version import IndexVersion
 
@@ -58,10 +58,10 @@ class Counted:
         self.looks: list[str] = []
         self.bytes = 0
 
-    def looked_up(self, result: str) -> None:
+    def count_lookup(self, result: str) -> None:
         self.looks.append(result)
 
-    def changed(self, more: int, evicted: int) -> None:
+    def resize(self, more: int, evicted: int) -> None:
         self.bytes += more
 
 
@@ -103,12 +103,12 @@ class House:
 
     async def ask(self, asked: AnswerKey = WHO, left: float = 2.0, client: str = "") -> Answered:
         deadline = Deadline.after(left, self.clock)
-        asker = Asker(
+        asker = FlightCaller(
             deadline=deadline,
             client=client,
             work=10,
-            in_hand=lambda: self.in_hand[client],
-            room=lambda: self.room,
+            work_in_flight=lambda: self.in_hand[client],
+            has_room=lambda: self.room,
         )
         return await self.remembered.get_or_compute(asked, asker, self.shards.find)
 
@@ -399,7 +399,7 @@ async def test_what_the_first_asker_found_does_not_do_for_who_named_a_later_writ
     house.shards.go_on.clear()
     first = house.begin()
     await happens(lambda: house.shards.asked == 1)
-    asker = Asker(deadline=Deadline.after(2.0, house.clock))
+    asker = FlightCaller(deadline=Deadline.after(2.0, house.clock))
     asking = house.remembered.get_or_compute(WHO, asker, house.shards.find, [Position(0, 7)])
     named = asyncio.create_task(asking)
     await turn()

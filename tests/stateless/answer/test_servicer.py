@@ -30,7 +30,9 @@ from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.tokenizer import Tokens
 from winnow.v1 import answer_pb2, answer_pb2_grpc
 
-SETTINGS = LoadSettings(most_reads=20, usable=1.0, calm=0.2, least_share=0.3, kept=0.0)
+SETTINGS = LoadSettings(
+    max_reads=20, usable_share=1.0, calm_share=0.2, min_granted_share=0.3, reserved_share=0.0
+)
 
 
 class Slow:

@@ -9,9 +9,9 @@ from http_front import HttpFront
 from tenacious import happens
 from traced import Traced
 
-from winnow.telemetry.tracing.traceparent import written
+from winnow.telemetry.tracing.traceparent import trace_headers
 
-CALLER = dict(written(7, 5))
+CALLER = dict(trace_headers(7, 5))
 ASKED = {"question": "Who plays the xylophone?"}
 
 

@@ -13,7 +13,14 @@ from manual_clock import ManualClock
 
 from winnow.deadline import Deadline
 from winnow.errors import UnavailableError
-from winnow.policy.attempts import Asker, AttemptEnded, FlightAttempt, Lack, NextStep, Waiting
+from winnow.policy.attempts import (
+    EndedAttempt,
+    FlightAttempt,
+    FlightCaller,
+    FlightWaiter,
+    Lack,
+    NextStep,
+)
 
 SETTLE, WAIT, TRY = NextStep.SETTLE, NextStep.WAIT, NextStep.TRY
 NOTHING, TIME, SHARE, ROOM = Lack.NOTHING, Lack.TIME, Lack.SHARE, Lack.ROOM
@@ -26,40 +33,40 @@ class Desk:
     def __init__(self, **in_hand: int) -> None:
         self.clock, self.in_hand, self.room = ManualClock(), in_hand, True
 
-    def asker(self, client: str = "a", left: float = 2.0) -> Asker:
+    def asker(self, client: str = "a", left: float = 2.0) -> FlightCaller:
         deadline = Deadline.after(left, self.clock)
-        return Asker(
+        return FlightCaller(
             deadline=deadline,
             client=client,
             work=10,
-            in_hand=lambda: self.in_hand.get(client, 0),
-            room=lambda: self.room,
+            work_in_flight=lambda: self.in_hand.get(client, 0),
+            has_room=lambda: self.room,
         )
 
     def attempt(self, client: str = "a", left: float = 2.0) -> FlightAttempt:
         """One that begins, and is in hand from now on."""
         attempt = FlightAttempt(self.asker(client, left))
-        attempt.starts()
+        attempt.record_start()
         self.in_hand[client] = self.in_hand.get(client, 0) + 10
         return attempt
 
 
-def poor(attempt: FlightAttempt, lack: Lack, worth: int = 1) -> AttemptEnded[str]:
-    return AttemptEnded(attempt, lack, result="poor", worth=worth)
+def poor(attempt: FlightAttempt, lack: Lack, worth: int = 1) -> EndedAttempt[str]:
+    return EndedAttempt(attempt, lack, result="poor", worth=worth)
 
 
-def failed(attempt: FlightAttempt, lack: Lack) -> AttemptEnded[str]:
-    return AttemptEnded(attempt, lack, error=FAILED)
+def failed(attempt: FlightAttempt, lack: Lack) -> EndedAttempt[str]:
+    return EndedAttempt(attempt, lack, error=FAILED)
 
 
 def test_who_comes_first_tries_and_waits_for_its_own_attempt() -> None:
     desk = Desk()
-    waiting = Waiting[str](desk.asker())
-    assert waiting.step([]) is TRY
-    waiting.own = desk.attempt()
-    assert waiting.step([waiting.own]) is WAIT
-    waiting.tell(AttemptEnded(waiting.own, NOTHING, result="whole"))
-    assert (waiting.step([]), waiting.outcome().result) == (SETTLE, "whole")
+    waiting = FlightWaiter[str](desk.asker())
+    assert waiting.next_step([]) is TRY
+    waiting.own_attempt = desk.attempt()
+    assert waiting.next_step([waiting.own_attempt]) is WAIT
+    waiting.record_end(EndedAttempt(waiting.own_attempt, NOTHING, result="whole"))
+    assert (waiting.next_step([]), waiting.outcome().result) == (SETTLE, "whole")
 
 
 @pytest.mark.parametrize(
@@ -71,7 +78,7 @@ def test_who_comes_later_waits_for_an_attempt_that_ends_before_its_deadline(
     """Deadlines that were set at once differ a little."""
     desk = Desk()
     flying = [desk.attempt(left=2.0)]
-    assert Waiting[str](desk.asker(left=left)).step(flying) is step
+    assert FlightWaiter[str](desk.asker(left=left)).next_step(flying) is step
 
 
 @pytest.mark.parametrize(
@@ -84,26 +91,28 @@ def test_who_has_a_clearly_better_turn_tries_beside_the_attempt_of_another(
     """`before` passages are read for the first client before its question."""
     desk = Desk(busy=before, idle=own)
     flying = [desk.attempt("busy")]
-    assert Waiting[str](desk.asker("idle")).step(flying) is step
-    assert Waiting[str](desk.asker("busy")).step(flying) is WAIT, "its own line is no shorter"
+    assert FlightWaiter[str](desk.asker("idle")).next_step(flying) is step
+    assert FlightWaiter[str](desk.asker("busy")).next_step(flying) is WAIT, (
+        "its own line is no shorter"
+    )
 
 
 def test_what_came_before_an_attempt_counts_only_until_it_is_done() -> None:
     desk = Desk(busy=30)
     flying = [desk.attempt("busy")]
     desk.in_hand["busy"] = 10
-    assert Waiting[str](desk.asker("idle")).step(flying) is WAIT
+    assert FlightWaiter[str](desk.asker("idle")).next_step(flying) is WAIT
 
 
 def test_who_tried_in_a_better_turn_and_was_refused_waits_for_the_other_attempt() -> None:
     desk = Desk(busy=30)
     slow = desk.attempt("busy")
-    waiting = Waiting[str](desk.asker("idle"))
-    waiting.own = desk.attempt("idle")
-    waiting.tell(failed(waiting.own, SHARE))
-    assert waiting.step([slow]) is WAIT
-    waiting.tell(AttemptEnded(slow, NOTHING, result="whole"))
-    assert waiting.step([]) is SETTLE
+    waiting = FlightWaiter[str](desk.asker("idle"))
+    waiting.own_attempt = desk.attempt("idle")
+    waiting.record_end(failed(waiting.own_attempt, SHARE))
+    assert waiting.next_step([slow]) is WAIT
+    waiting.record_end(EndedAttempt(slow, NOTHING, result="whole"))
+    assert waiting.next_step([]) is SETTLE
     assert waiting.outcome().result == "whole"
 
 
@@ -128,7 +137,7 @@ def test_who_tried_in_a_better_turn_and_was_refused_waits_for_the_other_attempt(
     ],
 )
 def test_it_is_tried_again_only_by_who_has_what_the_first_attempt_lacked(
-    ended: Callable[[FlightAttempt, Lack], AttemptEnded[str]],
+    ended: Callable[[FlightAttempt, Lack], EndedAttempt[str]],
     lack: Lack,
     client: str,
     left: float,
@@ -137,59 +146,59 @@ def test_it_is_tried_again_only_by_who_has_what_the_first_attempt_lacked(
 ) -> None:
     desk = Desk()
     desk.room = room
-    waiting = Waiting[str](desk.asker(client, left))
-    waiting.tell(ended(desk.attempt("a", 2.0), lack))
-    assert waiting.step([]) is step
+    waiting = FlightWaiter[str](desk.asker(client, left))
+    waiting.record_end(ended(desk.attempt("a", 2.0), lack))
+    assert waiting.next_step([]) is step
 
 
 def test_of_those_who_would_try_again_all_but_one_wait_for_the_next_attempt() -> None:
     desk = Desk()
     first, second = desk.attempt("a", 0.1), desk.attempt("b", 2.0)
-    waiting = Waiting[str](desk.asker("c", 2.0))
-    waiting.tell(failed(first, TIME))
-    assert waiting.step([second]) is WAIT
+    waiting = FlightWaiter[str](desk.asker("c", 2.0))
+    waiting.record_end(failed(first, TIME))
+    assert waiting.next_step([second]) is WAIT
 
 
 def test_nobody_waits_for_attempt_after_attempt_with_too_little_time() -> None:
     desk = Desk()
-    waiting = Waiting[str](desk.asker("c", 2.0))
-    waiting.tell(failed(desk.attempt("a", 0.1), TIME))
-    assert waiting.step([desk.attempt("b", 0.1)]) is TRY
+    waiting = FlightWaiter[str](desk.asker("c", 2.0))
+    waiting.record_end(failed(desk.attempt("a", 0.1), TIME))
+    assert waiting.next_step([desk.attempt("b", 0.1)]) is TRY
 
 
 def test_after_two_clients_were_refused_a_third_takes_what_there_is() -> None:
     desk = Desk()
-    waiting = Waiting[str](desk.asker("c"))
-    waiting.tell(poor(desk.attempt("a"), SHARE))
-    assert waiting.step([desk.attempt("b")]) is WAIT
-    waiting.tell(failed(desk.attempt("b"), SHARE))
-    assert (waiting.step([]), waiting.outcome().result) == (SETTLE, "poor")
+    waiting = FlightWaiter[str](desk.asker("c"))
+    waiting.record_end(poor(desk.attempt("a"), SHARE))
+    assert waiting.next_step([desk.attempt("b")]) is WAIT
+    waiting.record_end(failed(desk.attempt("b"), SHARE))
+    assert (waiting.next_step([]), waiting.outcome().result) == (SETTLE, "poor")
 
 
 def test_after_two_clients_were_refused_everything_a_third_waits_for_no_other() -> None:
     desk = Desk()
-    waiting = Waiting[str](desk.asker("c"))
+    waiting = FlightWaiter[str](desk.asker("c"))
     for client in "ab":
-        waiting.tell(failed(desk.attempt(client), SHARE))
-    assert waiting.step([desk.attempt("d")]) is TRY
+        waiting.record_end(failed(desk.attempt(client), SHARE))
+    assert waiting.next_step([desk.attempt("d")]) is TRY
 
 
 def test_a_poor_result_is_better_than_the_failure_of_an_own_attempt() -> None:
     desk = Desk()
-    waiting = Waiting[str](desk.asker("b"))
-    waiting.tell(poor(desk.attempt("a"), SHARE))
-    waiting.own = desk.attempt("b")
-    waiting.tell(failed(waiting.own, SHARE))
-    assert waiting.step([]) is SETTLE
+    waiting = FlightWaiter[str](desk.asker("b"))
+    waiting.record_end(poor(desk.attempt("a"), SHARE))
+    waiting.own_attempt = desk.attempt("b")
+    waiting.record_end(failed(waiting.own_attempt, SHARE))
+    assert waiting.next_step([]) is SETTLE
     assert waiting.outcome().result == "poor"
 
 
 def test_a_poorer_own_result_does_not_replace_a_better_one() -> None:
     desk = Desk()
-    waiting = Waiting[str](desk.asker("b"))
-    waiting.tell(poor(desk.attempt("a"), SHARE, worth=2))
-    waiting.own = desk.attempt("b")
-    waiting.tell(poor(waiting.own, SHARE, worth=1))
+    waiting = FlightWaiter[str](desk.asker("b"))
+    waiting.record_end(poor(desk.attempt("a"), SHARE, worth=2))
+    waiting.own_attempt = desk.attempt("b")
+    waiting.record_end(poor(waiting.own_attempt, SHARE, worth=1))
     assert waiting.outcome().worth == 2
 
 
@@ -199,27 +208,27 @@ def test_who_made_a_result_in_a_better_turn_does_not_wait_for_the_other_attempt(
 ) -> None:
     desk = Desk(busy=30)
     slow = desk.attempt("busy", 9.0)
-    waiting = Waiting[str](desk.asker("idle", 9.0))
-    waiting.own = desk.attempt("idle", 1.0)
-    waiting.tell(poor(waiting.own, lack))
-    assert waiting.step([slow]) is SETTLE
+    waiting = FlightWaiter[str](desk.asker("idle", 9.0))
+    waiting.own_attempt = desk.attempt("idle", 1.0)
+    waiting.record_end(poor(waiting.own_attempt, lack))
+    assert waiting.next_step([slow]) is SETTLE
 
 
 def test_who_fails_is_told_of_its_own_failure_before_those_of_others() -> None:
     desk = Desk()
-    waiting = Waiting[str](desk.asker("b"))
-    waiting.tell(failed(desk.attempt("a"), SHARE))
-    waiting.own = desk.attempt("b")
-    own = failed(waiting.own, SHARE)
-    waiting.tell(own)
+    waiting = FlightWaiter[str](desk.asker("b"))
+    waiting.record_end(failed(desk.attempt("a"), SHARE))
+    waiting.own_attempt = desk.attempt("b")
+    own = failed(waiting.own_attempt, SHARE)
+    waiting.record_end(own)
     assert waiting.outcome() is own
 
 
 def test_a_result_that_is_of_no_use_to_an_asker_is_none() -> None:
     desk = Desk()
-    waiting = Waiting[str](desk.asker("b"), lambda result: result != "old")
-    waiting.tell(AttemptEnded(desk.attempt("a"), NOTHING, result="old"))
-    assert waiting.step([]) is TRY
+    waiting = FlightWaiter[str](desk.asker("b"), lambda result: result != "old")
+    waiting.record_end(EndedAttempt(desk.attempt("a"), NOTHING, result="old"))
+    assert waiting.next_step([]) is TRY
 
 
 @dataclass(frozen=True)
@@ -254,10 +263,10 @@ class Seen:
     """What became of an asker."""
 
     comes: Comes
-    waiting: Waiting[str]
-    told: list[AttemptEnded[str]] = field(default_factory=list)
+    waiting: FlightWaiter[str]
+    told: list[EndedAttempt[str]] = field(default_factory=list)
     settled: float | None = None
-    outcome: AttemptEnded[str] | None = None
+    outcome: EndedAttempt[str] | None = None
     """What it settled with."""
     left: bool = False
 
@@ -282,8 +291,10 @@ class Flight:
 
     def come(self, comes: Comes) -> None:
         deadline = Deadline.after(comes.left, self.clock)
-        asker = Asker(deadline=deadline, client=comes.client, work=10, in_hand=lambda: comes.behind)
-        seen = Seen(comes, Waiting(asker))
+        asker = FlightCaller(
+            deadline=deadline, client=comes.client, work=10, work_in_flight=lambda: comes.behind
+        )
+        seen = Seen(comes, FlightWaiter(asker))
         self.askers.append(seen)
         if comes.leaves is not None:
             self.at(self.clock.now + comes.leaves, lambda: self.leave(seen))
@@ -298,7 +309,7 @@ class Flight:
     def step(self, seen: Seen) -> None:
         if seen.left or seen.settled is not None:
             return
-        match seen.waiting.step(self.flying):
+        match seen.waiting.next_step(self.flying):
             case NextStep.SETTLE:
                 seen.settled, seen.outcome = self.clock.now, seen.waiting.outcome()
             case NextStep.TRY:
@@ -307,12 +318,12 @@ class Flight:
                 assert self.flying, "somebody waits for nothing"
 
     def begin(self, seen: Seen) -> None:
-        assert seen.waiting.own is None, "tried twice"
-        seen.waiting.own = attempt = FlightAttempt(seen.waiting.asker)
-        attempt.starts()
+        assert seen.waiting.own_attempt is None, "tried twice"
+        seen.waiting.own_attempt = attempt = FlightAttempt(seen.waiting.caller)
+        attempt.record_start()
         self.begun += 1
         self.flying[attempt] = seen
-        ends = min(self.clock.now + seen.comes.takes, attempt.asker.deadline.at)
+        ends = min(self.clock.now + seen.comes.takes, attempt.caller.deadline.at)
         self.at(ends, lambda: self.end(attempt, seen.comes))
 
     def end(self, attempt: FlightAttempt, comes: Comes) -> None:
@@ -324,7 +335,7 @@ class Flight:
         here = [each for each in self.askers if not each.left and each.settled is None]
         for each in here:
             each.told.append(ended)
-            each.waiting.tell(ended)
+            each.waiting.record_end(ended)
         for each in here:
             self.step(each)
 
@@ -351,15 +362,15 @@ def test_with_any_askers_and_any_failures_each_is_served_as_well_as_alone(
         if seen.left:
             continue
         assert seen.settled is not None, "nobody waits for ever"
-        assert seen.settled <= seen.waiting.asker.deadline.at + 0.011, "nor beyond its deadline"
+        assert seen.settled <= seen.waiting.caller.deadline.at + 0.011, "nor beyond its deadline"
         results = [each for each in seen.told if each.error is None]
         outcome = seen.outcome
         assert outcome is not None
         assert (outcome.error is None) == bool(results), "no result is thrown away"
         if any(each.lack is NOTHING for each in results):
             assert outcome.lack is NOTHING
-        if outcome.error is not None and seen.waiting.own is None:
-            client, left = outcome.attempt.asker.client, outcome.attempt.seconds
+        if outcome.error is not None and seen.waiting.own_attempt is None:
+            client, left = outcome.attempt.caller.client, outcome.attempt.seconds
             assert (
                 outcome.lack is NOTHING
                 or SHARE not in outcome.lack
@@ -374,10 +385,10 @@ def test_equal_askers_at_once_make_one_attempt(askers: int, lack: Lack, fails: b
     """A shard that is down, pressure and hung shards are the same for all of them."""
     desk = Desk()
     desk.room = False
-    waiting = [Waiting[str](desk.asker()) for _ in range(askers)]
-    assert waiting[0].step([]) is TRY
-    own = waiting[0].own = desk.attempt()
-    assert all(each.step([own]) is WAIT for each in waiting)
+    waiting = [FlightWaiter[str](desk.asker()) for _ in range(askers)]
+    assert waiting[0].next_step([]) is TRY
+    own = waiting[0].own_attempt = desk.attempt()
+    assert all(each.next_step([own]) is WAIT for each in waiting)
     for each in waiting:
-        each.tell(failed(own, lack) if fails else poor(own, lack))
-    assert all(each.step([]) is SETTLE for each in waiting)
+        each.record_end(failed(own, lack) if fails else poor(own, lack))
+    assert all(each.next_step([]) is SETTLE for each in waiting)

@@ -14,7 +14,7 @@ texts = st.lists(st.integers(1, 64), min_size=1, max_size=40)
 def filled(bounds: BatchLimits, lengths: list[int]) -> list[int]:
     batch, taken = EncoderBatch(bounds), list[int]()
     for tokens in lengths:
-        if not batch.takes(tokens):
+        if not batch.has_room_for(tokens):
             break
         batch.add(tokens)
         taken.append(tokens)
@@ -38,21 +38,21 @@ def test_a_full_run_waits_for_nobody_and_no_run_for_longer_than_allowed(
     batch = EncoderBatch(bounds)
     for tokens in filled(bounds, lengths):
         batch.add(tokens)
-    assert 0 <= batch.patience(0.0) <= bounds.wait
-    assert batch.patience(bounds.wait) == 0
-    if not batch.takes(1):
-        assert batch.patience(0.0) == 0
+    assert 0 <= batch.remaining_wait(0.0) <= bounds.wait
+    assert batch.remaining_wait(bounds.wait) == 0
+    if not batch.has_room_for(1):
+        assert batch.remaining_wait(0.0) == 0
 
 
 def test_what_padding_costs_counts() -> None:
     batch = EncoderBatch(BatchLimits(texts=16, tokens=100))
     for _ in range(3):
         batch.add(10)
-    assert batch.takes(25)
-    assert not batch.takes(26)
+    assert batch.has_room_for(25)
+    assert not batch.has_room_for(26)
 
 
 def test_one_text_a_run_never_waits() -> None:
     batch = EncoderBatch(BatchLimits(texts=1))
     batch.add(5)
-    assert batch.patience(0.0) == 0
+    assert batch.remaining_wait(0.0) == 0

@@ -10,10 +10,10 @@ class Counted:
     def __init__(self) -> None:
         self.bytes = self.evicted = 0
 
-    def looked_up(self, result: str) -> None:
+    def count_lookup(self, result: str) -> None:
         raise AssertionError("the caller counts lookups")
 
-    def changed(self, more: int, evicted: int) -> None:
+    def resize(self, more: int, evicted: int) -> None:
         self.bytes += more
         self.evicted += evicted
 

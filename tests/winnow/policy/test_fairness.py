@@ -13,7 +13,7 @@ LIMIT = 120.0
 def shares(
     held: dict[str, int], hungry: str = "", kept: float = 0.0, clock: ManualClock | None = None
 ) -> FairShares:
-    own = FairShares(kept, here_for=10.0, hungry_for=2.0, clock=clock or ManualClock())
+    own = FairShares(kept, presence_seconds=10.0, refusal_seconds=2.0, clock=clock or ManualClock())
     for client, amount in held.items():
         own.take(client, amount)
     for client in hungry:
@@ -73,7 +73,7 @@ def test_a_refusal_is_remembered_for_a_while() -> None:
 
 def test_what_is_given_back_is_free_again() -> None:
     own = shares({"a": 30, "b": 50})
-    own.give_back("b", 50)
+    own.release("b", 50)
     assert (own.total, own.room("a", LIMIT, LIMIT)) == (30, 90)
 
 
@@ -81,7 +81,7 @@ def test_any_number_of_refused_keys_is_remembered_in_bounded_memory() -> None:
     own = shares({})
     for number in range(5_000):
         own.refuse(str(number), 1)
-    for remembered in (own._refused.keys(), own._came.keys()):
+    for remembered in (own._refused.keys(), own._recent_clients.keys()):
         assert len(remembered) == 1_000
         assert "4999" in remembered
 
@@ -89,7 +89,7 @@ def test_any_number_of_refused_keys_is_remembered_in_bounded_memory() -> None:
 def test_room_is_kept_as_long_as_another_client_came_lately() -> None:
     clock = ManualClock()
     own = shares({"b": 30}, kept=0.25, clock=clock)
-    own.give_back("b", 30)
+    own.release("b", 30)
     assert own.room("a", LIMIT, LIMIT) == 90
     clock.advance(10.0)
     assert own.room("a", LIMIT, LIMIT) == 120
@@ -131,23 +131,23 @@ def test_whoever_has_nothing_may_have_the_least_however_many_others_there_are() 
     for number in range(100):
         own.refuse(f"other-{number}", 3)
     assert own.share("a", LIMIT) < 1
-    assert own.room("a", LIMIT, LIMIT, least=1) >= 1
+    assert own.room("a", LIMIT, LIMIT, min_amount=1) >= 1
     own.take("a", 1)
-    assert own.room("a", LIMIT, LIMIT, least=1) < 1
+    assert own.room("a", LIMIT, LIMIT, min_amount=1) < 1
 
 
 def test_those_who_have_nothing_get_the_least_one_after_the_other() -> None:
     own = shares({"b": 114, "first": 0, "second": 0}, kept=0.25)
     for client in ("first", "second"):
-        assert own.room(client, LIMIT, LIMIT, least=10) < 10
+        assert own.room(client, LIMIT, LIMIT, min_amount=10) < 10
         own.refuse(client, 10)
-    own.give_back("b", 4)
-    assert own.room("second", LIMIT, LIMIT, least=10) < 10
-    assert own.room("never seen", LIMIT, LIMIT, least=10) < 10
-    assert own.room("first", LIMIT, LIMIT, least=10) == 10
+    own.release("b", 4)
+    assert own.room("second", LIMIT, LIMIT, min_amount=10) < 10
+    assert own.room("never seen", LIMIT, LIMIT, min_amount=10) < 10
+    assert own.room("first", LIMIT, LIMIT, min_amount=10) == 10
     own.take("first", 10)
-    own.give_back("b", 10)
-    assert own.room("second", LIMIT, LIMIT, least=10) == 10
+    own.release("b", 10)
+    assert own.room("second", LIMIT, LIMIT, min_amount=10) == 10
 
 
 def test_names_that_are_used_once_come_to_nobodys_turn() -> None:
@@ -155,8 +155,8 @@ def test_names_that_are_used_once_come_to_nobodys_turn() -> None:
     for number in range(500):
         own.refuse(f"new-{number}", 3)
     own.refuse("polite", 3)
-    assert own.room("polite", LIMIT, LIMIT, least=3) >= 3
-    assert own.room("another", LIMIT, LIMIT, least=3) < 3
+    assert own.room("polite", LIMIT, LIMIT, min_amount=3) >= 3
+    assert own.room("another", LIMIT, LIMIT, min_amount=3) < 3
 
 
 @given(amounts, st.integers(0, 200), st.integers(1, 5))

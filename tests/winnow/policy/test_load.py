@@ -18,7 +18,7 @@ from winnow.policy.pace import Pace
 READ = 0.01
 """Seconds that the machine of these tests takes for a read."""
 SETTINGS = LoadSettings()
-PLAIN = LoadSettings(least_share=1.0, kept=0.0)
+PLAIN = LoadSettings(min_granted_share=1.0, reserved_share=0.0)
 """All reads or none, and nothing kept."""
 
 
@@ -112,12 +112,14 @@ def test_whether_all_would_be_granted_is_known_without_asking(
     for _ in range(before):
         machine.ask(10, 2.0, "greedy")
     client = "greedy" if same else "other"
-    known = machine.load.grants_all(reads, left, client)
-    assert known == machine.load.grants_all(reads, left, client), "and nothing is remembered of it"
-    held = machine.load.held(client)
+    known = machine.load.would_grant_all(reads, left, client)
+    assert known == machine.load.would_grant_all(reads, left, client), (
+        "and nothing is remembered of it"
+    )
+    held = machine.load.in_flight(client)
     ticket = machine.ask(reads, left, client)
     assert known == (ticket is not None and ticket.reads == reads)
-    assert machine.load.held(client) - held == (ticket.reads if ticket else 0)
+    assert machine.load.in_flight(client) - held == (ticket.reads if ticket else 0)
 
 
 def test_under_pressure_nobody_s_share_is_reckoned_to_know_that_not_all_would_be_granted() -> None:
@@ -132,7 +134,7 @@ def test_under_pressure_nobody_s_share_is_reckoned_to_know_that_not_all_would_be
     while load.reads < 130:
         load.admit(10, 2.0, f"client {load.reads}")
     looks.clear()
-    assert not any(load.grants_all(10, 2.0, f"newcomer {n}") for n in range(100))
+    assert not any(load.would_grant_all(10, 2.0, f"newcomer {n}") for n in range(100))
     assert not looks
 
 
@@ -149,17 +151,17 @@ def test_the_longer_the_deadline_the_more_may_wait() -> None:
 
 
 def test_the_queue_is_bounded_however_long_the_deadline() -> None:
-    machine = Machine(replace(PLAIN, most_reads=50)).warm()
+    machine = Machine(replace(PLAIN, max_reads=50)).warm()
     assert sum(fill(machine, left=1e9)) == 50
 
 
 def test_the_queue_is_bounded_while_the_pace_is_unknown() -> None:
-    assert sum(fill(Machine(replace(PLAIN, most_reads=50)), left=0.001)) == 50
+    assert sum(fill(Machine(replace(PLAIN, max_reads=50)), left=0.001)) == 50
 
 
 def test_while_the_pace_is_unknown_work_is_dimmed_as_the_queue_fills_and_kept_for_others() -> None:
     """Which is all that can be said: a node tells its pace before it takes its first question."""
-    machine = Machine(replace(SETTINGS, most_reads=100))
+    machine = Machine(replace(SETTINGS, max_reads=100))
     machine.load = ReadLoad(machine.settings, machine.clock, lambda: None)
     machine.ask(10, 0.001, "modest")
     granted = fill(machine, left=0.001, client="greedy")
@@ -170,7 +172,7 @@ def test_while_the_pace_is_unknown_work_is_dimmed_as_the_queue_fills_and_kept_fo
 
 @pytest.mark.parametrize("unit", [1, 3, 5])
 def test_work_that_comes_in_units_is_granted_and_counted_in_whole_units(unit: int) -> None:
-    machine = Machine(replace(SETTINGS, kept=0.0)).warm()
+    machine = Machine(replace(SETTINGS, reserved_share=0.0)).warm()
     granted = []
     while True:
         try:
@@ -184,7 +186,7 @@ def test_work_that_comes_in_units_is_granted_and_counted_in_whole_units(unit: in
 
 
 def test_a_unit_larger_than_the_queue_is_let_in_while_there_is_nothing_else() -> None:
-    machine = Machine(replace(PLAIN, most_reads=5))
+    machine = Machine(replace(PLAIN, max_reads=5))
     assert machine.load.admit(8, 1.0, unit=8).reads == 8
     with pytest.raises(OverloadedError):
         machine.load.admit(8, 1.0, unit=8)
@@ -194,7 +196,7 @@ def test_a_refusal_says_when_there_will_be_room() -> None:
     machine = Machine(PLAIN).warm()
     fill(machine, left=1.0, reads=1)
     with pytest.raises(
-        OverloadedError, match=r"80 waiting to be read, 80 can be in time"
+        OverloadedError, match=r"80 waiting to be read, 80 can be read in time"
     ) as refusal:
         machine.load.admit(15, 1.0)
     assert refusal.value.retry_after == pytest.approx(15 * READ)
@@ -206,7 +208,7 @@ def test_a_refusal_says_when_there_will_be_room() -> None:
 
 @pytest.mark.parametrize(("reads", "wait"), [(1, 0.05), (75, 0.6)])
 def test_waits_that_are_told_stay_within_bounds(reads: int, wait: float) -> None:
-    machine = Machine(replace(PLAIN, longest_wait=0.6)).warm()
+    machine = Machine(replace(PLAIN, max_retry_after=0.6)).warm()
     fill(machine, left=1.0)
     with pytest.raises(OverloadedError) as refusal:
         machine.load.admit(reads, 1.0)
@@ -235,7 +237,7 @@ def test_an_old_estimate_never_shuts_the_door_of_an_idle_machine() -> None:
 
 
 def test_fewer_passages_are_read_the_fuller_it_is_and_never_below_the_floor() -> None:
-    granted = fill(Machine(replace(SETTINGS, kept=0.0)).warm(), left=2.0)
+    granted = fill(Machine(replace(SETTINGS, reserved_share=0.0)).warm(), left=2.0)
     assert granted[0] == 10
     assert granted[-1] == 3
     assert all(later <= earlier for earlier, later in pairwise(granted))
@@ -288,7 +290,7 @@ def reads_by_client(machine: Machine) -> Counter[str]:
 
 
 def test_a_client_alone_may_use_everything() -> None:
-    machine = Machine(replace(SETTINGS, least_share=1.0)).warm()
+    machine = Machine(replace(SETTINGS, min_granted_share=1.0)).warm()
     assert sum(fill(machine, left=1.0)) == 80
 
 
@@ -303,7 +305,7 @@ def test_who_comes_while_there_are_several_finds_room_however_much_one_asks() ->
 
 def test_who_comes_to_one_that_was_alone_is_let_in_once_a_part_of_it_is_done() -> None:
     machine = Machine().warm()
-    machine.run(SETTINGS.here_for)
+    machine.run(SETTINGS.presence_seconds)
     fill(machine, left=2.0, client="greedy")
     assert machine.ask(10, 1.0, "newcomer") is None
     machine.run(0.2)
@@ -313,13 +315,13 @@ def test_who_comes_to_one_that_was_alone_is_let_in_once_a_part_of_it_is_done() -
 
 def test_a_greedy_client_does_not_take_the_share_of_a_modest_one() -> None:
     """The modest one asks for its half of a hundred reads a second, the greedy one for 20 times."""
-    fair = overload(replace(SETTINGS, least_share=1.0), {"greedy": 0.01, "modest": 0.2})
+    fair = overload(replace(SETTINGS, min_granted_share=1.0), {"greedy": 0.01, "modest": 0.2})
     reads = reads_by_client(fair)
     assert reads["modest"] >= 0.45 * reads.total()
 
 
 def test_what_a_modest_client_does_not_want_goes_to_the_greedy_one() -> None:
-    machine = overload(replace(SETTINGS, least_share=1.0), {"greedy": 0.01, "modest": 1.0})
+    machine = overload(replace(SETTINGS, min_granted_share=1.0), {"greedy": 0.01, "modest": 1.0})
     reads = reads_by_client(machine)
     assert not machine.refused["modest"]
     assert reads["greedy"] * READ >= 0.85 * 30.0
@@ -424,21 +426,26 @@ def test_whoever_is_let_in_and_has_no_more_than_its_part_is_done_in_time(
     for number, (pause, reads, left, client) in enumerate(asked):
         machine.run(pause)
         machine.ask(reads, left * 10, client)
-        if number % 5 == 0 and not machine.load._shares.held("polite"):
-            machine.ask(own * 3, 3 * 8 * own * READ / settings.usable, "polite")
+        if number % 5 == 0 and not machine.load._shares.in_flight("polite"):
+            machine.ask(own * 3, 3 * 8 * own * READ / settings.usable_share, "polite")
     machine.run(1e3)
     assert all(left >= 0 for ticket, left in machine.finished if ticket.client == "polite")
 
 
 @given(requests, st.integers(1, 60), st.floats(0.1, 1))
 def test_reads_in_hand_are_counted_and_bounded_and_nobody_gets_less_than_the_floor(
-    asked: list[tuple[float, int, float, str]], most: int, least_share: float
+    asked: list[tuple[float, int, float, str]], most: int, min_granted_share: float
 ) -> None:
-    machine = Machine(LoadSettings(most_reads=most, least_share=least_share))
+    machine = Machine(LoadSettings(max_reads=most, min_granted_share=min_granted_share))
     for pause, reads, left, client in asked:
         machine.run(pause)
         ticket = machine.ask(reads, left, client)
         in_hand = {id(each): each.ticket.reads for each in waiting(machine)}
         assert machine.load.reads == sum(in_hand.values()) <= most
         if ticket is not None:
-            assert min(least_share * reads - 1e-6, most) <= ticket.reads <= ticket.asked == reads
+            assert (
+                min(min_granted_share * reads - 1e-6, most)
+                <= ticket.reads
+                <= ticket.requested
+                == reads
+            )

@@ -22,7 +22,7 @@ def test_the_least_recently_used_leaves_first() -> None:
     lru.hold("a")
     lru.release("a")
     assert lru.take("d", 2) == ["b", "c"]
-    assert lru.taken == 3
+    assert lru.used_bytes == 3
 
 
 def test_what_is_in_use_or_pinned_stays() -> None:
@@ -33,14 +33,14 @@ def test_what_is_in_use_or_pinned_stays() -> None:
     assert lru.take("e", 2) is None
     lru.release("a")
     lru.pin("b", False)
-    assert lru.take("e", 3) == ["d", "a", "b"] or lru.taken == 3
+    assert lru.take("e", 3) == ["d", "a", "b"] or lru.used_bytes == 3
 
 
 def test_what_does_not_fit_changes_nothing() -> None:
     lru = filled(3, *"abc")
     assert lru.take("d", 4) is None
     assert [lru.bytes(key) for key in "abcd"] == [1, 1, 1, 0]
-    assert lru.taken == 3
+    assert lru.used_bytes == 3
 
 
 def test_nothing_more_leaves_than_must() -> None:
@@ -55,7 +55,7 @@ def test_a_key_may_come_to_take_more_or_less() -> None:
     assert lru.take("a", 3) == []
     assert lru.take("a", 4) == ["b"]
     assert lru.take("a", 1) == []
-    assert lru.taken == 1
+    assert lru.used_bytes == 1
 
 
 def test_one_held_twice_is_held_until_it_was_released_twice() -> None:
@@ -107,6 +107,6 @@ def test_whatever_happens_the_budget_holds_and_what_is_used_stays(
                 assert not stays & set(leaving)
                 sizes = {k: v for k, v in sizes.items() if k not in leaving} | {key: amount}
                 pinned &= set(sizes)
-        assert lru.taken == sum(sizes.values()) <= budget
+        assert lru.used_bytes == sum(sizes.values()) <= budget
         assert len(lru) == len(sizes)
         assert all(lru.is_held(k) == bool(held[k]) for k in "abcdef")

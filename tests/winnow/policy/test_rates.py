@@ -61,17 +61,17 @@ def test_what_was_begun_before_it_was_all_known_is_no_obstacle_to_the_rest(
 ) -> None:
     rates = Rates(clock)
     assert rates.take("a", TWO_A_SECOND) == 0
-    assert rates.take("a", TWO_A_SECOND, further, begun=1) == 0
+    assert rates.take("a", TWO_A_SECOND, further, prepaid=1) == 0
 
 
 def test_who_waits_as_long_as_told_may_begin_and_do_the_rest(clock: ManualClock) -> None:
     rates = Rates(clock)
     assert [rates.take("a", TWO_A_SECOND) for _ in range(2)] == [0, 0]
-    wait = rates.take("a", TWO_A_SECOND, 9, begun=1)
+    wait = rates.take("a", TWO_A_SECOND, 9, prepaid=1)
     assert wait == pytest.approx(1.0), "what was begun stays counted"
     clock.advance(wait)
     assert rates.take("a", TWO_A_SECOND) == 0
-    assert rates.take("a", TWO_A_SECOND, 9, begun=1) == 0
+    assert rates.take("a", TWO_A_SECOND, 9, prepaid=1) == 0
 
 
 def test_what_was_done_counts_at_another_rate_too(clock: ManualClock) -> None:

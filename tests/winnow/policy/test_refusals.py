@@ -11,9 +11,9 @@ def test_a_refusal_counts_until_its_time_is_over() -> None:
     clock = ManualClock()
     refusals = Refusals(0.05, 10, clock)
     refusals.add("a", 0.7)
-    assert (refusals.wait("a"), refusals.wait("b")) == (0.7, None)
+    assert (refusals.retry_after("a"), refusals.retry_after("b")) == (0.7, None)
     clock.advance(0.06)
-    assert refusals.wait("a") is None
+    assert refusals.retry_after("a") is None
 
 
 def test_a_later_refusal_replaces_an_earlier_one() -> None:
@@ -23,14 +23,14 @@ def test_a_later_refusal_replaces_an_earlier_one() -> None:
     clock.advance(0.04)
     refusals.add("a", 0.2)
     clock.advance(0.04)
-    assert refusals.wait("a") == 0.2
+    assert refusals.retry_after("a") == 0.2
 
 
 def test_when_something_has_ended_nobody_counts_as_refused() -> None:
     refusals = Refusals(0.05, 10, ManualClock())
     refusals.add("a", 0.7)
     refusals.forget()
-    assert refusals.wait("a") is None
+    assert refusals.retry_after("a") is None
 
 
 @given(st.lists(st.text(max_size=2)), st.integers(1, 5))
@@ -38,5 +38,5 @@ def test_keys_from_outside_do_not_fill_the_memory(keys: list[str], most: int) ->
     refusals = Refusals(1.0, most, ManualClock())
     for key in keys:
         refusals.add(key, 0.1)
-        assert refusals.wait(key) == 0.1
+        assert refusals.retry_after(key) == 0.1
     assert len(refusals._until) <= most

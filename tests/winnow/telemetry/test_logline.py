@@ -10,7 +10,7 @@ import structlog
 
 from winnow.cli.exits import print_error
 from winnow.settings.names import NAME_VARIABLE
-from winnow.telemetry.logline import before_every_line
+from winnow.telemetry.logline import prefix_lines
 from winnow.telemetry.logs import logging_to_stderr
 
 
@@ -52,7 +52,7 @@ def test_a_process_on_its_own_has_no_name(as_json: bool, monkeypatch: pytest.Mon
     monkeypatch.delenv(NAME_VARIABLE, raising=False)
     lines = logged(monkeypatch, as_json)
     assert "process" not in lines[0]
-    assert lines[-1] == before_every_line("printed") == "printed"
+    assert lines[-1] == prefix_lines("printed") == "printed"
 
 
 def test_an_error_that_ends_a_process_has_its_name(

@@ -7,7 +7,7 @@ from manual_clock import ManualClock
 from rich.console import Console
 
 from winnow.telemetry.progress import StageProgress
-from winnow.telemetry.stage import EVERY, StageClock, duration
+from winnow.telemetry.stage import LINE_INTERVAL, StageClock, duration
 
 
 def lines(file: io.StringIO) -> list[str]:
@@ -19,7 +19,7 @@ def test_a_line_has_share_rate_and_time_left() -> None:
     stage = StageClock("encoding passages", 661_243, 9_940, clock)
     clock.advance(10)
     stage.advance(2_060)
-    assert stage.line() == "encoding passages: 12,000 of 661,243 (1 %), 206/s, 53 min left"
+    assert stage.progress_line() == "encoding passages: 12,000 of 661,243 (1 %), 206/s, 53 min left"
 
 
 def test_the_rate_is_that_of_the_last_minute() -> None:
@@ -29,27 +29,27 @@ def test_the_rate_is_that_of_the_last_minute() -> None:
     for _ in range(7):
         clock.advance(10)
         stage.advance(20)
-        last = stage.line()
+        last = stage.progress_line()
     clock.advance(10)
     stage.advance(20)
-    assert ", 2.0/s, " in stage.line()
+    assert ", 2.0/s, " in stage.progress_line()
     assert ", 2.0/s, " not in last
 
 
 def test_a_line_is_due_now_and_then() -> None:
     clock = ManualClock()
     stage = StageClock("asking", None, 0, clock)
-    assert not stage.due()
-    clock.advance(EVERY)
-    assert stage.due()
-    stage.line()
-    assert not stage.due()
+    assert not stage.is_due()
+    clock.advance(LINE_INTERVAL)
+    assert stage.is_due()
+    stage.progress_line()
+    assert not stage.is_due()
 
 
 def test_unknown_figures_are_not_shown() -> None:
     clock = ManualClock()
-    assert StageClock("reading", None, 0, clock).line() == "reading: 0"
-    assert StageClock("encoding", 0, 0, clock).line() == "encoding: 0 of 0"
+    assert StageClock("reading", None, 0, clock).progress_line() == "reading: 0"
+    assert StageClock("encoding", 0, 0, clock).progress_line() == "encoding: 0 of 0"
     assert StageClock("encoding", 5, 5, clock).summary() == "encoding: 5 of 5 (100 %) in 0.0 s"
 
 

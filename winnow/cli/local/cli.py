@@ -84,7 +84,7 @@ def _messages() -> Iterator[Callable[[str], None]]:
 
     Standard error may be full, closed, or read by nobody. The cluster goes on all the same.
     """
-    messages = LogQueue(stderr.writer(), _MOST_WAITING)
+    messages = LogQueue(stderr.open_writer(), _MOST_WAITING)
     try:
         yield messages.put
     finally:

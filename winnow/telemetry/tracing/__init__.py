@@ -1,1 +1,1 @@
-"""Traces: where the time of one question went, over every process that worked for it."""
+"""Traces: the time that each process spent on one request."""

@@ -1,4 +1,4 @@
-"""Creates a tracer from settings; nothing is imported, and no time spent, without tracing."""
+"""Creates the tracer of a process from its settings. Without tracing it imports nothing."""
 
 import contextlib
 import os
@@ -13,27 +13,28 @@ from prometheus_client import CollectorRegistry
 from winnow.errors import UnavailableError
 from winnow.packaged import extra, running_version
 from winnow.telemetry.metrics import trace_spans
+from winnow.telemetry.tracing.otel_settings import read_otel_settings
 from winnow.telemetry.tracing.queue import Exporter, SpanQueue
-from winnow.telemetry.tracing.standard import standard
 from winnow.telemetry.tracing.tracer import NO_TRACER, SamplingTracer, Tracer
 
 _log = structlog.get_logger("winnow.traces")
-_PATIENCE = 2.0
+_CLOSE_SECONDS = 2.0
 
 
 def collector_url(value: str) -> str:
-    """A setting that is the URL of a collector, or empty. Raises ValueError if it is something
-    else.
-    """
+    """Validates the setting of a collector's URL, which may be empty. Raises ValueError."""
     if not value:
         return value
     parts = urlsplit(value)
     if "@" in parts.netloc:
-        raise ValueError("a collector's URL holds no secret: see OTEL_EXPORTER_OTLP_HEADERS")
-    known = parts.scheme in ("http", "https") and parts.hostname and _has_port(parts)
-    if not known or parts.path.strip("/") or parts.query:
         raise ValueError(
-            f"{value!r} is no collector of OTLP over gRPC: expected http://HOST:PORT, mostly 4317"
+            "a collector's URL must not contain secrets: set OTEL_EXPORTER_OTLP_HEADERS"
+        )
+    has_address = parts.scheme in ("http", "https") and parts.hostname and _has_port(parts)
+    if not has_address or parts.path.strip("/") or parts.query:
+        raise ValueError(
+            f"{value!r} is not the URL of an OTLP collector: expected http://HOST:PORT for gRPC, "
+            "usually with port 4317"
         )
     return value
 
@@ -47,19 +48,23 @@ def _has_port(parts: SplitResult) -> bool:
 
 @contextlib.contextmanager
 def tracing(
-    url: str, share: float, service: str, registry: CollectorRegistry, patience: float = _PATIENCE
+    url: str,
+    sample_share: float,
+    service: str,
+    registry: CollectorRegistry,
+    close_seconds: float = _CLOSE_SECONDS,
 ) -> Iterator[Tracer]:
-    """A tracer that sends to a collector, for as long as a process serves.
+    """Opens a tracer that sends spans to a collector, and closes it at the end.
 
     Args:
-        url: of the collector; empty for none, where nothing is traced.
-        share: of calls that come without a trace, 0 to 1.
-        service: what traces call this process.
-        registry: gets the metrics.
-        patience: seconds that the last spans get to be sent, once it is over.
+        url: URL of the collector; if empty, nothing is traced.
+        sample_share: share of the calls without a trace that are traced, 0 to 1.
+        service: name of this process in traces.
+        registry: the registry for the metrics of tracing.
+        close_seconds: seconds to send the last spans at the end.
 
-    Raises UnavailableError if OpenTelemetry is not installed. Raises SettingsError if the variables
-    of OpenTelemetry say what cannot be.
+    Raises UnavailableError if OpenTelemetry is not installed. Raises SettingsError if an
+    environment variable of OpenTelemetry is invalid.
 
     """
     if not url:
@@ -67,11 +72,11 @@ def tracing(
         return
     spans = SpanQueue(_exporter(url, service))
     registry.register(trace_spans(lambda: spans.sent, lambda: spans.dropped))
-    _log.info("tracing", to=url, share=share)
+    _log.info("tracing", to=url, share=sample_share)
     try:
-        yield SamplingTracer(spans.put, share, random.Random())
+        yield SamplingTracer(spans.put, sample_share, random.Random())
     finally:
-        spans.close(patience)
+        spans.close(close_seconds)
 
 
 def _exporter(url: str, service: str) -> Exporter:
@@ -87,5 +92,5 @@ def _exporter(url: str, service: str) -> Exporter:
             "service.instance.id": f"{socket.gethostname()}:{os.getpid()}",
             "host.name": socket.gethostname(),
         },
-        standard(os.environ),
+        read_otel_settings(os.environ),
     )

@@ -1,7 +1,7 @@
-"""Spans of OpenTelemetry, sent to a collector by OTLP over gRPC.
+"""Exports spans to an OpenTelemetry collector, by OTLP over gRPC.
 
-The only file that needs OpenTelemetry, and only its messages: its SDK takes many times as long to
-record a span and to convert it (decision 16).
+This is the only file that imports OpenTelemetry, and only its messages: its SDK takes many times as
+long to record and convert a span (decision 16).
 """
 
 import threading
@@ -14,20 +14,20 @@ from opentelemetry.proto.common.v1 import common_pb2
 from opentelemetry.proto.resource.v1 import resource_pb2
 from opentelemetry.proto.trace.v1 import trace_pb2
 
+from winnow.telemetry.tracing.otel_settings import OtelSettings
 from winnow.telemetry.tracing.recorded import RecordedSpan
 from winnow.telemetry.tracing.span import SpanKind, Value
-from winnow.telemetry.tracing.standard import Standard
 
 _log = structlog.get_logger("winnow.traces")
-_SECONDS = 5.0
-"""Seconds to wait for a collector, the connection included."""
+_EXPORT_SECONDS = 5.0
+"""Time limit of an export in seconds, including the connection."""
 _OPTIONS = (
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1_000),
 )
-_INTEGERS = 2**63
-"""Limit of integers; a caller may use any number of 64 bits as a version."""
+_INTEGER_LIMIT = 2**63
+"""Bound of integer attributes; versions that callers choose may exceed it."""
 _KINDS = {
     SpanKind.INTERNAL: trace_pb2.Span.SPAN_KIND_INTERNAL,
     SpanKind.SERVER: trace_pb2.Span.SPAN_KIND_SERVER,
@@ -37,36 +37,38 @@ _SCOPE = common_pb2.InstrumentationScope(name="winnow")
 
 
 class OtlpExporter:
-    """Sends to one collector."""
+    """An exporter that sends spans to one collector."""
 
-    def __init__(self, url: str, said: Mapping[str, str], standard: Standard) -> None:
-        """Connects when something is sent.
+    def __init__(self, url: str, attributes: Mapping[str, str], settings: OtelSettings) -> None:
+        """Connects at the first export.
 
         Args:
-            url: http://HOST:PORT, or https.
-            said: what the process says of itself.
-            standard: what the variables of OpenTelemetry say.
+            url: http://HOST:PORT or https://HOST:PORT.
+            attributes: attributes that describe the process in traces.
+            settings: the settings from OpenTelemetry's environment variables.
 
         """
-        self._url, self._headers = url, standard.headers
-        self._resource = resource_pb2.Resource(attributes=_pairs({**said, **standard.resource}))
-        self._channel = _opened(url, standard)
+        self._url, self._headers = url, settings.headers
+        self._resource = resource_pb2.Resource(
+            attributes=_pairs({**attributes, **settings.resource})
+        )
+        self._channel = _open_channel(url, settings)
         self._stub = trace_service_pb2_grpc.TraceServiceStub(self._channel)  # type: ignore[no-untyped-call]
         self._failing, self._closed = False, threading.Event()
 
     def export(self, spans: Sequence[RecordedSpan]) -> bool:
-        """Whether the collector took the spans within some seconds."""
-        scope = trace_pb2.ScopeSpans(scope=_SCOPE, spans=map(message, spans))
-        part = trace_pb2.ResourceSpans(resource=self._resource, scope_spans=[scope])
-        request = trace_service_pb2.ExportTraceServiceRequest(resource_spans=[part])
+        """Sends spans; returns whether the collector accepted them in time."""
+        scope = trace_pb2.ScopeSpans(scope=_SCOPE, spans=map(to_otlp, spans))
+        resource_spans = trace_pb2.ResourceSpans(resource=self._resource, scope_spans=[scope])
+        request = trace_service_pb2.ExportTraceServiceRequest(resource_spans=[resource_spans])
         try:
             self._stub.Export(
-                request, timeout=_SECONDS, metadata=self._headers, wait_for_ready=True
+                request, timeout=_EXPORT_SECONDS, metadata=self._headers, wait_for_ready=True
             )
         except grpc.RpcError as error:
             self._failed(error)
             return False
-        except ValueError:  # of a channel that is closed
+        except ValueError:  # the channel was closed
             if not self._closed.is_set():
                 raise
             return False
@@ -76,7 +78,7 @@ class OtlpExporter:
         return True
 
     def close(self) -> None:
-        """Ends a running export; later ones fail at once."""
+        """Cancels a running export; later exports fail immediately."""
         self._closed.set()
         self._channel.close()
 
@@ -85,14 +87,14 @@ class OtlpExporter:
         if self._closed.is_set() or self._failing:
             return
         self._failing = True
-        # what a collector answers may quote the headers that it was sent
+        # not the details: a collector may quote the headers of the request
         code = error.code().name if isinstance(error, grpc.Call) else type(error).__name__
         _log.warning("collector does not accept traces", to=self._url, status=code)
 
 
-def message(span: RecordedSpan) -> trace_pb2.Span:
-    """The span as a message of OpenTelemetry."""
-    made = trace_pb2.Span(
+def to_otlp(span: RecordedSpan) -> trace_pb2.Span:
+    """Converts a span to the message of OpenTelemetry."""
+    converted = trace_pb2.Span(
         trace_id=span.trace.id.to_bytes(16, "big"),
         trace_state=span.trace.state,
         span_id=span.id.to_bytes(8, "big"),
@@ -104,9 +106,9 @@ def message(span: RecordedSpan) -> trace_pb2.Span:
         attributes=_pairs(span.attributes),
     )
     if span.fault:
-        made.status.code = trace_pb2.Status.STATUS_CODE_ERROR
-        made.status.message = span.fault
-    return made
+        converted.status.code = trace_pb2.Status.STATUS_CODE_ERROR
+        converted.status.message = span.fault
+    return converted
 
 
 def _pairs(attributes: Mapping[str, Value]) -> Iterable[common_pb2.KeyValue]:
@@ -117,18 +119,18 @@ def _pairs(attributes: Mapping[str, Value]) -> Iterable[common_pb2.KeyValue]:
 def _any(value: Value) -> common_pb2.AnyValue:
     if isinstance(value, bool):
         return common_pb2.AnyValue(bool_value=value)
-    if isinstance(value, int) and abs(value) < _INTEGERS:
+    if isinstance(value, int) and abs(value) < _INTEGER_LIMIT:
         return common_pb2.AnyValue(int_value=value)
     if isinstance(value, float):
         return common_pb2.AnyValue(double_value=value)
     return common_pb2.AnyValue(string_value=str(value))
 
 
-def _opened(url: str, standard: Standard) -> grpc.Channel:
+def _open_channel(url: str, settings: OtelSettings) -> grpc.Channel:
     scheme, _, address = url.rstrip("/").partition("://")
     if scheme == "http":
         return grpc.insecure_channel(address, options=_OPTIONS)
     credentials = grpc.ssl_channel_credentials(
-        standard.authority, standard.key, standard.certificate
+        settings.authority, settings.key, settings.certificate
     )
     return grpc.secure_channel(address, credentials, options=_OPTIONS)

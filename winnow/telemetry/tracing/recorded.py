@@ -1,7 +1,6 @@
 """Recorded spans and their trace.
 
-Knows a clock and ids; does not know where spans are sent. Conversions for sending are left to the
-sending thread.
+Knows a clock and ids; does not know where spans are sent. The sending thread converts them.
 """
 
 import asyncio
@@ -16,28 +15,28 @@ from winnow.telemetry.tracing import traceparent
 from winnow.telemetry.tracing.span import CURRENT, NO_ATTRIBUTES, Attributes, Span, SpanKind, Value
 
 _GIVEN_UP = (asyncio.CancelledError, StoppedError, GeneratorExit)
-"""Errors that end abandoned work; a call that lost to its hedge did not fail."""
+"""Errors that end abandoned work, such as a call whose hedge was faster. They are no failures."""
 GIVEN_UP = "winnow.given_up"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """What all spans of this process for one caller have in common."""
+    """The values that all spans of one call in this process share."""
 
     id: int
     state: str
-    """State of other tracing systems (W3C `tracestate`), passed on unchanged."""
+    """The W3C `tracestate` of other tracing systems, passed on unchanged."""
     epoch: int
-    """Nanoseconds of the calendar at the zero of `time.perf_counter_ns`: by one clock, parts never
-    begin before the whole, also where the calendar is set meanwhile.
+    """Unix time in nanoseconds at the zero of `time.perf_counter_ns`. With this one clock a child
+    never begins before its parent, even if the system time is changed meanwhile.
     """
     new_id: Callable[[], int]
-    """A number of 64 bits that is not 0."""
+    """Returns a random 64-bit number other than 0."""
     record: Callable[["RecordedSpan"], None]
-    """Called with each span when it has ended, in the thread where it ended."""
+    """Called with each ended span, in the thread where it ended."""
 
     def now(self) -> int:
-        """Nanoseconds of the calendar."""
+        """The Unix time in nanoseconds."""
         return self.epoch + time.perf_counter_ns()
 
 
@@ -60,14 +59,14 @@ class RecordedSpan(Span):
     def __init__(
         self, *, trace: Trace, parent: int, name: str, attributes: Attributes, kind: SpanKind
     ) -> None:
-        """Begins when it is entered. `parent` is the id of the parent span; 0 for none."""
+        """The span begins when it is entered. `parent` is the id of the parent span; 0 for none."""
         self.trace, self.parent, self.name, self.kind = trace, parent, name, kind
         self.id = trace.new_id()
         self.attributes: dict[str, Value] = dict(attributes)
         self.began = self.ended = 0
-        """Nanoseconds of the calendar; 0 where it has not ended."""
+        """Unix time in nanoseconds; 0 before the span has begun or ended."""
         self.fault: str | None = None
-        """Why it failed; empty if it did not, None if that is not known."""
+        """Why the work failed; empty if it succeeded, None if not known yet."""
         self._token: Token[Span] | None = None
 
     @property
@@ -80,7 +79,7 @@ class RecordedSpan(Span):
 
     @property
     def outgoing_metadata(self) -> tuple[tuple[str, str], ...]:
-        return traceparent.written(self.trace.id, self.id, self.trace.state)
+        return traceparent.trace_headers(self.trace.id, self.id, self.trace.state)
 
     def child(
         self, name: str, attributes: Attributes = NO_ATTRIBUTES, kind: SpanKind = SpanKind.INTERNAL
@@ -90,11 +89,11 @@ class RecordedSpan(Span):
         )
 
     def set(self, key: str, value: Value) -> None:
-        if not self.ended:  # then another thread reads it
+        if not self.ended:  # after the end another thread reads the attributes
             self.attributes[key] = value
 
-    def failed(self, why: str) -> None:
-        self.fault = why
+    def set_fault(self, fault: str) -> None:
+        self.fault = fault
 
     def __bool__(self) -> bool:
         return True
@@ -106,14 +105,14 @@ class RecordedSpan(Span):
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         if kind is not None:
-            self._raised(kind)
+            self._record_error(kind)
         if self._token is not None:
             CURRENT.reset(self._token)
         self.ended = self.trace.now()
         self.trace.record(self)
 
-    def _raised(self, kind: type[BaseException]) -> None:
-        """The type of an error is enough: its text may quote a question."""
+    def _record_error(self, kind: type[BaseException]) -> None:
+        """Records the type of an error but not its text, which may quote a question."""
         if issubclass(kind, _GIVEN_UP):
             self.set(GIVEN_UP, True)
         elif self.fault is None:

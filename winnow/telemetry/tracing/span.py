@@ -1,8 +1,8 @@
 """Spans: pieces of work, each a part of another one.
 
-The current span travels with the task, as the request id does, so `span("encode")` needs no
-arguments for it. Where nothing is traced, the current span is a `Span`, which records nothing and
-costs a look-up and a call. Knows neither who records spans nor where they are sent.
+The current span belongs to the task, as the request id does, so `span("encode")` needs no argument
+for it. Without tracing, the current span is a `Span`, which records nothing and costs a lookup and
+a call. Knows neither how spans are recorded nor where they are sent.
 """
 
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ NO_ATTRIBUTES: Attributes = {}
 
 
 class SpanKind(Enum):
-    """Where a piece of work is done, in the words of OpenTelemetry."""
+    """The kind of a span, as OpenTelemetry defines it."""
 
     INTERNAL = "internal"
-    """Here."""
+    """Work within this process."""
     SERVER = "server"
-    """Here, for a caller elsewhere."""
+    """Work of this process for a remote caller."""
     CLIENT = "client"
-    """Elsewhere: it is waited for here."""
+    """Work of a remote process that this process waits for."""
 
 
 class Span:
@@ -33,30 +33,30 @@ class Span:
 
     @property
     def trace_id(self) -> str:
-        """32 hexadecimal digits; empty where nothing is recorded."""
+        """The trace id, 32 hexadecimal digits; empty if nothing is recorded."""
         return ""
 
     @property
     def exemplar(self) -> dict[str, str] | None:
-        """The labels that lead from a histogram to the trace; None without a trace."""
+        """The labels that link a histogram to the trace; None without a trace."""
         return None
 
     @property
     def outgoing_metadata(self) -> tuple[tuple[str, str], ...]:
-        """Metadata, or headers, that tell another process that it works for this span."""
+        """Metadata or headers that make this span the parent of work in another process."""
         return ()
 
     def child(
         self, name: str, attributes: Attributes = NO_ATTRIBUTES, kind: SpanKind = SpanKind.INTERNAL
     ) -> "Span":
-        """A part of this work, which may be done in another thread."""
+        """Returns a span for a part of this work, which may run in another thread."""
         return self
 
     def set(self, key: str, value: Value) -> None:
-        """Sets an attribute. Never the text of a question or of a passage."""
+        """Sets an attribute, which must not contain text of a question or passage."""
 
-    def failed(self, why: str) -> None:
-        """Sets how the work ended, despite any error: the fault, or success if `why` is empty."""
+    def set_fault(self, fault: str) -> None:
+        """Sets the fault of the work, or success if `fault` is empty; overrides raised errors."""
 
     def __bool__(self) -> bool:
         """Whether the span is recorded."""
@@ -69,17 +69,17 @@ class Span:
         return None
 
 
-NOTHING = Span()
-CURRENT: ContextVar[Span] = ContextVar("winnow_span", default=NOTHING)
+NO_SPAN = Span()
+CURRENT: ContextVar[Span] = ContextVar("winnow_span", default=NO_SPAN)
 
 
 def current() -> Span:
-    """The span of the present task."""
+    """The span of the current task."""
     return CURRENT.get()
 
 
 def span(
     name: str, attributes: Attributes = NO_ATTRIBUTES, kind: SpanKind = SpanKind.INTERNAL
 ) -> Span:
-    """A part of the work of the present task."""
+    """Returns a span for a part of the work of the current task."""
     return CURRENT.get().child(name, attributes, kind)

@@ -1,6 +1,6 @@
-"""The trace of a caller, and the headers that tell another process about it. Pure.
+"""Parses and formats the headers that connect spans of different processes. Pure.
 
-The headers of https://www.w3.org/TR/trace-context/, in gRPC metadata and HTTP alike.
+They are the headers of https://www.w3.org/TR/trace-context/, for gRPC metadata and HTTP.
 """
 
 import re
@@ -8,45 +8,50 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 KEY, STATE = "traceparent", "tracestate"
-Sent = Iterable[tuple[str | bytes, str | bytes]] | None
+Headers = Iterable[tuple[str | bytes, str | bytes]] | None
 """Metadata of a call, or the headers of an ASGI request. Names are in lower case."""
-_FIRST, _NEVER = "00", "ff"
-"""Versions: later ones may say more after what the first one says."""
-_FORM = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+_VERSION, _INVALID_VERSION = "00", "ff"
+"""The version that is sent, and the invalid one. Later versions may append fields."""
+_PATTERN = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _SAMPLED = 1
 _PRINTABLE = re.compile(r"[ -~]{1,512}")
-"""The state that is passed on: as long as a caller may rely on."""
+"""State that is passed on: up to the length that the standard guarantees."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceCaller:
-    """The trace of a caller."""
+    """The trace and the span of a caller."""
 
     trace_id: int
     span_id: int
     sampled: bool
-    """Whether the caller records its part, so that ours is recorded, too."""
+    """Whether the caller records its spans; then this process does, too."""
     state: str = ""
 
 
-def read(sent: Sent) -> TraceCaller | None:
-    """The trace of the caller; None if it sent no valid one."""
-    pairs = list(sent or ())
-    named = list(_values(pairs, KEY))
-    found = _FORM.fullmatch(named[0]) if len(named) == 1 else None
-    if found is None:
+def parse_caller(headers: Headers) -> TraceCaller | None:
+    """Returns the trace of the caller; None without a valid header."""
+    pairs = list(headers or ())
+    parents = list(_values(pairs, KEY))
+    match = _PATTERN.fullmatch(parents[0]) if len(parents) == 1 else None
+    if match is None:
         return None
-    version, trace, span, flags, more = found.groups()
-    if version == _NEVER or (version == _FIRST and more) or not int(trace, 16) or not int(span, 16):
+    version, trace, span, flags, extra = match.groups()
+    if (
+        version == _INVALID_VERSION
+        or (version == _VERSION and extra)
+        or not int(trace, 16)
+        or not int(span, 16)
+    ):
         return None
     sampled = bool(int(flags, 16) & _SAMPLED)
     return TraceCaller(int(trace, 16), int(span, 16), sampled, _state(pairs))
 
 
-def written(trace_id: int, span_id: int, state: str = "") -> tuple[tuple[str, str], ...]:
-    """The headers for work that belongs to a trace and is recorded."""
-    named = (KEY, f"{_FIRST}-{trace_id:032x}-{span_id:016x}-{_SAMPLED:02x}")
-    return (named, (STATE, state)) if state else (named,)
+def trace_headers(trace_id: int, span_id: int, state: str = "") -> tuple[tuple[str, str], ...]:
+    """The headers for calls that are made within a recorded span."""
+    parent = (KEY, f"{_VERSION}-{trace_id:032x}-{span_id:016x}-{_SAMPLED:02x}")
+    return (parent, (STATE, state)) if state else (parent,)
 
 
 def _state(pairs: Iterable[tuple[str | bytes, str | bytes]]) -> str:

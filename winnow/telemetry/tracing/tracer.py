@@ -1,4 +1,4 @@
-"""Which calls are traced: calls of a trace that the caller records, and a share of the others."""
+"""Decides which calls are traced: those whose callers record a trace, and a share of others."""
 
 import random
 import time
@@ -6,56 +6,57 @@ from collections.abc import Callable
 
 from winnow.telemetry.tracing import traceparent
 from winnow.telemetry.tracing.recorded import RecordedSpan, Trace
-from winnow.telemetry.tracing.span import NOTHING, Span, SpanKind
-from winnow.telemetry.tracing.traceparent import Sent
+from winnow.telemetry.tracing.span import NO_SPAN, Span, SpanKind
+from winnow.telemetry.tracing.traceparent import Headers
 
 _POLLING = ("Get", "List")
-"""Prefixes of methods that are not traced: nodes are polled by them twice a second."""
+"""Prefixes of methods that are not traced, because they poll nodes twice a second."""
 
 
 class Tracer:
-    """Traces nothing."""
+    """A tracer that traces nothing."""
 
-    def traces(self, method: str) -> bool:
+    def may_trace(self, method: str) -> bool:
         """Whether calls of a method, such as `Answer`, may be traced."""
         return False
 
-    def begin(self, name: str, sent: Sent) -> Span:
-        """The span of a call: part of the caller's trace, or the first of another trace.
+    def begin(self, name: str, headers: Headers) -> Span:
+        """Returns the span of a call: in the trace of its caller, or the first of a new trace.
 
-        `name` is that of the method; `sent` is gRPC metadata, or the headers of an ASGI request.
+        `name`: name of the method. `headers`: gRPC metadata, or the headers of an ASGI request.
         """
-        return NOTHING
+        return NO_SPAN
 
 
 NO_TRACER = Tracer()
 
 
 class SamplingTracer(Tracer):
-    """Traces what callers record, and a share of the calls that come without a trace."""
+    """Traces calls that are in a recorded trace, and a share of the calls without a trace."""
 
     def __init__(
-        self, record: Callable[[RecordedSpan], None], share: float, chance: random.Random
+        self, record: Callable[[RecordedSpan], None], share: float, rng: random.Random
     ) -> None:
-        """`record` is called with every ended span, in its thread, and must not block. `share` is
-        that of calls without a trace, 0 to 1.
-        """
-        self._record, self._share, self._chance = record, share, chance
+        """`record` is called with every ended span, in its thread, and must not block.
 
-    def traces(self, method: str) -> bool:
+        `share`: share of the calls without a trace that are traced, 0 to 1.
+        """
+        self._record, self._share, self._rng = record, share, rng
+
+    def may_trace(self, method: str) -> bool:
         return not method.startswith(_POLLING)
 
-    def begin(self, name: str, sent: Sent) -> Span:
-        caller = traceparent.read(sent)
+    def begin(self, name: str, headers: Headers) -> Span:
+        caller = traceparent.parse_caller(headers)
         if caller is not None:
             if not caller.sampled:
-                return NOTHING
-            return self._first(name, caller.trace_id, caller.span_id, caller.state)
-        if self._chance.random() >= self._share:
-            return NOTHING
-        return self._first(name, self._chance.randrange(1, 1 << 128), 0, "")
+                return NO_SPAN
+            return self._root_span(name, caller.trace_id, caller.span_id, caller.state)
+        if self._rng.random() >= self._share:
+            return NO_SPAN
+        return self._root_span(name, self._rng.randrange(1, 1 << 128), 0, "")
 
-    def _first(self, name: str, trace_id: int, parent: int, state: str) -> Span:
+    def _root_span(self, name: str, trace_id: int, parent: int, state: str) -> Span:
         epoch = time.time_ns() - time.perf_counter_ns()
         trace = Trace(
             id=trace_id, state=state, epoch=epoch, new_id=self._new_id, record=self._record
@@ -65,4 +66,4 @@ class SamplingTracer(Tracer):
         )
 
     def _new_id(self) -> int:
-        return self._chance.getrandbits(64) or 1
+        return self._rng.getrandbits(64) or 1

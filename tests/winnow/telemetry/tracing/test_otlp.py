@@ -22,10 +22,10 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 
 from winnow.telemetry.tracing.opening import tracing
 from winnow.telemetry.tracing.span import SpanKind, span
-from winnow.telemetry.tracing.traceparent import written
+from winnow.telemetry.tracing.traceparent import trace_headers
 
 LONG = 30.0
-CALLER = (*written(7, 5), ("tracestate", "other=1"))
+CALLER = (*trace_headers(7, 5), ("tracestate", "other=1"))
 
 
 def figure(registry: CollectorRegistry, result: str) -> float:
@@ -49,7 +49,7 @@ def test_a_collector_gets_what_was_recorded(monkeypatch: pytest.MonkeyPatch) -> 
                 call.set("winnow.queue_ms", 0.5)
                 with span("ask", {"winnow.shard": 3}, SpanKind.CLIENT) as asking:
                     asking.set("server.address", "node:1")
-                    asking.failed("UnavailableError")
+                    asking.set_fault("UnavailableError")
         part, whole = collector.spans
         assert figure(registry, "sent") == 2
     assert collector.metadata["x-key"] == "secret"
@@ -100,7 +100,7 @@ def test_a_collector_that_is_down_costs_its_spans_and_nothing_else() -> None:
 def test_spans_that_wait_at_the_end_are_dropped_without_a_word() -> None:
     registry = CollectorRegistry()
     with capture_logs() as logged:
-        with tracing(free_url(), 1.0, "winnow-front", registry, patience=0.1) as tracer:
+        with tracing(free_url(), 1.0, "winnow-front", registry, close_seconds=0.1) as tracer:
             for _ in range(1_000):
                 with tracer.begin("Answer", ()):
                     pass
@@ -111,7 +111,7 @@ def test_spans_that_wait_at_the_end_are_dropped_without_a_word() -> None:
 def test_a_collector_that_hangs_does_not_hold_up_the_end() -> None:
     registry = CollectorRegistry()
     with collecting(hangs=True) as collector, contextlib.ExitStack() as open_until:
-        traces = tracing(collector.url, 1.0, "winnow-front", registry, patience=0.1)
+        traces = tracing(collector.url, 1.0, "winnow-front", registry, close_seconds=0.1)
         tracer = open_until.enter_context(traces)
         with tracer.begin("Answer", ()):
             pass

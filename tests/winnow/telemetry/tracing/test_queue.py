@@ -47,7 +47,7 @@ def spans(count: int) -> list[RecordedSpan]:
 
 
 def opened(exporter: FakeExporter, most: int = 100) -> SpanQueue:
-    return SpanQueue(exporter, most, at_once=8, pause=0.0)
+    return SpanQueue(exporter, most, batch_size=8, batch_seconds=0.0)
 
 
 def test_all_are_sent_in_their_order_a_few_at_a_time() -> None:
@@ -122,7 +122,7 @@ def test_a_collector_that_hangs_does_not_hold_up_the_end(most: int) -> None:
     for each in spans(20):
         queue.put(each)
     assert exporter.hanging.wait(LONG)
-    queue.close(patience=0.01)
+    queue.close(seconds=0.01)
     assert not queue._thread.is_alive()
     assert queue.sent + queue.dropped == 20
 

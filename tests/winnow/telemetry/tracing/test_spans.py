@@ -10,7 +10,7 @@ from traced import Traced
 
 from winnow.errors import InvalidRequestError, StoppedError, Violation
 from winnow.telemetry.tracing.recorded import GIVEN_UP
-from winnow.telemetry.tracing.span import NOTHING, SpanKind, current, span
+from winnow.telemetry.tracing.span import NO_SPAN, SpanKind, current, span
 
 
 def test_work_in_work_is_a_part_of_it() -> None:
@@ -31,14 +31,14 @@ def test_after_the_end_the_whole_is_current_again() -> None:
         with span("one"):
             pass
         assert current() is whole
-    assert current() is NOTHING
+    assert current() is NO_SPAN
 
 
 def test_where_nothing_is_traced_a_span_is_nothing_and_takes_everything() -> None:
     with span("read", {"n": 1}) as nothing, nothing.child("passage") as part:
         nothing.set("n", 2)
-        nothing.failed("why")
-        assert nothing is part is NOTHING
+        nothing.set_fault("why")
+        assert nothing is part is NO_SPAN
     assert not nothing
     assert (nothing.trace_id, nothing.exemplar, nothing.outgoing_metadata) == ("", None, ())
 
@@ -56,7 +56,7 @@ def test_an_error_is_named_by_its_kind_since_its_text_may_quote_a_question() -> 
 def test_who_knows_better_says_whether_it_failed(why: str, fault: str) -> None:
     traced = Traced()
     whole = traced.begin()
-    whole.failed(why)
+    whole.set_fault(why)
     with pytest.raises(ZeroDivisionError), whole:
         raise ZeroDivisionError
     assert traced[0].fault == fault
@@ -106,7 +106,7 @@ def test_a_thread_is_told_what_it_works_for() -> None:
     with traced.begin() as whole:
 
         def work() -> None:
-            assert current() is NOTHING
+            assert current() is NO_SPAN
             with whole.child("passage") as part:
                 assert current() is part
 

@@ -3,11 +3,11 @@
 import pytest
 from traced import Traced
 
-from winnow.telemetry.tracing.span import NOTHING
-from winnow.telemetry.tracing.traceparent import written
+from winnow.telemetry.tracing.span import NO_SPAN
+from winnow.telemetry.tracing.traceparent import trace_headers
 from winnow.telemetry.tracing.tracer import NO_TRACER
 
-ASKED = written(7, 5)
+ASKED = trace_headers(7, 5)
 NOT_RECORDED = [("traceparent", ASKED[0][1][:-2] + "00")]
 
 
@@ -21,7 +21,7 @@ def test_what_a_caller_records_is_traced_as_a_part_of_that(share: float) -> None
 
 
 def test_what_a_caller_does_not_record_is_not_traced() -> None:
-    assert Traced(share=1.0).tracer.begin("Answer", NOT_RECORDED) is NOTHING
+    assert Traced(share=1.0).tracer.begin("Answer", NOT_RECORDED) is NO_SPAN
 
 
 @pytest.mark.parametrize(
@@ -42,11 +42,11 @@ def test_a_trace_that_is_not_valid_is_none() -> None:
 def test_looks_are_not_traced() -> None:
     """Nodes are asked twice a second which shard they have."""
     tracer = Traced().tracer
-    assert tracer.traces("Answer")
-    assert not tracer.traces("GetShardInfo")
-    assert not tracer.traces("ListHeads")
+    assert tracer.may_trace("Answer")
+    assert not tracer.may_trace("GetShardInfo")
+    assert not tracer.may_trace("ListHeads")
 
 
 def test_who_traces_nothing_begins_nothing() -> None:
-    assert not NO_TRACER.traces("Answer")
-    assert NO_TRACER.begin("Answer", ASKED) is NOTHING
+    assert not NO_TRACER.may_trace("Answer")
+    assert NO_TRACER.begin("Answer", ASKED) is NO_SPAN
