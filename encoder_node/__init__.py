@@ -1,1 +1,1 @@
-"""An encoder node: encodes texts for front nodes, one at a time or several in one run."""
+"""The encoder node, which encodes texts for front nodes."""

@@ -1,4 +1,4 @@
-"""Puts an encoder node together and runs it."""
+"""Composes and runs an encoder node."""
 
 import asyncio
 import time
@@ -32,11 +32,11 @@ from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import encoder_pb2_grpc
 
 _log = structlog.get_logger("encoder_node")
-_SPECIAL = 2
+_SPECIAL_TOKENS = 2
 
 
 def run(settings: EncoderSettings) -> None:
-    """Encodes texts until SIGTERM or SIGINT."""
+    """Runs an encoder node until SIGTERM or SIGINT."""
     process.run(settings, partial(_run, settings))
 
 
@@ -47,13 +47,15 @@ async def _run(settings: EncoderSettings, registry: CollectorRegistry, tracer: T
     choosing = RuntimeMetrics(registry).chooser(bundle.manifest.name)
     options = replace(settings.inference, choosing=choosing)
     model = await asyncio.to_thread(_open, bundle, tokenizer, options)
-    check_can_batch(settings.batch_limits.texts, bundle.manifest.encoder.asked_in)
+    check_can_batch(
+        settings.batch_limits.texts, bundle.manifest.encoder.effective_question_precision
+    )
     info = _info(bundle, model)
-    boundary = CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer)
+    interceptor = CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer)
     servicer = EncoderServicer(info, tokenizer.vocabulary, settings.default_deadline)
     server = Server(
         services=[SERVICE],
-        interceptor=boundary,
+        interceptor=interceptor,
         security=server_security(settings, CertificateMetrics(registry)),
     )
     encoder_pb2_grpc.add_EncoderServiceServicer_to_server(servicer, server.grpc)
@@ -62,7 +64,7 @@ async def _run(settings: EncoderSettings, registry: CollectorRegistry, tracer: T
 
     async def prepare() -> None:
         await encoder.warm_up(info.max_tokens)
-        servicer.serve(AdmittedEncoder(encoder, settings.max_texts, time.monotonic, metrics))
+        servicer.set_encoder(AdmittedEncoder(encoder, settings.max_texts, time.monotonic, metrics))
         metrics.ready.set(1)
         _log.info("encoder loaded", bundle=info.bundle, fingerprint=info.fingerprint)
 
@@ -85,8 +87,8 @@ def _info(bundle: Bundle, model: Encoder) -> EncoderInfo:
         fingerprint=manifest.states_fingerprint,
         dimension=entry.dimension,
         width=0 if states is None else states.shape[1],
-        # questions are cut where the manifest says; texts for heads may be as long as passages
-        max_tokens=max(entry.max_question_tokens, entry.max_passage_tokens) - _SPECIAL,
+        # texts for heads may be longer than questions: as long as passages
+        max_tokens=max(entry.max_question_tokens, entry.max_passage_tokens) - _SPECIAL_TOKENS,
     )
 
 

@@ -1,7 +1,7 @@
-"""An encoder that admits only texts that it can encode in time.
+"""Admission control of an encoder node.
 
-No text waits here: one that cannot meet its deadline, with clients taking turns, is refused at
-once, so that the caller has time left to ask another node.
+A text that cannot meet its deadline is refused immediately, so that the caller has time to try
+another node.
 """
 
 import math
@@ -18,11 +18,11 @@ from winnow.telemetry.tracing.span import span
 from winnow.text.encoder import TextEncoder, TextEncoding
 
 _HALF_LIFE = 2.0
-"""Seconds after which a measured speed counts half."""
+"""Seconds after which the weight of a measured speed has halved."""
 
 
 class AdmittedEncoder:
-    """Refuses texts that cannot be encoded in time."""
+    """An encoder that refuses texts that it cannot encode in time."""
 
     def __init__(
         self, inner: TextEncoder, most: int, clock: Clock, metrics: EncoderMetrics
@@ -44,10 +44,8 @@ class AdmittedEncoder:
     async def encode(self, ids: Sequence[int], deadline: Deadline, client: str) -> TextEncoding:
         """Encodes a text.
 
-        Raises:
-            OverloadedError: it would not be encoded before its deadline, or too many wait.
-            DeadlineExceededError: no time is left at all.
-
+        Raises OverloadedError if it would miss its deadline, or too many texts wait. Raises
+        DeadlineExceededError if the deadline has passed.
         """
         with self._admitted(deadline, client):
             with span("encode", {"winnow.tokens": len(ids)}) as step:

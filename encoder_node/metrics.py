@@ -8,13 +8,13 @@ ENCODER_STAGES = ("queue", "encode")
 
 
 class EncoderMetrics:
-    """What an encoder node does."""
+    """Metrics of an encoder node."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
         self._stage = make.histogram(
             "winnow_encoder_stage_seconds",
-            "Time that a text waits, and that its run takes",
+            "Seconds that a text waits (queue) and is encoded (encode)",
             "stage",
             buckets=FAST,
         )
@@ -25,7 +25,7 @@ class EncoderMetrics:
         )
         self.admission = make.counter(
             "winnow_encoder_admission",
-            "Texts by whether they were let in",
+            "Texts, by whether they were admitted: granted or refused",
             "result",
             values=("granted", "refused"),
         )
@@ -34,10 +34,10 @@ class EncoderMetrics:
         )
         self.seconds_per_text = make.gauge(
             "winnow_encoder_seconds_per_text",
-            "Seconds per text while encoding, all threads together",
+            "Seconds per text while encoding, over all threads",
         )
 
     def encoded(self, queue: float, encode: float) -> None:
-        """Counts a text by the seconds that it waited and that its run took."""
+        """Records the seconds that a text waited and was encoded."""
         self._stage.labels("queue").observe(queue)
         self._stage.labels("encode").observe(encode)

@@ -1,4 +1,4 @@
-"""`winnow.v1.EncoderService`: convert, call, convert."""
+"""Implements `winnow.v1.EncoderService`."""
 
 import asyncio
 from typing import Any
@@ -17,16 +17,16 @@ SERVICE = "winnow.v1.EncoderService"
 
 
 class EncoderServicer(encoder_pb2_grpc.EncoderServiceServicer):
-    """Serves an encoder, once it is there."""
+    """Serves an encoder, and refuses calls until it is set."""
 
     def __init__(self, info: EncoderInfo, vocabulary: int, default_deadline: float) -> None:
-        """`vocabulary`: one more than the greatest token id."""
+        """`vocabulary`: number of token ids; `default_deadline`: seconds, for calls without one."""
         self._info, self._vocabulary = info, vocabulary
         self._default_deadline = default_deadline
         self._encoder: AdmittedEncoder | None = None
 
-    def serve(self, encoder: AdmittedEncoder) -> None:
-        """From now on texts go to `encoder`."""
+    def set_encoder(self, encoder: AdmittedEncoder) -> None:
+        """Sets the encoder that is served."""
         self._encoder = encoder
 
     async def GetEncoderInfo(  # noqa: N802
@@ -37,15 +37,15 @@ class EncoderServicer(encoder_pb2_grpc.EncoderServiceServicer):
     async def Encode(  # noqa: N802
         self, request: encoder_pb2.EncodeRequest, context: Any
     ) -> encoder_pb2.EncodeResponse:
-        kind = format_of_message(request.states_format)
+        states_format = format_of_message(request.states_format)
         check_fingerprint(request.fingerprint, self._info)
-        check_states(kind, self._info)
+        check_states(states_format, self._info)
         check_ids(request.token_ids, self._info.max_tokens, self._vocabulary)
         if self._encoder is None:
             raise UnavailableError("the encoder is still loading")
         deadline = deadline_of(context, self._default_deadline)
         client = client_key.of_metadata(context.invocation_metadata())
         encoding = await self._encoder.encode(tuple(request.token_ids), deadline, client)
-        if convert.is_quick(encoding.states, kind):
-            return convert.encoding_to_message(encoding, kind)
-        return await asyncio.to_thread(convert.encoding_to_message, encoding, kind)
+        if convert.is_quick(encoding.states, states_format):
+            return convert.encoding_to_message(encoding, states_format)
+        return await asyncio.to_thread(convert.encoding_to_message, encoding, states_format)

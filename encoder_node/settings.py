@@ -10,8 +10,8 @@ from winnow.policy.batching import BatchLimits
 from winnow.settings.common import ServiceSettings, cores
 from winnow.settings.values import Count, ListenAddress
 
-_MOST_TEXTS = 16
-_DEFAULT = BatchLimits()
+_MAX_BATCH = 16
+_DEFAULT_LIMITS = BatchLimits()
 
 
 class EncoderSettings(ServiceSettings):
@@ -31,29 +31,29 @@ class EncoderSettings(ServiceSettings):
         0,
         ge=0,
         le=1024,
-        description="Runs of the model at the same time; 0 for one per core, or one on a GPU.",
+        description="Concurrent runs of the model; 0 for one per core, or one on a GPU.",
     )
     batch: int = Field(
         0,
         ge=0,
-        le=_MOST_TEXTS,
-        description="Most texts in one run of the model; 0 for 16 on a GPU, and 1 otherwise. "
+        le=_MAX_BATCH,
+        description="Limit of texts in one run of the model; 0 for 16 on a GPU, and 1 otherwise. "
         "More than 1 needs a float model.",
     )
     batch_tokens: int = Field(
-        _DEFAULT.tokens,
+        _DEFAULT_LIMITS.tokens,
         ge=1,
         le=1 << 20,
-        description="Most tokens in one run of the model, with the padding to its longest text.",
+        description="Limit of tokens in one run of the model, including padding.",
     )
     batch_wait_ms: float = Field(
-        _DEFAULT.wait * 1e3,
+        _DEFAULT_LIMITS.wait * 1e3,
         ge=0,
         le=1_000,
-        description="Milliseconds that a text waits for others to share a run with.",
+        description="Milliseconds that a text waits for other texts, to share a run.",
     )
     max_texts: Count = Field(
-        1_000, description="Most texts waiting to be encoded; more are refused."
+        1_000, description="Limit of texts waiting to be encoded; more are refused."
     )
 
     @property
@@ -63,16 +63,16 @@ class EncoderSettings(ServiceSettings):
 
     @property
     def runs(self) -> int:
-        """Runs of the model at the same time."""
+        """Number of concurrent runs of the model."""
         return self.threads or (1 if self.on_gpu else cores())
 
     @property
     def batch_limits(self) -> BatchLimits:
-        """What one run may take."""
-        texts = self.batch or (_MOST_TEXTS if self.on_gpu else 1)
+        """Limits of one run of the model."""
+        texts = self.batch or (_MAX_BATCH if self.on_gpu else 1)
         return BatchLimits(texts, self.batch_tokens, self.batch_wait_ms / 1e3)
 
     @property
     def inference(self) -> InferenceOptions:
-        """How the encoder is run: by every thread at once."""
+        """Options of the inference runtime, with the number of concurrent runs."""
         return replace(super().inference, runs=self.runs)

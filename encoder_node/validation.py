@@ -1,4 +1,4 @@
-"""Which requests an encoder node accepts. A request that passes can be encoded."""
+"""Validates the requests to an encoder node."""
 
 from collections.abc import Sequence
 
@@ -7,30 +7,30 @@ from winnow.errors import IdentityError, InvalidRequestError, Violation
 from winnow.quoting import quoted
 
 
-def check_fingerprint(asked: str, info: EncoderInfo) -> None:
+def check_fingerprint(expected: str, info: EncoderInfo) -> None:
     """Raises IdentityError if the caller expects another encoder."""
-    if asked != info.fingerprint:
+    if expected != info.fingerprint:
         raise IdentityError(
-            f"the caller expects the encoder {quoted(asked)}, this server has {info.fingerprint} "
-            f"of bundle {info.bundle}: give both the same bundle"
+            f"the caller expects the encoder {quoted(expected)}, this server has "
+            f"{info.fingerprint} of bundle {info.bundle}: give both the same bundle"
         )
 
 
-def check_states(asked: StatesFormat, info: EncoderInfo) -> None:
-    """Raises InvalidRequestError if states are asked for and there are none."""
-    if asked is not StatesFormat.NONE and not info.width:
+def check_states(requested: StatesFormat, info: EncoderInfo) -> None:
+    """Raises InvalidRequestError if the request needs states and the encoder has none."""
+    if requested is not StatesFormat.NONE and not info.width:
         raise InvalidRequestError(
             Violation("states_format", f"the encoder of bundle {info.bundle} gives no token states")
         )
 
 
-def check_ids(ids: Sequence[int], most: int, vocabulary: int) -> None:
-    """Raises InvalidRequestError if there are too many token ids, or one is none."""
-    if len(ids) > most:
+def check_ids(ids: Sequence[int], max_tokens: int, vocabulary: int) -> None:
+    """Raises InvalidRequestError if there are too many token ids, or one is out of range."""
+    if len(ids) > max_tokens:
         raise InvalidRequestError(
-            Violation("token_ids", f"{len(ids)} tokens, the encoder takes at most {most}")
+            Violation("token_ids", f"{len(ids)} tokens, the encoder takes at most {max_tokens}")
         )
     if ids and (greatest := max(ids)) >= vocabulary:
         raise InvalidRequestError(
-            Violation("token_ids", f"{greatest} is no token: the encoder knows {vocabulary}")
+            Violation("token_ids", f"{greatest} is no token id: the vocabulary has {vocabulary}")
         )

@@ -1,1 +1,1 @@
-"""A head node: applies heads to texts that front nodes have encoded."""
+"""The head node, which applies heads to texts that front nodes have encoded."""

@@ -1,4 +1,4 @@
-"""Puts a head node together and runs it."""
+"""Composes and runs a head node."""
 
 import asyncio
 from functools import partial
@@ -7,7 +7,13 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from winnow.errors import ArtefactError
-from winnow.head_node.servicer import ARRIVING, LARGEST, SERVICE, EncoderHeads, HeadNodeServicer
+from winnow.head_node.servicer import (
+    MAX_MESSAGE_BYTES,
+    MAX_PENDING_BYTES,
+    SERVICE,
+    EncoderHeads,
+    HeadNodeServicer,
+)
 from winnow.head_node.settings import HeadNodeSettings
 from winnow.heads.admission import TextAdmission
 from winnow.heads.local import LocalHeads
@@ -29,30 +35,30 @@ _log = structlog.get_logger("head_node")
 
 
 def run(settings: HeadNodeSettings) -> None:
-    """Applies heads until SIGTERM or SIGINT."""
+    """Runs a head node until SIGTERM or SIGINT."""
     process.run(settings, partial(_run, settings))
 
 
 async def _run(settings: HeadNodeSettings, registry: CollectorRegistry, tracer: Tracer) -> None:
     metrics = HeadNodeMetrics(registry)
-    # texts take milliseconds
+    # a text takes milliseconds, so a short retry suffices
     admission = TextAdmission(settings.max_texts, metrics, retry_after=0.05)
     servicer = HeadNodeServicer(admission, settings.default_deadline)
-    boundary = CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer)
+    interceptor = CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer)
     security = server_security(settings, CertificateMetrics(registry))
     server = Server(
         services=[SERVICE],
-        interceptor=boundary,
-        max_message_bytes=LARGEST,
-        max_pending_bytes=ARRIVING,
+        interceptor=interceptor,
+        max_message_bytes=MAX_MESSAGE_BYTES,
+        max_pending_bytes=MAX_PENDING_BYTES,
         security=security,
     )
     head_node_pb2_grpc.add_HeadNodeServiceServicer_to_server(servicer, server.grpc)
     serve_metrics(settings.metrics_listen, registry)
-    warm_metrics = HeadCacheMetrics(registry)
+    cache_metrics = HeadCacheMetrics(registry)
     threads = FairThreads(settings.threads, "heads")
     opening = FairThreads(1, "open")
-    serving: list[LocalHeads] = []
+    opened_heads: list[LocalHeads] = []
 
     async def prepare() -> None:
         store, encoder = await opening.run("", partial(_open, settings.store))
@@ -62,26 +68,26 @@ async def _run(settings: HeadNodeSettings, registry: CollectorRegistry, tracer: 
             width=encoder.width,
             budget_bytes=settings.budget_bytes,
             threads=threads,
-            metrics=warm_metrics.group(encoder.name),
+            metrics=cache_metrics.group(encoder.name),
             refresh=settings.refresh,
         )
-        serving.append(heads)
-        servicer.serve(EncoderHeads(encoder, heads))
+        opened_heads.append(heads)
+        servicer.set_heads(EncoderHeads(encoder, heads))
         metrics.ready.set(1)
-        _log.info("heads found", store=store.name, encoder=encoder.fingerprint)
+        _log.info("head store opened", store=store.name, encoder=encoder.fingerprint)
 
     try:
         await process.serve(server, settings, prepare, on_leave=lambda: metrics.ready.set(0))
     finally:
-        opening.close(wait=False)  # a store that hangs does not hold up the end
-        for heads in serving:
+        opening.close(wait=False)  # a store that hangs must not delay the shutdown
+        for heads in opened_heads:
             heads.close()
         await asyncio.to_thread(threads.close)
 
 
-def _open(place: str) -> tuple[HeadStore, EncoderEntry]:
-    """A store and the encoder of its heads; raises ArtefactError if there is no head yet."""
-    store = open_store(place)
+def _open(url: str) -> tuple[HeadStore, EncoderEntry]:
+    """Returns a store and the encoder of its heads; raises ArtefactError if it has no heads."""
+    store = open_store(url)
     encoder = store.encoder()
     if encoder is None:
         raise ArtefactError(

@@ -1,4 +1,4 @@
-"""`winnow.v1.HeadNodeService`: convert, call, convert."""
+"""Implements `winnow.v1.HeadNodeService`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,32 +17,32 @@ from winnow.telemetry.tracing.span import span
 from winnow.v1 import head_node_pb2, head_node_pb2_grpc
 
 SERVICE = "winnow.v1.HeadNodeService"
-LARGEST = 1_040 * KIB
-"""Bytes of a message: 512 token states of 1 024 values in half precision."""
-ARRIVING = 128 * LARGEST
-"""Bytes of messages on their way: a burst of 128 texts."""
-_RESERVED, _LONGEST_RESERVE = 0.1, 0.02
-"""Share of the time left, and seconds at most, that heads leave for the way back: or one late head
-would lose what all others said."""
+MAX_MESSAGE_BYTES = 1_040 * KIB
+"""Limit of bytes of a message: 512 token states of 1 024 values in half precision."""
+MAX_PENDING_BYTES = 128 * MAX_MESSAGE_BYTES
+"""Limit of bytes of all messages being received: a burst of 128 texts."""
+_REPLY_SHARE, _MAX_REPLY_SECONDS = 0.1, 0.02
+"""Share of the remaining time, and limit in seconds, that is reserved for the reply. Without a
+reserve, one late head would make the whole call late."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncoderHeads:
-    """The heads that are served, and the encoder that they need."""
+    """The served heads, and the encoder that they were trained on."""
 
     encoder: EncoderEntry
     heads: Heads
 
 
 class HeadNodeServicer(head_node_pb2_grpc.HeadNodeServiceServicer):
-    """Serves heads, once they are there."""
+    """Serves heads, and refuses calls until they are set."""
 
     def __init__(self, admission: TextAdmission, default_deadline: float) -> None:
         self._admission, self._default_deadline = admission, default_deadline
         self._group: EncoderHeads | None = None
 
-    def serve(self, group: EncoderHeads) -> None:
-        """From now on heads of `group` are applied."""
+    def set_heads(self, group: EncoderHeads) -> None:
+        """Sets the heads that are served."""
         self._group = group
 
     async def Apply(  # noqa: N802
@@ -61,4 +61,4 @@ class HeadNodeServicer(head_node_pb2_grpc.HeadNodeServiceServicer):
 
 
 def _for_heads(deadline: Deadline) -> Deadline:
-    return deadline.earlier(max(min(_LONGEST_RESERVE, deadline.left() * _RESERVED), 0.0))
+    return deadline.earlier(max(min(_MAX_REPLY_SECONDS, deadline.left() * _REPLY_SHARE), 0.0))

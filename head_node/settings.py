@@ -12,7 +12,7 @@ from winnow.settings.values import Count, ListenAddress, Threads
 class HeadNodeSettings(ProcessSettings):
     """Serve the heads of a store to front nodes.
 
-    It loads a head when it is first asked for. It needs no encoder: front nodes send token states.
+    It loads a head on first use. It needs no encoder: front nodes send token states.
 
     Example: winnow heads serve --store bundles/heads --listen 127.0.0.1:9200
     """
@@ -25,19 +25,17 @@ class HeadNodeSettings(ProcessSettings):
     listen: ListenAddress = Field(
         "127.0.0.1:9200", description="HOST:PORT to serve gRPC on; port 0 for any free one."
     )
-    budget_mb: int = Field(
-        512, ge=1, le=1 << 20, description="Memory for heads, in MB; the least recently used leave."
-    )
+    budget_mb: int = Field(512, ge=1, le=1 << 20, description="Memory budget for heads, in MB.")
     threads: Threads = Field(default_factory=cores, description="Threads that run heads.")
-    max_texts: Count = Field(256, description="Most texts at the same time; more are refused.")
+    max_texts: Count = Field(256, description="Limit of texts in flight; more are refused.")
     refresh: float = Field(
         REFRESH_SECONDS,
         gt=0,
         le=3_600,
-        description="Seconds after which a head in use is looked up in the store again.",
+        description="Seconds between checks of the store for a new version of a head.",
     )
 
     @property
     def budget_bytes(self) -> int:
-        """Memory for heads."""
+        """Memory budget for heads, in bytes."""
         return self.budget_mb * 1_000_000

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, IdentityError, UnavailableError
-from winnow.journal.journal import JOURNAL, Delivered, JournalEntry
+from winnow.journal.journal import JOURNAL, EntryBatch, JournalEntry
 
 
 class FakeJournal:
@@ -14,8 +14,8 @@ class FakeJournal:
 
     name = "fake"
 
-    def __init__(self, most_bytes: int = 100_000) -> None:
-        self.most_bytes = most_bytes
+    def __init__(self, max_bytes: int = 100_000) -> None:
+        self.max_bytes = max_bytes
         self.id = f"{JOURNAL}1"
         self.entries: list[JournalEntry] = []
         self.reachable = asyncio.Event()
@@ -42,7 +42,7 @@ class FakeJournal:
     def _stored(self, key: str, content: bytes) -> JournalEntry:
         return JournalEntry(len(self.entries) + 1, key, content, self.is_late)
 
-    async def read(self, after: int, key: str = "") -> AsyncGenerator[Delivered, None]:
+    async def read(self, after: int, key: str = "") -> AsyncGenerator[EntryBatch, None]:
         self.reads.append(after)
         if after > len(self.entries):
             raise IdentityError("another journal")
@@ -54,7 +54,7 @@ class FakeJournal:
                 raise UnavailableError("out of reach")
             found = tuple(self.entries[after : after + 3])
             after += len(found)
-            yield Delivered(found, len(self.entries) - after)
+            yield EntryBatch(found, len(self.entries) - after)
             async with self._more:
                 while after >= len(self.entries) and self.reachable.is_set():
                     await self._more.wait()

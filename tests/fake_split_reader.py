@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.bundle.manifest import ApartEntry, ReaderEntry
+from winnow.bundle.manifest import ReaderEntry, SplitReaderEntry
 from winnow.content_node.reader.lower_layers import LowerLayers
 from winnow.inference.stop import Stop
 from winnow.text.tokenizer import SpecialTokens
 
 WIDTH = 6
 SPECIAL = SpecialTokens(101, 102)
-APART = ApartEntry(lower="lower.onnx", width=WIDTH, passage_tokens=64, passage_position=64)
+APART = SplitReaderEntry(lower="lower.onnx", width=WIDTH, passage_tokens=64, passage_position=64)
 ENTRY = ReaderEntry(
     file="reader.onnx",
     max_tokens=128,

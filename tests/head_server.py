@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
 
-from winnow.head_node.servicer import ARRIVING, LARGEST, SERVICE, EncoderHeads, HeadNodeServicer
+from winnow.head_node.servicer import (
+    MAX_MESSAGE_BYTES,
+    MAX_PENDING_BYTES,
+    SERVICE,
+    EncoderHeads,
+    HeadNodeServicer,
+)
 from winnow.heads.admission import TextAdmission
 from winnow.heads.heads import Heads
 from winnow.heads.manifest import EncoderEntry
@@ -38,15 +44,15 @@ class ServedHeads:
         self.server = Server(
             services=[SERVICE],
             interceptor=boundary,
-            max_message_bytes=LARGEST,
-            max_pending_bytes=ARRIVING,
+            max_message_bytes=MAX_MESSAGE_BYTES,
+            max_pending_bytes=MAX_PENDING_BYTES,
         )
         head_node_pb2_grpc.add_HeadNodeServiceServicer_to_server(self.servicer, self.server.grpc)
 
     async def start(self, serving: bool = True) -> str:
         self.address = f"127.0.0.1:{await self.server.start('127.0.0.1:0')}"
         if serving:
-            self.servicer.serve(EncoderHeads(self.encoder, self.heads))
+            self.servicer.set_heads(EncoderHeads(self.encoder, self.heads))
             await self.server.set_serving(True)
         return self.address
 

@@ -46,7 +46,7 @@ class TextServer:
     async def start(self, serving: bool = True) -> str:
         self.address = f"127.0.0.1:{await self.server.start('127.0.0.1:0')}"
         if serving:
-            self.servicer.serve(self.admitted)
+            self.servicer.set_encoder(self.admitted)
             await self.server.set_serving(True)
         return self.address
 

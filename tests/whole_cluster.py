@@ -36,7 +36,7 @@ from winnow.policy.byte_bounded_lru import MIB
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.policy.pace import Pace
 from winnow.replicas.routing import ReplicaPolicies
-from winnow.resolving import Static
+from winnow.resolving import StaticTarget
 from winnow.rpc.channel import open_channel
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
@@ -252,7 +252,7 @@ async def _front(
         metrics=ClusterMetrics(registry),
     )
     known = Discovery(
-        [Static(node.address) for node in nodes],
+        [StaticTarget(node.address) for node in nodes],
         _known,
         update,
         settings=looks,

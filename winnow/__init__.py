@@ -1,21 +1,21 @@
-"""Winnow's client for programs; everything else is imported from its own room.
+"""The client for Python programs. Other parts are imported from their own modules.
 
     from winnow import Client
     Client("127.0.0.1:8080").ask("Who won the Tour de France in 2015?").answer
 
-Imported when first used, so that a service never loads it.
+The client is imported on first use, so services do not load it.
 """
 
 import os
 
-# before onnxruntime is imported: since 1.29 it keeps a record of every model that is opened in the
-# user's cache, and sends it home (https://github.com/microsoft/onnxruntime/pull/27379)
+# set before onnxruntime is imported: since 1.29 it records every opened model and reports it to
+# Microsoft (https://github.com/microsoft/onnxruntime/pull/27379)
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
-# before gRPC is imported: else it prints a line for every client that fails to connect over TLS
+# set before gRPC is imported, which otherwise logs every client that fails to connect over TLS
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 
-# a name that type checkers know; to import it from `typing` would delay the start of every command
+# not imported from `typing`, which would delay the start of every command
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:

@@ -1,27 +1,27 @@
-"""The start of the command `winnow`: a signal ends it at once until there is anything to clean up.
+"""The entry point of the command `winnow`.
 
-This module imports nothing large. Imports take up to a second on a busy machine; in this time
-Ctrl-C would show a stack, and the first process of a container would ignore SIGTERM.
+Installs signal handlers before it imports large modules, which takes up to a second. Without them,
+Ctrl-C would print a traceback, and the first process of a container would ignore SIGTERM.
 """
 
 import os
 import signal
 from types import FrameType
 
-_INTERRUPTED = 130
+_EXIT_INTERRUPTED = 130
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs a command; exits 0, 1 for an error, 2 for wrong usage, 130 for Ctrl-C or SIGTERM."""
+    """Runs a command. Exit codes: 0, 1 for an error, 2 for wrong usage, 130 for a signal."""
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _leave)
+        signal.signal(number, _exit)
     from winnow.cli.commands import main as run  # noqa: PLC0415
 
     run(arguments)
 
 
-def _leave(_number: int, _frame: FrameType | None) -> None:
-    os._exit(_INTERRUPTED)
+def _exit(_number: int, _frame: FrameType | None) -> None:
+    os._exit(_EXIT_INTERRUPTED)
 
 
 if __name__ == "__main__":

@@ -1,51 +1,50 @@
-"""Addresses to listen on: HOST:PORT. Pure: looks no name up, and opens nothing."""
+"""Addresses of the form HOST:PORT. Pure: does not resolve names."""
 
 import ipaddress
 import re
 from dataclasses import dataclass, replace
 from typing import Self
 
-_HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?\.?")
+_HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?\.?")
 _NUMBERS = re.compile(r"[0-9.]+")
-_LAST_PORT = (1 << 16) - 1
-_REACHED = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+_MAX_PORT = (1 << 16) - 1
+_LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+"""Loopback address for each wildcard address."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A host and a port of it."""
+    """A host and a port."""
 
     host: str
     """A name or an IP address; IPv6 without brackets."""
     port: int
-    """0 for any free one."""
+    """A port number; 0 for any free port."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Reads HOST:PORT, an IPv6 address in brackets. Raises ValueError if it is something else;
-        says what.
-        """
+        """Parses HOST:PORT, with an IPv6 address in brackets; raises ValueError if invalid."""
         host, colon, port = text.rpartition(":")
         if not colon or (text.startswith("[") and text.endswith("]")):
             raise ValueError(f"{text!r} names no port: {_EXPECTED}")
         if not host:
             raise ValueError(f"{text!r} names no host: {_EXPECTED}")
-        if not (port.isascii() and port.isdecimal() and int(port) <= _LAST_PORT):
-            raise ValueError(f"port {port!r} is no number from 0 to {_LAST_PORT}: {_EXPECTED}")
+        if not (port.isascii() and port.isdecimal() and int(port) <= _MAX_PORT):
+            raise ValueError(f"port {port!r} is no number from 0 to {_MAX_PORT}: {_EXPECTED}")
         return cls(_host(host), int(port))
 
     @property
     def reachable(self) -> Self:
-        """Where a client on the same machine finds a server that listens here."""
-        return replace(self, host=_REACHED.get(self.host, self.host))
+        """The address at which a local client reaches a server that listens on this address."""
+        return replace(self, host=_LOOPBACK_OF.get(self.host, self.host))
 
     @property
     def loopback(self) -> bool:
-        """Whether only this machine reaches it."""
+        """Whether only clients on this machine can reach the address."""
         return self.host in {"localhost", "::1"} or self.host.startswith("127.")
 
     def at(self, port: int) -> Self:
-        """The same host at another port."""
+        """Returns the same host with another port."""
         return replace(self, port=port)
 
     def __str__(self) -> str:
@@ -67,7 +66,7 @@ def _host(text: str) -> str:
             ipaddress.IPv4Address(text)
     except ValueError as error:
         raise ValueError(f"{text!r} is no IP address: {_EXPECTED}") from error
-    if not inner and not _HOST.fullmatch(text):
-        hint = "an IPv6 address stands in brackets" if ":" in text else "no such name can exist"
+    if not inner and not _HOST_NAME.fullmatch(text):
+        hint = "put an IPv6 address in brackets" if ":" in text else "the name is invalid"
         raise ValueError(f"{text!r} is no host ({hint}): {_EXPECTED}")
     return inner or text

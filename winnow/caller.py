@@ -1,6 +1,6 @@
-"""The caller of a call, where callers are known by keys, and what it may see and hold.
+"""The authenticated caller of the current task: its scopes, its streams, and the errors it may see.
 
-Knows nothing of keys. Where callers are not known by keys, no caller is bound to the task.
+Knows nothing of keys. Without authentication, a task has no caller.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,29 +12,23 @@ from winnow.errors import InvalidRequestError, Violation, WinnowError
 
 
 class Lease:
-    """The permission of a stream to go on; given when it begins, ended when it must stop."""
+    """Permission of a stream to continue; it ends, for example, when the key is revoked."""
 
     def __init__(self, pause: Callable[[], float] = lambda: 0.0) -> None:
-        """`pause` returns the seconds until the next part may come; at 0 it has counted the
-        part.
-        """
+        """`pause` counts the next message and returns 0, or returns the seconds to wait first."""
         self.pause = pause
-        self.ended: WinnowError | None = None
-        """Why the stream may not go on; None if it may."""
-        self._tell: Callable[[WinnowError], None] = _nobody
+        self.end_error: WinnowError | None = None
+        """Why the lease ended; None while it is valid."""
+        self._on_end: Callable[[WinnowError], None] = lambda _error: None
 
-    def end(self, why: WinnowError) -> None:
-        """Ends the lease, and tells the waiting part at once."""
-        self.ended = why
-        self._tell(why)
+    def end(self, error: WinnowError) -> None:
+        """Ends the lease and calls the callback."""
+        self.end_error = error
+        self._on_end(error)
 
-    def tell(self, waiting: Callable[[WinnowError], None]) -> None:
-        """Sets the function that is called with the error when the lease ends."""
-        self._tell = waiting
-
-
-def _nobody(_why: WinnowError) -> None:
-    """Is called where no part waits."""
+    def on_end(self, callback: Callable[[WinnowError], None]) -> None:
+        """Sets the function that `end` calls with the error."""
+        self._on_end = callback
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,66 +36,63 @@ class Caller:
     """The authenticated caller of the current call, and its scopes."""
 
     name: str
-    held: Callable[[], AbstractContextManager[Lease]]
-    """Opens a lease, for a stream."""
-    may: Callable[[str], bool]
-    """Whether the caller has a scope."""
-    expect: Callable[[str], None]
-    """Raises PermissionDeniedError if the caller does not have a scope."""
+    open_lease: Callable[[], AbstractContextManager[Lease]]
+    """Opens the lease of a stream."""
+    has_scope: Callable[[str], bool]
+    """Returns whether the caller has a scope."""
+    require_scope: Callable[[str], None]
+    """Raises PermissionDeniedError if the caller lacks a scope."""
 
 
 _current: ContextVar[Caller | None] = ContextVar("caller", default=None)
 
 
 def bind(caller: Caller) -> None:
-    """Makes `caller` the caller of the present task."""
+    """Sets the caller of the current task."""
     _current.set(caller)
 
 
 def forget() -> None:
-    """Makes the caller of the present task unknown."""
+    """Removes the caller of the current task."""
     _current.set(None)
 
 
 def current() -> Caller | None:
-    """The caller of the present task; None if it is not known by a key."""
+    """Returns the caller of the current task; None without authentication."""
     return _current.get()
 
 
-def held() -> AbstractContextManager[Lease]:
-    """A lease for a stream of the caller; without an end where callers are not known."""
+def open_lease() -> AbstractContextManager[Lease]:
+    """Opens the lease of a stream. Without authentication, the lease never ends."""
     caller = current()
-    return nullcontext(Lease()) if caller is None else caller.held()
+    return nullcontext(Lease()) if caller is None else caller.open_lease()
 
 
-def expect(scope: str) -> None:
-    """Raises PermissionDeniedError if the caller's key lacks `scope`.
-
-    Does nothing if callers need no key.
-    """
+def require_scope(scope: str) -> None:
+    """Raises PermissionDeniedError if the caller lacks `scope`; never without authentication."""
     caller = current()
     if caller is not None:
-        caller.expect(scope)
+        caller.require_scope(scope)
 
 
 _ADMIN = "admin"
 
 
 def shows_details() -> bool:
-    """Whether the present caller may see machines, files and checksums in errors.
+    """Returns whether errors show machines, files and checksums to the current caller.
 
-    Only keys with the scope `admin` may. Where callers need no key, none of them may: nothing tells
-    an administrator from a stranger.
+    Only the scope `admin` allows it. Without authentication nobody may see them, because
+    administrators cannot be told from strangers.
     """
-    known = current()
-    return known is not None and known.may(_ADMIN)
+    caller = current()
+    return caller is not None and caller.has_scope(_ADMIN)
 
 
 def message_of(error: WinnowError) -> str:
-    """The message of an error for the present caller."""
+    """Returns the message of an error for the current caller."""
     return str(error) if shows_details() else error.public or str(error)
 
 
 def violations_of(error: InvalidRequestError) -> Sequence[Violation]:
-    """The violations for the present caller; none where it gets a public message."""
+    """Returns the violations for the current caller; empty if it sees only a public message."""
     return error.violations if shows_details() or not error.public else ()

@@ -1,48 +1,44 @@
-"""How much processor time the kernel grants this process: quotas of control groups (Linux).
+"""Reads the CPU quota of this process from Linux control groups.
 
-A container that is given two cores (`docker run --cpus 2`, a CPU limit of Kubernetes) sees every
-core of its machine. Once its time in a tenth of a second is used up, all its threads wait for the
-next one. https://docs.kernel.org/admin-guide/cgroup-v2.html, and scheduler/sched-bwc for version 1.
+A container with a CPU limit (`docker run --cpus 2`, Kubernetes) still sees all cores of the
+machine. When it has used its quota of a period, all its threads are throttled until the next one.
+See https://docs.kernel.org/admin-guide/cgroup-v2.html, and scheduler/sched-bwc for version 1.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
 
-_MOUNT = Path("sys/fs/cgroup")
-_OWN = Path("proc/self/cgroup")
+_CGROUP_MOUNT = Path("sys/fs/cgroup")
+_OWN_GROUPS = Path("proc/self/cgroup")
 _UNLIMITED = "max"
 
 
 def cpu_quota(root: Path = Path("/")) -> float | None:
-    """Cores' worth of time that this process may use; None if nothing limits it.
+    """Returns the number of cores that this process may use; None if it is not limited.
 
-    A group can have less than those that it is in, and never more: the least one counts.
-
-    Args:
-        root: where `proc` and `sys` are mounted.
-
+    The smallest quota of the process's groups and their ancestors applies. `root`: directory in
+    which `proc` and `sys` are mounted.
     """
     quotas = [each for group in _groups(root) if (each := _quota(group)) is not None]
     return min(quotas, default=None)
 
 
 def _groups(root: Path) -> Iterator[Path]:
-    """Directories of the groups that the process is in.
+    """Yields the directories of the process's groups and their ancestors.
 
-    Some are not there: in a container the path may be that of the host, while only the
-    container's own group is mounted.
+    Some may not exist: a container may see the host's path, but only its own group is mounted.
     """
-    mount = root / _MOUNT
-    for line in filter(None, _read(root / _OWN).split("\n")):
+    mount = root / _CGROUP_MOUNT
+    for line in filter(None, _read(root / _OWN_GROUPS).split("\n")):
         _, controllers, path = line.split(":", 2)
         if not controllers:  # version 2
-            yield from _upwards(mount, path)
+            yield from _with_ancestors(mount, path)
         elif "cpu" in controllers.split(","):
-            yield from _upwards(mount / controllers, path)
-            yield from _upwards(mount / "cpu", path)
+            yield from _with_ancestors(mount / controllers, path)
+            yield from _with_ancestors(mount / "cpu", path)
 
 
-def _upwards(mount: Path, path: str) -> Iterator[Path]:
+def _with_ancestors(mount: Path, path: str) -> Iterator[Path]:
     group = mount / path.lstrip("/")
     while group != mount and ".." not in group.parts:
         yield group
@@ -51,14 +47,14 @@ def _upwards(mount: Path, path: str) -> Iterator[Path]:
 
 
 def _quota(group: Path) -> float | None:
-    """Cores' worth of time of one group, by either version's files."""
-    allowed, _, period = _read(group / "cpu.max").strip().partition(" ")
-    if not allowed:
-        allowed = _read(group / "cpu.cfs_quota_us").strip()
+    """Returns the quota of one group in cores, from the files of either version."""
+    quota, _, period = _read(group / "cpu.max").strip().partition(" ")
+    if not quota:
+        quota = _read(group / "cpu.cfs_quota_us").strip()
         period = _read(group / "cpu.cfs_period_us").strip()
-    if allowed == _UNLIMITED or not (allowed.isdecimal() and period.isdecimal()):
-        return None  # -1 is no limit in version 1
-    return int(allowed) / int(period) if int(period) else None
+    if quota == _UNLIMITED or not (quota.isdecimal() and period.isdecimal()):
+        return None  # in version 1, -1 means unlimited
+    return int(quota) / int(period) if int(period) else None
 
 
 def _read(path: Path) -> str:

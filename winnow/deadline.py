@@ -1,7 +1,4 @@
-"""The moment after which an answer is useless.
-
-Knows a clock that it is given; knows no gRPC.
-"""
+"""Deadlines of calls, on any monotonic clock."""
 
 import time
 from collections.abc import Callable
@@ -10,35 +7,35 @@ from dataclasses import dataclass
 from winnow.errors import DeadlineExceededError
 
 Clock = Callable[[], float]
-LONGEST = 3_600.0
-"""Most seconds of a call, also if its caller allows more. gRPC takes centuries for the past."""
+MAX_SECONDS = 3_600.0
+"""Limit of seconds of any call. gRPC mistakes deadlines in centuries for past ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A point on a monotonic clock, in seconds."""
+    """A time on a monotonic clock, in seconds."""
 
     at: float
     clock: Clock = time.monotonic
 
     @classmethod
     def after(cls, seconds: float, clock: Clock = time.monotonic) -> "Deadline":
-        """A deadline `seconds` from now."""
+        """Returns the deadline `seconds` from now."""
         return cls(clock() + seconds, clock)
 
     def left(self) -> float:
-        """Seconds left; negative once it has passed."""
+        """Returns the seconds left; negative after the deadline."""
         return self.at - self.clock()
 
     def expired(self) -> bool:
-        """Whether it has passed."""
+        """Returns whether the deadline has passed."""
         return self.left() <= 0
 
     def earlier(self, seconds: float) -> "Deadline":
-        """The same moment less a reserve, for work that must finish before the caller's."""
+        """Returns a deadline that is `seconds` earlier, to leave the caller a reserve."""
         return Deadline(self.at - seconds, self.clock)
 
-    def check(self, doing: str) -> None:
-        """Raises DeadlineExceededError if it has passed; `doing` names the work given up."""
+    def check(self, work: str) -> None:
+        """Raises DeadlineExceededError if the deadline has passed; `work` names the next step."""
         if self.expired():
-            raise DeadlineExceededError(f"the deadline passed before {doing}")
+            raise DeadlineExceededError(f"the deadline passed before {work}")

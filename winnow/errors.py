@@ -1,7 +1,7 @@
-"""All errors that Winnow raises on purpose.
+"""All errors that Winnow raises deliberately.
 
-An error says what was wrong, with what value, and what to do. `winnow.rpc.status` maps errors to
-gRPC.
+A message says what is wrong, with the value, and what to do. `winnow.rpc.status` maps errors to
+gRPC statuses.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,34 +9,34 @@ from dataclasses import dataclass, field
 from typing import Self
 
 NOT_LOADED = "SHARD_NOT_LOADED"
-"""The reason of a `NotLoadedError`'s fault."""
+"""Fault reason of `NotLoadedError`."""
 LEAVING = "NODE_LEAVING"
-"""The reason of a `LeavingError`'s fault."""
+"""Fault reason of `LeavingError`."""
 NOT_WRITABLE = "SHARD_NOT_WRITABLE"
-"""The reason of a `NotWritableError`'s fault."""
+"""Fault reason of `NotWritableError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A part that failed, for programs: `google.rpc.ErrorInfo` on the wire."""
+    """A machine-readable cause of an error: `google.rpc.ErrorInfo` on the wire."""
 
     reason: str
-    """In capitals and underscores."""
+    """Name of the cause, in capitals and underscores."""
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 class WinnowError(Exception):
-    """An error that a user or an operator can act upon."""
+    """An error that a user or an operator can act on."""
 
     public = ""
-    """Message for callers where the error's own names machines, files or checksums; else empty."""
+    """Message for callers, if the full message names machines, files or checksums; else empty."""
 
     def __init__(self, message: str = "", faults: Sequence[Fault] = ()) -> None:
         super().__init__(message)
         self.faults = tuple(faults)
 
     def with_public(self, message: str) -> Self:
-        """Sets the message for callers; returns the error."""
+        """Sets the message for callers, and returns the error."""
         self.public = message
         return self
 
@@ -50,7 +50,7 @@ class Violation:
 
 
 class InvalidRequestError(WinnowError):
-    """The request breaks the contract; sending it again cannot help."""
+    """The request is invalid; a retry does not help."""
 
     def __init__(self, *violations: Violation) -> None:
         super().__init__("; ".join(f"{v.field}: {v.description}" for v in violations))
@@ -75,7 +75,7 @@ class OverloadedError(WinnowError):
     def __init__(
         self, message: str, retry_after: float = 0.1, faults: Sequence[Fault] = ()
     ) -> None:
-        """`retry_after`: seconds before it makes sense to try again."""
+        """`retry_after`: seconds to wait before a retry."""
         super().__init__(message, faults)
         self.retry_after = retry_after
 
@@ -85,7 +85,7 @@ class DeadlineExceededError(WinnowError):
 
 
 class UnavailableError(WinnowError):
-    """Something that is needed to answer cannot be reached, or is not ready."""
+    """A required service cannot be reached, or is not ready."""
 
 
 class NotLoadedError(UnavailableError):
@@ -96,34 +96,34 @@ class NotLoadedError(UnavailableError):
 
 
 class LeavingError(UnavailableError):
-    """A node ends and takes no new work."""
+    """The node is shutting down and accepts no new work."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, [Fault(LEAVING)])
 
 
 class NotServedError(UnavailableError):
-    """A server runs but does not serve the request; a retry does not help."""
+    """The server does not serve this request; a retry does not help."""
 
 
 class StoppedError(WinnowError):
-    """Work was stopped because its caller is gone. No caller sees this error."""
+    """Work was stopped because its caller has gone. No caller sees this error."""
 
 
 class IdentityError(WinnowError):
-    """Two artefacts do not belong together: another bundle, index or dimension."""
+    """Two artefacts do not match: they differ in bundle, index or dimension."""
 
 
 class GenerationGoneError(WinnowError):
-    """A shard no longer holds the generation that a hit came from: retrieve again."""
+    """The shard no longer has the generation of a hit: retrieve again."""
 
 
 class NotWritableError(WinnowError):
-    """The index takes no writes in its present configuration; the message says what to change."""
+    """The index accepts no writes in its configuration; the message says what to change."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, [Fault(NOT_WRITABLE)])
 
 
 class ArtefactError(WinnowError):
-    """A file of a bundle or of an index is missing, damaged or of an unknown format."""
+    """A file of a bundle, head or index is missing, damaged or of an unknown format."""

@@ -1,7 +1,7 @@
-"""Places in the program where tests end it as kill -9 does, to see what is left.
+"""Fault points: named points of the program at which tests kill it, like kill -9.
 
-Nothing happens at them unless the variable below names one: tests and `bench/crashes` set it for
-the processes that they start. An installation from a wheel ignores the variable.
+Tests and `bench/crashes` select a point by an environment variable of a child process. An
+installation from a wheel ignores the variable.
 """
 
 import os
@@ -10,7 +10,8 @@ import signal
 from winnow.packaged import checkout
 
 VARIABLE = "WINNOW_TEST_KILL_AT"
-"""`POINT` or `POINT:N`: the process is killed where it comes to the point for the N-th time."""
+"""Environment variable, `POINT` or `POINT:N`: kills the process when it reaches POINT the N-th
+time."""
 POINTS = (
     "log.begun",
     "log.inserted",
@@ -36,19 +37,19 @@ POINTS = (
 
 
 class FaultPoints:
-    """Counts down to the end of the process."""
+    """Kills the process at a selected fault point."""
 
-    def __init__(self, wanted: str) -> None:
-        """`wanted` is the value of the variable; empty for none."""
-        self._point, _, times = wanted.partition(":")
-        self._left = int(times or 1)
+    def __init__(self, setting: str) -> None:
+        """`setting` is the value of the variable; empty for no point."""
+        self._point, _, times = setting.partition(":")
+        self._remaining = int(times or 1)
 
     def reach(self, point: str) -> None:
-        """Kills the process if this is the wanted point."""
+        """Kills the process if `point` is selected and was reached often enough."""
         if point != self._point:
             return
-        self._left -= 1
-        if not self._left:
+        self._remaining -= 1
+        if not self._remaining:
             os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -1,8 +1,8 @@
 """Returns free memory of the C library's heap to the system.
 
-glibc returns only the end of its heap by itself. After thousands of calls, freed blocks lie between
-blocks in use: a front node kept 100 MB of 5,000 health watches until it had more to do. The same
-happens to a content node whose shard is merged again and again.
+By itself, glibc returns only free memory at the end of its heap. After thousands of calls, freed
+blocks are between used ones: a front node kept 100 MB after 5,000 health watches. The same happens
+to a content node whose shard is merged repeatedly.
 """
 
 import asyncio
@@ -13,21 +13,21 @@ from collections.abc import Callable
 from typing import Any
 
 _M_ARENA_MAX = -8
-"""Of glibc's malloc.h."""
+"""Constant of glibc's malloc.h."""
 _ARENAS = 2
-"""Running models takes only some hundred blocks for each passage: two arenas suffice."""
+"""Limit of arenas. Two suffice, as running a model takes only some hundred blocks per passage."""
 _ARENAS_VARIABLE = "MALLOC_ARENA_MAX"
 _PAUSE = 2.0
-"""Seconds in which the rest is freed, and more may be released."""
+"""Seconds between a release and the trim, in which more memory may be released."""
 
 
 def bound_arenas() -> None:
-    """Limits all threads to two arenas of memory; call it before there are threads.
+    """Limits the process to two malloc arenas; call it before threads start.
 
-    glibc would make eight for each core. A thread loads each generation of a shard, so successive
-    generations would be in different arenas. Each arena would then keep room for a generation, with
-    some blocks in use that keep it from being trimmed. A number that the environment sets stays.
-    Does nothing where the C library is not glibc.
+    By default, glibc creates eight per core. Successive generations of a shard are loaded by
+    different threads, in different arenas. Each arena would keep the memory of a generation,
+    because some used blocks prevent a trim. MALLOC_ARENA_MAX takes precedence. Does nothing
+    without glibc.
     """
     if not os.environ.get(_ARENAS_VARIABLE):
         with contextlib.suppress(AttributeError, OSError):
@@ -35,10 +35,9 @@ def bound_arenas() -> None:
 
 
 def trimming() -> Callable[[], object] | None:
-    """The function that returns all free pages to the system; None where the C library is not
-    glibc.
+    """Returns a function that trims the heap; None without glibc.
 
-    It takes milliseconds, 50 for 100 MB, without the interpreter's lock.
+    A trim of 100 MB takes 50 milliseconds, without the interpreter's lock.
     """
     try:
         trim = ctypes.CDLL(None).malloc_trim
@@ -48,63 +47,58 @@ def trimming() -> Callable[[], object] | None:
 
 
 def give_back() -> None:
-    """Returns all free pages to the system; takes milliseconds, so not for an event loop."""
+    """Trims the heap now. It blocks for milliseconds, so do not call it on an event loop."""
     trim = trimming()
     if trim is not None:
         trim()
 
 
 class HeapTrimmer:
-    """Returns free memory to the system, in a thread, some time after a large release."""
+    """Trims the heap in a thread, some time after a large release."""
 
     def __init__(self, trim: Callable[[], object] | None, pause: float = _PAUSE) -> None:
-        """`trim` is the result of `trimming`."""
+        """`trim`: a result of `trimming`; `pause`: seconds before a trim."""
         self._trim, self._pause = trim, pause
-        self._waiting = False
+        self._scheduled = False
 
-    def soon(self) -> None:
-        """Trims the heap after a pause; once, however often it is called meanwhile. For an event
-        loop.
-        """
-        if self._trim is not None and not self._waiting:
-            self._waiting = True
-            asyncio.get_running_loop().call_later(self._pause, self._give_back, self._trim)
+    def schedule(self) -> None:
+        """Schedules a trim on the running event loop, unless one is scheduled already."""
+        if self._trim is not None and not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_later(self._pause, self._start_trim, self._trim)
 
-    def _give_back(self, trim: Callable[[], object]) -> None:
-        self._waiting = False
+    def _start_trim(self, trim: Callable[[], object]) -> None:
+        self._scheduled = False
         asyncio.get_running_loop().run_in_executor(None, trim)
 
 
 _FLOOD = 1_000
-"""Calls, some 20 KB each."""
-_IDLE_PAUSE = 2.0
-"""Seconds in which the last calls are put away, and the rest of a flood may end."""
+"""Number of calls, of some 20 KB each, whose end is worth a trim."""
 
 
-class IdleTrimmer:
-    """Counts the calls in hand of a server, and trims the heap once a flood of calls has ended."""
+class IdleTrimmer(HeapTrimmer):
+    """Counts the calls in flight of a server, and trims the heap after a flood of calls."""
 
     def __init__(
-        self, trim: Callable[[], object] | None, flood: int = _FLOOD, pause: float = _IDLE_PAUSE
+        self, trim: Callable[[], object] | None, flood: int = _FLOOD, pause: float = _PAUSE
     ) -> None:
-        """`trim` is the result of `trimming`."""
-        self._trim, self._flood, self._pause = trim, flood, pause
-        self._in_hand = self._most = 0
-        """Calls now, and the most since the heap was trimmed."""
-        self._waiting = False
+        """`trim`: a result of `trimming`; `pause`: seconds before a trim."""
+        super().__init__(trim, pause)
+        self._flood = flood
+        self._in_flight = self._peak = 0
+        """Calls in flight, and their maximum since the last trim."""
 
     def begin(self, context: Any) -> None:
         """Counts a call until its context reports its end."""
-        self._in_hand += 1
-        self._most = max(self._most, self._in_hand)
+        self._in_flight += 1
+        self._peak = max(self._peak, self._in_flight)
         context.add_done_callback(self._end)
 
     def _end(self, _context: Any) -> None:
-        self._in_hand -= 1
-        if self._trim and not self._waiting and self._most - self._in_hand >= self._flood:
-            self._waiting = True
-            asyncio.get_running_loop().call_later(self._pause, self._give_back, self._trim)
+        self._in_flight -= 1
+        if self._peak - self._in_flight >= self._flood:
+            self.schedule()
 
-    def _give_back(self, trim: Callable[[], object]) -> None:
-        self._waiting, self._most = False, self._in_hand
-        asyncio.get_running_loop().run_in_executor(None, trim)
+    def _start_trim(self, trim: Callable[[], object]) -> None:
+        self._peak = self._in_flight
+        super()._start_trim(trim)

@@ -1,4 +1,4 @@
-"""Files that come with the code: a bundle, the heads of its encoder and the demo corpus.
+"""Paths of the files that ship with the code: a bundle, the heads of its encoder, the demo corpus.
 
 A wheel has them inside this package, a checkout beside it.
 """
@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 DISTRIBUTION = "winnow-qa"
-"""The name that pip knows; `winnow` on the public index is an unrelated package."""
+"""Name of the distribution for pip; `winnow` on PyPI is an unrelated package."""
 
 _PACKAGE = Path(__file__).resolve().parent
 _BUNDLE = _PACKAGE / "default_bundle"
@@ -17,32 +17,33 @@ _CORPUS = _PACKAGE / "demo_corpus"
 
 
 def checkout() -> Path | None:
-    """The checkout that this package lies in; None where it was installed from a wheel."""
+    """Returns the root of the checkout; None for an installation from a wheel."""
     return None if _BUNDLE.is_dir() else _PACKAGE.parent
 
 
 def default_bundle() -> Path:
-    """The directory of the default bundle."""
+    """Returns the directory of the default bundle."""
     root = checkout()
     return root / "bundles" / "default" if root else _BUNDLE
 
 
 def default_heads() -> Path:
-    """The store of the heads of the default bundle's encoder."""
+    """Returns the directory of the head store of the default bundle's encoder."""
     root = checkout()
     return root / "bundles" / "heads" if root else _HEADS
 
 
 def demo_corpus() -> Path:
-    """The directory of the demo passages and questions."""
+    """Returns the directory of the demo passages and questions."""
     root = checkout()
     return root / "deploy" / "demo" if root else _CORPUS
 
 
-def made_files() -> Path:
-    """Where commands keep files that they can make again: `var/` of a checkout, else a cache.
+def generated_files() -> Path:
+    """Returns the directory of generated files, which commands can create again.
 
-    The cache is `$XDG_CACHE_HOME/winnow`, or `~/.cache/winnow`. The directory may not exist yet.
+    It is `var/` in a checkout, else `$XDG_CACHE_HOME/winnow` or `~/.cache/winnow`. It may not exist
+    yet.
     """
     if root := checkout():
         return root / "var"
@@ -54,7 +55,7 @@ def installed_version() -> str:
 
 
 def running_version() -> str:
-    """The same, or `unknown` where the code runs without being installed."""
+    """Returns the installed version, or `unknown` for code that runs without installation."""
     try:
         return installed_version()
     except PackageNotFoundError:
@@ -62,5 +63,5 @@ def running_version() -> str:
 
 
 def extra(name: str) -> str:
-    """The command that installs an extra, such as `plots`."""
+    """Returns the command that installs an extra, such as `plots`."""
     return f"pip install '{DISTRIBUTION}[{name}]'"

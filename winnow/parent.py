@@ -7,21 +7,21 @@ import signal
 import sys
 
 PARENT_VARIABLE = "WINNOW_PARENT"
-"""The parent sets it to its process id."""
-_SET_DEATH_SIGNAL = 1
+"""Environment variable that a parent sets to its process id."""
+_PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent() -> None:
-    """Asks the kernel for SIGTERM when the parent dies; call it first in a child.
+    """Makes the kernel send SIGTERM when the parent dies; call it first in a child.
 
-    That is when the thread ends that started the child. Does nothing for processes that were
-    started without the variable, and on other systems than Linux.
+    The signal is sent when the thread that started the child ends. Does nothing without the
+    variable, or on other systems than Linux.
     """
-    # children of this process have another parent
+    # removed, so that children of this process do not inherit it
     parent = os.environ.pop(PARENT_VARIABLE, None)
     if parent is None or not sys.platform.startswith("linux"):
         return
     with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)
-    if str(os.getppid()) != parent:  # it died before we asked
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if str(os.getppid()) != parent:  # it died before the call of prctl
         sys.exit(1)

@@ -1,7 +1,7 @@
-"""Where servers are: targets, and the addresses behind them.
+"""Resolves targets to addresses of servers.
 
-Knows names and ports; does not know whether anything serves there. gRPC could resolve names itself,
-but would then choose among the addresses itself, and hide them from the policies.
+gRPC could resolve names itself, but would hide the addresses from the policies that choose
+replicas.
 """
 
 import asyncio
@@ -13,27 +13,25 @@ from typing import Protocol
 from winnow.address import Address
 from winnow.errors import UnavailableError
 
-_DNS = "dns:///"
+_DNS_SCHEME = "dns:///"
 Lookup = Callable[[str, int], Awaitable[Iterable[str]]]
-"""The IP addresses of a host; the port is only passed on. Raises OSError."""
+"""Returns the IP addresses of a host, given its name and a port; raises OSError."""
 
 
 class Resolver(Protocol):
-    """Finds the addresses behind a target."""
+    """Resolves one target to addresses."""
 
     target: str
 
     async def addresses(self) -> frozenset[str]:
-        """Its present addresses, as HOST:PORT, at least one.
+        """Returns the current addresses, as HOST:PORT; at least one.
 
-        Raises:
-            UnavailableError: it cannot be looked up.
-
+        Raises UnavailableError if the target cannot be resolved.
         """
 
 
-class Static:
-    """A target that is an address."""
+class StaticTarget:
+    """A target that is a single address."""
 
     def __init__(self, target: str) -> None:
         """Raises ValueError unless `target` is HOST:PORT."""
@@ -41,47 +39,48 @@ class Static:
         self.target = target
 
     async def addresses(self) -> frozenset[str]:
-        """The address itself."""
+        """Returns the address itself."""
         return frozenset([self.target])
 
 
-class Dns:
-    """A DNS name of any number of servers."""
+class DnsTarget:
+    """A target that is a DNS name of any number of servers."""
 
     def __init__(self, target: str, lookup: Lookup | None = None) -> None:
         """Raises ValueError unless `target` is dns:///HOST:PORT."""
         self.target = target
-        self._address = _address(target.removeprefix(_DNS), target)
-        self._lookup = lookup or _look_up
+        self._address = _address(target.removeprefix(_DNS_SCHEME), target)
+        self._lookup = lookup or _look_up_host
 
     async def addresses(self) -> frozenset[str]:
-        """All present addresses of the name."""
+        """Returns all current addresses of the name."""
         try:
-            found = frozenset(await self._lookup(self._address.host, self._address.port))
+            ips = frozenset(await self._lookup(self._address.host, self._address.port))
         except OSError as error:
             raise UnavailableError(f"cannot look up {self.target}: {error}") from error
-        if not found:
+        if not ips:
             raise UnavailableError(f"{self.target} has no address")
-        return frozenset(str(replace(self._address, host=ip)) for ip in found)
+        return frozenset(str(replace(self._address, host=ip)) for ip in ips)
 
 
 def resolver(target: str) -> Resolver:
-    """The resolver of HOST:PORT or dns:///HOST:PORT; raises ValueError if it is neither."""
-    return Dns(target) if target.startswith(_DNS) else Static(target)
+    """Returns the resolver of HOST:PORT or dns:///HOST:PORT; raises ValueError for other text."""
+    return DnsTarget(target) if target.startswith(_DNS_SCHEME) else StaticTarget(target)
 
 
-async def _look_up(host: str, port: int) -> Iterable[str]:
+async def _look_up_host(host: str, port: int) -> Iterable[str]:
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return {str(address[0]) for *_, address in found}
+    entries = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return {str(address[0]) for *_, address in entries}
 
 
-def _address(place: str, target: str) -> Address:
-    """The address that a target names; port 0 is none to call."""
+def _address(text: str, target: str) -> Address:
+    """Parses the address of a target; raises ValueError if it is invalid or has port 0."""
+    expected = f"{target!r} is neither HOST:PORT nor {_DNS_SCHEME}HOST:PORT"
     try:
-        address = Address.parse(place)
+        address = Address.parse(text)
     except ValueError as error:
-        raise ValueError(f"{target!r} is neither HOST:PORT nor {_DNS}HOST:PORT: {error}") from error
+        raise ValueError(f"{expected}: {error}") from error
     if not address.port:
-        raise ValueError(f"{target!r} is neither HOST:PORT nor {_DNS}HOST:PORT: nobody has port 0")
+        raise ValueError(f"{expected}: port 0 is invalid")
     return address

@@ -1,8 +1,8 @@
-"""The one interface of a shard: local, remote or fake.
+"""The interface of a shard, whether local, remote or fake.
 
-The front node knows nothing else of content nodes. Implementations: `content_node.searcher` (a
-shard in this process), `stateless.replicas.remote` (a shard behind gRPC), `tests.fakes` (a
-scripted one).
+The front node uses content nodes only through it. Implementations: `content_node.searcher` (a shard
+in this process), `stateless.replicas.remote` (a shard behind gRPC), `tests.fakes` (a scripted
+shard).
 """
 
 from collections.abc import Sequence
@@ -20,19 +20,19 @@ from winnow.domain.shard_call import NEVER, Interval
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """Passages of one shard, best first: all that may be chosen from the whole cluster."""
+    """The result of a retrieval on one shard, with its hits best first."""
 
     hits: tuple[Hit, ...]
     candidate_distances: tuple[float, ...]
-    """Distances of the shard's candidates, hits or not."""
+    """Distances of the shard's candidates, whether they became hits or not."""
     timings: ShardTimings
     _: KW_ONLY
     idle: int = 0
-    """Number of the shard's readers that were free."""
+    """Number of idle readers of the shard."""
     candidate_words: tuple[float, ...] = ()
-    """BM25 of the shard's best passages by words, hits or not, best first."""
+    """BM25 scores of the shard's best passages by words, best first, whether hits or not."""
     sequence: int = 0
-    """The last write that was known."""
+    """Sequence number of the last write that the retrieval saw."""
     retrieved: Interval = NEVER
     """When the shard retrieved, as a part of the call."""
     passages: int | None = None
@@ -43,17 +43,17 @@ class Retrieved:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The readings of one shard, in no particular order."""
+    """The readings of one shard, in any order."""
 
     readings: tuple[Reading, ...]
     timings: ShardTimings
     unread: int = 0
-    """Number of passages that were not read before the deadline."""
+    """Number of requested passages that were not read before the deadline."""
     _: KW_ONLY
     sequence: int = 0
-    """The last write that was known when the shard retrieved in the same round trip; else 0."""
+    """Sequence number of the last write that the retrieval of this call saw; 0 without one."""
     retrieved: Interval = NEVER
-    """When the shard retrieved, as a part of the call, if it did so in the same round trip."""
+    """When this call retrieved, as a part of the call; NEVER if it did not retrieve."""
     passages: int | None = None
     """Number of passages that the shard held after that write; None if it did not say."""
     log_id: str = ""
@@ -61,20 +61,20 @@ class Read:
 
 
 class Searcher(Protocol):
-    """A shard that retrieves and reads.
+    """A shard that retrieves and reads passages.
 
-    All methods raise a `winnow.errors.WinnowError`: `DeadlineExceededError` when time ran out,
-    `IdentityError` when the question was encoded by another bundle, `UnavailableError` or
-    `OverloadedError` when the shard cannot serve. Cancelling a call stops its work.
+    All methods raise a `winnow.errors.WinnowError`: `DeadlineExceededError` after the deadline,
+    `IdentityError` if the question was encoded by another bundle, `UnavailableError` or
+    `OverloadedError` if the shard cannot serve the call. Cancelling a call stops its work.
     """
 
     async def info(self, deadline: Deadline) -> ShardInfo:
-        """Which shard this is."""
+        """Returns the description of the shard."""
 
     async def retrieve(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
-        """Finds the shard's passages that may be among the best of the whole cluster."""
+        """Returns the shard's passages that may be among the best of the whole cluster."""
 
     async def read(
         self,
@@ -83,7 +83,7 @@ class Searcher(Protocol):
         max_answer_tokens: int,
         deadline: Deadline,
     ) -> Read:
-        """Reads passages that `retrieve` named."""
+        """Reads passages that `retrieve` returned."""
 
     async def search(
         self,
@@ -92,4 +92,4 @@ class Searcher(Protocol):
         max_answer_tokens: int,
         deadline: Deadline,
     ) -> Read:
-        """Retrieves and reads this shard's best passages, in one round trip."""
+        """Retrieves and reads this shard's best passages in one call."""

@@ -1,4 +1,4 @@
-"""The interface of a shard that takes writes: local, remote or fake.
+"""The interface of a shard that accepts writes, whether local, remote or fake.
 
 Implementations: `content_node.live` (a shard in this process), `stateless.feed.remote` (a node
 behind gRPC), `tests.fakes` (a scripted shard).
@@ -14,31 +14,31 @@ from winnow.passages.canonical import PassageDigest
 
 
 class ShardWriter(Protocol):
-    """A shard that stores passages and deletes them.
+    """A shard that stores and deletes passages.
 
-    All methods raise a `winnow.errors.WinnowError`: `NotWritableError` if the shard takes no
-    writes, `OverloadedError` if too many writes wait or the disk is full, `UnavailableError` if it
-    cannot be reached.
+    All methods raise a `winnow.errors.WinnowError`: `NotWritableError` if the shard accepts no
+    writes, `OverloadedError` if too many writes wait or the disk is full, `UnavailableError` if the
+    shard cannot be reached.
     """
 
     async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
-        """Stores writes in their order; returns one result for each when they are durable.
+        """Stores writes in order; returns a result for each once all are durable.
 
-        A cancelled call may or may not store its writes; sending them again does no harm. The
-        writes may be converted while they are read, so they are read in a thread.
+        A cancelled call may or may not store its writes; sending them again is harmless. `writes`
+        may convert messages on access, so access it in a thread.
         """
 
     async def find_unchanged(
         self, puts: Sequence[PassageDigest], deadline: Deadline
     ) -> list[Written | None]:
-        """For each put the outcome if it changes nothing, and None if it has to be written.
+        """Returns, for each put, its outcome if it would change nothing, otherwise None.
 
-        A put is judged by every write that was acknowledged before the call. A shard that cannot
-        tell returns None.
+        The shard compares with all writes acknowledged before the call. None also means that it
+        cannot tell.
         """
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
-        """The passages of the whole index that had each word when it was built."""
+        """Returns the passage count of each word in the whole index, as it was built."""
 
     async def changes(self, deadline: Deadline) -> WordChanges:
-        """The changes of these counts by writes to this shard."""
+        """Returns how writes to this shard have changed these counts."""

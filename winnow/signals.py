@@ -1,6 +1,7 @@
-"""SIGTERM and Ctrl-C: both end a command by KeyboardInterrupt, so that it can clean up.
+"""Handles SIGTERM and Ctrl-C.
 
-A service gets a callback for each of them instead, and ends by itself.
+In commands, both raise KeyboardInterrupt, so that the command cleans up. In services, both call a
+function that starts the shutdown.
 """
 
 import asyncio
@@ -12,87 +13,87 @@ from types import FrameType
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
-_BOTH = (signal.SIGTERM, signal.SIGINT)
-_MOST_WAKES = 512
+_END_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_WAKEUP_BYTES = 512
 
 
 def end_on_signals() -> None:
     """Makes SIGTERM and Ctrl-C raise KeyboardInterrupt in the main thread.
 
-    Ctrl-C too, since a process that a script starts in the background inherits it as ignored.
+    Ctrl-C needs it, because a background process of a script inherits SIGINT as ignored.
     """
-    for number in _BOTH:
+    for number in _END_SIGNALS:
         signal.signal(number, _interrupt)
 
 
 def run(main: Coroutine[Any, Any, Result]) -> Result:
-    """Runs an event loop in the main thread, as `asyncio.run` does.
+    """Runs a coroutine in the main thread, as `asyncio.run` does.
 
-    The first SIGTERM or Ctrl-C cancels `main`, and raises KeyboardInterrupt when that has cleaned
-    up; the next one raises it at once. A KeyboardInterrupt within `main` could be raised inside
-    gRPC, which it crashes.
+    The first SIGTERM or Ctrl-C cancels `main`, and raises KeyboardInterrupt once `main` has cleaned
+    up. The second one raises KeyboardInterrupt immediately. The first one does not, because an
+    exception inside gRPC's code would crash it.
     """
-    cancelling = _Cancelling()
+    canceller = _SignalCanceller()
     with contextlib.ExitStack() as stack:
-        cancelling.install(stack)
+        canceller.install(stack)
         try:
-            result = asyncio.run(cancelling.watch(main, stack))
+            result = asyncio.run(canceller.run(main, stack))
         except asyncio.CancelledError:
-            if not cancelling.told:
+            if not canceller.received:
                 raise
-    if cancelling.told:
+    if canceller.received:
         raise KeyboardInterrupt
     return result
 
 
-class _Cancelling:
-    """Handles signals by cancelling a task."""
+class _SignalCanceller:
+    """Cancels a task on the first signal."""
 
     def __init__(self) -> None:
-        self.told = 0
-        """Signals so far."""
+        self.received = 0
+        """Number of received signals."""
         self._task: asyncio.Task[Any] | None = None
 
-    def install(self, until: contextlib.ExitStack) -> None:
-        """Installs the handlers; `until` restores the previous ones."""
-        for number in _BOTH:
-            until.callback(self._take_back, number, signal.getsignal(number))
-            signal.signal(number, self._tell)
+    def install(self, stack: contextlib.ExitStack) -> None:
+        """Installs the handlers; closing `stack` restores the previous ones."""
+        for number in _END_SIGNALS:
+            stack.callback(self._restore, number, signal.getsignal(number))
+            signal.signal(number, self._handle)
 
-    async def watch(self, main: Coroutine[Any, Any, Result], until: contextlib.ExitStack) -> Result:
-        """Runs `main` as the task that is cancelled."""
+    async def run(self, main: Coroutine[Any, Any, Result], stack: contextlib.ExitStack) -> Result:
+        """Awaits `main` in the current task, which signals cancel."""
         self._task = asyncio.current_task()
         assert self._task is not None
-        until.callback(_wake(self._task.get_loop()))
-        if self.told:
+        stack.callback(_wake_on_signals(self._task.get_loop()))
+        if self.received:
             self._task.cancel()
         return await main
 
-    def _tell(self, _number: int, _frame: FrameType | None) -> None:
-        self.told += 1
-        if self.told > 1:
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        self.received += 1
+        if self.received > 1:
             raise KeyboardInterrupt
         if self._task is not None:
             _call_soon(self._task.get_loop(), self._task.cancel)
 
-    def _take_back(self, number: int, handler: Any) -> None:
-        if signal.getsignal(number) == self._tell:  # else a service has its own, and keeps it
+    def _restore(self, number: int, handler: Any) -> None:
+        if signal.getsignal(number) == self._handle:  # a service may have set its own handler
             signal.signal(number, handler)
 
 
 def on_signals(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
-    """Calls `call` on the loop at every SIGTERM and Ctrl-C, for as long as the loop runs.
+    """Calls `call` on the loop at every SIGTERM and Ctrl-C; does nothing once the loop is closed.
 
-    Later signals change nothing. A handler of the loop itself would be gone with the loop, and the
-    next signal would kill a process that is about to end. Call it once in a process.
+    Unlike `loop.add_signal_handler`, the handlers outlive the loop, so a late signal does not kill
+    a process that is ending. Call this once per process.
     """
 
-    def tell(_number: int, _frame: FrameType | None) -> None:
+    def handle(_number: int, _frame: FrameType | None) -> None:
         _call_soon(loop, call)
 
-    _wake(loop)
-    for number in _BOTH:
-        signal.signal(number, tell)
+    _wake_on_signals(loop)
+    for number in _END_SIGNALS:
+        signal.signal(number, handle)
 
 
 def _call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
@@ -100,36 +101,35 @@ def _call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> N
         loop.call_soon_threadsafe(call)
 
 
-def _wake(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
-    """Makes every signal wake the loop; returns a function that undoes it after the loop.
+def _wake_on_signals(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
+    """Makes every signal wake the loop; returns a function that undoes it.
 
-    A handler runs in the main thread, and only once that thread does something. A signal just
-    before the thread sleeps, or one that the system gives to another thread, would wait until
-    something else happens; in an idle process, for ever.
+    Python runs handlers in the main thread, when that executes bytecode. Without a wakeup, a signal
+    that arrives just before the thread sleeps, or in another thread, could wait for ever.
     """
-    out, into = os.pipe()
-    for end in (out, into):
+    read_end, write_end = os.pipe()
+    for end in (read_end, write_end):
         os.set_blocking(end, False)
-    loop.add_reader(out, os.read, out, _MOST_WAKES)
-    before = signal.set_wakeup_fd(into, warn_on_full_buffer=False)
+    loop.add_reader(read_end, os.read, read_end, _WAKEUP_BYTES)
+    previous = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
 
     def release() -> None:
-        signal.set_wakeup_fd(before)
-        os.close(out)
-        os.close(into)
+        signal.set_wakeup_fd(previous)
+        os.close(read_end)
+        os.close(write_end)
 
     return release
 
 
-def end_at_once_on_signals() -> None:
-    """Restores the default handlers, for an interrupted command that is ending."""
-    for number in _BOTH:
+def restore_default_handlers() -> None:
+    """Makes the next signal kill the process, for an interrupted command that is ending."""
+    for number in _END_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
 
 
 def ignore_signals() -> None:
-    """Ignores signals, for the end of a process: the interpreter removes every other handler."""
-    for number in _BOTH:
+    """Ignores signals while the process exits, when the interpreter removes other handlers."""
+    for number in _END_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 

@@ -1,7 +1,7 @@
-"""Does work once that several askers want at the same time.
+"""Shares the work of equal concurrent requests.
 
-Knows tasks and the askers that wait for them; `winnow.policy.attempts` says which one waits, tries
-or settles. Knows neither what the result is nor whether it is kept afterwards.
+Runs the tasks and wakes the askers that wait for them; `winnow.policy.attempts` decides who waits,
+tries or settles. Does not cache results.
 """
 
 import asyncio
@@ -24,22 +24,22 @@ Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
 Work = Callable[[], Coroutine[Any, Any, Result]]
 Judge = Callable[[Result], tuple[Lack, Any]]
-"""Tells what a result lacks, and its worth: more is better."""
+"""Returns what a result lacks, and its worth; higher is better."""
 LackOfError = Callable[[BaseException], Lack]
-"""Tells what a failed attempt lacked."""
+"""Returns what a failed attempt lacked."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedResult(Generic[Result]):
-    """A result, as an asker gets it."""
+    """A result that an asker receives."""
 
     result: Result
     own: bool
-    """Whether the asker's own attempt made it."""
+    """Whether the result is from the asker's own attempt."""
 
 
 class SingleFlight(Generic[Key, Result]):
-    """The flights in hand, by key; an asker that comes after a flight's end begins a new one."""
+    """Flights by key. A flight is the shared work for one key, while askers wait for it."""
 
     def __init__(
         self,
@@ -47,14 +47,21 @@ class SingleFlight(Generic[Key, Result]):
         lack_of_error: LackOfError = lambda _: Lack.NOTHING,
         joining: Callable[[], AbstractContextManager[Any]] = nullcontext,
     ) -> None:
-        """`joining` is the context in which an asker waits that has begun no attempt."""
+        """Has no flights yet.
+
+        Args:
+            judge: judges the result of an attempt.
+            lack_of_error: judges the error of an attempt.
+            joining: opens the context in which an asker without an own attempt waits.
+
+        """
         self._judge, self._lack_of_error, self._joining = judge, lack_of_error, joining
         self._flights: dict[Key, _Flight[Result]] = {}
         self.waiting = 0
-        """Number of askers."""
+        """Number of waiting askers."""
 
     def __contains__(self, key: Key) -> bool:
-        """Whether an asker waits for this key."""
+        """Returns whether an asker waits for this key."""
         return key in self._flights
 
     async def ask(
@@ -64,83 +71,82 @@ class SingleFlight(Generic[Key, Result]):
         asker: FlightCaller | None = None,
         usable: Callable[[Result], bool] = lambda _: True,
     ) -> SharedResult[Result]:
-        """The result of an attempt of another asker, or of an own one.
+        """Returns the result of another asker's attempt, or of an own attempt.
 
-        An asker that is cancelled takes nothing from the others; the last one ends all attempts.
+        Cancelling an asker does not affect the others. When the last asker is cancelled, all
+        attempts are. If there is no result, raises the error of the asker's own attempt, or else of
+        another one.
 
         Args:
-            key: name of the result.
-            work: makes an attempt of this asker; may raise any error.
-            asker: how long it waits, and in which client's turn it tries.
-            usable: whether a result of another asker is acceptable.
-
-        Raises:
-            What an attempt raised, if there is no result: the asker's own, if it made one.
+            key: identifies the work.
+            work: does the work, as an attempt of this asker.
+            asker: how long the asker waits, and for which client.
+            usable: returns whether another asker's result is acceptable.
 
         """
         flight = self._flights.setdefault(key, _Flight(self._judge, self._lack_of_error))
-        waiting = FlightWaiter[Result](asker or FlightCaller(), usable)
-        told = flight.join(waiting)
+        waiter = FlightWaiter[Result](asker or FlightCaller(), usable)
+        attempt_ended = flight.join(waiter)
         self.waiting += 1
         try:
-            while (step := waiting.next_step(flight.running)) is not NextStep.SETTLE:
-                told.clear()
+            while (step := waiter.next_step(flight.running)) is not NextStep.SETTLE:
+                attempt_ended.clear()
                 if step is NextStep.TRY:
-                    waiting.own_attempt = flight.begin(waiting.caller, work)
-                with nullcontext() if waiting.own_attempt else self._joining():
-                    await told.wait()
+                    waiter.own_attempt = flight.begin(waiter.caller, work)
+                with nullcontext() if waiter.own_attempt else self._joining():
+                    await attempt_ended.wait()
         finally:
             self.waiting -= 1
-            if flight.leave(waiting) and self._flights.get(key) is flight:
+            if flight.leave(waiter) and self._flights.get(key) is flight:
                 del self._flights[key]
-        return _shared_result(waiting)
+        return _shared_result(waiter)
 
     def cancel(self) -> None:
-        """Cancels all attempts, and so the waiting askers."""
+        """Cancels all attempts and waiting askers."""
         for flight in list(self._flights.values()):
             flight.cancel()
 
 
 class _Flight(Generic[Result]):
-    """The attempts at one result, and the askers that wait for it."""
+    """The attempts for one key, and the askers that wait for them."""
 
     def __init__(self, judge: Judge[Result], lack_of_error: LackOfError) -> None:
         self._judge, self._lack_of_error = judge, lack_of_error
         self.running: dict[FlightAttempt, asyncio.Task[Result]] = {}
         self._askers: dict[FlightWaiter[Result], asyncio.Event] = {}
 
-    def join(self, waiting: FlightWaiter[Result]) -> asyncio.Event:
-        """Adds an asker; it is told of each attempt that ends from now on, and the event is set."""
-        self._askers[waiting] = asyncio.Event()
-        return self._askers[waiting]
+    def join(self, waiter: FlightWaiter[Result]) -> asyncio.Event:
+        """Adds an asker; returns an event that is set when an attempt ends."""
+        self._askers[waiter] = asyncio.Event()
+        return self._askers[waiter]
 
-    def leave(self, waiting: FlightWaiter[Result]) -> bool:
-        """Removes an asker; True if it was the last one: then all attempts are cancelled."""
-        del self._askers[waiting]
+    def leave(self, waiter: FlightWaiter[Result]) -> bool:
+        """Removes an asker; cancels all attempts and returns True if it was the last one."""
+        del self._askers[waiter]
         if not self._askers:
             self.cancel()
         return not self._askers
 
     def begin(self, asker: FlightCaller, work: Work[Result]) -> FlightAttempt:
-        """Begins an attempt."""
         attempt = FlightAttempt(asker)
-        self.running[attempt] = asyncio.create_task(_make(attempt, work))
+        self.running[attempt] = asyncio.create_task(_run(attempt, work))
         self.running[attempt].add_done_callback(partial(self._done, attempt))
         return attempt
 
     def cancel(self) -> None:
-        """Cancels all attempts."""
         for task in self.running.values():
             task.cancel()
 
     def _done(self, attempt: FlightAttempt, task: "asyncio.Task[Result]") -> None:
         del self.running[attempt]
-        ended = self._ended(attempt, task)
-        for waiting, told in self._askers.items():
-            waiting.record_end(ended)
-            told.set()
+        ended = self._attempt_ended(attempt, task)
+        for waiter, attempt_ended in self._askers.items():
+            waiter.record_end(ended)
+            attempt_ended.set()
 
-    def _ended(self, attempt: FlightAttempt, task: "asyncio.Task[Result]") -> EndedAttempt[Result]:
+    def _attempt_ended(
+        self, attempt: FlightAttempt, task: "asyncio.Task[Result]"
+    ) -> EndedAttempt[Result]:
         if task.cancelled():
             return EndedAttempt(attempt, Lack.NOTHING, error=asyncio.CancelledError())
         if (error := task.exception()) is not None:
@@ -152,15 +158,15 @@ class _Flight(Generic[Result]):
         return EndedAttempt(attempt, lack, result=task.result(), worth=worth)
 
 
-async def _make(attempt: FlightAttempt, work: Work[Result]) -> Result:
+async def _run(attempt: FlightAttempt, work: Work[Result]) -> Result:
     attempt.record_start()
     return await work()
 
 
-def _shared_result(waiting: FlightWaiter[Result]) -> SharedResult[Result]:
-    outcome = waiting.outcome()
+def _shared_result(waiter: FlightWaiter[Result]) -> SharedResult[Result]:
+    outcome = waiter.outcome()
     if outcome.error is not None:
-        # without this it would collect the frames of every asker, and a log would have them all
+        # or the traceback would grow by the frames of every asker
         raise outcome.error.with_traceback(outcome.traceback)
     assert outcome.result is not None
-    return SharedResult(outcome.result, outcome.attempt is waiting.own_attempt)
+    return SharedResult(outcome.result, outcome.attempt is waiter.own_attempt)

@@ -15,7 +15,7 @@ from winnow.bundle import Bundle
 from winnow.heads.manifest import INPUT, OUTPUT
 from winnow.heads.store import HeadStore, open_store
 from winnow.heads.writing import write_head
-from winnow.packaged import made_files
+from winnow.packaged import generated_files
 from winnow.telemetry.progress import StageProgress
 
 LABELS = 20
@@ -138,7 +138,7 @@ def head_ids(number: int = STORE_SIZE) -> list[str]:
 def open_store_of_many(bundle: Bundle, progress: StageProgress) -> Path:
     """Returns the directory of a store of `STORE_SIZE` heads. The first call creates the store."""
     name = f"{bundle.manifest.states_fingerprint}-{STORE_SIZE}-{_STORE_FORMAT}"
-    directory = made_files() / "bench-heads" / name
+    directory = generated_files() / "bench-heads" / name
     store = open_store(directory)
     if directory.is_dir() and len(store.ids()) == STORE_SIZE:
         return directory

@@ -233,7 +233,7 @@ class RunningShard:
             pace=parts.pace,
             metrics=parts.metrics,
             journaled=bool(parts.settings.journal),
-            gone=parts.trimmer.soon,
+            gone=parts.trimmer.schedule,
         )
         live.on_new_view(searcher.serve)
         for advice in shard_advice(shard, self._directory, parts.bundle):

@@ -22,7 +22,7 @@ from winnow.errors import (
     UnavailableError,
     WinnowError,
 )
-from winnow.journal.journal import JOURNAL, Delivered, Journal, JournalEntry
+from winnow.journal.journal import JOURNAL, EntryBatch, Journal, JournalEntry
 
 _log = structlog.get_logger("content_node")
 _PAUSE = 0.25
@@ -95,7 +95,7 @@ class Follower:
                 async with aclosing(self._journal.read(*await self._begun())) as deliveries:
                     async for delivered in deliveries:
                         await self._apply(delivered)
-                        self._metrics.followed(delivered.behind)
+                        self._metrics.followed(delivered.backlog)
                         self._fault("")
                         if failures:
                             _log.info("the journal is followed again", journal=self._journal.name)
@@ -130,13 +130,13 @@ class Follower:
         number, _, key = self._replica.place.partition(" ")
         return int(number), key
 
-    async def _apply(self, delivered: Delivered) -> None:
+    async def _apply(self, delivered: EntryBatch) -> None:
         """Stores entries, several in a transaction, since each transaction waits for the disk."""
         ahead = len(delivered.entries)
         for some in _together(delivered.entries):
             await self._store(some)
             ahead -= len(some)
-            self._metrics.applied(len(some), some[-1].place, ahead + delivered.behind)
+            self._metrics.applied(len(some), some[-1].sequence, ahead + delivered.backlog)
 
     async def _store(self, entries: Sequence[JournalEntry]) -> None:
         place = _place_of(entries[-1])
@@ -171,8 +171,8 @@ class Follower:
                 "expired entries of the journal were skipped",
                 journal=self._journal.name,
                 entries=len(entries),
-                first=entries[0].place,
-                last=entries[-1].place,
+                first=entries[0].sequence,
+                last=entries[-1].sequence,
             )
 
     async def _pass_over(self, entry: JournalEntry, error: InvalidRequestError) -> None:
@@ -180,7 +180,7 @@ class Follower:
         _log.error(
             "invalid journal entry skipped",
             journal=self._journal.name,
-            place=entry.place,
+            place=entry.sequence,
             reason=str(error),
         )
         await self._replica.follow([], _place_of(entry))
@@ -189,7 +189,7 @@ class Follower:
 
 def _place_of(entry: JournalEntry) -> str:
     """The place with the key, which shows later whether the journal still has this entry there."""
-    return f"{entry.place} {entry.key}"
+    return f"{entry.sequence} {entry.key}"
 
 
 def _together(entries: Sequence[JournalEntry]) -> Iterator[Sequence[JournalEntry]]:

@@ -122,9 +122,9 @@ class JournaledShard:
 
     async def _most_bytes(self) -> int:
         """The largest size of an entry; opens the journal if it is not known."""
-        if not self._journal.most_bytes:
+        if not self._journal.max_bytes:
             await self._journal.open()
-        return self._journal.most_bytes
+        return self._journal.max_bytes
 
     async def _written(self, content: bytes, deadline: Deadline) -> list[Written]:
         self._expect_followed()  # it may have ended meanwhile, and nobody would tell what became

@@ -61,7 +61,7 @@ def write_generation(base: Path, shard: Path, partial: Path, upto: int) -> None:
     with contextlib.closing(sources) as passages:
         log_id = _expect_log(passages, manifest, upto)
         for _ in entries(log, manifest.sequence, upto):
-            pass  # each is checked: a damaged one would be to_checksummed_json for from now on
+            pass  # each is checked: a damaged file must not get a valid checksum
         counts, renumbered = _numbered(passages)
         passages.copy()
         before.files[manifest.store].check()

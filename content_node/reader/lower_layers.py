@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.bundle import Bundle
-from winnow.bundle.manifest import ApartEntry, ReaderEntry
+from winnow.bundle.manifest import ReaderEntry, SplitReaderEntry
 from winnow.content_node.reader.model import windows
 from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.states.passage_states import PassageStates, joined, rounded
@@ -42,7 +42,7 @@ class LowerLayers:
         session: Session,
         special: SpecialTokens,
         entry: ReaderEntry,
-        apart: ApartEntry,
+        apart: SplitReaderEntry,
         *,
         fingerprint: str,
     ) -> None:

@@ -98,7 +98,7 @@ class AnswerCore:
 
         """
         if request.heads:
-            caller.expect(_HEADS_SCOPE)
+            caller.require_scope(_HEADS_SCOPE)
         question = validate(request, self._defaults, self._fields(request))
         deadline.check("the question was validated")
         self._on_question()

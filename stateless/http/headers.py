@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Iterable
 from functools import partial
 from typing import TypeVar
 
-from winnow.deadline import LONGEST, Deadline
+from winnow.deadline import MAX_SECONDS, Deadline
 from winnow.errors import DeadlineExceededError, InvalidRequestError, Violation
 from winnow.quoting import quoted
 from winnow.stateless.http.call import NewDeadline
@@ -53,7 +53,7 @@ def new_deadline_of(headers: Headers, default: float) -> NewDeadline:
     if not seconds:
         wrong = f"{quoted(given)} is no number of seconds above 0, such as 0.5"
         raise InvalidRequestError(Violation(TIMEOUT, wrong))
-    deadline = Deadline.after(min(seconds, LONGEST))
+    deadline = Deadline.after(min(seconds, MAX_SECONDS))
     return lambda: deadline
 
 

@@ -40,7 +40,7 @@ def test_an_address_is_read_and_written_back(text: str, host: str, port: int) ->
         ("127.1:80", "is no IP address"),
         ("[nodes]:80", "is no IP address"),
         ("[]:80", "is no host"),
-        ("::1:80", "an IPv6 address stands in brackets"),
+        ("::1:80", "put an IPv6 address in brackets"),
         ("http://127.0.0.1:80", "is no host"),
         ("unix:/tmp/socket:80", "is no host"),
         ("*:80", "is no host"),

@@ -7,7 +7,7 @@ import pytest
 from whole_bundle import WHOLE
 
 from winnow.bundle import read_manifest
-from winnow.bundle.manifest import FILE, HALVES, Manifest
+from winnow.bundle.manifest import FILE, FORMAT_SPLIT, Manifest
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import to_checksummed_json
 
@@ -16,7 +16,7 @@ APART = {"lower": "lower.onnx", "width": 384, "passage_tokens": 256, "passage_po
 
 def made(directory: Path, apart: dict[str, object], lower: str = "1" * 64) -> Path:
     content = json.loads((WHOLE / FILE).read_text())
-    content |= {"format": HALVES}
+    content |= {"format": FORMAT_SPLIT}
     content["reader"]["apart"] = apart
     content["files"]["lower.onnx"] = {"sha256": lower, "bytes": 1}
     directory.mkdir(parents=True, exist_ok=True)

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.quoting import MOST, quoted, shortened, shown
+from winnow.quoting import MAX_QUOTED, quoted, shortened, shown
 
 
-@given(st.text(max_size=3 * MOST))
+@given(st.text(max_size=3 * MAX_QUOTED))
 def test_a_quotation_is_short_and_on_one_line(text: str) -> None:
     said = shortened(text)
-    assert len(said) <= 2 * MOST
+    assert len(said) <= 2 * MAX_QUOTED
     assert said.isprintable()
 
 
@@ -20,7 +20,7 @@ def test_what_is_short_is_quoted_as_it_is() -> None:
 
 
 def test_what_is_left_out_is_said() -> None:
-    assert shortened("a" * 4_000_000) == "a" * MOST + "… (4000000 characters)"
+    assert shortened("a" * 4_000_000) == "a" * MAX_QUOTED + "… (4000000 characters)"
 
 
 @pytest.mark.parametrize(

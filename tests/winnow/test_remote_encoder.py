@@ -204,7 +204,7 @@ async def test_it_waits_for_a_server_that_is_still_starting() -> None:
         with pytest.raises(UnavailableError):
             await encoder.encode([5])
         assert not warming.done()
-        server.servicer.serve(server.admitted)
+        server.servicer.set_encoder(server.admitted)
         await server.server.set_serving(True)
         await asyncio.wait_for(warming, LONG)
         await encoder.encode([5])

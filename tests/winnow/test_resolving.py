@@ -5,17 +5,17 @@ from collections.abc import Iterable
 import pytest
 
 from winnow.errors import UnavailableError
-from winnow.resolving import Dns, resolver
+from winnow.resolving import DnsTarget, resolver
 from winnow.settings.source import SettingsError
 from winnow.stateless.settings import FrontSettings
 
 
-def found(*addresses: str) -> Dns:
+def found(*addresses: str) -> DnsTarget:
     async def look_up(host: str, port: int) -> Iterable[str]:
         assert (host, port) == ("nodes.example", 9000)
         return addresses
 
-    return Dns("dns:///nodes.example:9000", look_up)
+    return DnsTarget("dns:///nodes.example:9000", look_up)
 
 
 async def test_an_address_stands_for_itself() -> None:
@@ -45,7 +45,7 @@ async def test_a_failed_lookup_is_an_error_that_names_the_target() -> None:
         raise OSError("name server is on fire")
 
     with pytest.raises(UnavailableError, match=r"dns:///n:1: name server is on fire"):
-        await Dns("dns:///n:1", look_up).addresses()
+        await DnsTarget("dns:///n:1", look_up).addresses()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Bundles: directories of models with a manifest that names and vouches for every file."""
+"""Bundles: directories of models with a manifest, which has the checksum of every file."""
 
 from winnow.bundle.bundle import Bundle, load_bundle
 from winnow.bundle.manifest import Manifest, read_manifest

@@ -1,7 +1,4 @@
-"""A verified bundle on disk.
-
-Knows where bundles lie and that their files are what the manifest says; opens no model.
-"""
+"""A verified bundle on disk. Checks the files against the manifest; opens no models."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +9,7 @@ from winnow.files.opened import verify
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A directory whose files were checked against its manifest."""
+    """A verified bundle in a local directory."""
 
     directory: Path
     manifest: Manifest
@@ -35,8 +32,9 @@ class Bundle:
 
 
 def load_bundle(directory: Path) -> Bundle:
-    """Reads the manifest and verifies every file it names. Raises ArtefactError if the manifest or
-    a file is missing or not what it should be.
+    """Reads a manifest and verifies every file of the bundle.
+
+    Raises ArtefactError if the manifest or a file is missing or damaged.
     """
     manifest = read_manifest(directory)
     for name, entry in manifest.files.items():

@@ -1,7 +1,4 @@
-"""The manifest of a bundle: `bundle.json`.
-
-Knows the format and its rules; does not open models.
-"""
+"""The manifest of a bundle, `bundle.json`: its format and its rules."""
 
 import hashlib
 from pathlib import Path
@@ -20,91 +17,90 @@ from winnow.files.checksummed_json import (
     read_json_object,
 )
 
-WHOLE, HALVES = 1, 2
-"""Formats: of readers in one file, which older versions read, too; and of those in two."""
+FORMAT_FULL, FORMAT_SPLIT = 1, 2
+"""Versions of the format: for full cross-encoders, which older releases read, and split readers."""
 FILE = "bundle.json"
-
-
 _HEADS_ONLY = {"states"}
+"""Fields of the encoder that only heads depend on."""
 _QUESTION_ONLY = {"question", "max_question_tokens", "question_precision"} | _HEADS_ONLY
+"""Fields of the encoder that the vectors of passages do not depend on."""
+_LIMIT = 2**16
+"""Limit of tokens and dimensions, above those of any supported model."""
+_TokenType = Annotated[int, Field(ge=0, le=_LIMIT)]
 
 
-_MOST = 2**16
-"""More tokens or dimensions than any model here has."""
-_TokenType = Annotated[int, Field(ge=0, le=_MOST)]
-
-
-class _Part(BaseModel):
+class _ManifestModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
 
-class BundleFile(_Part):
-    """The expected content of a file."""
+class BundleFile(_ManifestModel):
+    """Checksum and size of a file."""
 
     sha256: str
     bytes: int = Field(ge=0)
 
 
-class BundleEncoder(_Part):
+class BundleEncoder(_ManifestModel):
     """The sentence encoders. `question` and `passage` may name the same file.
 
-    The question encoder may be a smaller or more precise one of the same vector space; what
-    concerns it alone does not change how an index is encoded.
+    The question encoder may have another size or precision, if it shares the vector space. Its own
+    fields do not affect the encoding of an index.
     """
 
     question: str
     passage: str
-    dimension: int = Field(gt=0, le=_MOST)
-    max_question_tokens: int = Field(gt=2, le=_MOST)
-    max_passage_tokens: int = Field(gt=3, le=_MOST)
+    dimension: int = Field(gt=0, le=_LIMIT)
+    max_question_tokens: int = Field(gt=2, le=_LIMIT)
+    max_passage_tokens: int = Field(gt=3, le=_LIMIT)
     passage_token_types: tuple[_TokenType, _TokenType]
     precision: str
     question_precision: str | None = None
-    """Precision of the question encoder, where it differs."""
+    """Precision of the question encoder; None if it is `precision`."""
     states: str = ""
-    """The value inside the question encoder that holds the hidden states [1, tokens, width] that
-    heads are given; empty if there are none. Neither vectors nor answers depend on it.
+    """Name of the value in the question encoder's graph with the token states [1, tokens, width]
+    for heads; empty if there is none. Vectors and answers do not depend on it.
     """
 
     @property
-    def asked_in(self) -> str:
+    def effective_question_precision(self) -> str:
         """The precision of the question encoder."""
         return self.question_precision or self.precision
 
 
-class ApartEntry(_Part):
-    """The lower layers of a split reader, which see question and passage apart."""
+class SplitReaderEntry(_ManifestModel):
+    """The lower layers of a split reader, which process question and passage separately."""
 
     lower: str
-    """Their file; that of the reader holds the upper layers alone."""
-    width: int = Field(gt=0, le=_MOST)
-    """Values of a token's state."""
-    passage_tokens: int = Field(gt=34, le=_MOST)
-    """Most tokens of a passage's half: longer passages are read in windows. There is room for some
-    of the passage beside the longest title and two special tokens.
+    """File of the lower layers; `ReaderEntry.file` has only the upper layers."""
+    width: int = Field(gt=0, le=_LIMIT)
+    """Values of a token state."""
+    passage_tokens: int = Field(gt=34, le=_LIMIT)
+    """Limit of tokens of a passage with its title and special tokens. Longer passages are read in
+    windows. The minimum leaves room beside the longest title and two special tokens.
     """
-    passage_position: int = Field(gt=2, le=_MOST)
-    """Where a passage begins, wherever its question ends."""
+    passage_position: int = Field(gt=2, le=_LIMIT)
+    """Position of the first token of a passage, for questions of any length."""
 
 
-class ReaderEntry(_Part):
-    """The reader and how long its inputs and answers may be, in tokens."""
+class ReaderEntry(_ManifestModel):
+    """The reader, with the limits of its inputs and answers, in tokens."""
 
     file: str
-    max_tokens: int = Field(gt=16, le=_MOST)
+    max_tokens: int = Field(gt=16, le=_LIMIT)
     window_overlap: int = Field(ge=0)
     token_types: tuple[_TokenType, _TokenType]
-    max_answer_tokens: int = Field(gt=0, le=_MOST)
+    max_answer_tokens: int = Field(gt=0, le=_LIMIT)
     precision: str
-    apart: ApartEntry | None = None
+    apart: SplitReaderEntry | None = None
+    """The lower layers of a split reader; None for a full cross-encoder."""
 
     @property
     def files(self) -> tuple[str, ...]:
         return (self.file,) if self.apart is None else (self.apart.lower, self.file)
 
 
-class ConfidenceEntry(_Part):
-    """How likely an answer is right; see `winnow.domain.confidence`."""
+class ConfidenceEntry(_ManifestModel):
+    """Coefficients of the confidence of an answer; see `winnow.domain.confidence`."""
 
     relevance: float
     span: float
@@ -112,37 +108,38 @@ class ConfidenceEntry(_Part):
     bias: float
 
 
-class ScoreEntry(_Part):
-    """Weights of the final score, and the score under which an answer is not shown as one."""
+class ScoreEntry(_ManifestModel):
+    """Weights of the final score, and the threshold of an answer's score."""
 
     relevance: float
     span: float
     distance: float
     no_answer_below: float
+    """Candidates with a lower score are no answer."""
     confidence: ConfidenceEntry | None = None
-    """None in older bundles."""
+    """None in bundles of older versions."""
 
 
-class RetrievalEntry(_Part):
-    """What a hybrid retriever weighs."""
+class RetrievalEntry(_ManifestModel):
+    """Weights of hybrid retrieval."""
 
     words: float = Field(ge=0)
-    """Squared distance that one unit of BM25 is worth; 0 where that was not fitted."""
+    """Squared distance that equals one unit of BM25; 0 if it was not fitted."""
 
 
-class StoppingEntry(_Part):
-    """A calibrated rule for reading fewer passages; see `winnow.domain.stopping`."""
+class StoppingEntry(_ManifestModel):
+    """A calibrated rule of early stopping; see `winnow.domain.stopping`."""
 
     max_loss: float = Field(gt=0)
-    """Most accuracy that the rule lost on training questions, in points of exact match."""
+    """Limit of the accuracy lost on training questions, in points of exact match."""
     nearness: float = Field(ge=0)
     gap: float = Field(ge=0)
     bar: float
     first_look: int = Field(2, ge=1)
 
 
-class Manifest(_Part):
-    """Everything that a service must know of a bundle before it opens a model."""
+class Manifest(_ManifestModel):
+    """Everything that a service needs to know of a bundle before it opens a model."""
 
     format: int
     name: str
@@ -158,7 +155,7 @@ class Manifest(_Part):
     provenance: dict[str, Any] = {}
     accuracy: dict[str, Any] = {}
     untrained: bool = False
-    """Whether the reader's weights are random: it is there to be timed, and has no accuracy."""
+    """Whether the reader's weights are random, so that it only serves for benchmarks."""
 
     @property
     def encoding_fingerprint(self) -> str:
@@ -175,7 +172,7 @@ class Manifest(_Part):
         return _digest(
             self.files[self.encoder.question].sha256,
             self.files[self.tokenizer].sha256,
-            self.encoder.asked_in,
+            self.encoder.effective_question_precision,
             self.encoder.states,
         )
 
@@ -201,20 +198,20 @@ class Manifest(_Part):
             self.encoder.model_dump_json(exclude=_HEADS_ONLY),
             self.files[self.encoder.question].sha256,
             *(self.files[name].sha256 for name in self.reader.files),
-            self.reader.model_dump_json(exclude_none=True),  # as before there were halves
-            self.score.model_dump_json(exclude_none=True),  # as before there was a confidence
+            self.reader.model_dump_json(exclude_none=True),  # stable without a split reader
+            self.score.model_dump_json(exclude_none=True),  # stable without a confidence
             self.retrieval.model_dump_json(),
             *(entry.model_dump_json() for entry in self.stopping),
         )
 
     @property
     def confidence(self) -> Confidence | None:
-        """The estimate of how likely an answer is right; None if it was not fitted."""
+        """The model of an answer's confidence; None if it was not fitted."""
         entry = self.score.confidence
         return None if entry is None else Confidence(**entry.model_dump())
 
     def stopping_rule(self, max_loss: float) -> StoppingRule | None:
-        """The rule with the largest loss that is at most `max_loss`; None if there is none."""
+        """Returns the rule with the greatest loss up to `max_loss`; None if there is none."""
         allowed = [entry for entry in self.stopping if entry.max_loss <= max_loss]
         if not allowed:
             return None
@@ -223,23 +220,25 @@ class Manifest(_Part):
 
 
 def read_manifest(directory: Path) -> Manifest:
-    """Reads `bundle.json`. Where it has no checksum of itself, as older ones, that is not checked.
-    Raises ArtefactError if it is missing, not JSON, altered, of another format, or breaks a rule.
+    """Reads `bundle.json`. Manifests of older versions have no checksum of themselves.
+
+    Raises ArtefactError if it is missing or invalid, or its checksum or format does not match.
     """
     path = directory / FILE
     text, content = read_json_object(open_json(path, "a bundle"))
     if CHECKSUM_FIELD in content and not has_valid_checksum(text, content):
         raise ArtefactError(
-            f"{path} is damaged: it is not as it was written; copy it again, or take out its "
-            f"{CHECKSUM_FIELD} if you altered it yourself"
+            f"{path} is damaged: its checksum does not match; copy it again, or remove the field "
+            f"{CHECKSUM_FIELD} if you edited the file yourself"
         )
     try:
         manifest = Manifest.model_validate(content)
     except ValidationError as error:
         raise ArtefactError(f"{path} is not a bundle manifest: {first_violation(error)}") from error
-    if manifest.format not in (WHOLE, HALVES):
+    if manifest.format not in (FORMAT_FULL, FORMAT_SPLIT):
         raise ArtefactError(
-            f"{path} has format {manifest.format}; this version reads {WHOLE} and {HALVES}"
+            f"{path} has format {manifest.format}; this version reads {FORMAT_FULL} and "
+            f"{FORMAT_SPLIT}"
         )
     _check_names(manifest, path)
     return manifest
@@ -252,7 +251,7 @@ def _check_names(manifest: Manifest, path: Path) -> None:
             raise ArtefactError(f"{path} names {name} but gives no checksum for it under files")
     for name in manifest.files:
         if Path(name).name != name:
-            raise ArtefactError(f"{path} names {name}: files must lie in the bundle itself")
+            raise ArtefactError(f"{path} names {name}: files must be in the bundle's directory")
     if reader.window_overlap >= reader.max_tokens // 2:
         raise ArtefactError(f"{path}: window_overlap must be below half of max_tokens")
 

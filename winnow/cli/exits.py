@@ -12,7 +12,7 @@ from rich.console import Console
 
 from winnow.errors import UnauthenticatedError, WinnowError
 from winnow.settings.source import SettingsError
-from winnow.signals import end_at_once_on_signals
+from winnow.signals import restore_default_handlers
 from winnow.telemetry.logline import prefix_lines
 
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -41,11 +41,11 @@ def exit_code(run: Callable[[], object], command: str) -> int:
             sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except KeyboardInterrupt:
-        end_at_once_on_signals()
+        restore_default_handlers()
         _print("interrupted")
         return INTERRUPTED
     except typer.Abort:
-        end_at_once_on_signals()
+        restore_default_handlers()
         return INTERRUPTED
     except (SettingsError, _UsageError) as error:
         return _report_usage(error, command)

@@ -12,7 +12,7 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 
 from winnow.client.credentials import LiveCredentials
-from winnow.deadline import LONGEST
+from winnow.deadline import MAX_SECONDS
 from winnow.errors import (
     DeadlineExceededError,
     InvalidRequestError,
@@ -87,7 +87,7 @@ class CallOptions:
         if math.isnan(timeout):
             raise InvalidRequestError(Violation("timeout", "nan is no number of seconds"))
         metadata = (*id_metadata, *self._name, *self._credentials.metadata())
-        return {"timeout": min(timeout, LONGEST), "metadata": metadata}
+        return {"timeout": min(timeout, MAX_SECONDS), "metadata": metadata}
 
 
 class FailedCall(Protocol):

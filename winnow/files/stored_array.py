@@ -15,7 +15,7 @@ _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0
 
 
 class StoredArray:
-    """A one-dimensional array of unsigned read_integers in a file. Thread-safe."""
+    """A one-dimensional array of unsigned integers in a file. Thread-safe."""
 
     def __init__(self, file: OpenFile) -> None:
         """Raises ArtefactError if the file holds no such array."""
@@ -28,7 +28,7 @@ class StoredArray:
         except (OSError, ValueError, KeyError) as error:
             raise ArtefactError(f"{file.path} holds no array of one dimension: {error}") from error
         if self._type.kind != "u":
-            raise ArtefactError(f"{file.path} holds {self._type}, not unsigned read_integers")
+            raise ArtefactError(f"{file.path} holds {self._type}, not unsigned integers")
         if self._start + self._length * self._type.itemsize != file.size:
             raise ArtefactError(f"{file.path} does not end where its {self._length} values end")
 
@@ -47,7 +47,7 @@ class StoredArray:
 
 
 def read_integers(file: OpenFile) -> NDArray[np.int64]:
-    """Reads a one-dimensional array of read_integers into memory.
+    """Reads a one-dimensional array of integers into memory.
 
     Raises ArtefactError if the file cannot be read, or holds no such array.
     """
@@ -57,5 +57,5 @@ def read_integers(file: OpenFile) -> NDArray[np.int64]:
     except (OSError, ValueError, EOFError, MemoryError) as error:
         raise ArtefactError(f"{file.path} cannot be loaded: {error}") from error
     if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "iu":
-        raise ArtefactError(f"{file.path} holds no one-dimensional array of read_integers")
+        raise ArtefactError(f"{file.path} holds no one-dimensional array of integers")
     return values.astype(np.int64, copy=False)

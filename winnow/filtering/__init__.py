@@ -1,4 +1,4 @@
-"""Filters of passages by their metadata. `docs/filters.md` describes the language."""
+"""Filters on the metadata of passages. `docs/filters.md` describes the language."""
 
 from winnow.filtering.expression import (
     And,

@@ -1,6 +1,6 @@
-"""Filters as values, and their meaning. Pure.
+"""Filter expressions and their meaning. Pure.
 
-`str` of a filter is its canonical text, which `parse` reads as an equal filter.
+`str` of a filter is its canonical text, which `parse` turns into an equal filter.
 """
 
 import operator
@@ -25,7 +25,7 @@ class Operator(Enum):
     GREATER_OR_EQUAL = ">="
 
 
-_TESTS: Mapping[Operator, Callable[[Any, Any], bool]] = {
+_COMPARISONS: Mapping[Operator, Callable[[Any, Any], bool]] = {
     Operator.EQUAL: operator.eq,
     Operator.UNEQUAL: operator.ne,
     Operator.LESS: operator.lt,
@@ -41,16 +41,16 @@ class Filter(ABC):
     __slots__ = ()
 
     def matches(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether a passage with this JSON object is accepted: the definition of a filter."""
-        return self.holds(fields_of(metadata))
+        """Returns whether the filter accepts a passage with this metadata, a JSON object."""
+        return self.accepts(fields_of(metadata))
 
     @abstractmethod
-    def holds(self, fields: Fields) -> bool:
-        """Whether a passage with these fields is accepted."""
+    def accepts(self, fields: Fields) -> bool:
+        """Returns whether the filter accepts a passage with these fields."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The fields that it names, in its order; a name may be repeated."""
+        """Names of the fields in the filter, in order of appearance, with repetitions."""
         match self:
             case Compare(field) | AnyOf(field) | Exists(field):
                 return (field,)
@@ -63,19 +63,19 @@ class Filter(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Compare(Filter):
-    """Accepts passages with a value of the field for which the comparison holds."""
+    """Accepts passages if any value of the field passes the comparison."""
 
     field: str
     operator: Operator
     value: Value
 
-    def holds(self, fields: Fields) -> bool:
-        return any(map(self._accepts, fields.get(self.field, ())))
+    def accepts(self, fields: Fields) -> bool:
+        return any(map(self._passes, fields.get(self.field, ())))
 
-    def _accepts(self, value: Value) -> bool:
+    def _passes(self, value: Value) -> bool:
         if kind_of(value) is not kind_of(self.value):
             return self.operator is Operator.UNEQUAL
-        return _TESTS[self.operator](value, self.value)
+        return _COMPARISONS[self.operator](value, self.value)
 
     def __str__(self) -> str:
         return f"{name(self.field)} {self.operator.value} {literal(self.value)}"
@@ -83,14 +83,14 @@ class Compare(Filter):
 
 @dataclass(frozen=True, slots=True)
 class AnyOf(Filter):
-    """Accepts passages with a value of the field that is one of these."""
+    """Accepts passages if any value of the field is among `values`."""
 
     field: str
     values: tuple[Value, ...]
 
-    def holds(self, fields: Fields) -> bool:
-        wanted = {(kind_of(value), value) for value in self.values}
-        return any((kind_of(value), value) in wanted for value in fields.get(self.field, ()))
+    def accepts(self, fields: Fields) -> bool:
+        accepted = {(kind_of(value), value) for value in self.values}
+        return any((kind_of(value), value) in accepted for value in fields.get(self.field, ()))
 
     def __str__(self) -> str:
         return f"{name(self.field)} in ({', '.join(map(literal, self.values))})"
@@ -98,11 +98,11 @@ class AnyOf(Filter):
 
 @dataclass(frozen=True, slots=True)
 class Exists(Filter):
-    """Accepts passages that have a value of the field."""
+    """Accepts passages that have the field."""
 
     field: str
 
-    def holds(self, fields: Fields) -> bool:
+    def accepts(self, fields: Fields) -> bool:
         return bool(fields.get(self.field))
 
     def __str__(self) -> str:
@@ -111,43 +111,43 @@ class Exists(Filter):
 
 @dataclass(frozen=True, slots=True)
 class Not(Filter):
-    """Accepts passages that the part does not accept."""
+    """Accepts passages that the inner filter rejects."""
 
     part: Filter
 
-    def holds(self, fields: Fields) -> bool:
-        return not self.part.holds(fields)
+    def accepts(self, fields: Fields) -> bool:
+        return not self.part.accepts(fields)
 
     def __str__(self) -> str:
-        return f"not {_within(self.part, And | Or)}"
+        return f"not {_in_parentheses(self.part, And | Or)}"
 
 
 @dataclass(frozen=True, slots=True)
 class And(Filter):
-    """Accepts passages that all parts accept; there are two parts or more."""
+    """Accepts passages that all of two or more filters accept."""
 
     parts: tuple[Filter, ...]
 
-    def holds(self, fields: Fields) -> bool:
-        return all(part.holds(fields) for part in self.parts)
+    def accepts(self, fields: Fields) -> bool:
+        return all(part.accepts(fields) for part in self.parts)
 
     def __str__(self) -> str:
-        return " and ".join(_within(part, And | Or) for part in self.parts)
+        return " and ".join(_in_parentheses(part, And | Or) for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Or(Filter):
-    """Accepts passages that at least one part accepts; there are two parts or more."""
+    """Accepts passages that any of two or more filters accepts."""
 
     parts: tuple[Filter, ...]
 
-    def holds(self, fields: Fields) -> bool:
-        return any(part.holds(fields) for part in self.parts)
+    def accepts(self, fields: Fields) -> bool:
+        return any(part.accepts(fields) for part in self.parts)
 
     def __str__(self) -> str:
-        return " or ".join(_within(part, Or) for part in self.parts)
+        return " or ".join(_in_parentheses(part, Or) for part in self.parts)
 
 
-def _within(part: Filter, looser: Any) -> str:
-    """Writes a part of another filter; in parentheses if it binds more loosely."""
+def _in_parentheses(part: Filter, looser: Any) -> str:
+    """Writes an inner filter, in parentheses if it binds more loosely than the outer one."""
     return f"({part})" if isinstance(part, looser) else str(part)

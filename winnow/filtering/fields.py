@@ -1,8 +1,7 @@
-"""A passage's metadata as filters see it: named fields, each with any number of values. Pure.
+"""Flattens the metadata of a passage to named fields with values, for filters. Pure.
 
-An object in an object is named by its path: `{"author": {"name": "x"}}` has the field
-`author.name`. A list gives its field several values. `null` gives none. All numbers are in double
-precision, as on the wire; NaN is not a value.
+Nested objects yield paths: `{"author": {"name": "x"}}` has the field `author.name`. A list yields
+several values, and `null` none. All numbers are doubles, as in messages; NaN is not a value.
 """
 
 import math
@@ -10,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
-LONGEST_NAME = 200
-"""Most characters of a field's name; longer names are ignored."""
+MAX_NAME_CHARACTERS = 200
+"""Limit of characters of a field's name; fields with longer names are ignored."""
 Value = str | float | bool
 Fields = Mapping[str, Sequence[Value]]
 """The values of each field, at least one."""
 
 
 class ValueKind(IntEnum):
-    """Types of values. Values of different kinds are never equal, and have no order."""
+    """Kind of a value. Values of different kinds are never equal, and have no order."""
 
     BOOLEAN = 0
     NUMBER = 1
@@ -34,22 +33,22 @@ def kind_of(value: Value) -> ValueKind:
 
 def fields_of(metadata: Mapping[str, Any]) -> dict[str, list[Value]]:
     """Returns the fields of a JSON object."""
-    found: dict[str, list[Value]] = {}
-    waiting: list[tuple[str, Any]] = list(metadata.items())
-    while waiting:
-        name, value = waiting.pop()
-        if value is None or len(name) > LONGEST_NAME:
+    fields: dict[str, list[Value]] = {}
+    pending: list[tuple[str, Any]] = list(metadata.items())
+    while pending:
+        name, value = pending.pop()
+        if value is None or len(name) > MAX_NAME_CHARACTERS:
             continue
         if isinstance(value, dict):
-            waiting += [(f"{name}.{inner}", each) for inner, each in value.items()]
+            pending += [(f"{name}.{inner}", each) for inner, each in value.items()]
         elif isinstance(value, list):
-            waiting += [(name, each) for each in value]
-        elif (plain := _plain(value)) is not None:
-            found.setdefault(name, []).append(plain)
-    return found
+            pending += [(name, each) for each in value]
+        elif (scalar := _to_scalar(value)) is not None:
+            fields.setdefault(name, []).append(scalar)
+    return fields
 
 
-def _plain(value: str | float) -> Value | None:
+def _to_scalar(value: str | float) -> Value | None:
     if isinstance(value, str | bool):
         return value
     try:

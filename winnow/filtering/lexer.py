@@ -10,7 +10,7 @@ from winnow.filtering.writing import WORD
 from winnow.quoting import quoted
 
 FIELD = "filter"
-"""Name of the request's field that holds filters, for violations."""
+"""Name of the request field of filters, for violations."""
 _TOKEN = re.compile(
     r"""\s*(?:(?P<string>"(?:[^"\\]|\\["'\\])*"|'(?:[^'\\]|\\["'\\])*')"""
     rf"|(?P<sign>[=<>!]+|[(),])|(?P<word>{WORD.pattern})|(?P<end>\Z))"
@@ -19,64 +19,63 @@ _ESCAPED = re.compile(r"""\\(["'\\])""")
 
 
 class TokenKind(Enum):
-    """Kinds of tokens."""
+    """The kind of a token."""
 
     STRING = "string"
-    """In quotes."""
+    """A string in quotes."""
     SIGN = "sign"
     """An operator, a parenthesis or a comma."""
     WORD = "word"
     """A keyword, a name or a number."""
     END = "end"
+    """The end of the filter."""
 
 
 class Token(NamedTuple):
-    """A piece of a filter."""
+    """A token of a filter."""
 
-    shape: TokenKind
+    kind: TokenKind
     text: str
-    """Its text; of a string without quotes and backslashes."""
-    at: int
-    """Position of its first character, counted from 1."""
-    sign: str
-    """The keyword or sign in lower case; empty for a string."""
+    """Text of the token; for a string, without quotes and escapes."""
+    position: int
+    """Position of the first character, counted from 1."""
+    keyword: str
+    """The text in lower case; empty for a string."""
 
     def __str__(self) -> str:
-        return "the end" if self.shape is TokenKind.END else quoted(self.text)
+        return "the end" if self.kind is TokenKind.END else quoted(self.text)
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """Yields the tokens of a filter; the last one is the end.
+    """Yields the tokens of a filter, with `TokenKind.END` as the last one.
 
-    Raises:
-        InvalidRequestError: a part of the text is not a token, such as an unfinished string.
-
+    Raises InvalidRequestError for text that is no token, such as an unterminated string.
     """
-    place, shape = 0, None
-    while shape is not TokenKind.END:
-        found = _TOKEN.match(text, place)
-        if found is None or found.lastgroup is None:
-            raise wrong(_why(text, place))
-        shape, own, place = TokenKind(found.lastgroup), found[found.lastgroup], found.end()
-        at = found.start(found.lastgroup) + 1
-        if shape is TokenKind.STRING:
-            yield Token(shape, _ESCAPED.sub(r"\1", own[1:-1]), at, "")
+    index, kind = 0, None
+    while kind is not TokenKind.END:
+        match = _TOKEN.match(text, index)
+        if match is None or match.lastgroup is None:
+            raise filter_error(_describe_error(text, index))
+        kind, token_text, index = TokenKind(match.lastgroup), match[match.lastgroup], match.end()
+        position = match.start(match.lastgroup) + 1
+        if kind is TokenKind.STRING:
+            yield Token(kind, _ESCAPED.sub(r"\1", token_text[1:-1]), position, "")
         else:
-            yield Token(shape, own, at, own.lower())
+            yield Token(kind, token_text, position, token_text.lower())
 
 
-def wrong(description: str) -> InvalidRequestError:
-    """Returns the error for a filter that breaks a rule."""
+def filter_error(description: str) -> InvalidRequestError:
+    """Returns the error for an invalid filter."""
     return InvalidRequestError(Violation(FIELD, description))
 
 
-def _why(text: str, place: int) -> str:
-    """Says why there is no token at a place, or after white space there."""
-    rest = text[place:].lstrip()
-    at, first = len(text) - len(rest) + 1, rest[0]
+def _describe_error(text: str, index: int) -> str:
+    """Describes why there is no token at an index of the text."""
+    rest = text[index:].lstrip()
+    position, first = len(text) - len(rest) + 1, rest[0]
     if first == "\\":
-        return f"a backslash stands outside of quotes at character {at}"
+        return f"a backslash stands outside of quotes at character {position}"
     return (
-        f"the string at character {at} does not end: close it with {first}, and write \\\\ for a "
-        f"backslash and \\{first} for a quote in it"
+        f"the string at character {position} does not end: close it with {first}, and write \\\\ "
+        f"for a backslash and \\{first} for a quote in it"
     )

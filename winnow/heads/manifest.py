@@ -146,7 +146,9 @@ def _check_bio_labels(manifest: HeadManifest, path: object) -> None:
         raise ArtefactError(f"{path}: a token head has neither a threshold nor multi_label")
     labels = set(manifest.labels)
     if OUTSIDE not in labels or not all(map(_is_bio_label, labels)):
-        raise ArtefactError(f"{path}: labels of a token head are O, B-… and I-…")
+        raise ArtefactError(
+            f"{path}: the labels of a token head must be O, and others that begin with B- or I-"
+        )
     for label in labels:
         if label.startswith(INSIDE) and BEGIN + label.removeprefix(INSIDE) not in labels:
             begin = BEGIN + label.removeprefix(INSIDE)

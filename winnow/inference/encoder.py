@@ -82,7 +82,7 @@ def open_question_encoder(
     session = open_session(
         bundle.question_encoder,
         outputs,
-        entry.asked_in,
+        entry.effective_question_precision,
         options,
         inner,
         usual=padded_inputs([[special.cls] * tokens]),

@@ -1,1 +1,1 @@
-"""Durable logs that several replicas of a shard follow, each in the same order."""
+"""Journals: durable logs of writes that all replicas of a shard apply in the same order."""

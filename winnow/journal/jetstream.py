@@ -1,9 +1,9 @@
-"""A journal that is a stream of NATS JetStream: one stream for each shard, on file.
+"""A journal in NATS JetStream: one stream on disk for each shard.
 
-Knows the client. The client reconnects by itself, and buffers nothing: what cannot be sent fails at
-once. What was sent and arrives late has expired (see `winnow.journal.expiry`). An acknowledged
-entry is on as many servers as the stream has replicas; when it is on their disks is a setting of
-theirs (see `docs/snapshots.md`).
+The client reconnects automatically, and buffers nothing: an entry that cannot be sent fails
+immediately. Entries that arrive late have expired (see `winnow.journal.expiry`). An acknowledged
+entry is on all servers that replicate the stream; their settings decide when they sync it to disk
+(see `docs/snapshots.md`).
 """
 
 import asyncio
@@ -24,40 +24,46 @@ from nats.js.api import Header, RetentionPolicy, StorageType, StreamConfig, Stre
 
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, IdentityError, OverloadedError, UnavailableError
-from winnow.journal.expiry import EXPIRES, SKEW, PublishWindow, has_expired
-from winnow.journal.journal import JOURNAL, Delivered, JournalEntry
+from winnow.journal.expiry import EXPIRY_HEADER, SKEW, PublishWindow, has_expired
+from winnow.journal.journal import JOURNAL, EntryBatch, JournalEntry
 from winnow.journal.publishing import publish
-from winnow.journal.pulling import following, messages
+from winnow.journal.pulling import messages, new_entries
 
 _log = structlog.get_logger("winnow.journal")
-_CONNECT = 3.0
+_CONNECT_TIMEOUT = 3.0
 """Seconds that connecting may take."""
-_OPTIONS: dict[str, Any] = {
-    "max_reconnect_attempts": -1,  # without end
-    "reconnect_time_wait": 0.25,  # seconds; its type says whole ones
-    "pending_size": 0,  # a write that could not be sent has failed, and must not be sent later
+_CLIENT_OPTIONS: dict[str, Any] = {
+    "max_reconnect_attempts": -1,  # unlimited
+    "reconnect_time_wait": 0.25,  # seconds; fractions work, although the type is int
+    "pending_size": 0,  # a write that could not be sent must not be sent later
     "ping_interval": 5,  # seconds
-    "max_outstanding_pings": 2,  # then the link is dead
+    "max_outstanding_pings": 2,  # more mean that the link is dead
 }
-_KEYS_KEPT = 120.0
-"""Seconds in which the server recognises an entry: longer than any writer retries."""
-_HEAD = 4_096
-"""Bytes of a message that are reserved for its headers."""
-_DIGITS = 16
-_FULL_AFTER = 5.0
-"""Seconds until a full disk may have room again."""
-_FULL = (10023, 10047, 10077, 10122)
-"""Codes of errors: no resources, no storage, too many messages or bytes."""
+_DUPLICATE_WINDOW = 120.0
+"""Seconds in which the server rejects a repeated key. No writer retries longer."""
+_HEADER_BYTES = 4_096
+"""Bytes of a message reserved for headers."""
+_ID_DIGITS = 16
+_FULL_RETRY_AFTER = 5.0
+"""Seconds after which callers may retry when the stream is full."""
+_FULL_ERROR_CODES = (10023, 10047, 10077, 10122)
+"""JetStream error codes: no resources, no storage, too many messages or bytes."""
 
 
 class JetStreamJournal:
-    """A `Journal`."""
+    """A `Journal` in a JetStream stream."""
 
     def __init__(
         self, url: str, stream: str, skew: float = SKEW, wall: Callable[[], float] = time.time
     ) -> None:
-        """`url`: nats://[USER:PASSWORD@]HOST:PORT, or tls://; `skew`: seconds by which `wall` and
-        the servers' clocks may differ; `wall` gives seconds since 1970.
+        """Does not connect yet.
+
+        Args:
+            url: nats://[USER:PASSWORD@]HOST:PORT, or tls://.
+            stream: name of the stream.
+            skew: limit of seconds between `wall` and the clocks of the servers.
+            wall: returns the time in seconds since 1970.
+
         """
         parts = urlsplit(url)
         self._skew, self._wall = skew, wall
@@ -65,47 +71,47 @@ class JetStreamJournal:
         self._name = f"stream {stream} at {parts.hostname}:{parts.port or 4222}"
         self._subject = stream.replace("-", ".")
         self._client: Client | None = None
-        self._opening = asyncio.Lock()
+        self._connect_lock = asyncio.Lock()
 
     @property
     def name(self) -> str:
         return self._name
 
     @property
-    def most_bytes(self) -> int:
+    def max_bytes(self) -> int:
         client = self._client
-        return (client.max_payload if client is not None else _HEAD) - _HEAD
+        return (client.max_payload if client is not None else _HEADER_BYTES) - _HEADER_BYTES
 
     async def open(self) -> str:
-        with self._reached():
+        with self._translated_errors():
             _, streams = await self._connected()
-            return _id_of(await self._made(streams))
+            return _id_of(await self._ensure_stream(streams))
 
     async def publish(self, content: bytes, key: str, deadline: Deadline) -> int:
         try:
-            with self._reached():
+            with self._translated_errors():
                 _, streams = await self._connected()
-                window = PublishWindow.opened(self._wall(), deadline.left(), self._skew)
-                headers = {Header.MSG_ID.value: key, EXPIRES: window.header}
-                until = Deadline.after(window.seconds, deadline.clock)
-                return await publish(streams, self._stream, self._subject, content, headers, until)
+                window = PublishWindow.starting(self._wall(), deadline.left(), self._skew)
+                headers = {Header.MSG_ID.value: key, EXPIRY_HEADER: window.header}
+                end = Deadline.after(window.seconds, deadline.clock)
+                return await publish(streams, self._stream, self._subject, content, headers, end)
         except UnavailableError as error:
             if deadline.expired():
                 raise DeadlineExceededError(str(error)) from error
             raise
 
-    async def read(self, after: int, key: str = "") -> AsyncGenerator[Delivered, None]:
-        with self._reached():
+    async def read(self, after: int, key: str = "") -> AsyncGenerator[EntryBatch, None]:
+        with self._translated_errors():
             client, streams = await self._connected()
-            self._expect(after, await self._made(streams))
-            await self._expect_key(streams, after, key)
+            self._check_range(after, await self._ensure_stream(streams))
+            await self._check_key(streams, after, key)
             async with contextlib.aclosing(
                 messages(client, streams, self._stream, after)
             ) as pulled:
-                async for some in pulled:
-                    entries = following(after, map(_entry, some))
-                    after = entries[-1].place if entries else after
-                    yield Delivered(entries, some[-1].metadata.num_pending if some else 0)
+                async for batch in pulled:
+                    entries = new_entries(after, map(_entry, batch))
+                    after = entries[-1].sequence if entries else after
+                    yield EntryBatch(entries, batch[-1].metadata.num_pending if batch else 0)
 
     async def close(self) -> None:
         client, self._client = self._client, None
@@ -114,24 +120,24 @@ class JetStreamJournal:
                 await client.close()
 
     async def _connected(self) -> tuple[Client, JetStreamContext]:
-        """The client, and the streams of its server, of which the journal is one."""
-        async with self._opening:
+        """Connects if needed; returns the client and its JetStream context."""
+        async with self._connect_lock:
             if self._client is None or self._client.is_closed:
                 client = await self._connect()
                 try:
-                    await self._made(client.jetstream(timeout=_CONNECT))
+                    await self._ensure_stream(client.jetstream(timeout=_CONNECT_TIMEOUT))
                 except BaseException:
                     await client.close()
                     raise
                 self._client = client
-            return self._client, self._client.jetstream(timeout=_CONNECT)
+            return self._client, self._client.jetstream(timeout=_CONNECT_TIMEOUT)
 
     async def _connect(self) -> Client:
         client = Client()
         try:
-            async with asyncio.timeout(_CONNECT):
+            async with asyncio.timeout(_CONNECT_TIMEOUT):
                 await client.connect(
-                    self._url, name=self._stream, error_cb=self._log_error, **_OPTIONS
+                    self._url, name=self._stream, error_cb=self._log_error, **_CLIENT_OPTIONS
                 )
         except BaseException:
             await client.close()
@@ -139,11 +145,11 @@ class JetStreamJournal:
         return client
 
     async def _log_error(self, error: Exception) -> None:
-        """Logs an error of the client, which goes on by itself; callers get their own errors."""
+        """Logs an error from which the client recovers by itself."""
         _log.debug("NATS client error", error=repr(error), journal=self._name)
 
-    async def _made(self, streams: JetStreamContext) -> StreamInfo:
-        """The stream, which is created if there is none."""
+    async def _ensure_stream(self, streams: JetStreamContext) -> StreamInfo:
+        """Returns the info of the stream, which it creates if needed."""
         try:
             return await streams.stream_info(self._stream)
         except nats.js.errors.NotFoundError:
@@ -153,54 +159,58 @@ class JetStreamJournal:
                     subjects=[self._subject],
                     storage=StorageType.FILE,
                     retention=RetentionPolicy.LIMITS,
-                    duplicate_window=_KEYS_KEPT,
+                    duplicate_window=_DUPLICATE_WINDOW,
                     deny_delete=True,
                     deny_purge=True,
                 )
             )
 
-    def _expect(self, after: int, info: StreamInfo) -> None:
+    def _check_range(self, after: int, info: StreamInfo) -> None:
+        """Raises IdentityError unless the stream continues after entry `after`."""
         first, last = info.state.first_seq, info.state.last_seq
         if after > last:
             raise IdentityError(
-                f"{self._name} ends at {last}, and the shard has followed one up to {after}: it is "
-                "not the same; restore the stream, or the shard from a snapshot"
+                f"{self._name} ends at entry {last}, but the shard has applied entries up to "
+                f"{after}: restore the stream, or the shard from a snapshot"
             )
         if last and after + 1 < first:
             raise IdentityError(
-                f"{self._name} begins at {first}, and the shard has followed it up to {after}: "
-                "restore the shard from a newer snapshot"
+                f"{self._name} begins at entry {first}, but the shard has applied entries only up "
+                f"to {after}: restore the shard from a newer snapshot"
             )
 
-    async def _expect_key(self, streams: JetStreamContext, place: int, key: str) -> None:
-        """A server that lost its last entries gives their places to others."""
+    async def _check_key(self, streams: JetStreamContext, sequence: int, key: str) -> None:
+        """Raises IdentityError if an entry has another key: a server that lost its last entries
+        reuses their sequence numbers.
+        """
         if not key:
             return
         try:
-            message = await streams.get_msg(self._stream, place)
+            message = await streams.get_msg(self._stream, sequence)
         except nats.js.errors.NotFoundError:
-            return  # removed, by an operator's limit
-        found = (message.headers or {}).get(Header.MSG_ID.value, "")
-        if found != key:
+            return  # removed by a limit that an operator set
+        if (message.headers or {}).get(Header.MSG_ID.value, "") != key:
             raise IdentityError(
-                f"{self._name} lost entries that it had acknowledged: its entry {place} is not the "
-                "one that the shard stored. Restore the stream, or restore all replicas from one "
-                "snapshot"
+                f"{self._name} lost entries that it had acknowledged: its entry {sequence} is not "
+                "the one that the shard stored. Restore the stream, or restore all replicas from "
+                "one snapshot"
             )
 
     @contextlib.contextmanager
-    def _reached(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except nats.js.errors.APIError as error:
-            if error.err_code in _FULL:
+            if error.err_code in _FULL_ERROR_CODES:
                 raise OverloadedError(
-                    f"{self._name} is full ({error.description}): make room there", _FULL_AFTER
+                    f"{self._name} is full ({error.description}): free space on the server",
+                    _FULL_RETRY_AFTER,
                 ) from error
             raise UnavailableError(f"{self._name} cannot be used: {error.description}") from error
         except nats.errors.MaxPayloadError as error:
             raise OverloadedError(
-                f"{self._name} takes entries of {self.most_bytes} bytes: raise max_payload there"
+                f"an entry exceeds the {self.max_bytes} bytes that {self._name} accepts: raise "
+                "max_payload of the server"
             ) from error
         except (nats.errors.Error, OSError, TimeoutError) as error:
             raise UnavailableError(f"{self._name} cannot be reached: {_reason(error)}") from error
@@ -209,9 +219,11 @@ class JetStreamJournal:
 
 
 def _id_of(info: StreamInfo) -> str:
-    """The id of a stream; a stream that was created again is another one and begins at 1."""
-    made = f"{info.config.name} {info.created}"
-    return JOURNAL + hashlib.sha256(made.encode()).hexdigest()[:_DIGITS]
+    """Returns the id of a stream. It depends on the time of creation, because a recreated stream
+    starts again at sequence number 1.
+    """
+    identity = f"{info.config.name} {info.created}"
+    return JOURNAL + hashlib.sha256(identity.encode()).hexdigest()[:_ID_DIGITS]
 
 
 def _entry(message: Msg) -> JournalEntry:
@@ -220,7 +232,7 @@ def _entry(message: Msg) -> JournalEntry:
         metadata.sequence.stream,
         headers.get(Header.MSG_ID.value, ""),
         message.data,
-        has_expired(headers.get(EXPIRES, ""), metadata.timestamp),
+        has_expired(headers.get(EXPIRY_HEADER, ""), metadata.timestamp),
     )
 
 

@@ -1,7 +1,7 @@
-"""The interface of a durable log of writes to one shard, which all its replicas follow.
+"""The interface of a journal: a durable log of writes to one shard, which its replicas follow.
 
-Knows neither the content of an entry nor who applies it. Implementations:
-`winnow.journal.jetstream` (a stream of NATS JetStream), and a fake in the tests.
+Does not interpret or apply entries. Implementations: `winnow.journal.jetstream` (a stream of NATS
+JetStream), and a fake in the tests.
 """
 
 from collections.abc import AsyncGenerator
@@ -11,75 +11,71 @@ from typing import Protocol
 from winnow.deadline import Deadline
 
 JOURNAL = "journal-"
-"""The prefix of ids of journals, which no other log has."""
+"""Prefix of the ids of journals. Ids of other logs never have it."""
 
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """An entry of a journal: what was published at once."""
+    """An entry of a journal, written by one call of `publish`."""
 
-    place: int
-    """Counted from 1, without gaps."""
+    sequence: int
+    """Sequence number of the entry, from 1, without gaps."""
     key: str
-    """The key that its writer gave it; empty without one."""
+    """The key that the writer chose; empty if there is none."""
     content: bytes
     expired: bool = False
-    """Whether the journal stored it after its writer had given it up: no replica applies it. See
+    """Whether the journal stored the entry after its expiry, so that no replica applies it. See
     `winnow.journal.expiry`.
     """
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
-    """Entries in their order, and the number of entries that follow by now."""
+class EntryBatch:
+    """Consecutive entries, and the number of stored entries after them."""
 
     entries: tuple[JournalEntry, ...]
-    behind: int
+    backlog: int
 
 
 class Journal(Protocol):
-    """A log that is durable by itself, wherever it lies.
-
-    All methods raise `UnavailableError` when it cannot be reached.
-    """
+    """A durable log. All methods raise `UnavailableError` if it cannot be reached."""
 
     @property
     def name(self) -> str:
-        """Where it lies, without any password."""
+        """Description of the journal for messages, without passwords."""
 
     @property
-    def most_bytes(self) -> int:
-        """Of the content of an entry; known once it was opened."""
+    def max_bytes(self) -> int:
+        """Limit of bytes of an entry's content; known once the journal was opened."""
 
     async def open(self) -> str:
-        """Connects, and makes the log if there is none; its id.
+        """Connects, creates the log if there is none, and returns its id.
 
-        It begins with `JOURNAL`, and no other journal has it: not one of the same name, either.
+        The id begins with `JOURNAL`. A log that was deleted and created again has another id.
         """
 
     async def publish(self, content: bytes, key: str, deadline: Deadline) -> int:
-        """Appends an entry; returns its place once it is durable.
+        """Appends an entry; returns its sequence number once it is durable.
 
-        With the same `key` an entry is there once; a key is used for one call. The entry may have
-        expired when it was stored: its readers are told.
+        Each call needs its own `key`; retries within the call store the entry only once. The entry
+        may have expired when it is stored; see `JournalEntry.expired`.
 
         Raises OverloadedError if the log is full. Raises UnavailableError or DeadlineExceededError
-        if nobody acknowledged it in time. It is not there, or comes before all that is published
-        from now on, or will have expired.
+        if the entry was not acknowledged in time. Then the entry is not stored, precedes all later
+        entries, or has expired.
         """
 
-    def read(self, after: int, key: str = "") -> AsyncGenerator[Delivered, None]:
-        """Every entry after a place, in order and none twice, for ever.
+    def read(self, after: int, key: str = "") -> AsyncGenerator[EntryBatch, None]:
+        """Yields batches of the entries after a sequence number, in order, without end.
 
-        Tells now and then also that there is nothing new. Raises UnavailableError when entries
-        cannot be had for the moment: read again then.
+        Batches may be empty. Raises UnavailableError on a temporary failure: read again then.
 
         Args:
-            after: the last place that is known.
-            key: of the entry there; empty if that is not known.
+            after: sequence number of the last entry that was read.
+            key: key of that entry; empty if unknown.
 
-        Raises IdentityError if entries after that place are not there any more, or it has no such
-        place, or another entry in it: it has lost what it had acknowledged.
+        Raises IdentityError if the journal lacks the entries that follow, or if entry `after` is
+        missing or has another key: the journal has lost acknowledged entries.
 
         """
 

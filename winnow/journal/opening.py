@@ -1,4 +1,4 @@
-"""From a URL to the journal of a shard."""
+"""Opens the journal of a shard at a URL."""
 
 from urllib.parse import SplitResult, urlsplit
 
@@ -11,28 +11,27 @@ SCHEMES = ("nats", "tls")
 
 
 def journal_url(value: str) -> str:
-    """The setting `value`, which is empty or the URL of a journal; raises ValueError if neither."""
+    """Returns `value` if it is empty or the URL of a journal; raises ValueError otherwise."""
     if not value:
         return value
     parts = urlsplit(value)
     if parts.scheme not in SCHEMES or not parts.hostname or not _is_port(parts):
-        raise ValueError(f"{value!r} is no journal: expected nats://HOST:PORT")
+        raise ValueError(f"{value!r} is no URL of a journal: expected nats://HOST:PORT")
     return value
 
 
 def _is_port(parts: SplitResult) -> bool:
     try:
-        return parts.port != 0  # none is the usual one
+        return parts.port != 0  # None is the default port
     except ValueError:
         return False
 
 
 def open_journal(url: str, index_id: str, shard: int, skew: float = SKEW) -> Journal:
-    """The journal of a shard of an index; connects when it is opened.
+    """Returns the journal of a shard, which connects when it is opened.
 
-    `skew`: seconds by which the clocks of its writers and of its servers may differ.
-
-    Raises UnavailableError if the client's package is not installed.
+    `skew`: limit of seconds between the clocks of writers and of NATS servers. Raises
+    UnavailableError if the package nats-py is not installed.
     """
     try:
         from winnow.journal.jetstream import JetStreamJournal  # noqa: PLC0415 (an extra)

@@ -1,6 +1,6 @@
-"""Publishing one entry to a JetStream stream, until it is acknowledged or given up.
+"""Publishes an entry to a JetStream stream, and retries until it is acknowledged or expired.
 
-Knows which failures leave it open whether the entry was sent; does not know what an entry says.
+Distinguishes failures after which the entry may have been stored from those after which it cannot.
 """
 
 import asyncio
@@ -11,10 +11,10 @@ from nats.js import JetStreamContext
 
 from winnow.deadline import Deadline
 
-_TRY = 1.0
-"""Seconds after which an entry that was not acknowledged is sent again."""
-_PAUSE = 0.05
-"""Seconds until it is sent again where the server refused it at once."""
+_ATTEMPT_SECONDS = 1.0
+"""Seconds after which an unacknowledged entry is sent again."""
+_RETRY_PAUSE = 0.05
+"""Seconds before an entry is sent again that the server refused."""
 _NOT_STORED = (
     nats.errors.NoRespondersError,
     nats.errors.OutboundBufferLimitError,
@@ -22,7 +22,7 @@ _NOT_STORED = (
     nats.js.errors.NoStreamResponseError,
     nats.js.errors.APIError,
 )
-"""Failures of an entry that was not sent, or that the server refused."""
+"""Errors after which an entry is not stored: it was not sent, or the server refused it."""
 
 
 async def publish(
@@ -31,28 +31,29 @@ async def publish(
     subject: str,
     content: bytes,
     headers: dict[str, str],
-    until: Deadline,
+    deadline: Deadline,
 ) -> int:
-    """Publishes an entry; returns its place once the server has acknowledged it. Raises
-    nats.errors.Error if the entry was certainly not stored; raised at once. Raises TimeoutError if
-    it may be on its way; raised at the end of `until`, when it has expired.
+    """Publishes an entry; returns its sequence number once the server has acknowledged it.
+
+    Raises nats.errors.Error immediately if the entry is certainly not stored. Raises TimeoutError
+    at the deadline if the entry may still arrive; it has then expired.
     """
     is_sent = False
     while True:
         try:
-            acknowledged = await streams.publish(
+            acknowledgement = await streams.publish(
                 subject,
                 content,
-                timeout=max(min(_TRY, until.left()), 0),
+                timeout=max(min(_ATTEMPT_SECONDS, deadline.left()), 0),
                 stream=stream,
                 headers=dict(headers),
             )
-            return int(acknowledged.seq)
+            return int(acknowledgement.seq)
         except _NOT_STORED:
             if not is_sent:
                 raise
         except nats.errors.TimeoutError:
             is_sent = True
-        if until.expired():
+        if deadline.expired():
             raise TimeoutError("it did not acknowledge an entry in time")
-        await asyncio.sleep(max(min(_PAUSE, until.left()), 0))
+        await asyncio.sleep(max(min(_RETRY_PAUSE, deadline.left()), 0))

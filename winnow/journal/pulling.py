@@ -1,7 +1,7 @@
-"""Pulls the messages of a JetStream stream in order, as the journal asks for them.
+"""Pulls the messages of a JetStream stream in order, by the protocol of pull consumers.
 
-The client's own `fetch` waits for the requested number until its time is over; this passes on what
-has arrived at once. Knows the protocol of pull consumers; does not know what messages say.
+The client's own `fetch` waits until all requested messages have arrived or time is over. This
+module yields messages as soon as they arrive.
 """
 
 import contextlib
@@ -18,36 +18,37 @@ from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from winnow.errors import UnavailableError
 from winnow.journal.journal import JournalEntry
 
-_AT_ONCE = 256
-"""Messages of a request; a message has some kilobytes, at most a megabyte."""
-_BYTES = 8 * 1024 * 1024
-"""Most bytes of the messages of a request."""
+_BATCH_MESSAGES = 256
+"""Limit of messages of one request. A message has kilobytes, and at most a megabyte."""
+_BATCH_BYTES = 8 * 1024 * 1024
+"""Limit of bytes of one request."""
 _HEARTBEAT = 1.0
-"""Seconds between heartbeats of a server that has nothing new."""
-_SILENCE = 3.0
+"""Seconds between heartbeats of a server without new messages."""
+_HEARTBEAT_TIMEOUT = 3.0
 """Seconds without a heartbeat after which a server counts as dead."""
-_EXPIRES = 30.0
+_REQUEST_SECONDS = 30.0
 """Seconds after which the server drops a request."""
-_FORGOTTEN = 60.0
+_CONSUMER_SECONDS = 60.0
 """Seconds after which the server drops an unused consumer."""
 _NANOSECONDS = 1_000_000_000
-_ALIVE = "100"
-_NOTHING_MORE = ("404", "408", "409")
-"""No messages, or no more for this request."""
+_STATUS_HEARTBEAT = "100"
+_STATUSES_REQUEST_ENDED = ("404", "408", "409")
+"""Statuses with which the server ends a request."""
 
 
 async def messages(
     client: Client, streams: JetStreamContext, stream: str, after: int
 ) -> AsyncGenerator[list[Msg], None]:
-    """Messages after a sequence number, as many as have arrived; none where there is nothing new.
-    Raises UnavailableError if the server is silent, or has forgotten the consumer: begin again.
-    Raises nats.errors.Error if the client or the server failed.
+    """Yields lists of the messages after a sequence number as they arrive; lists may be empty.
+
+    Raises UnavailableError if the server is silent or has dropped the consumer: call it again then.
+    Raises nats.errors.Error if the client or the server fails.
     """
     config = ConsumerConfig(
         deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
         opt_start_seq=after + 1,
         ack_policy=AckPolicy.NONE,
-        inactive_threshold=_FORGOTTEN,
+        inactive_threshold=_CONSUMER_SECONDS,
         mem_storage=True,
     )
     info = await streams.add_consumer(stream, config)
@@ -55,18 +56,18 @@ async def messages(
     inbox = client.new_inbox()
     subscription = await client.subscribe(inbox)
     try:
-        wanted = 0
+        remaining = 0
         while True:
-            if wanted <= 0:
+            if remaining <= 0:
                 await client.publish(subject, _request(), reply=inbox)
-                wanted = _AT_ONCE
-            arrived = await _arrived(subscription)
-            said = [_status(message) for message in arrived]
-            found = [each for each, status in zip(arrived, said, strict=True) if not status]
-            wanted = 0 if _is_over(said) else wanted - len(found)
-            yield found
+                remaining = _BATCH_MESSAGES
+            received = await _receive(subscription)
+            statuses = [_status(message) for message in received]
+            entries = [each for each, status in zip(received, statuses, strict=True) if not status]
+            remaining = 0 if _is_over(statuses) else remaining - len(entries)
+            yield entries
     except nats.errors.TimeoutError as error:
-        raise UnavailableError("the server says nothing") from error
+        raise UnavailableError("the server sends no heartbeats") from error
     finally:
         with contextlib.suppress(nats.errors.Error):
             await subscription.unsubscribe()
@@ -75,52 +76,52 @@ async def messages(
 def _request() -> bytes:
     return json.dumps(
         {
-            "batch": _AT_ONCE,
-            "max_bytes": _BYTES,
-            "expires": int(_EXPIRES * _NANOSECONDS),
+            "batch": _BATCH_MESSAGES,
+            "max_bytes": _BATCH_BYTES,
+            "expires": int(_REQUEST_SECONDS * _NANOSECONDS),
             "idle_heartbeat": int(_HEARTBEAT * _NANOSECONDS),
         }
     ).encode()
 
 
-async def _arrived(subscription: Subscription) -> list[Msg]:
-    """The messages that have arrived; waits for the next one if there are none."""
-    found: list[Msg] = []
-    while not found or subscription.pending_msgs:
+async def _receive(subscription: Subscription) -> list[Msg]:
+    """Returns the messages that have arrived; waits if there are none."""
+    received: list[Msg] = []
+    while not received or subscription.pending_msgs:
         try:
-            found.append(await subscription.next_msg(_SILENCE))
+            received.append(await subscription.next_msg(_HEARTBEAT_TIMEOUT))
         except nats.errors.TimeoutError:
-            # a process that stood still for so long finds time-out and messages at once
+            # after a pause of this process, timeout and messages come together
             if not subscription.pending_msgs:
                 raise
-    return found
+    return received
 
 
 def _status(message: Msg) -> str:
-    """The status that the server sends instead of a message; empty for a message."""
+    """Returns the status of a status message; empty for an entry."""
     return (message.headers or {}).get("Status", "") if not message.data else ""
 
 
-def _is_over(said: Iterable[str]) -> bool:
-    """Whether the request is over. Raises UnavailableError if the server did not take it."""
-    statuses = {status for status in said if status not in ("", _ALIVE)}
-    if statuses - set(_NOTHING_MORE):
-        raise UnavailableError(f"the server answers {', '.join(statuses)}: it is restarting")
-    return bool(statuses)
+def _is_over(statuses: Iterable[str]) -> bool:
+    """Returns whether the request has ended. Raises UnavailableError for an unexpected status."""
+    ending = {status for status in statuses if status not in ("", _STATUS_HEARTBEAT)}
+    if ending - set(_STATUSES_REQUEST_ENDED):
+        raise UnavailableError(f"the server sent status {', '.join(ending)}: it is restarting")
+    return bool(ending)
 
 
-def following(after: int, arrived: Iterable[JournalEntry]) -> tuple[JournalEntry, ...]:
-    """The entries after a place; those that were delivered before are left out.
+def new_entries(after: int, received: Iterable[JournalEntry]) -> tuple[JournalEntry, ...]:
+    """Returns the entries after a sequence number, without repeated ones.
 
-    Raises UnavailableError if one in between was lost.
+    Raises UnavailableError if an entry is missing.
     """
-    found: list[JournalEntry] = []
-    for entry in arrived:
-        if entry.place > after + 1:
+    entries: list[JournalEntry] = []
+    for entry in received:
+        if entry.sequence > after + 1:
             raise UnavailableError(
-                f"entry {after + 1} of the journal did not arrive, and {entry.place} did"
+                f"the journal sent entry {entry.sequence} without entry {after + 1}"
             )
-        if entry.place == after + 1:
-            found.append(entry)
-            after = entry.place
-    return tuple(found)
+        if entry.sequence == after + 1:
+            entries.append(entry)
+            after = entry.sequence
+    return tuple(entries)

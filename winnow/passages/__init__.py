@@ -1,1 +1,1 @@
-"""Passages before they are indexed: out of files, checked, cut, and encoded."""
+"""Passages before indexing: parsed from files, validated, cut, tokenised and encoded."""

@@ -1,7 +1,7 @@
-"""The canonical form of a passage: two passages that differ only in notation have the same. Pure.
+"""The canonical form of a passage, which passages that differ only in notation share. Pure.
 
-Names of metadata are sorted, and numbers are doubles, as in a message: 1 and 1.0 are one value.
-Titles and texts stay as they are. The version is not a part of it: it says which write counts.
+Metadata fields are sorted, and numbers are doubles as in messages, so 1 and 1.0 are equal. Titles
+and texts are unchanged. The version, which orders writes, is not part of the form.
 """
 
 import hashlib
@@ -13,19 +13,19 @@ from typing import Any
 from winnow.domain.passage import Passage
 from winnow.domain.write import FedPassage, Put
 
-_EXACT = 2**53
-"""Whole numbers up to this are the same as doubles, and are written without a fraction."""
-_DIGEST = 32
-"""Bytes of a digest: enough that nobody finds two passages with the same one."""
-_FORM = b"winnow passage 1"
-"""The name of the form. Another form needs another name, so that digests of both never match."""
-_LENGTH = 8
-"""Bytes of the length before each field that is digested."""
+_MAX_EXACT_INTEGER = 2**53
+"""Integers up to this are exact as doubles, and are written without a fraction."""
+_DIGEST_BYTES = 32
+"""Length of a digest; long enough that collisions cannot be found."""
+_FORM_NAME = b"winnow passage 1"
+"""Name of the canonical form. A changed form needs a new name, so that digests never match."""
+_LENGTH_BYTES = 8
+"""Size of the length that precedes each digested field."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassageDigest:
-    """The digest of a passage: a shard tells by it whether the passage is stored already."""
+    """The digest of a passage, by which a shard finds out whether it already stores the passage."""
 
     id: str
     version: int | None
@@ -33,18 +33,18 @@ class PassageDigest:
 
 
 def canonical(passage: FedPassage) -> Put:
-    """The canonical form of a valid passage, with its version."""
+    """Returns the canonical form of a valid passage, with its version."""
     metadata = metadata_text(passage.metadata)
     return Put(Passage(passage.id, passage.title, passage.text, metadata), passage.version)
 
 
 def metadata_text(metadata: Mapping[str, Any]) -> str:
-    """Metadata as it is stored: a JSON object; empty if there is none."""
+    """Serialises metadata to canonical JSON; empty metadata to an empty string."""
     return json.dumps(_canonical(metadata), sort_keys=True) if metadata else ""
 
 
 def same_content(one: Passage, other: Passage) -> bool:
-    """Whether two passages have the same canonical form."""
+    """Returns whether two passages have the same canonical form."""
     if (one.id, one.title, one.text) != (other.id, other.title, other.text):
         return False
     return one.metadata == other.metadata or _normalised(one.metadata) == _normalised(
@@ -53,17 +53,17 @@ def same_content(one: Passage, other: Passage) -> bool:
 
 
 def digest(passage: Passage) -> bytes:
-    """A checksum of the canonical form."""
-    found = hashlib.blake2b(digest_size=_DIGEST, person=_FORM)
+    """Returns a checksum of the canonical form."""
+    checksum = hashlib.blake2b(digest_size=_DIGEST_BYTES, person=_FORM_NAME)
     for field in (passage.id, passage.title, passage.text, _normalised(passage.metadata)):
         content = field.encode()
-        found.update(len(content).to_bytes(_LENGTH, "little"))
-        found.update(content)
-    return found.digest()
+        checksum.update(len(content).to_bytes(_LENGTH_BYTES, "little"))
+        checksum.update(content)
+    return checksum.digest()
 
 
 def _normalised(text: str) -> str:
-    """The canonical form of stored metadata: an earlier version may have stored another form."""
+    """Returns the canonical form of stored metadata, which an older version may have written."""
     return metadata_text(json.loads(text)) if text else ""
 
 
@@ -74,5 +74,5 @@ def _canonical(value: Any) -> Any:
         return [_canonical(inner) for inner in value]
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         number = float(value)
-        return int(number) if number.is_integer() and abs(number) <= _EXACT else number
+        return int(number) if number.is_integer() and abs(number) <= _MAX_EXACT_INTEGER else number
     return value

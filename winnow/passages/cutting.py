@@ -1,7 +1,7 @@
-"""Cuts raw documents into passages of 100 words, as DPR's are. Pure.
+"""Cuts raw documents into passages of 100 words, as DPR does. Pure.
 
-Passages are consecutive pieces of the source text. Only the space between them is lost. The
-passages of the document `doc` are called `doc#0`, `doc#1` and so on.
+Passages are consecutive parts of the text, without the space between them. The passages of the
+document `doc` have the ids `doc#0`, `doc#1` and so on.
 """
 
 import re
@@ -12,47 +12,46 @@ from dataclasses import replace
 from winnow.domain.write import FedPassage
 
 WORDS = 100
-"""Words of a passage; the last passage of a document may have fewer."""
-MOST_CHARACTERS = 2_000
-"""Characters of a passage: 100 words of any language have fewer."""
-MARK = "#"
-"""Between the id of a document and the number of a passage."""
-_LONGEST = 500
-"""Characters of a word. A longer run is no word, or belongs to a language that is written without
-spaces, and is cut."""
+"""Number of words of a passage; the last passage of a document may have fewer."""
+MAX_PASSAGE_CHARACTERS = 2_000
+"""Limit of characters of a passage. 100 words of any language have fewer."""
+ID_SEPARATOR = "#"
+"""Separates the id of a document from the number of a passage."""
+_MAX_WORD_CHARACTERS = 500
+"""Limit of characters of a word. Longer runs, such as text of languages without spaces, are cut."""
 _IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"
-"""Characters that are written without spaces: each is a word, as for the tokenizer."""
-_WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\s{_IDEOGRAPHS}]{{1,{_LONGEST}}}")
+"""Ranges of ideographs, each of which is a word, as for the tokenizer."""
+_WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\s{_IDEOGRAPHS}]{{1,{_MAX_WORD_CHARACTERS}}}")
 
 
 def cut(document: FedPassage) -> Iterator[FedPassage]:
-    """The passages of a document, each with its title and metadata; none if it has no word."""
-    for number, (start, end) in enumerate(_pieces(document.text)):
-        name = f"{document.id}{MARK}{number}"
-        yield replace(document, id=name, text=document.text[start:end])
+    """Yields the passages of a document, each with its title and metadata; none without words."""
+    for number, (start, end) in enumerate(_passage_spans(document.text)):
+        passage_id = f"{document.id}{ID_SEPARATOR}{number}"
+        yield replace(document, id=passage_id, text=document.text[start:end])
 
 
-def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    """First character and one past the last of each piece."""
+def _passage_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yields start and end (exclusive) of each passage."""
     start = end = words = 0
-    for first, last in _words(text):
-        if words and (words == WORDS or last - start > MOST_CHARACTERS):
+    for word_start, word_end in _word_spans(text):
+        if words and (words == WORDS or word_end - start > MAX_PASSAGE_CHARACTERS):
             yield start, end
             words = 0
         if not words:
-            start = first
-        end, words = last, words + 1
+            start = word_start
+        end, words = word_end, words + 1
     if words:
         yield start, end
 
 
-def _words(text: str) -> Iterator[tuple[int, int]]:
-    """First character and one past the last of each word, with its combining marks."""
-    past = 0
-    for found in _WORD.finditer(text):
-        first, last = max(found.start(), past), found.end()
-        while last < len(text) and unicodedata.category(text[last]).startswith("M"):
-            last += 1
-        if first < last:
-            yield first, last
-        past = last
+def _word_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yields start and end (exclusive) of each word, with its combining marks."""
+    previous_end = 0
+    for match in _WORD.finditer(text):
+        start, end = max(match.start(), previous_end), match.end()
+        while end < len(text) and unicodedata.category(text[end]).startswith("M"):
+            end += 1
+        if start < end:
+            yield start, end
+        previous_end = end

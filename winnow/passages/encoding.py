@@ -1,7 +1,7 @@
-"""Passages to tokens, and tokens to vectors: the same for building and feeding.
+"""Tokenises and encodes passages, for building and feeding alike.
 
-One passage is encoded in each run, so that a vector depends on its passage alone. It does not
-depend on the other passages, on the number of threads, or on whether it was built or fed.
+Each run of the encoder has one passage, so a vector depends on its passage alone, and neither on
+other passages nor on the number of threads.
 """
 
 import struct
@@ -19,9 +19,9 @@ from winnow.inference.encoder import Encoder
 from winnow.text.tokenizer import Tokenizer, Tokens
 
 MAX_TITLE_TOKENS = 32
-"""Tokens of a title that are read: it says what a passage is about, and holds no answers."""
+"""Limit of tokens of a title. Further tokens are ignored, since titles hold no answers."""
 SPECIAL = 3
-"""Tokens around a title and a text: [CLS], [SEP], [SEP]."""
+"""Number of special tokens around a title and a text: [CLS], [SEP], [SEP]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,14 @@ class TokenisedPut:
     text: Tokens
 
     def write(self, vector: NDArray[np.float32] | None = None) -> Write:
-        """The write that stores the passage; its vector is empty if it is not encoded yet."""
+        """Returns the write that stores the passage. Without `vector`, its vector is empty."""
         passage = self.put.passage
         encoded = pack(passage, self.title.ids, self.text, vector)
         return Write(passage.id, self.put.version, encoded)
 
 
 def tokenise(tokenizer: Tokenizer, puts: Sequence[Put]) -> Iterator[TokenisedPut]:
-    """Each passage with its tokens."""
+    """Tokenises the titles and texts of passages."""
     titles = tokenizer.tokenise_many([put.passage.title for put in puts])
     texts = tokenizer.tokenise_many([put.passage.text for put in puts])
     return map(TokenisedPut, puts, titles, texts)
@@ -49,7 +49,7 @@ def tokenise(tokenizer: Tokenizer, puts: Sequence[Put]) -> Iterator[TokenisedPut
 def pack(
     passage: Passage, title: Sequence[int], text: Tokens, vector: NDArray[np.float32] | None = None
 ) -> EncodedPassage:
-    """A passage with its token ids and its vector as it travels and is stored."""
+    """Packs a passage, its tokens and its vector into the form of messages and shards."""
     return EncodedPassage(
         passage=passage,
         title_tokens=pack_ids(title),
@@ -60,26 +60,27 @@ def pack(
 
 
 def pack_ids(values: Sequence[int]) -> bytes:
-    """Integers as little-endian uint32."""
-    # three times as fast as through an array
+    """Packs integers as little-endian uint32."""
+    # three times as fast as with an array
     return struct.pack(f"<{len(values)}I", *values)
 
 
 class PassageEncoder:
-    """Cuts passages to the tokens that the encoder reads, and encodes them. Thread-safe."""
+    """Truncates passages to the length that the encoder accepts, and encodes them. Thread-safe."""
 
     def __init__(self, encoder: Encoder, entry: BundleEncoder) -> None:
         self._encoder, self._entry = encoder, entry
 
     def encode(self, title: Sequence[int], text: Sequence[int]) -> NDArray[np.float32]:
-        """The vector [dimension] of token ids without special tokens."""
+        """Encodes token ids, given without special tokens; returns a vector [dimension]."""
         types = self._entry.passage_token_types
-        return self._encoder.passage(title[:MAX_TITLE_TOKENS], text[: self._room(title)], types)
+        return self._encoder.passage(
+            title[:MAX_TITLE_TOKENS], text[: self._max_text_tokens(title)], types
+        )
 
     def truncates(self, title: Sequence[int], text: Sequence[int]) -> bool:
-        """Whether the text has more tokens than the encoder reads of it."""
-        return len(text) > self._room(title)
+        """Returns whether the text has more tokens than the encoder accepts beside the title."""
+        return len(text) > self._max_text_tokens(title)
 
-    def _room(self, title: Sequence[int]) -> int:
-        """Tokens of a text that are read beside a title."""
+    def _max_text_tokens(self, title: Sequence[int]) -> int:
         return self._entry.max_passage_tokens - SPECIAL - min(len(title), MAX_TITLE_TOKENS)

@@ -1,4 +1,4 @@
-"""Lines of text to passages that are not validated yet: DPR's TSV, and JSON lines."""
+"""Parses lines of DPR's TSV or of JSON into passages, without validating them."""
 
 import json
 from collections.abc import Callable
@@ -13,16 +13,14 @@ from winnow.quoting import many, shortened
 
 
 class RowError(ValueError):
-    """Why a line is no passage."""
+    """A line is no passage; the message says why."""
 
 
 Parser = Callable[[int, str], FedPassage | None]
-"""Takes the number and the text of a line. Returns None for a header.
+"""Parses a line, given its number and text. Returns None for a header.
 
-Raises:
-    RowError: the line is no passage.
-    ArtefactError: the line is a header whose columns have another order.
-
+Raises RowError if the line is no passage, or ArtefactError if it is a header whose columns are in
+the wrong order.
 """
 
 _HEADER = ["id", "text", "title"]
@@ -30,25 +28,20 @@ _COLUMNS = len(_HEADER)
 
 
 def parser(path: Path) -> Parser:
-    """The parser for the format that the name of `path` tells.
-
-    Raises:
-        ArtefactError: the name tells no known format.
-
-    """
+    """Returns the parser for the extension of `path`; raises ArtefactError if it is unknown."""
     name = path.name.removesuffix(".gz").removesuffix(".zst")
     if name.endswith((".jsonl", ".json", ".ndjson")):
         return _json
     if name.endswith((".tsv", ".txt")):
         return _tsv
     raise ArtefactError(
-        f"{path}: cannot tell the format; name it .tsv (id, text, title) or .jsonl "
-        "(id, title, text, metadata), with .gz or .zst behind if compressed"
+        f"{path}: unknown format; name the file .tsv (id, text, title) or .jsonl "
+        "(id, title, text, metadata), followed by .gz or .zst if compressed"
     )
 
 
 def id_parser(path: Path) -> Parser:
-    """As `parser`, for lines that need no more than an id: the first column of TSV."""
+    """Returns a parser that reads only ids and versions, for deletions."""
     return _json_id if parser(path) is _json else _tsv_id
 
 
@@ -63,7 +56,7 @@ def _json_id(_number: int, line: str) -> FedPassage:
     value = _object(line)
     identifier = _identifier(value)
     if identifier is None:
-        raise _not_a_string("id", value)
+        raise _not_a_string_error("id", value)
     return FedPassage(id=identifier, title="", text="", version=_version(value.get("version")))
 
 
@@ -72,23 +65,25 @@ def _tsv(number: int, line: str) -> FedPassage | None:
     if number == 1 and _is_header([column.strip().lower() for column in columns]):
         return None
     if len(columns) != _COLUMNS:
-        found = many(len(columns), "column")
-        raise RowError(f"{found}, expected {_COLUMNS}, separated by tabs: id, text, title")
+        raise RowError(
+            f"{many(len(columns), 'column')}, expected {_COLUMNS}, separated by tabs: id, text, "
+            "title"
+        )
     return FedPassage(id=columns[0], title=columns[2], text=columns[1])
 
 
 def _is_header(names: list[str]) -> bool:
-    """Columns are told by their place: with another order titles would be read as texts."""
+    """Returns whether the columns are a header; raises ArtefactError if their order is wrong."""
     if sorted(names) == _HEADER and names != _HEADER:
         raise ArtefactError(
-            f"the first line says {', '.join(names)}: put the columns in the order "
+            f"the header has the columns {', '.join(names)}: put them in the order "
             f"{', '.join(_HEADER)}"
         )
     return names[0] == "id"
 
 
 def _unquoted(column: str) -> str:
-    """Undoes CSV quoting, which DPR's own file has; other quotes are text."""
+    """Removes CSV quoting, which DPR's own file has. Other quotes are part of the text."""
     inner = column[1:-1]
     quoted = len(column) > 1 and column[0] == column[-1] == '"'
     if quoted and '"' not in inner.replace('""', ""):
@@ -102,18 +97,18 @@ def _json(_number: int, line: str) -> FedPassage:
 
 def _object(line: str) -> dict[str, Any]:
     try:
-        value = json.loads(line, parse_constant=_no_constant)
+        value = json.loads(line, parse_constant=_refuse_constant)
     except ValueError as error:
         raise RowError(describe_json_error(error)) from error
     except RecursionError as error:
-        raise RowError("not JSON that can be read: nested too deeply") from error
+        raise RowError("not JSON that can be parsed: it is nested too deeply") from error
     if not isinstance(value, dict):
         raise RowError(f"expected a JSON object, found {json_type(value)}")
     return value
 
 
-def _no_constant(name: str) -> None:
-    """Python's parser takes NaN and Infinity; JSON has neither."""
+def _refuse_constant(name: str) -> None:
+    """Refuses NaN and Infinity, which Python's parser accepts although JSON has neither."""
     raise ValueError(f"{name} is no JSON number")
 
 
@@ -124,7 +119,7 @@ def _identifier(value: dict[str, Any]) -> str | None:
     return identifier if isinstance(identifier, str) else None
 
 
-def _not_a_string(name: str, value: dict[str, Any]) -> RowError:
+def _not_a_string_error(name: str, value: dict[str, Any]) -> RowError:
     if name not in value:
         return RowError(
             f"{name} is missing; the fields are: {shortened(', '.join(value)) or '(none)'}"
@@ -136,7 +131,7 @@ def _of_object(value: dict[str, Any]) -> FedPassage:
     fields = {"id": _identifier(value), "title": value.get("title", ""), "text": value.get("text")}
     for name, field in fields.items():
         if not isinstance(field, str):
-            raise _not_a_string(name, value)
+            raise _not_a_string_error(name, value)
     metadata = value.get("metadata", {})
     if not isinstance(metadata, dict):
         raise RowError(f"metadata is {json_type(metadata)}, expected an object")

@@ -1,7 +1,4 @@
-"""Passages out of files, row by row, with every bad row named.
-
-Knows files, plain or compressed; knows nothing of databases or encoders.
-"""
+"""Reads passages from plain or compressed files, and reports every bad row."""
 
 import codecs
 from collections.abc import Callable, Iterable, Iterator
@@ -33,60 +30,59 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A line that cannot be a passage, and the reason."""
+    """The number of a line that is no valid passage, and the reason."""
 
     line: int
     reason: str
 
 
-Violations = Callable[[FedPassage], Iterable[Violation]]
-"""Names every field of a row that breaks a rule."""
+Validator = Callable[[FedPassage], Iterable[Violation]]
+"""Returns the violations of a row."""
 
 
 def read_rows(path: Path, documents: bool = False) -> Iterator[Row | BadRow]:
-    """Every row of `path`, whose name tells the format (`.tsv` or `.jsonl`, `.gz`, `.zst`).
+    """Reads all rows of a `.tsv` or `.jsonl` file, which may end in `.gz` or `.zst`.
 
-    `documents`: rows are raw documents, each of which is cut into passages.
+    `documents`: whether rows are raw documents, to be cut into passages.
 
-    Raises:
-        ArtefactError: the file cannot be read, its name tells no known format, or its header
-            says that the columns have another order.
-
+    Raises ArtefactError if the file cannot be read, its extension is unknown, or the columns of its
+    header are in the wrong order.
     """
     parse = parser(path)
     with open_bytes(path) as stream:
-        yield from rows_of(stream, parse, documents)
+        yield from parse_rows(stream, parse, documents)
 
 
-def rows_of(
+def parse_rows(
     lines: Iterable[bytes],
     parse: Parser,
     documents: bool = False,
-    violations: Violations = passage_violations,
+    validate: Validator = passage_violations,
 ) -> Iterator[Row | BadRow]:
-    """Parses lines of any source into rows. `violations` validates each row."""
+    """Parses and validates lines of any source."""
     for number, line in enumerate(lines, start=1):
         # some editors and spreadsheets begin a file with a byte order mark
         text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-        yield from _rows(parse, number, text, documents, violations)
+        yield from _rows(parse, number, text, documents, validate)
 
 
 def _rows(
-    parse: Parser, number: int, line: bytes, documents: bool, violations: Violations
+    parse: Parser, number: int, line: bytes, documents: bool, validate: Validator
 ) -> list[Row] | list[BadRow]:
-    """The passages of a line, or one bad row if any of them is wrong; none of a blank line."""
+    """Returns the passages of a line, or one bad row if any of them is invalid."""
     try:
         text = line.decode("utf-8").rstrip("\r\n")
-        found = parse(number, text) if text.strip() else None
+        parsed = parse(number, text) if text.strip() else None
     except UnicodeDecodeError as error:
         return [BadRow(number, f"invalid UTF-8 at byte {error.start}")]
     except RowError as error:
         return [BadRow(number, str(error))]
-    if found is None:
+    if parsed is None:
         return []
-    # a document without a word has no passages: its own violations are named
-    passages = (list(cut(found)) if documents else []) or [found]
-    for each in passages:
-        if why := "; ".join(f"{wrong.field} {wrong.description}" for wrong in violations(each)):
-            return [BadRow(number, f"{why} (id {shortened(each.id)})")]
-    return [Row(number, canonical(each)) for each in passages]
+    # a document without words has no passages, so it is validated itself
+    passages = (list(cut(parsed)) if documents else []) or [parsed]
+    for passage in passages:
+        reason = "; ".join(f"{each.field} {each.description}" for each in validate(passage))
+        if reason:
+            return [BadRow(number, f"{reason} (id {shortened(passage.id)})")]
+    return [Row(number, canonical(passage)) for passage in passages]

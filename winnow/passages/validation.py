@@ -1,7 +1,6 @@
-"""What a passage and a deletion may hold: one set of limits for building and for feeding. Pure.
+"""Validates passages and deletions, with the same limits for building and feeding. Pure.
 
-A passage has to fit a message of a node, and it comes back to users in a gRPC message with its
-metadata as `google.protobuf.Struct`.
+Passages must fit a gRPC message, and their metadata a `google.protobuf.Struct`.
 """
 
 import math
@@ -14,28 +13,28 @@ from winnow.passages.canonical import metadata_text
 from winnow.quoting import briefly
 
 MAX_ID = 256
-"""Characters of an id."""
+"""Limit of characters of an id."""
 MAX_DELETED_ID = 512
-"""Characters of an id that is deleted. Earlier versions built indexes with ids of this length."""
+"""Limit of characters of a deleted id. Earlier versions built indexes with such long ids."""
 MAX_TITLE = 1_000
-"""Characters of a title."""
+"""Limit of characters of a title."""
 MAX_TEXT = 10_000
-"""Characters of a text."""
+"""Limit of characters of a text."""
 MAX_METADATA = 10_000
-"""Characters of metadata as JSON."""
+"""Limit of characters of metadata as JSON."""
 MAX_VERSION = 2**63 - 1
-"""The greatest version that a database can hold."""
+"""Limit of versions: the greatest integer of SQLite."""
 CUT = "cut it into passages, as --cut does"
-"""The advice for a longer text."""
+"""Advice for a text that is too long."""
 MAX_DEPTH = 20
-"""Levels of metadata; protobuf gives up at about 33."""
+"""Limit of nested levels of metadata; protobuf fails at about 33."""
 _MAX_NAME = 100
-"""Characters of the name of a metadata field."""
-_DELETE = 127
+"""Limit of characters of the name of a metadata field."""
+_DELETE_CHARACTER = 127
 
 
 def passage_violations(passage: FedPassage) -> Iterator[Violation]:
-    """Every field of a passage that breaks a rule."""
+    """Yields the violations of a passage."""
     yield from _id(passage.id, MAX_ID)
     yield from _text("title", passage.title, MAX_TITLE, "shorten it")
     if not passage.text.strip():
@@ -46,22 +45,24 @@ def passage_violations(passage: FedPassage) -> Iterator[Violation]:
 
 
 def deletion_violations(deletion: Deletion) -> Iterator[Violation]:
-    """Every field of a deletion that breaks a rule."""
+    """Yields the violations of a deletion."""
     yield from _id(deletion.id, MAX_DELETED_ID)
     yield from _version(deletion.version)
 
 
-def _id(identifier: str, most: int) -> Iterator[Violation]:
+def _id(identifier: str, max_length: int) -> Iterator[Violation]:
     if not identifier.strip():
-        yield Violation("id", f"is empty: name the passage by 1 to {most} characters")
-    elif any(character < " " or ord(character) == _DELETE for character in identifier):
+        yield Violation("id", f"is empty: name the passage by 1 to {max_length} characters")
+    elif any(character < " " or ord(character) == _DELETE_CHARACTER for character in identifier):
         yield Violation("id", f"{briefly(identifier)} has a control character")
-    yield from _text("id", identifier, most, "shorten it")
+    yield from _text("id", identifier, max_length, "shorten it")
 
 
-def _text(field: str, value: str, most: int, advice: str) -> Iterator[Violation]:
-    if len(value) > most:
-        yield Violation(field, f"has {len(value)} characters, at most {most} are allowed: {advice}")
+def _text(field: str, value: str, max_length: int, advice: str) -> Iterator[Violation]:
+    if len(value) > max_length:
+        yield Violation(
+            field, f"has {len(value)} characters, at most {max_length} are allowed: {advice}"
+        )
     if not is_unicode(value):
         yield Violation(field, "has a lone surrogate, which is not valid Unicode")
 
@@ -72,21 +73,21 @@ def _version(version: int | None) -> Iterator[Violation]:
 
 
 def _metadata(metadata: Mapping[str, Any]) -> Iterator[Violation]:
-    wrong = []
+    problems = []
     for name, value in metadata.items():
         if not name or len(name) > _MAX_NAME or not is_unicode(name):
-            wrong.append(f"{briefly(name)} is no name of 1 to {_MAX_NAME} characters")
-        if fault := _value_fault(value):
-            wrong.append(f"{briefly(name)} {fault}")
-    yield from (Violation("metadata", each) for each in wrong)
-    if not wrong:
+            problems.append(f"{briefly(name)} is no name of 1 to {_MAX_NAME} characters")
+        if problem := _value_problem(value):
+            problems.append(f"{briefly(name)} {problem}")
+    yield from (Violation("metadata", each) for each in problems)
+    if not problems:
         yield from _text(
             "metadata", metadata_text(metadata), MAX_METADATA, "keep less with the passage"
         )
 
 
-def _value_fault(value: Any, depth: int = 2) -> str:
-    """What is wrong with a value of metadata; empty if it is valid."""
+def _value_problem(value: Any, depth: int = 2) -> str:
+    """Describes what is wrong with a value of metadata; empty if it is valid."""
     if depth > MAX_DEPTH:
         return f"is nested deeper than {MAX_DEPTH} levels"
     inner: Iterable[Any] = ()
@@ -98,7 +99,7 @@ def _value_fault(value: Any, depth: int = 2) -> str:
         inner = (*value, *value.values())
     elif isinstance(value, (list, tuple)):
         inner = value
-    return next(filter(None, (_value_fault(each, depth + 1) for each in inner)), "")
+    return next(filter(None, (_value_problem(each, depth + 1) for each in inner)), "")
 
 
 def is_unicode(text: str) -> bool:

@@ -30,7 +30,7 @@ from enum import Enum, Flag, auto
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from winnow.deadline import LONGEST, Deadline
+from winnow.deadline import MAX_SECONDS, Deadline
 
 _SLACK = 0.01
 """Seconds by which two deadlines may differ and still count as equal."""
@@ -62,7 +62,7 @@ class NextStep(Enum):
 class FlightCaller:
     """A caller that wants a result."""
 
-    deadline: Deadline = field(default_factory=lambda: Deadline.after(LONGEST))
+    deadline: Deadline = field(default_factory=lambda: Deadline.after(MAX_SECONDS))
     client: str = ""
     """Key of the client, for fair sharing."""
     work: int = 1

@@ -72,7 +72,7 @@ class BoundedReceive:
         reading.add_done_callback(partial(_finish, wait))
         if lease is not None:
             self._stream_waits.add(wait)
-            lease.tell(partial(_fail, wait))
+            lease.on_end(partial(_fail, wait))
         try:
             error = await wait
         finally:
@@ -95,8 +95,8 @@ class BoundedReceive:
         """Raises an error if the lease has ended or the server shuts down."""
         if self._shutting_down:
             raise UnavailableError(_SHUTDOWN_MESSAGE)
-        if lease.ended is not None:
-            raise lease.ended
+        if lease.end_error is not None:
+            raise lease.end_error
 
     def _start_wait(self) -> "asyncio.Future[WinnowError | None]":
         """Adds the wait for a message, and ends the oldest wait if there are too many.

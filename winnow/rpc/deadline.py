@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from winnow.deadline import LONGEST, Deadline
+from winnow.deadline import MAX_SECONDS, Deadline
 
 _ROUNDING = 0.01
 _JITTER = 0.005
@@ -11,7 +11,7 @@ _JITTER = 0.005
 def deadline_of(context: Any, default: float) -> Deadline:
     """The caller's deadline, at most an hour from now; without one, `default` seconds from now."""
     left = context.time_remaining()
-    return Deadline.after(min(default if left is None else float(left), LONGEST))
+    return Deadline.after(min(default if left is None else float(left), MAX_SECONDS))
 
 
 def timeout(deadline: Deadline) -> float:

@@ -106,7 +106,7 @@ class MessageInterceptor(grpc.aio.ServerInterceptor):
             self._add_call(context)
             if (rejection := self._rejection(method, context)) is not None:
                 return await handler(rejection, context)
-            with caller.held() as lease:
+            with caller.open_lease() as lease:
                 return await handler(MessageStream(self._receive, context, lease), context)
 
         return call

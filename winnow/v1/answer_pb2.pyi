@@ -206,7 +206,7 @@ Global___AnswerRequest: typing_extensions.TypeAlias = AnswerRequest
 
 @typing.final
 class Position(google.protobuf.message.Message):
-    """A place in the log of a shard."""
+    """A position in a shard's log of writes."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -214,7 +214,7 @@ class Position(google.protobuf.message.Message):
     SEQUENCE_FIELD_NUMBER: builtins.int
     shard: builtins.int
     sequence: builtins.int
-    """The number of a write, from 1."""
+    """Sequence number of a write, from 1."""
     def __init__(
         self,
         *,
@@ -438,7 +438,7 @@ class Coverage(google.protobuf.message.Message):
     passages_searched: builtins.int
     """Passages of the shards that were searched."""
     passages_failed: builtins.int
-    """Passages of the shards that failed: passages_known less passages_searched."""
+    """Passages of the shards that failed: passages_known minus passages_searched."""
     complete: builtins.bool
     """Whether every shard was searched."""
     @property
@@ -542,8 +542,8 @@ Global___ShardCoverage: typing_extensions.TypeAlias = ShardCoverage
 
 @typing.final
 class Timings(google.protobuf.message.Message):
-    """Milliseconds per stage, measured on the front node. Start times count from the moment that the front
-    node began the question. Tokenising, waiting for an encoder thread and encoding follow one another.
+    """Milliseconds per stage, measured on the front node. Start times count from the start of the question
+    on the front node. Tokenising, waiting for an encoder thread and encoding are consecutive.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -574,9 +574,9 @@ class Timings(google.protobuf.message.Message):
     merge_ms: builtins.float
     total_ms: builtins.float
     retrieve_start_ms: builtins.float
-    """When the shards were asked to retrieve; 0 with READ_SCOPE_PER_SHARD."""
+    """When the first retrieval was sent; 0 with READ_SCOPE_PER_SHARD."""
     read_start_ms: builtins.float
-    """When the shards were asked to read."""
+    """When the first read was sent."""
     merge_start_ms: builtins.float
     """When the answers of all shards were merged."""
     @property
@@ -704,7 +704,7 @@ class ShardCall(google.protobuf.message.Message):
     retrieve_start_ms: builtins.float
     """When the content node began to retrieve."""
     retrieve_ms: builtins.float
-    """How long it retrieved. 0 if the call did not retrieve."""
+    """Duration of the retrieval. 0 if the call did not retrieve."""
     @property
     def reads(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ReadTiming]:
         """The passages that the content node read for this call."""

@@ -40,7 +40,7 @@ class GetClusterResponse(google.protobuf.message.Message):
     STRANGERS_FIELD_NUMBER: builtins.int
     RINGS_FIELD_NUMBER: builtins.int
     index_id: builtins.str
-    """Identifies the index that is served. Empty if there is none yet."""
+    """Identifies the served index. Empty if no index is served yet."""
     @property
     def front(self) -> Global___FrontState: ...
     @property
@@ -93,7 +93,7 @@ class FrontState(google.protobuf.message.Message):
     bundle_name: builtins.str
     """The bundle of models that encodes questions and reads passages."""
     bundle_fingerprint: builtins.str
-    """Vectors and scores are comparable only between equal fingerprints."""
+    """Identifies the bundle. Vectors and scores are comparable only between equal fingerprints."""
     up_seconds: builtins.float
     """Seconds since the front node started."""
     answers: builtins.bool
@@ -233,9 +233,9 @@ class ReplicaState(google.protobuf.message.Message):
     reason: builtins.str
     """Why the node is not serving. Empty if it is."""
     calls_in_hand: builtins.int
-    """Calls of this front node that are in progress there."""
+    """Calls of this front node that are in progress on the node."""
     reads_in_hand: builtins.int
-    """Passages that wait to be read there or are being read, for all front nodes, as of the last poll."""
+    """Passages that the node reads or queues, for all front nodes, as of the last poll."""
     seconds_per_read: builtins.float
     """Seconds per passage read, over all threads of the node. 0 if unknown."""
     sequence: builtins.int

@@ -26,9 +26,9 @@ class _StatesFormat:
 class _StatesFormatEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_StatesFormat.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     STATES_FORMAT_UNSPECIFIED: _StatesFormat.ValueType  # 0
-    """No states are wanted."""
+    """No states are requested."""
     STATES_FORMAT_FLOAT16: _StatesFormat.ValueType  # 1
-    """Little-endian float16, without loss."""
+    """Little-endian float16, lossless."""
     STATES_FORMAT_INT8: _StatesFormat.ValueType  # 2
     """One signed byte per value, and a scale per token: half the size, with rounding."""
 
@@ -36,9 +36,9 @@ class StatesFormat(_StatesFormat, metaclass=_StatesFormatEnumTypeWrapper):
     """Format of token states in a message."""
 
 STATES_FORMAT_UNSPECIFIED: StatesFormat.ValueType  # 0
-"""No states are wanted."""
+"""No states are requested."""
 STATES_FORMAT_FLOAT16: StatesFormat.ValueType  # 1
-"""Little-endian float16, without loss."""
+"""Little-endian float16, lossless."""
 STATES_FORMAT_INT8: StatesFormat.ValueType  # 2
 """One signed byte per value, and a scale per token: half the size, with rounding."""
 Global___StatesFormat: typing_extensions.TypeAlias = StatesFormat
@@ -92,7 +92,7 @@ class EncodeRequest(google.protobuf.message.Message):
     FINGERPRINT_FIELD_NUMBER: builtins.int
     STATES_FORMAT_FIELD_NUMBER: builtins.int
     fingerprint: builtins.str
-    """The encoder that the caller expects."""
+    """Fingerprint of the encoder that the caller expects."""
     states_format: Global___StatesFormat.ValueType
     @property
     def token_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
@@ -118,13 +118,13 @@ class EncodeResponse(google.protobuf.message.Message):
     QUEUE_MS_FIELD_NUMBER: builtins.int
     ENCODE_MS_FIELD_NUMBER: builtins.int
     vector: builtins.bytes
-    """Little-endian float32 values, of norm one."""
+    """Little-endian float32 values, normalised to length one."""
     queue_ms: builtins.float
     """Milliseconds of waiting for a thread."""
     encode_ms: builtins.float
     @property
     def states(self) -> Global___TokenStates:
-        """Absent if no states were wanted."""
+        """Absent if no states were requested."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ Global___EncodeResponse: typing_extensions.TypeAlias = EncodeResponse
 
 @typing.final
 class TokenStates(google.protobuf.message.Message):
-    """A hidden state of each token of a text, with [CLS] before and [SEP] after them."""
+    """The hidden states of a text's tokens, with [CLS] first and [SEP] last."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class EncoderServiceStub(object):
-    """A text encoder for front nodes and head servers. Users do not call it.
+    """Encodes texts for front nodes. Users do not call it.
     """
 
     def __init__(self, channel):
@@ -48,7 +48,7 @@ class EncoderServiceStub(object):
 
 
 class EncoderServiceServicer(object):
-    """A text encoder for front nodes and head servers. Users do not call it.
+    """Encodes texts for front nodes. Users do not call it.
     """
 
     def GetEncoderInfo(self, request, context):
@@ -92,7 +92,7 @@ def add_EncoderServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class EncoderService(object):
-    """A text encoder for front nodes and head servers. Users do not call it.
+    """Encodes texts for front nodes. Users do not call it.
     """
 
     @staticmethod

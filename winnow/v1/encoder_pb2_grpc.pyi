@@ -58,7 +58,7 @@ _EncoderServiceEncodeType = typing_extensions.TypeVar(
 )
 
 class EncoderServiceStub(typing.Generic[_EncoderServiceGetEncoderInfoType, _EncoderServiceEncodeType]):
-    """A text encoder for front nodes and head servers. Users do not call it."""
+    """Encodes texts for front nodes. Users do not call it."""
 
     @typing.overload
     def __init__(self: EncoderServiceStub[
@@ -108,7 +108,7 @@ EncoderServiceAsyncStub: typing_extensions.TypeAlias = EncoderServiceStub[
 ]
 
 class EncoderServiceServicer(metaclass=abc.ABCMeta):
-    """A text encoder for front nodes and head servers. Users do not call it."""
+    """Encodes texts for front nodes. Users do not call it."""
 
     @abc.abstractmethod
     def GetEncoderInfo(

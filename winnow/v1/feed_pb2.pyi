@@ -31,7 +31,7 @@ class _WriteOutcomeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._E
     WRITE_OUTCOME_STORED: _WriteOutcome.ValueType  # 1
     """The write was stored."""
     WRITE_OUTCOME_UNCHANGED: _WriteOutcome.ValueType  # 2
-    """The write changed nothing: the same was stored before, or there was nothing to delete."""
+    """The write changed nothing: an equal passage was stored before, or there was nothing to delete."""
     WRITE_OUTCOME_OUTDATED: _WriteOutcome.ValueType  # 3
     """The write changed nothing: a later version was stored before."""
 
@@ -42,7 +42,7 @@ WRITE_OUTCOME_UNSPECIFIED: WriteOutcome.ValueType  # 0
 WRITE_OUTCOME_STORED: WriteOutcome.ValueType  # 1
 """The write was stored."""
 WRITE_OUTCOME_UNCHANGED: WriteOutcome.ValueType  # 2
-"""The write changed nothing: the same was stored before, or there was nothing to delete."""
+"""The write changed nothing: an equal passage was stored before, or there was nothing to delete."""
 WRITE_OUTCOME_OUTDATED: WriteOutcome.ValueType  # 3
 """The write changed nothing: a later version was stored before."""
 Global___WriteOutcome: typing_extensions.TypeAlias = WriteOutcome

@@ -31,7 +31,7 @@ class FeedServiceStub(object):
     again: a write that is already stored changes nothing.
     INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
     FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
-    RESOURCE_EXHAUSTED   too much is waiting, or a disk is full; retry after the delay in RetryInfo
+    RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo
     UNAVAILABLE          a shard cannot be reached
     """
 
@@ -69,7 +69,7 @@ class FeedServiceServicer(object):
     again: a write that is already stored changes nothing.
     INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
     FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
-    RESOURCE_EXHAUSTED   too much is waiting, or a disk is full; retry after the delay in RetryInfo
+    RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo
     UNAVAILABLE          a shard cannot be reached
     """
 
@@ -139,7 +139,7 @@ class FeedService(object):
     again: a write that is already stored changes nothing.
     INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
     FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
-    RESOURCE_EXHAUSTED   too much is waiting, or a disk is full; retry after the delay in RetryInfo
+    RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo
     UNAVAILABLE          a shard cannot be reached
     """
 

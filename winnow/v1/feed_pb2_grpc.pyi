@@ -95,7 +95,7 @@ class FeedServiceStub(typing.Generic[_FeedServicePutType, _FeedServicePutStreamT
     again: a write that is already stored changes nothing.
       INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
       FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
-      RESOURCE_EXHAUSTED   too much is waiting, or a disk is full; retry after the delay in RetryInfo
+      RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo
       UNAVAILABLE          a shard cannot be reached
     """
 
@@ -178,7 +178,7 @@ class FeedServiceServicer(metaclass=abc.ABCMeta):
     again: a write that is already stored changes nothing.
       INVALID_ARGUMENT     a field breaks a rule; nothing of that message was stored
       FAILED_PRECONDITION  the index is served without feeding, or its replicas share no log
-      RESOURCE_EXHAUSTED   too much is waiting, or a disk is full; retry after the delay in RetryInfo
+      RESOURCE_EXHAUSTED   too many writes wait, or a disk is full; retry after the delay in RetryInfo
       UNAVAILABLE          a shard cannot be reached
     """
 

@@ -27,7 +27,7 @@ class ApplyRequest(google.protobuf.message.Message):
     STATES_FIELD_NUMBER: builtins.int
     HEAD_IDS_FIELD_NUMBER: builtins.int
     encoder_fingerprint: builtins.str
-    """The encoder that made the states."""
+    """Fingerprint of the encoder that made the states."""
     @property
     def states(self) -> winnow.v1.encoder_pb2.TokenStates: ...
     @property
@@ -153,7 +153,7 @@ Global___AppliedLabel: typing_extensions.TypeAlias = AppliedLabel
 
 @typing.final
 class TokenSpan(google.protobuf.message.Message):
-    """Tokens with a label."""
+    """A sequence of tokens with a label."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

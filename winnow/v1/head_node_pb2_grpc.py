@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class HeadNodeServiceStub(object):
-    """Heads on one server. Front nodes call it; users do not.
+    """Applies heads to encoded texts. Front nodes call it; users do not.
     """
 
     def __init__(self, channel):
@@ -43,7 +43,7 @@ class HeadNodeServiceStub(object):
 
 
 class HeadNodeServiceServicer(object):
-    """Heads on one server. Front nodes call it; users do not.
+    """Applies heads to encoded texts. Front nodes call it; users do not.
     """
 
     def Apply(self, request, context):
@@ -51,7 +51,7 @@ class HeadNodeServiceServicer(object):
         INVALID_ARGUMENT     a field breaks a rule; the BadRequest detail names it
         FAILED_PRECONDITION  the server has no encoder group with this encoder
         RESOURCE_EXHAUSTED   the server is full; retry after the delay in the RetryInfo detail
-        UNAVAILABLE          the server has not found its heads yet
+        UNAVAILABLE          the server has not opened its head store yet
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -74,7 +74,7 @@ def add_HeadNodeServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class HeadNodeService(object):
-    """Heads on one server. Front nodes call it; users do not.
+    """Applies heads to encoded texts. Front nodes call it; users do not.
     """
 
     @staticmethod

@@ -42,7 +42,7 @@ _HeadNodeServiceApplyType = typing_extensions.TypeVar(
 )
 
 class HeadNodeServiceStub(typing.Generic[_HeadNodeServiceApplyType]):
-    """Heads on one server. Front nodes call it; users do not."""
+    """Applies heads to encoded texts. Front nodes call it; users do not."""
 
     @typing.overload
     def __init__(self: HeadNodeServiceStub[
@@ -65,7 +65,7 @@ class HeadNodeServiceStub(typing.Generic[_HeadNodeServiceApplyType]):
       INVALID_ARGUMENT     a field breaks a rule; the BadRequest detail names it
       FAILED_PRECONDITION  the server has no encoder group with this encoder
       RESOURCE_EXHAUSTED   the server is full; retry after the delay in the RetryInfo detail
-      UNAVAILABLE          the server has not found its heads yet
+      UNAVAILABLE          the server has not opened its head store yet
     """
 
 HeadNodeServiceAsyncStub: typing_extensions.TypeAlias = HeadNodeServiceStub[
@@ -76,7 +76,7 @@ HeadNodeServiceAsyncStub: typing_extensions.TypeAlias = HeadNodeServiceStub[
 ]
 
 class HeadNodeServiceServicer(metaclass=abc.ABCMeta):
-    """Heads on one server. Front nodes call it; users do not."""
+    """Applies heads to encoded texts. Front nodes call it; users do not."""
 
     @abc.abstractmethod
     def Apply(
@@ -88,7 +88,7 @@ class HeadNodeServiceServicer(metaclass=abc.ABCMeta):
           INVALID_ARGUMENT     a field breaks a rule; the BadRequest detail names it
           FAILED_PRECONDITION  the server has no encoder group with this encoder
           RESOURCE_EXHAUSTED   the server is full; retry after the delay in the RetryInfo detail
-          UNAVAILABLE          the server has not found its heads yet
+          UNAVAILABLE          the server has not opened its head store yet
         """
 
 def add_HeadNodeServiceServicer_to_server(servicer: HeadNodeServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

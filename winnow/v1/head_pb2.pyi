@@ -61,7 +61,7 @@ class PredictResponse(google.protobuf.message.Message):
     TIMINGS_FIELD_NUMBER: builtins.int
     REQUEST_ID_FIELD_NUMBER: builtins.int
     ring: builtins.str
-    """The encoder group that was asked."""
+    """The encoder group that made the predictions."""
     request_id: builtins.str
     """Identifies this request in the logs of every process."""
     @property
@@ -125,7 +125,7 @@ class HeadPrediction(google.protobuf.message.Message):
     failure: builtins.str
     """Why there is no prediction. Empty if there is one."""
     out_of_scope: builtins.bool
-    """Whether no label fits the text. Absent if the head has no such threshold."""
+    """Whether no label fits the text. Absent if the head has no threshold."""
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___LabelScore]:
         """Labels with their scores, best first. Empty for token heads."""
@@ -289,7 +289,7 @@ class Ring(google.protobuf.message.Message):
     encoder_fingerprint: builtins.str
     """Identifies the encoder. A head works only with the encoder that it was trained on."""
     budget_bytes: builtins.int
-    """Bytes that the heads in memory may take."""
+    """Memory budget for heads, in bytes."""
     @property
     def warm(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___WarmHead]:
         """Heads in memory."""

@@ -103,7 +103,7 @@ class Problem(google.protobuf.message.Message):
     RETRY_AFTER_SECONDS_FIELD_NUMBER: builtins.int
     FAULTS_FIELD_NUMBER: builtins.int
     type: builtins.str
-    """Always about:blank: the title says what kind of problem it is."""
+    """Always about:blank: the title describes the problem."""
     title: builtins.str
     """Meaning of the HTTP status."""
     status: builtins.int
@@ -166,7 +166,7 @@ Global___FieldViolation: typing_extensions.TypeAlias = FieldViolation
 
 @typing.final
 class FailedPart(google.protobuf.message.Message):
-    """A part that failed, for programs."""
+    """A machine-readable description of a part that failed."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

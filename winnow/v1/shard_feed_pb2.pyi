@@ -33,7 +33,7 @@ class WriteRequest(google.protobuf.message.Message):
     """The index that the writes are meant for."""
     shard: builtins.int
     encoding_fingerprint: builtins.str
-    """The encoder that made the vectors."""
+    """Fingerprint of the encoder that made the vectors."""
     @property
     def writes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___EncodedWrite]: ...
     def __init__(
@@ -151,7 +151,7 @@ class Written(google.protobuf.message.Message):
     SEQUENCE_FIELD_NUMBER: builtins.int
     outcome: winnow.v1.feed_pb2.WriteOutcome.ValueType
     sequence: builtins.int
-    """The shard's last write when this one was examined."""
+    """Sequence number of the shard's last write when this write was examined."""
     def __init__(
         self,
         *,
@@ -174,7 +174,7 @@ class FindUnchangedRequest(google.protobuf.message.Message):
     """The index that the passages are meant for."""
     shard: builtins.int
     encoding_fingerprint: builtins.str
-    """The encoder that would make their vectors."""
+    """Fingerprint of the encoder that would make their vectors."""
     @property
     def passages(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___PassageDigest]: ...
     def __init__(
@@ -274,7 +274,7 @@ class GetWordCountsResponse(google.protobuf.message.Message):
     PASSAGES_CHANGE_FIELD_NUMBER: builtins.int
     TOKENS_CHANGE_FIELD_NUMBER: builtins.int
     sequence: builtins.int
-    """The write up to which changes are counted."""
+    """Sequence number of the last write in the changes."""
     built: builtins.bytes
     """Passages of the whole index that contain each token, little-endian uint32. Every shard has the same
     counts.

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class ShardFeedServiceStub(object):
-    """Writes to one shard. Front nodes call it; users do not.
+    """Stores writes to one shard. Front nodes call it; users do not.
     """
 
     def __init__(self, channel):
@@ -53,7 +53,7 @@ class ShardFeedServiceStub(object):
 
 
 class ShardFeedServiceServicer(object):
-    """Writes to one shard. Front nodes call it; users do not.
+    """Stores writes to one shard. Front nodes call it; users do not.
     """
 
     def Write(self, request, context):
@@ -64,8 +64,8 @@ class ShardFeedServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def FindUnchanged(self, request, context):
-        """Finds the passages that need no Write, because the shard has the same or a later version. A front node
-        asks before it encodes them.
+        """Finds the passages that need no Write, because the shard has the same or a later version. Front nodes
+        call it before they encode passages.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -105,7 +105,7 @@ def add_ShardFeedServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ShardFeedService(object):
-    """Writes to one shard. Front nodes call it; users do not.
+    """Stores writes to one shard. Front nodes call it; users do not.
     """
 
     @staticmethod

@@ -74,7 +74,7 @@ _ShardFeedServiceGetWordCountsType = typing_extensions.TypeVar(
 )
 
 class ShardFeedServiceStub(typing.Generic[_ShardFeedServiceWriteType, _ShardFeedServiceFindUnchangedType, _ShardFeedServiceGetWordCountsType]):
-    """Writes to one shard. Front nodes call it; users do not."""
+    """Stores writes to one shard. Front nodes call it; users do not."""
 
     @typing.overload
     def __init__(self: ShardFeedServiceStub[
@@ -112,8 +112,8 @@ class ShardFeedServiceStub(typing.Generic[_ShardFeedServiceWriteType, _ShardFeed
     """Stores writes in their order. Returns when they are durable."""
 
     FindUnchanged: _ShardFeedServiceFindUnchangedType
-    """Finds the passages that need no Write, because the shard has the same or a later version. A front node
-    asks before it encodes them.
+    """Finds the passages that need no Write, because the shard has the same or a later version. Front nodes
+    call it before they encode passages.
     """
 
     GetWordCounts: _ShardFeedServiceGetWordCountsType
@@ -135,7 +135,7 @@ ShardFeedServiceAsyncStub: typing_extensions.TypeAlias = ShardFeedServiceStub[
 ]
 
 class ShardFeedServiceServicer(metaclass=abc.ABCMeta):
-    """Writes to one shard. Front nodes call it; users do not."""
+    """Stores writes to one shard. Front nodes call it; users do not."""
 
     @abc.abstractmethod
     def Write(
@@ -151,8 +151,8 @@ class ShardFeedServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_feed_pb2.FindUnchangedRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_feed_pb2.FindUnchangedResponse, collections.abc.Awaitable[winnow.v1.shard_feed_pb2.FindUnchangedResponse]]:
-        """Finds the passages that need no Write, because the shard has the same or a later version. A front node
-        asks before it encodes them.
+        """Finds the passages that need no Write, because the shard has the same or a later version. Front nodes
+        call it before they encode passages.
         """
 
     @abc.abstractmethod

@@ -59,7 +59,7 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     """Values per vector."""
     bundle_name: builtins.str
     bundle_fingerprint: builtins.str
-    """Vectors and scores are comparable only between equal fingerprints."""
+    """Identifies the bundle. Vectors and scores are comparable only between equal fingerprints."""
     generation: builtins.str
     """Checksum of everything in the shard that answers depend on: passages and their rows, graph, words,
     counts. Replicas of one generation give the same answers.
@@ -71,7 +71,7 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     reads_in_hand: builtins.int
     """Passages that wait to be read or are being read."""
     sequence: builtins.int
-    """The last write that is served. 0 if there was none."""
+    """Sequence number of the last write that searches see. 0 if there was none."""
     log_id: builtins.str
     """Identifies the log of writes that the shard follows. Empty if the shard takes no writes. Replicas of
     one log may have different generations.
@@ -121,7 +121,7 @@ class EncodedQuestion(google.protobuf.message.Message):
     vector: builtins.bytes
     """Little-endian float32."""
     bundle_fingerprint: builtins.str
-    """The bundle that made the token ids and the vector."""
+    """Fingerprint of the bundle that made the token ids and the vector."""
     mean_length: builtins.float
     """Mean number of tokens of the index's passages. Set only with rarities."""
     @property
@@ -163,13 +163,13 @@ class RetrieveRequest(google.protobuf.message.Message):
     candidates: builtins.int
     """Nearest passages to rerank by words, at most 1000. 0 ranks by distance alone."""
     by_words: builtins.int
-    """Best passages by words to add to the candidates, at most 1000. With candidates 0 there are no others,
-    and passages are ranked by words alone.
+    """Best passages by words to add to the candidates, at most 1000. If candidates is 0, passages are ranked
+    by words alone.
     """
     filter: builtins.str
     """Filter on passage metadata, as AnswerRequest.filter."""
     after: builtins.int
-    """The write that the shard must have applied before it searches. 0 for none."""
+    """Sequence number of a write that the shard must apply before it searches. 0 for none."""
     @property
     def question(self) -> Global___EncodedQuestion: ...
     def __init__(
@@ -271,8 +271,8 @@ class Hit(google.protobuf.message.Message):
     distance: builtins.float
     """Squared Euclidean distance between the vectors."""
     hybrid_distance: builtins.float
-    """Rank order of passages; lower is better. It is the distance minus the weighted BM25 score. Where
-    passages are ranked by words alone it is the negative weighted BM25 score.
+    """Distance minus the weighted BM25 score; lower is better. Passages are ranked by it. In a ranking by
+    words alone it is the negative weighted BM25 score.
     """
     words: builtins.float
     """BM25 score of the question's words in the passage."""
@@ -473,9 +473,9 @@ class Reading(google.protobuf.message.Message):
     words: builtins.float
     """BM25 score of the question's words in the passage."""
     read_start_ms: builtins.float
-    """From the arrival of the call to the moment that a thread began the passage."""
+    """From the arrival of the call until a thread began to read the passage."""
     read_ms: builtins.float
-    """How long it was read."""
+    """Duration of the reading."""
     def __init__(
         self,
         *,

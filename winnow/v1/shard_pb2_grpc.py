@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class ShardServiceStub(object):
-    """One shard of an index. Front nodes call it; users do not.
+    """Searches one shard of an index. Front nodes call it; users do not.
     """
 
     def __init__(self, channel):
@@ -58,7 +58,7 @@ class ShardServiceStub(object):
 
 
 class ShardServiceServicer(object):
-    """One shard of an index. Front nodes call it; users do not.
+    """Searches one shard of an index. Front nodes call it; users do not.
     """
 
     def GetShardInfo(self, request, context):
@@ -123,7 +123,7 @@ def add_ShardServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ShardService(object):
-    """One shard of an index. Front nodes call it; users do not.
+    """Searches one shard of an index. Front nodes call it; users do not.
     """
 
     @staticmethod

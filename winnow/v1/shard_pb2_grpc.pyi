@@ -90,7 +90,7 @@ _ShardServiceSearchType = typing_extensions.TypeVar(
 )
 
 class ShardServiceStub(typing.Generic[_ShardServiceGetShardInfoType, _ShardServiceRetrieveType, _ShardServiceReadType, _ShardServiceSearchType]):
-    """One shard of an index. Front nodes call it; users do not."""
+    """Searches one shard of an index. Front nodes call it; users do not."""
 
     @typing.overload
     def __init__(self: ShardServiceStub[
@@ -168,7 +168,7 @@ ShardServiceAsyncStub: typing_extensions.TypeAlias = ShardServiceStub[
 ]
 
 class ShardServiceServicer(metaclass=abc.ABCMeta):
-    """One shard of an index. Front nodes call it; users do not."""
+    """Searches one shard of an index. Front nodes call it; users do not."""
 
     @abc.abstractmethod
     def GetShardInfo(

@@ -61,7 +61,7 @@ def cut_off(path: Path) -> None:
         ("p.tsv", bad, "1 bad row"),
         ("p.tsv", Path.mkdir, "is a directory, not an index"),
         ("p.tsv", os.mkfifo, "is not a regular file"),
-        ("p.pdf", empty, "cannot tell the format"),
+        ("p.pdf", empty, "unknown format"),
         ("p.tsv.gz", bad, "cannot read"),
         ("p.tsv.gz", cut_off, "cannot read"),
         ("p.tsv.zst", bad, "cannot read"),

@@ -36,7 +36,7 @@ def stored(replica: FakeReplica) -> int:
 
 async def publish(journal: FakeJournal, *batches: list[Write]) -> None:
     for number, batch in enumerate(batches):
-        for content in MESSAGES.encoded(batch, journal.most_bytes):
+        for content in MESSAGES.encoded(batch, journal.max_bytes):
             await journal.publish(content, f"{len(journal.entries)}-{number}", LATER)
 
 
@@ -342,7 +342,7 @@ async def test_a_shard_that_was_written_to_before_is_not_one_of_several_replicas
 
 
 async def test_many_writes_are_cut_into_entries_that_the_journal_takes() -> None:
-    journal, replica = FakeJournal(most_bytes=1_000), FakeReplica()
+    journal, replica = FakeJournal(max_bytes=1_000), FakeReplica()
     async with following(journal, replica) as node:
         written = await node.shard.write([put(f"id-{n}") for n in range(50)], LATER)
         assert [each.sequence for each in written] == list(range(1, 51))

@@ -13,7 +13,7 @@ from fake_split_reader import APART, ENTRY, SPECIAL, LowerSession, UpperSession,
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from winnow.bundle.manifest import ApartEntry
+from winnow.bundle.manifest import SplitReaderEntry
 from winnow.content_node.reader.lower_layers import LowerLayers
 from winnow.content_node.reader.model import WindowLogits, longest_question
 from winnow.content_node.reader.split_reader import SplitReader
@@ -57,10 +57,10 @@ def test_beside_the_longest_title_there_is_room_for_a_passage_or_the_bundle_is_r
     about = {**APART.model_dump(), "passage_tokens": tokens}
     if tokens < 35:
         with pytest.raises(ValidationError, match="greater than 34"):
-            ApartEntry.model_validate(about)
+            SplitReaderEntry.model_validate(about)
         return
     own = LowerLayers(
-        LowerSession(), SPECIAL, ENTRY, ApartEntry.model_validate(about), fingerprint=""
+        LowerSession(), SPECIAL, ENTRY, SplitReaderEntry.model_validate(about), fingerprint=""
     )
     assert own.tokens(stored(tokens=3, title=40)) == 3 * tokens
 

@@ -282,7 +282,9 @@ def test_in_memory_rows_are_looked_at_once_for_any_number_of_comparisons() -> No
     CountedRow.looks = 0
     for text in (" or ".join(f"tags < 't{n}'" for n in range(95)), "tags != 't1'", "exists tags"):
         wanted = parse(text, 8_000)
-        assert row_filter.matching_rows(text).tolist() == [wanted.holds(dict(row)) for row in rows]
+        assert row_filter.matching_rows(text).tolist() == [
+            wanted.accepts(dict(row)) for row in rows
+        ]
     assert CountedRow.looks == 400
 
 

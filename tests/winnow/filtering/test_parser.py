@@ -55,7 +55,7 @@ REFUSED = [
     ),
     (
         "lang = null",
-        "expected a value at character 8, found 'null': `not exists NAME` lets through what has no value",
+        "expected a value at character 8, found 'null': `not exists NAME` accepts passages without the field",
     ),
     ("a = 1 b = 2", "expected and, or, or the end at character 7, found 'b'"),
     ("(a = 1", "expected and, or, or ) at character 7, found the end"),

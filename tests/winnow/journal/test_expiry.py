@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from winnow.errors import DeadlineExceededError
-from winnow.journal.expiry import PATIENCE, PublishWindow, has_expired
+from winnow.journal.expiry import MAX_PUBLISH_SECONDS, PublishWindow, has_expired
 
 NOW = 1_764_000_000.0
 
@@ -13,22 +13,22 @@ NOW = 1_764_000_000.0
 @pytest.mark.parametrize(
     ("left", "skew", "seconds", "expires"),
     [
-        (60.0, 1.0, PATIENCE + 1.0, PATIENCE),
-        (60.0, 0.0, PATIENCE, PATIENCE),
-        (60.0, 5.0, PATIENCE + 5.0, PATIENCE),
+        (60.0, 1.0, MAX_PUBLISH_SECONDS + 1.0, MAX_PUBLISH_SECONDS),
+        (60.0, 0.0, MAX_PUBLISH_SECONDS, MAX_PUBLISH_SECONDS),
+        (60.0, 5.0, MAX_PUBLISH_SECONDS + 5.0, MAX_PUBLISH_SECONDS),
         (1.5, 1.0, 1.5, 0.5),
     ],
 )
 def test_an_entry_expires_by_the_skew_before_its_writer_gives_up(
     left: float, skew: float, seconds: float, expires: float
 ) -> None:
-    assert PublishWindow.opened(NOW, left, skew) == PublishWindow(seconds, NOW + expires)
+    assert PublishWindow.starting(NOW, left, skew) == PublishWindow(seconds, NOW + expires)
 
 
 @pytest.mark.parametrize("left", [1.0, 0.0, -3.0])
 def test_a_writer_with_less_time_than_clocks_may_differ_does_not_begin(left: float) -> None:
-    with pytest.raises(DeadlineExceededError, match=r"give more than the 1 seconds.*journal-skew"):
-        PublishWindow.opened(NOW, left, skew=1.0)
+    with pytest.raises(DeadlineExceededError, match=r"of more than the 1 seconds.*journal-skew"):
+        PublishWindow.starting(NOW, left, skew=1.0)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,6 @@ def test_an_entry_has_expired_if_it_was_stored_later_than_its_header_says(
 
 
 def test_a_header_is_read_as_it_was_written() -> None:
-    header = PublishWindow.opened(NOW, 60.0, 1.0).header
-    assert not has_expired(header, datetime.fromtimestamp(NOW + PATIENCE - 0.01, UTC))
-    assert has_expired(header, datetime.fromtimestamp(NOW + PATIENCE + 0.01, UTC))
+    header = PublishWindow.starting(NOW, 60.0, 1.0).header
+    assert not has_expired(header, datetime.fromtimestamp(NOW + MAX_PUBLISH_SECONDS - 0.01, UTC))
+    assert has_expired(header, datetime.fromtimestamp(NOW + MAX_PUBLISH_SECONDS + 0.01, UTC))

@@ -70,8 +70,8 @@ async def test_a_reader_is_told_at_once_and_by_how_many_it_lags(journal: Journal
     lags = []
     async with asyncio.timeout(LONG), aclosing(journal.read(0)) as reading:
         async for delivered in reading:
-            lags.append(delivered.behind)
-            if not delivered.behind:
+            lags.append(delivered.backlog)
+            if not delivered.backlog:
                 break
         await publish(journal, "last")
         async for delivered in reading:
@@ -106,7 +106,7 @@ async def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(
     server.stop(signal.SIGKILL)
     server.start()
     assert await available(lambda: publish(journal, "x", "y", "z"), LONG) == [101, 102, 103]
-    assert [each.place for each in await reading] == list(range(1, 104))
+    assert [each.sequence for each in await reading] == list(range(1, 104))
     assert await journal.open() == name
 
 
@@ -193,7 +193,9 @@ async def test_a_journal_that_was_created_again_is_another_one(
     server.start()
     assert await journal.open() != name
     await publish(journal, "c")
-    with pytest.raises(IdentityError, match="ends at 1, and the shard has followed one up to 2"):
+    with pytest.raises(
+        IdentityError, match="ends at entry 1, but the shard has applied entries up to 2"
+    ):
         async for _ in journal.read(2):
             pass
 
@@ -218,7 +220,7 @@ async def test_entries_that_were_removed_are_told(server: NatsServer, journal: J
         info = await streams.stream_info("winnow-index-00000")
         info.config.max_msgs = 2
         await streams.update_stream(info.config)
-    with pytest.raises(IdentityError, match=r"begins at 4, .* up to 2: restore the shard"):
+    with pytest.raises(IdentityError, match=r"begins at entry 4, .* up to 2: restore the shard"):
         async for _ in journal.read(2):
             pass
     assert [each.content for each in await some(journal, 3, 2)] == [b"d", b"e"]
@@ -242,10 +244,10 @@ async def test_a_journal_without_room_says_so(tmp_path: Path) -> None:
 
 async def test_the_largest_entry_is_as_large_as_it_says(journal: Journal) -> None:
     await journal.open()
-    most = journal.most_bytes
+    most = journal.max_bytes
     assert most > 1_000_000
     assert await journal.publish(bytes(most), "k" * 100, Deadline.after(LONG)) == 1
-    with pytest.raises(OverloadedError, match=f"takes entries of {most} bytes"):
+    with pytest.raises(OverloadedError, match=f"an entry exceeds the {most} bytes"):
         await journal.publish(bytes(most + 5_000), "l", Deadline.after(LONG))
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from winnow.errors import UnavailableError
 from winnow.journal.journal import JournalEntry
-from winnow.journal.pulling import following
+from winnow.journal.pulling import new_entries
 
 
 def entries(*places: int) -> list[JournalEntry]:
@@ -24,10 +24,10 @@ def entries(*places: int) -> list[JournalEntry]:
 def test_what_was_delivered_before_is_left_out(
     after: int, arrived: tuple[int, ...], expected: tuple[int, ...]
 ) -> None:
-    assert following(after, entries(*arrived)) == tuple(entries(*expected))
+    assert new_entries(after, entries(*arrived)) == tuple(entries(*expected))
 
 
 @pytest.mark.parametrize(("after", "arrived"), [(0, (2,)), (1, (2, 4)), (5, (4, 7))])
 def test_a_gap_is_told(after: int, arrived: tuple[int, ...]) -> None:
-    with pytest.raises(UnavailableError, match=f"and {arrived[-1]} did"):
-        following(after, entries(*arrived))
+    with pytest.raises(UnavailableError, match=f"sent entry {arrived[-1]} without"):
+        new_entries(after, entries(*arrived))

@@ -135,10 +135,10 @@ def test_a_lease_ends_with_its_key_or_its_scope(
 ) -> None:
     gate, told = Gate([KEY]), list[WinnowError]()
     with gate.lease(KEY, Scope.FEED) as lease:
-        lease.tell(told.append)
+        lease.on_end(told.append)
         gate.update(keys)
         assert [type(each) for each in told] == ([kind] if kind else [])
-        assert (lease.ended is None) == (kind is None)
+        assert (lease.end_error is None) == (kind is None)
 
 
 def test_a_closed_lease_is_not_ended() -> None:
@@ -146,7 +146,7 @@ def test_a_closed_lease_is_not_ended() -> None:
     with gate.lease(KEY, Scope.FEED) as lease:
         pass
     gate.update([])
-    assert lease.ended is None
+    assert lease.end_error is None
 
 
 def test_messages_of_a_lease_wait_for_the_rate() -> None:

@@ -43,7 +43,7 @@ class Answers(answer_pb2_grpc.AnswerServiceServicer):
     async def Answer(self, request: answer_pb2.AnswerRequest, context: Any) -> Any:
         client = client_key.of_metadata(context.invocation_metadata())
         if request.heads:
-            caller.expect("predict")
+            caller.require_scope("predict")
         return answer_pb2.AnswerResponse(request_id=f"{client}: {request.question}")
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.domain.write import FedPassage
-from winnow.passages.cutting import MOST_CHARACTERS, WORDS, cut
+from winnow.passages.cutting import MAX_PASSAGE_CHARACTERS, WORDS, cut
 
 
 def texts(text: str) -> list[str]:
@@ -54,6 +54,6 @@ def test_every_piece_is_of_the_source_and_only_space_is_lost(text: str) -> None:
     place = 0
     for piece in pieces:
         place = text.index(piece, place) + len(piece)
-        assert len(piece) <= MOST_CHARACTERS + 700
+        assert len(piece) <= MAX_PASSAGE_CHARACTERS + 700
         assert len(piece.split()) <= WORDS
         assert piece == piece.strip()

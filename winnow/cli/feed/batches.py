@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from winnow.client import PassageFields
-from winnow.passages.cutting import MARK
+from winnow.passages.cutting import ID_SEPARATOR
 from winnow.passages.rows import Row
 
 MAX_TEXT_BYTES = 700_000
@@ -75,18 +75,18 @@ def document_deletions(rows: Iterable[Row], max_documents: int) -> Iterator[Feed
 
 def first_passage_id(document: str) -> str:
     """The id of the first passage of a cut document."""
-    return f"{document}{MARK}0"
+    return f"{document}{ID_SEPARATOR}0"
 
 
 def next_passage_id(passage_id: str) -> str:
     """The id of the next passage of the same document."""
     document, number = split_passage_id(passage_id)
-    return f"{document}{MARK}{number + 1}"
+    return f"{document}{ID_SEPARATOR}{number + 1}"
 
 
 def split_passage_id(passage_id: str) -> tuple[str, int]:
     """Splits an id into document and number; the number is -1 for a passage that was not cut."""
-    document, _, number = passage_id.rpartition(MARK)
+    document, _, number = passage_id.rpartition(ID_SEPARATOR)
     return (document, int(number)) if number.isdecimal() else (passage_id, -1)
 
 

@@ -10,9 +10,9 @@ from typing import IO
 from winnow.domain.write import Deletion, FedPassage
 from winnow.errors import Violation
 from winnow.files.compressed import open_bytes
-from winnow.passages.cutting import MARK
+from winnow.passages.cutting import ID_SEPARATOR
 from winnow.passages.formats import id_parser, parser
-from winnow.passages.rows import BadRow, Row, Violations, rows_of
+from winnow.passages.rows import BadRow, Row, Validator, parse_rows
 from winnow.passages.validation import deletion_violations, passage_violations
 
 STDIN = Path("-")
@@ -40,11 +40,11 @@ def read_rows(
     if path == STDIN and form is None:
         name = Path("rows.jsonl")
     parse = id_parser(name) if delete else parser(name)
-    violations: Violations = passage_violations
+    violations: Validator = passage_violations
     if delete:
         violations = _document_violations if cut else _deletion_violations
     with _open(path) as stream:
-        for row in rows_of(stream, parse, cut and not delete, violations):
+        for row in parse_rows(stream, parse, cut and not delete, violations):
             if row.line > skip_lines:
                 yield row
 
@@ -55,7 +55,7 @@ def _deletion_violations(row: FedPassage) -> Iterator[Violation]:
 
 def _document_violations(row: FedPassage) -> Iterator[Violation]:
     # the ids of the document's passages must be short enough; an empty id stays empty
-    name = f"{row.id}{MARK}{_MAX_PASSAGE_NUMBER}" if row.id.strip() else row.id
+    name = f"{row.id}{ID_SEPARATOR}{_MAX_PASSAGE_NUMBER}" if row.id.strip() else row.id
     yield from deletion_violations(Deletion(name))
     if row.version is not None:
         yield Violation("version", "is for passages: leave it out to delete a whole document")

@@ -13,7 +13,7 @@ from pathlib import Path
 from winnow.cli.ladder.steps import EncoderShape, LadderStep, Precision
 from winnow.cli.result_files import write_errors
 from winnow.errors import UnavailableError
-from winnow.packaged import extra, made_files
+from winnow.packaged import extra, generated_files
 
 _FORMAT = 1
 """Part of the directory's name. Raise it when the graphs change: then models are made again."""
@@ -21,7 +21,7 @@ _FORMAT = 1
 
 def directory() -> Path:
     """The directory of the models."""
-    return made_files() / "ladder" / str(_FORMAT)
+    return generated_files() / "ladder" / str(_FORMAT)
 
 
 def encoder_file(place: Path, shape: EncoderShape, precision: Precision) -> Path:

@@ -35,7 +35,7 @@ from winnow.cli.questions import LabelledQuestion, read_questions
 from winnow.client import AsyncClient
 from winnow.errors import ArtefactError
 from winnow.files.opened import sha256
-from winnow.packaged import default_heads, demo_corpus, made_files
+from winnow.packaged import default_heads, demo_corpus, generated_files
 from winnow.quoting import many
 from winnow.settings.source import SettingsError
 
@@ -145,7 +145,7 @@ def kept_index(passages: Path, bundle: Path, shards: int) -> Path:
     except OSError as error:
         raise ArtefactError(f"cannot read {passages}: {error.strerror}") from error
     name = hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
-    return made_files() / f"demo-index-{name}"
+    return generated_files() / f"demo-index-{name}"
 
 
 def _prepare(passages: Path, index: Path, shards: int) -> None:

@@ -128,7 +128,8 @@ def lever_points(
 def _describe(bundle: Path) -> str:
     """Name, and the precisions of reader and question encoder."""
     manifest = read_manifest(bundle)
-    return f"{manifest.name} {manifest.reader.precision}/{manifest.encoder.asked_in}"
+    question_precision = manifest.encoder.effective_question_precision
+    return f"{manifest.name} {manifest.reader.precision}/{question_precision}"
 
 
 def timed_only(points: Iterable[Point]) -> set[str]:

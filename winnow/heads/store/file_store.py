@@ -28,7 +28,7 @@ from winnow.heads.manifest import (
 from winnow.heads.store.disk_cache import HeadDiskCache
 from winnow.heads.store.records import CURRENT, STORE, HeadRecord, StoreRecord, parse_record
 from winnow.heads.store.store import HeadStore
-from winnow.packaged import made_files
+from winnow.packaged import generated_files
 from winnow.quoting import quoted
 from winnow.storage import Storage, open_storage
 from winnow.storage.local import LocalStorage
@@ -242,7 +242,7 @@ def open_store(url: str | Path, cache: Path | None = None) -> HeadStore:
     storage = open_storage(url, "heads", must_exist=True)
     if isinstance(storage, LocalStorage):
         return FileStore(storage)
-    return FileStore(storage, HeadDiskCache(cache or made_files() / "heads"))
+    return FileStore(storage, HeadDiskCache(cache or generated_files() / "heads"))
 
 
 def _verify_written(expected: HeadManifest, directory: Path) -> None:
