@@ -33,7 +33,7 @@ from bench.quantiles import nearest_rank
 from winnow.bundle import Bundle, default_bundle, load_bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.client.messages import AnswerClient
-from winnow.content_node.reader.cross_encoder import Window, prepare
+from winnow.content_node.reader.cross_encoder import Window, build_windows
 from winnow.content_node.reader.model import OUTPUTS
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.onnx import OnnxSession
@@ -116,7 +116,7 @@ class BareModels:
 
     def _windows(self, ids: tuple[int, ...], passage: answer_pb2.Passage) -> list[Window]:
         title, text = (self._tokenizer.tokenise(part).ids for part in (passage.title, passage.text))
-        return prepare(ids, title, text, self._tokenizer.special, self._reader_entry)
+        return build_windows(ids, title, text, self._tokenizer.special, self._reader_entry)
 
 
 async def measure(

@@ -117,16 +117,16 @@ class LocalSearcher:
         work = partial(self._retrieve, view, question, depth)
         with span("retrieve") as step:
             done = await self._pool.call(partial(_timed, work), deadline, question.client)
-            step.set("winnow.queue_ms", done.queued * 1e3)
+            step.set("winnow.queue_ms", done.queue_seconds * 1e3)
         found, spent = done.results[0]
-        self._metrics.stage.labels("queue").observe(done.queued, step.exemplar)
+        self._metrics.stage.labels("queue").observe(done.queue_seconds, step.exemplar)
         self._metrics.stage.labels("retrieve").observe(spent.seconds, step.exemplar)
-        timings = ShardTimings(queue=done.queued, retrieve=spent.seconds)
+        timings = ShardTimings(queue=done.queue_seconds, retrieve=spent.seconds)
         return Retrieved(
             found.hits,
             found.distances,
             timings,
-            idle=self._pool.idle,
+            idle=self._pool.idle_threads,
             candidate_words=found.words,
             sequence=view.sequence,
             retrieved=spent.later(-arrived),
@@ -159,11 +159,11 @@ class LocalSearcher:
         with span("read", {"winnow.passages": len(hits)}) as step:
             work = partial(self._read_one, view, question, max_answer_tokens, arrived, step)
             done = await self._pool.map(work, hits, until, self._count_read, client)
-            step.set("winnow.queue_ms", done.queued * 1e3)
-        spent = time.perf_counter() - started - done.queued
+            step.set("winnow.queue_ms", done.queue_seconds * 1e3)
+        spent = time.perf_counter() - started - done.queue_seconds
         self._metrics.stage.labels("read").observe(spent, step.exemplar)
-        timings = ShardTimings(queue=done.queued, read=spent)
-        return Read(tuple(done.results), timings, done.left)
+        timings = ShardTimings(queue=done.queue_seconds, read=spent)
+        return Read(tuple(done.results), timings, done.unfinished)
 
     async def search(
         self,

@@ -10,7 +10,7 @@ from winnow.content_node.reader import check_lengths
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.shard import StoredSegment
 from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest
-from winnow.content_node.states.advice import remedy
+from winnow.content_node.states.advice import states_command
 from winnow.content_node.states.manifest import STATES_FILE
 from winnow.domain.shard import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
@@ -72,17 +72,17 @@ def shard_advice(base: StoredSegment, shard: Path, bundle: Bundle) -> Iterator[s
         )
     # damaged states and those of another reader are logged when they are opened
     there = any((file.path.parent / STATES_FILE).exists() for file in base.files[:1])
-    lacking = base.manifest.passages - base.states.held if base.states is not None else 0
+    lacking = base.manifest.passages - base.states.passages if base.states is not None else 0
     if bundle.manifest.lower_fingerprint:
         if lacking:
             yield (
                 f"{lacking} of {base.manifest.passages} passages have no states yet: merges make "
-                f"some each time, {remedy(shard, bundle.directory)} makes all"
+                f"some each time, {states_command(shard, bundle.directory)} makes all"
             )
         if base.manifest.passages and not there:
             yield (
                 "the shard has no states: half of the reading is done again for every question; "
-                f"{remedy(shard, bundle.directory)} does it once"
+                f"{states_command(shard, bundle.directory)} does it once"
             )
     elif there:
         yield (

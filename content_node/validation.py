@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from winnow.bundle import Bundle
-from winnow.content_node.reader.model import longest_question
+from winnow.content_node.reader.model import max_question_tokens
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.errors import InvalidRequestError, Violation
@@ -19,7 +19,7 @@ from winnow.text.tokenizer import Tokenizer
 
 MAX_PASSAGES = 1_000
 MAX_ANSWER_TOKENS = 256
-_SPECIAL = 2
+_SPECIAL_TOKENS = 2
 """Tokens that the encoder adds to a question."""
 _RAREST = 100.0
 """Limit of rarities: a word in one passage of the largest possible index has 37."""
@@ -59,8 +59,10 @@ class QuestionLimits:
 def question_limits(bundle: Bundle) -> QuestionLimits:
     """Returns the limits of a bundle; raises ArtefactError if its tokenizer cannot be opened."""
     manifest = bundle.manifest
-    most = min(manifest.encoder.max_question_tokens - _SPECIAL, longest_question(manifest.reader))
-    return QuestionLimits(most, Tokenizer(bundle.tokenizer).vocabulary)
+    max_tokens = min(
+        manifest.encoder.max_question_tokens - _SPECIAL_TOKENS, max_question_tokens(manifest.reader)
+    )
+    return QuestionLimits(max_tokens, Tokenizer(bundle.tokenizer).vocabulary)
 
 
 def check_passages(count: int, field: str = "passages") -> None:

@@ -17,7 +17,7 @@ from winnow.content_node.indexing.verify import ShardReport, verify_index
 from winnow.content_node.indexing.written import WrittenShard, written
 from winnow.content_node.shard.manifest import read_index_manifest, read_shard_manifest
 from winnow.content_node.shard.writing import GraphPlan
-from winnow.content_node.states.advice import remedy, whose
+from winnow.content_node.states.advice import reader_name, states_command
 from winnow.content_node.states.index import write_states
 from winnow.content_node.states.manifest import STATES_FILE
 from winnow.domain.shard import INDEX_FILE, MOST_SHARDS, shard_name
@@ -135,7 +135,7 @@ def build(
         )
     if states and (out / INDEX_FILE).exists():
         raise typer.BadParameter(
-            f"{out} is an index already: {remedy(out, loaded.directory)} computes its states",
+            f"{out} is an index already: run {states_command(out, loaded.directory)}",
             param_hint="--states",
         )
     threads = threads or cores()
@@ -173,7 +173,7 @@ def compute_states(out: Path, bundle: Bundle, threads: int, progress: BuildProgr
     try:
         write_states(out, bundle, threads, progress)
     except BaseException:  # also Ctrl-C
-        resume = remedy(out, bundle.directory)
+        resume = states_command(out, bundle.directory)
         progress.say(f"{out} is complete except for its states: resume with {resume}")
         raise
 
@@ -211,7 +211,8 @@ def add_states(
             made = write_states(directory, loaded, threads or cores(), progress)
         except KeyboardInterrupt:
             progress.say(
-                f"computed states are kept: resume with {remedy(directory, loaded.directory)}"
+                "computed states are kept: resume with "
+                f"{states_command(directory, loaded.directory)}"
             )
             raise
     if as_json:
@@ -242,7 +243,7 @@ def inspect(directory: _Directory, as_json: AsJson = False) -> None:
     columns = ("shard", "passages", "M", "ef_construction", "MB", "states MB")
     console().print(table(columns, map(_row, writes)))
     for reader in sorted({now.states.fingerprint for now in writes if now.states}):
-        typer.echo(f"states are of {whose(reader)}")
+        typer.echo(f"states are of {reader_name(reader)}")
     for each in writes:
         if each.state is not None:
             typer.echo(_written_line(each))
@@ -276,7 +277,9 @@ def _good(report: ShardReport) -> str:
     said = f"{many(report.passages, 'passage')}: recall@{K} {report.recall:.4f}"
     if report.sequence:
         said += f"; {many(report.sequence, 'write')}, {report.unmerged} of them unmerged"
-    return f"{said}; states checked, of {whose(report.states_of)}" if report.states_of else said
+    return (
+        f"{said}; states checked, of {reader_name(report.states_of)}" if report.states_of else said
+    )
 
 
 def _row(now: WrittenShard) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ class WrittenShard:
         """The number of passages with states that can be used."""
         states = self.states
         try:
-            return StateFile.beside(self.base, states).held if states else 0
+            return StateFile.open_beside(self.base, states).passages if states else 0
         except ArtefactError:
             return 0
 

@@ -64,7 +64,7 @@ def _states(
     if bundle.manifest.reader.apart is None:
         return None
     lower = open_lower_layers(bundle, special, options)
-    kept = [replace(each, states=lower.states(each)) for each in passages]
+    kept = [replace(each, states=lower.passage_states(each)) for each in passages]
     times = [time_runs(partial(_read, reader, each), repetitions) for each in kept]
     usual = LENGTHS.index(USUAL)
     crowded = parallel_run_ms(partial(_read, reader, kept[usual]), options.runs, repetitions)
@@ -74,17 +74,17 @@ def _states(
         read=_costs(times),
         together=round(median(times[usual]) / crowded, 4),
         question=LengthCost(tokens=QUESTION, ms=round(median(asked), 4)),
-        compute=LengthCost(tokens=lower.tokens(passages[usual]), ms=round(spent, 4)),
+        compute=LengthCost(tokens=lower.count_tokens(passages[usual]), ms=round(spent, 4)),
         bytes_a_token=packed_size(1, lower.width) - packed_size(0, lower.width),
     )
 
 
 def _compute(lower: LowerLayers, stored: StoredPassage) -> None:
-    lower.states(stored)
+    lower.passage_states(stored)
 
 
 def _ask(lower: LowerLayers) -> None:
-    lower.question((_WORD,) * QUESTION)
+    lower.question_states((_WORD,) * QUESTION)
 
 
 def _costs(times: list[list[float]]) -> tuple[LengthCost, ...]:

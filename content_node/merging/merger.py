@@ -18,7 +18,7 @@ from winnow.content_node.merging.policy import MergePolicy, MergeReason, Pending
 from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.merging.tidying import Cleanup
 from winnow.content_node.metrics import MergeMetrics
-from winnow.content_node.states.advice import remedy
+from winnow.content_node.states.advice import states_command
 from winnow.deadline import Clock
 from winnow.errors import WinnowError
 from winnow.faultpoints import reach
@@ -145,7 +145,7 @@ class Merger(Generic[Base]):
         if merged.without_states:
             _log.warning(
                 "passages were left without states by the merge; "
-                f"{remedy(Path(merged.directory))} makes them for a split reader",
+                f"{states_command(Path(merged.directory))} makes them for a split reader",
                 reason=merged.without_states,
             )
         await self._cleanup.run(self._shard.merged)

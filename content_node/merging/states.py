@@ -7,7 +7,7 @@ from winnow.bundle import load_bundle
 from winnow.content_node.reader.lower_layers import LowerLayers, open_lower_layers
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.content_node.states.manifest import STATES_FILE
-from winnow.content_node.states.reusable_states import GenerationStates, reusable_states
+from winnow.content_node.states.reusable_states import GenerationStates, open_reusable_states
 from winnow.content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError
 from winnow.text.tokenizer import Tokenizer
@@ -29,7 +29,7 @@ def carry_states(bundle: Path, shard: Path, base: Path, made: Path) -> str:
     if not sources:
         return ""
     loaded = load_bundle(bundle)
-    known = reusable_states(sources, loaded.manifest.lower_fingerprint)
+    known = open_reusable_states(sources, loaded.manifest.lower_fingerprint)
     if not known:
         raise ArtefactError(f"they are not of the reader of bundle {loaded.manifest.name}")
     lower = open_lower_layers(loaded, Tokenizer(loaded.tokenizer).special)
@@ -50,9 +50,9 @@ def write_states(
     except OSError as error:
         _write(StatesWriter(made, lower), 0)
         return f"there is no room ({error}): a merge that finds some makes them again"
-    if not writer.lacking:
+    if not writer.missing:
         return ""
-    return f"{writer.lacking} passages have none yet: each merge makes some"
+    return f"{writer.missing} passages have none yet: each merge makes some"
 
 
 def _write(writer: StatesWriter, most: int) -> None:

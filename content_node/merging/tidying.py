@@ -17,7 +17,7 @@ from winnow.content_node.live.reading import LIVE
 from winnow.content_node.loading import Loading
 from winnow.content_node.merging.names import LOCK, generation_path, outlived, unfinished
 from winnow.content_node.merging.policy import retry_after
-from winnow.content_node.states.dropping import are_whole, drop_states
+from winnow.content_node.states.dropping import are_complete, drop_states
 from winnow.deadline import Clock
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.faultpoints import reach
@@ -57,7 +57,7 @@ def tidy(shard: Path, served: int) -> None:
     """
     _remove(shard, outlived(names_in(shard), served))
     generation = generation_path(shard, served)
-    if generation.exists() and are_whole(generation):
+    if generation.exists() and are_complete(generation):
         try:
             drop_states(shard)
         except OSError as error:  # the built shard may belong to another user

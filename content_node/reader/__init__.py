@@ -1,4 +1,4 @@
-"""Reading passages: prepare, run, decode, score."""
+"""Reads passages: builds windows, runs the model, decodes spans and scores them."""
 
 from winnow.content_node.reader.reader import Reader, check_lengths, open_reader
 

@@ -1,7 +1,7 @@
 """Decodes logits to spans. Pure.
 
-DPR's rule (Karpukhin et al. 2020, section 6.1): the span with the highest sum of start and end
-logit, no longer than a limit, never outside the passage.
+The best span has the highest sum of start and end logit (DPR: Karpukhin et al. 2020, section 6.1).
+It is in the passage and has a limited length.
 """
 
 from dataclasses import dataclass
@@ -15,29 +15,30 @@ Logits = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class ScoredSpan:
-    """A span's first and last token, both inclusive, and the sum of its start and end logit."""
+    """A span of tokens; `first` and `last` are both inclusive."""
 
     first: int
     last: int
     score: float
+    """Sum of the start and end logit."""
 
 
 def best_span(start: Logits, end: Logits, max_tokens: int) -> ScoredSpan | None:
-    """Returns the best span of at most `max_tokens` tokens over float32 [tokens] logits.
+    """Returns the best span of at most `max_tokens` tokens for float32 [tokens] logits.
 
-    Of equal spans it is the earliest, then the shortest. None without tokens or finite logits.
+    Among equal scores it is the earliest span, then the shortest. None without finite logits.
     """
     tokens = len(start)
     if tokens == 0:
         return None
-    start, end = _numbers(start), _numbers(end)
-    reach = min(max_tokens, tokens)
-    padded = np.concatenate([end, np.full(reach - 1, -np.inf, dtype=np.float32)])
-    scores = start[:, None] + sliding_window_view(padded, reach)
-    first, further = divmod(int(scores.argmax()), reach)
-    score = float(scores[first, further])
-    return ScoredSpan(first, first + further, score) if np.isfinite(score) else None
+    start, end = _replace_nan(start), _replace_nan(end)
+    limit = min(max_tokens, tokens)
+    padded = np.concatenate([end, np.full(limit - 1, -np.inf, dtype=np.float32)])
+    scores = start[:, None] + sliding_window_view(padded, limit)
+    first, extra = divmod(int(scores.argmax()), limit)
+    score = float(scores[first, extra])
+    return ScoredSpan(first, first + extra, score) if np.isfinite(score) else None
 
 
-def _numbers(logits: Logits) -> Logits:
+def _replace_nan(logits: Logits) -> Logits:
     return np.where(np.isnan(logits), np.float32(-np.inf), logits)

@@ -1,4 +1,4 @@
-"""The items of one request, shared among threads that take turns."""
+"""Runs the items of one request in several threads, which take turns with other requests."""
 
 import asyncio
 import threading
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class ReadJob(Generic[Item, Result]):
-    """Works on items until a deadline, one in each turn. Made on the event loop."""
+    """Processes items until a deadline, one per turn. Created on the event loop."""
 
     def __init__(
         self,
@@ -26,82 +26,79 @@ class ReadJob(Generic[Item, Result]):
         deadline: Deadline,
         *,
         threads: int = 1,
-        each: Callable[[], object] = lambda: None,
-        around: Callable[[], AbstractContextManager[object]] = nullcontext,
+        on_item_done: Callable[[], object] = lambda: None,
+        item_context: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
-        """`threads` threads take turns; each calls `turn` until it returns False.
+        """Expects `threads` threads, which call `turn` until it returns False.
 
-        `each` is called on the event loop after every item; `around` is entered for every item.
+        `on_item_done` is called on the event loop after every item. Every item is processed in an
+        `item_context`.
         """
-        self._work, self._items, self._threads = work, items, threads
-        self._each, self._around = each, around
-        self.deadline = deadline
-        self.started: float | None = None
-        """When the first thread began, by `time.perf_counter`."""
+        self._work, self._items, self._running_threads = work, items, threads
+        self._on_item_done, self._item_context = on_item_done, item_context
+        self._deadline = deadline
+        self.started_at: float | None = None
+        """Time by `time.perf_counter` when the first thread began; None before."""
         self._stop, self._lock = Stop(), threading.Lock()
         self._next, self._closed = 0, False
         self._results: dict[int, Result] = {}
         self._loop = asyncio.get_running_loop()
-        self._ended: asyncio.Future[None] = self._loop.create_future()
+        self._finished: asyncio.Future[None] = self._loop.create_future()
 
     def turn(self) -> bool:
-        """Works on one item; returns whether to call again."""
-        place = self._take()
-        if place is not None and self._do(place):
+        """Processes one item; returns whether to call again."""
+        index = self._take_item()
+        if index is not None and self._process(index):
             return True
         with self._lock:
-            self._threads -= 1
-            last = not self._threads
-        if last:
-            tell(self._loop, self._end, None)
+            self._running_threads -= 1
+            is_last = not self._running_threads
+        if is_last:
+            tell(self._loop, self._finish, None)
         return False
 
     async def wait(self) -> None:
         """Waits until all items are done, or for the deadline; raises the error of an item."""
-        ended, _ = await asyncio.wait([self._ended], timeout=max(self.deadline.left(), 0))
-        for each in ended:
-            each.result()
+        await asyncio.wait([self._finished], timeout=max(self._deadline.left(), 0))
+        if self._finished.done():
+            self._finished.result()
 
     def close(self) -> list[Result]:
         """Stops the work; returns the results so far, in the order of their items."""
         self._stop.set()
         with self._lock:
             self._closed = True
-            return [self._results[place] for place in sorted(self._results)]
+            return [self._results[index] for index in sorted(self._results)]
 
-    def _take(self) -> int | None:
+    def _take_item(self) -> int | None:
         with self._lock:
-            self.started = self.started or time.perf_counter()
-            if self._stop.is_set or self._next == len(self._items) or self.deadline.expired():
+            self.started_at = self.started_at or time.perf_counter()
+            if self._stop.is_set or self._next == len(self._items) or self._deadline.expired():
                 return None
             self._next += 1
             return self._next - 1
 
-    def _do(self, place: int) -> bool:
-        """Works on an item; returns whether it was done."""
+    def _process(self, index: int) -> bool:
+        """Processes an item; returns whether it is done."""
         try:
-            with self._around():
-                result = self._work(self._items[place], self._stop)
+            with self._item_context():
+                result = self._work(self._items[index], self._stop)
         except StoppedError:  # the request is over
             return False
         except BaseException as error:  # noqa: BLE001 (the request fails, not the thread)
-            tell(self._loop, self._end, error)
+            tell(self._loop, self._finish, error)
             return False
-        if self._keep(place, result):
-            tell(self._loop, self._each)
+        with self._lock:
+            if self._closed:  # the result is late
+                return True
+            self._results[index] = result
+        tell(self._loop, self._on_item_done)
         return True
 
-    def _keep(self, place: int, result: Result) -> bool:
-        """Keeps a result, unless the job was closed."""
-        with self._lock:
-            if not self._closed:
-                self._results[place] = result
-            return not self._closed
-
-    def _end(self, error: BaseException | None) -> None:
-        if self._ended.done():
+    def _finish(self, error: BaseException | None) -> None:
+        if self._finished.done():
             return
-        if error is None or self._closed:  # the error is not needed any more
-            self._ended.set_result(None)
+        if error is None or self._closed:  # nobody waits for the error
+            self._finished.set_result(None)
         else:
-            self._ended.set_exception(error)
+            self._finished.set_exception(error)

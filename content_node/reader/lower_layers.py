@@ -1,4 +1,4 @@
-"""The lower layers of a split reader: questions and passages to states, each by itself."""
+"""The lower layers of a split reader: compute the states of questions and passages separately."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import ReaderEntry, SplitReaderEntry
-from winnow.content_node.reader.model import windows
+from winnow.content_node.reader.model import split_windows
 from winnow.content_node.shard.store import StoredPassage
-from winnow.content_node.states.passage_states import PassageStates, joined, rounded
+from winnow.content_node.states.passage_states import PassageStates, concatenate, quantise
 from winnow.errors import ArtefactError
 from winnow.inference.runtime import PLAIN, InferenceOptions, open_session
 from winnow.inference.session import Session
@@ -23,13 +23,13 @@ STATES_OUTPUTS = ["states"]
 
 @dataclass(frozen=True, slots=True)
 class PassageWindow:
-    """`title [SEP] part of the passage [SEP]`."""
+    """Input of one run: `title [SEP] part of the passage [SEP]`."""
 
     ids: list[int]
-    place: int
-    """Where in `ids` the passage begins."""
+    offset: int
+    """Index in `ids` of the first passage token."""
     first: int
-    """The passage token at this place."""
+    """Index in the passage of this token."""
     length: int
     """Number of passage tokens in this window."""
 
@@ -46,34 +46,34 @@ class LowerLayers:
         *,
         fingerprint: str,
     ) -> None:
-        """`fingerprint` names these layers, and how passages are prepared for them."""
+        """`fingerprint` identifies these layers and their passage windows."""
         self._session, self._special = session, special
         self._entry, self._apart = entry, apart
         self.fingerprint = fingerprint
 
     @property
     def width(self) -> int:
-        """Values of a state."""
+        """Number of values per token state."""
         return self._apart.width
 
-    def question(self, ids: Sequence[int]) -> NDArray[np.float32]:
-        """Computes the states [1, tokens + 2, width] of a question without special tokens."""
+    def question_states(self, ids: Sequence[int]) -> NDArray[np.float32]:
+        """Computes the states of a question, [1, tokens + 2, width]; adds its special tokens."""
         return self._run([self._special.cls, *ids, self._special.sep], 0, None)
 
-    def passage(self, window: PassageWindow, stop: Stop | None = None) -> PassageStates:
+    def window_states(self, window: PassageWindow, stop: Stop | None = None) -> PassageStates:
         """Computes the states of one window; raises StoppedError once `stop` is set."""
-        return rounded(self._run(window.ids, 1, stop)[0])
+        return quantise(self._run(window.ids, 1, stop)[0])
 
-    def states(self, stored: StoredPassage, stop: Stop | None = None) -> PassageStates:
-        """Computes the states of all windows of a passage, one behind the other."""
-        return joined([self.passage(window, stop) for window in self.windows(stored)])
+    def passage_states(self, stored: StoredPassage) -> PassageStates:
+        """Computes the states of all windows of a passage, concatenated."""
+        return concatenate([self.window_states(window) for window in self.windows(stored)])
 
-    def tokens(self, stored: StoredPassage) -> int:
-        """Returns how many states a passage has, one for each token of its windows."""
+    def count_tokens(self, stored: StoredPassage) -> int:
+        """Counts the tokens of all windows of a passage; each has a state."""
         return sum(len(window.ids) for window in self.windows(stored))
 
     def windows(self, stored: StoredPassage) -> list[PassageWindow]:
-        """Returns the windows that cover all of a passage, for any question."""
+        """Returns the windows that cover all of a passage, the same for every question."""
         text = stored.tokens.ids
         head = [*stored.title_ids[:MAX_TITLE_TOKENS], self._special.sep]
         room = self._apart.passage_tokens - len(head) - 1
@@ -82,13 +82,13 @@ class LowerLayers:
             PassageWindow(
                 [*head, *text[first:end], self._special.sep], len(head), first, end - first
             )
-            for first, end in windows(len(text), room, overlap)
+            for first, end in split_windows(len(text), room, overlap)
         ]
 
     def _run(self, ids: list[int], segment: int, stop: Stop | None) -> NDArray[np.float32]:
-        own = np.array([ids], np.int64)
-        segments = np.full_like(own, self._entry.token_types[segment])
-        inputs = {"input_ids": own, "token_type_ids": segments}
+        input_ids = np.array([ids], np.int64)
+        token_types = np.full_like(input_ids, self._entry.token_types[segment])
+        inputs = {"input_ids": input_ids, "token_type_ids": token_types}
         states: NDArray[np.float32] = self._session.run(inputs, stop)[0]
         return states
 
@@ -99,14 +99,14 @@ def open_lower_layers(
     """Opens the lower layers of a bundle's reader.
 
     Raises:
-        ArtefactError: they cannot be opened, or the reader is not a split reader.
+        ArtefactError: the model cannot be opened, or the reader is not a split reader.
 
     """
     entry = bundle.manifest.reader
     if entry.apart is None:
         raise ArtefactError(
-            f"{bundle.directory} has no states of passages: its reader sees question and passage "
-            "together in every layer"
+            f"{bundle.directory} has no states of passages: its reader is a full cross-encoder, "
+            "which reads question and passage together"
         )
     path = bundle.directory / entry.apart.lower
     session = open_session(path, STATES_OUTPUTS, entry.precision, options)

@@ -1,7 +1,4 @@
-"""The reader's model interface: turns the windows of a passage into logits.
-
-It serves any kind of network, and does no I/O.
-"""
+"""The interface of a reading model, which computes logits for the windows of a passage."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,9 +13,9 @@ from winnow.inference.stop import Stop
 
 Logits = NDArray[np.float32]
 OUTPUTS = ["start_logits", "end_logits", "relevance_logit"]
-LEAST_ROOM = 16
-"""Tokens of a passage that fit beside the longest question."""
-SPECIAL, _QUESTION_SPECIAL = 4, 2
+MIN_PASSAGE_ROOM = 16
+"""Passage tokens per window beside the longest question."""
+_SPECIAL, _QUESTION_SPECIAL = 4, 2
 """Special tokens of a sequence: [CLS] and three [SEP]; two of them enclose the question."""
 
 
@@ -27,21 +24,21 @@ class WindowLogits:
     """Logits of one window of a passage."""
 
     first: int
-    """The passage token that the window begins with."""
+    """Index in the passage of the window's first passage token."""
     start: Logits
-    """[tokens of the passage in this window]."""
+    """[passage tokens of this window]."""
     end: Logits
-    """[tokens of the passage in this window]."""
+    """[passage tokens of this window]."""
     relevance: float
 
 
 class ReadingModel(Protocol):
-    """Networks that read. Safe to use from several threads."""
+    """Networks that read passages. Safe to use from several threads."""
 
-    def windows(
+    def run_windows(
         self, question: Sequence[int], stored: StoredPassage, stop: Stop | None = None
     ) -> Iterator[WindowLogits]:
-        """Reads each window of a passage; `question` are token ids without special tokens.
+        """Runs each window of a passage; `question` are token ids without special tokens.
 
         Raises:
             StoppedError: `stop` was set before all windows were read.
@@ -49,24 +46,22 @@ class ReadingModel(Protocol):
         """
 
 
-def windows(tokens: int, room: int, overlap: int) -> list[tuple[int, int]]:
-    """Returns ranges of tokens, each at most `room` long, that together cover all of them.
+def split_windows(tokens: int, room: int, overlap: int) -> list[tuple[int, int]]:
+    """Returns ranges of at most `room` tokens that together cover `tokens` tokens.
 
-    Neighbours share at least `overlap` tokens, so that an answer is not cut in two. The last window
-    is moved back to be full. An empty passage has one empty window.
+    Adjacent windows share at least `overlap` tokens, so that no answer is split. The last window is
+    moved back to be full. An empty passage has one empty window.
     """
     if tokens <= room:
         return [(0, tokens)]
     if not 0 <= overlap < room:
-        raise ValueError(
-            f"overlap {overlap} must be at least 0 and below the room of {room} tokens"
-        )
+        raise ValueError(f"overlap is {overlap}, it must be at least 0 and below room, {room}")
     starts = [*range(0, tokens - room, room - overlap), tokens - room]
     return [(start, start + room) for start in starts]
 
 
-def longest_question(reader: ReaderEntry) -> int:
-    """Returns how many tokens of a question, without special ones, leave room for a passage."""
+def max_question_tokens(reader: ReaderEntry) -> int:
+    """Returns the maximum tokens of a question, without special ones, beside a passage."""
     if reader.apart is not None:
         return reader.apart.passage_position - _QUESTION_SPECIAL
-    return reader.max_tokens - SPECIAL - LEAST_ROOM
+    return reader.max_tokens - _SPECIAL - MIN_PASSAGE_ROOM

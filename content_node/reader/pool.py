@@ -1,8 +1,8 @@
 """The reader threads of a node, and separate threads for brief work.
 
-One sized pool serves the whole node; each request takes up to a few of its threads. Clients take
-turns passage by passage, for any number of waiting passages. Brief work has its own threads, so it
-never waits for reading. Knows jobs, not what they do.
+One pool of fixed size serves the whole node; a request uses a limited number of its threads.
+Clients take turns after each passage, for any number of waiting passages. Brief work has its own
+threads, so it never waits for reading.
 """
 
 import time
@@ -26,47 +26,47 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class PoolResult(Generic[Result]):
-    """Results in the order of their items, and the time they took."""
+    """Results of a job in the order of its items."""
 
     results: list[Result]
-    queued: float
+    queue_seconds: float
     """Seconds until the first thread was free."""
-    left: int = 0
+    unfinished: int = 0
     """Number of items without a result, because time ran out."""
 
 
 class ReaderPool:
-    """A sized pool of threads, shared fairly among clients by taking one item at a time."""
+    """A pool of threads of fixed size, which clients share fairly item by item."""
 
     def __init__(self, threads: int, per_request: int, metrics: NodeMetrics, nice: int = 0) -> None:
-        """`nice` is how far readers give way to the threads that serve and retrieve.
+        """`nice` is the niceness of reader threads, relative to the threads that serve and
+        retrieve.
 
         Without it a busy node is late with quick work, such as refusing calls and health checks.
         """
         self._readers = FairThreads(threads, "reader", partial(give_way, nice))
         self._brief = FairThreads(threads, "brief")
         self._threads, self._per_request, self._metrics = threads, per_request, metrics
-        self._taken = 0
+        self._assigned_threads = 0
         metrics.threads.set(threads)
 
     @property
-    def idle(self) -> int:
-        """How many items of one more request would be worked on at once."""
-        return max(min(self._per_request, self._threads - self._taken), 0)
+    def idle_threads(self) -> int:
+        """Number of threads that a new request would get without waiting."""
+        return max(min(self._per_request, self._threads - self._assigned_threads), 0)
 
     async def map(
         self,
         work: Callable[[Item, Stop], Result],
         items: Sequence[Item],
         deadline: Deadline,
-        each: Callable[[], None] = lambda: None,
+        on_item_done: Callable[[], None] = lambda: None,
         client: str = "",
     ) -> PoolResult[Result]:
-        """Applies `work` to every item, until the deadline or until it is cancelled.
+        """Applies `work` to every item until the deadline; returns the results so far.
 
-        Then it returns the results so far and stops the items in hand. `each` is called on the
-        event loop after every item that is done. `client` is the caller's key, by which threads are
-        shared.
+        The deadline or a cancellation stops the items in progress. `on_item_done` is called on the
+        event loop after every finished item. Clients, named by their keys, share the threads.
 
         Raises:
             DeadlineExceededError: time ran out before any item was done.
@@ -75,37 +75,44 @@ class ReaderPool:
         if not items:
             return PoolResult([], 0.0)
         threads = min(self._per_request, len(items))
-        job = ReadJob(work, items, deadline, threads=threads, each=each, around=self._reading)
-        self._taken += threads
+        job = ReadJob(
+            work,
+            items,
+            deadline,
+            threads=threads,
+            on_item_done=on_item_done,
+            item_context=self._track_item,
+        )
+        self._assigned_threads += threads
         try:
-            queued = await _worked(job, self._readers, client, threads)
+            queue_seconds = await _run_job(job, self._readers, client, threads)
         finally:
             results = job.close()
-            self._taken -= threads
+            self._assigned_threads -= threads
             self._metrics.reads_stopped.inc(len(items) - len(results))
         if not results:
             raise DeadlineExceededError(
-                f"the deadline passed before one of {len(items)} passages was read"
+                f"the deadline passed before any of {len(items)} passages was read"
             )
-        return PoolResult(results, queued, len(items) - len(results))
+        return PoolResult(results, queue_seconds, len(items) - len(results))
 
     async def call(
         self, work: Callable[[Stop], Result], deadline: Deadline, client: str = ""
     ) -> PoolResult[Result]:
-        """Runs one brief piece of work ahead of all reading.
+        """Runs brief work, which does not wait for reading; `results` has its one result.
 
         Raises:
-            DeadlineExceededError: time ran out before it was done.
+            DeadlineExceededError: time ran out before the work was done.
 
         """
         job = ReadJob(lambda _item, stop: work(stop), [None], deadline)
         try:
-            queued = await _worked(job, self._brief, client)
+            queue_seconds = await _run_job(job, self._brief, client)
         finally:
             results = job.close()
         if not results:
-            raise DeadlineExceededError("the deadline passed before it was done")
-        return PoolResult(results, queued)
+            raise DeadlineExceededError("the deadline passed before the retrieval was done")
+        return PoolResult(results, queue_seconds)
 
     def close(self) -> None:
         """Waits for the threads to end."""
@@ -113,7 +120,7 @@ class ReaderPool:
         self._brief.close()
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def _track_item(self) -> Iterator[None]:
         with self._metrics.threads_busy.track_inprogress():
             try:
                 yield
@@ -122,15 +129,15 @@ class ReaderPool:
                 raise
 
 
-async def _worked(
+async def _run_job(
     job: ReadJob[Any, Any], pool: FairThreads, client: str, threads: int = 1
 ) -> float:
-    """Works on a job until its deadline; returns the seconds until the first thread was free."""
-    submitted = time.perf_counter()
+    """Runs a job until its deadline; returns the seconds until the first thread was free."""
+    submitted_at = time.perf_counter()
     for _ in range(threads):
         pool.add(client, job.turn)
     try:
         await job.wait()
     finally:
-        pool.remove(client, job.turn)  # threads that have not begun never will
-    return (job.started or submitted) - submitted
+        pool.remove(client, job.turn)  # turns that have not begun are cancelled
+    return (job.started_at or submitted_at) - submitted_at

@@ -1,11 +1,11 @@
-"""Reads one passage for one question: windows to logits, logits to spans, spans to an answer."""
+"""Reads one passage for one question: runs its windows, decodes spans and returns the best."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import ScoreEntry
-from winnow.content_node.reader.cross_encoder import CrossEncoder, usual_read
+from winnow.content_node.reader.cross_encoder import CrossEncoder, typical_inputs
 from winnow.content_node.reader.decode import best_span
 from winnow.content_node.reader.lower_layers import open_lower_layers
 from winnow.content_node.reader.model import OUTPUTS, ReadingModel, WindowLogits
@@ -22,19 +22,19 @@ from winnow.text.words import whole_words
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A span of passage tokens, with the figures that rank it."""
+    """The best span of a window, in passage tokens; `last` is before `first` for no span."""
 
     first: int
     last: int
-    span: float
+    span_score: float
     relevance: float
 
 
 class Reader:
-    """A reading model with the bundle's scoring. Safe to use from several threads."""
+    """Reads passages and scores spans. Safe to use from several threads."""
 
-    def __init__(self, model: ReadingModel, score: ScoreEntry) -> None:
-        self._model, self._score = model, score
+    def __init__(self, model: ReadingModel, weights: ScoreEntry) -> None:
+        self._model, self._weights = model, weights
 
     def read(
         self,
@@ -44,7 +44,7 @@ class Reader:
         max_answer_tokens: int,
         stop: Stop | None = None,
     ) -> Reading:
-        """Returns the best span of a passage that was found as `hit`.
+        """Returns the best span of the passage of a hit.
 
         `question` are token ids without special tokens. A passage without tokens gets an empty span
         at 0 and a score of minus infinity.
@@ -53,33 +53,38 @@ class Reader:
             StoppedError: `stop` was set before all windows were read.
 
         """
-        parts = self._model.windows(question, stored, stop)
-        candidates = [_candidate(part, max_answer_tokens) for part in parts]
+        candidates = [
+            _best_of_window(window, max_answer_tokens)
+            for window in self._model.run_windows(question, stored, stop)
+        ]
         scores = [
-            combine(self._score, each.relevance, each.span, hit.distance) for each in candidates
+            combine_scores(self._weights, each.relevance, each.span_score, hit.distance)
+            for each in candidates
         ]
         score, best = max(zip(scores, candidates, strict=True), key=lambda pair: pair[0])
-        start, end = self._characters(stored, best)
+        start, end = _characters(stored, best)
         return Reading(
             passage=stored.passage,
             start=start,
             end=end,
             score=score,
             relevance=best.relevance,
-            span_score=best.span,
+            span_score=best.span_score,
             distance=hit.distance,
             hybrid_distance=hit.hybrid_distance,
             words=hit.words,
         )
 
-    def _characters(self, stored: StoredPassage, span: _Candidate) -> tuple[int, int]:
-        if span.last < span.first:
-            return 0, 0
-        offsets = stored.tokens.offsets
-        return whole_words(stored.passage.text, offsets[span.first][0], offsets[span.last][1])
+
+def _characters(stored: StoredPassage, span: _Candidate) -> tuple[int, int]:
+    """Returns the span in characters of the passage's text, extended to whole words."""
+    if span.last < span.first:
+        return 0, 0
+    offsets = stored.tokens.offsets
+    return whole_words(stored.passage.text, offsets[span.first][0], offsets[span.last][1])
 
 
-def _candidate(window: WindowLogits, max_answer_tokens: int) -> _Candidate:
+def _best_of_window(window: WindowLogits, max_answer_tokens: int) -> _Candidate:
     span = best_span(window.start, window.end, max_answer_tokens)
     if span is None:
         return _Candidate(0, -1, float("-inf"), window.relevance)
@@ -87,14 +92,17 @@ def _candidate(window: WindowLogits, max_answer_tokens: int) -> _Candidate:
     return _Candidate(first, last, span.score, window.relevance)
 
 
-def combine(weights: ScoreEntry, relevance: float, span: float, distance: float) -> float:
-    """Returns the score that answers of all shards are ranked by.
+def combine_scores(
+    weights: ScoreEntry, relevance: float, span_score: float, distance: float
+) -> float:
+    """Returns the score by which the answers of all shards are ranked.
 
-    It is minus infinity without a span, for any weight: zero times infinity is not a number.
+    Without a span it is minus infinity. The weight of the span may be 0, and 0 times infinity is
+    not a number.
     """
-    if span == float("-inf"):
-        return span
-    return weights.relevance * relevance + weights.span * span + weights.distance * distance
+    if span_score == float("-inf"):
+        return span_score
+    return weights.relevance * relevance + weights.span * span_score + weights.distance * distance
 
 
 def open_reader(
@@ -107,25 +115,25 @@ def open_reader(
 
     `max_tokens` cuts passages into shorter windows than the bundle does.
     """
-    entry, score = bundle.manifest.reader, bundle.manifest.score
+    entry, weights = bundle.manifest.reader, bundle.manifest.score
     check_lengths(bundle, options, max_tokens)
     if entry.apart is not None:
-        # no comparison of runtimes: states may be of a machine that only looked at its flags
+        # runtimes are not compared: states may come from a machine that chose by its CPU flags
         upper = open_session(bundle.reader, OUTPUTS, entry.precision, options)
-        return Reader(SplitReader(open_lower_layers(bundle, special, options), upper), score)
+        return Reader(SplitReader(open_lower_layers(bundle, special, options), upper), weights)
     shorter = min(max_tokens or entry.max_tokens, entry.max_tokens)
     entry = entry.model_copy(update={"max_tokens": shorter})
-    usual = usual_read(special, entry)
-    session = open_session(bundle.reader, OUTPUTS, entry.precision, options, usual=usual)
-    return Reader(CrossEncoder(session, special, entry), score)
+    typical = typical_inputs(special, entry)
+    session = open_session(bundle.reader, OUTPUTS, entry.precision, options, usual=typical)
+    return Reader(CrossEncoder(session, special, entry), weights)
 
 
 def check_lengths(bundle: Bundle, options: InferenceOptions, max_tokens: int | None) -> None:
-    """Raises ArtefactError if the bundle's reader cannot take sequences of these lengths."""
+    """Raises ArtefactError if the bundle's reader does not support these sequence lengths."""
     entry = bundle.manifest.reader
-    shorter = (max_tokens or entry.max_tokens) < entry.max_tokens
-    if entry.apart is not None and (options.pad_to or shorter):
+    is_shorter = (max_tokens or entry.max_tokens) < entry.max_tokens
+    if entry.apart is not None and (options.pad_to or is_shorter):
         raise ArtefactError(
-            f"the reader of {bundle.directory} takes no padding (--pad-to) and no shorter windows "
-            "(--max-tokens): its passages are prepared when they are indexed; leave both out"
+            f"the reader of {bundle.directory} is a split reader, which allows neither padding nor "
+            "shorter windows: leave out --pad-to and --max-tokens"
         )

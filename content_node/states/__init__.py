@@ -1,1 +1,1 @@
-"""What the lower layers of a reader make of passages, computed beforehand."""
+"""Precomputed states of passages: the output of a split reader's lower layers."""

@@ -1,4 +1,4 @@
-"""Advice on precomputed states: which reader they are of, and which command makes missing ones."""
+"""Texts about precomputed states: the command that computes them, and the name of their reader."""
 
 import shlex
 from pathlib import Path
@@ -9,14 +9,14 @@ from winnow.content_node.merging.names import LIVE, sequence_of
 from winnow.errors import ArtefactError
 
 
-def remedy(directory: Path, bundle: Path | None = None) -> str:
-    """Returns the command that makes states for an index, a shard, or a generation's shard.
+def states_command(directory: Path, bundle: Path | None = None) -> str:
+    """Returns the command that computes states for an index, a shard or a shard's generation.
 
-    Without a bundle it says that `--bundle` may be needed.
+    Without a bundle, the text adds that `--bundle` may be needed.
     """
     is_generation = directory.parent.name == LIVE and sequence_of(directory.name) is not None
-    place = directory.parent.parent if is_generation else directory
-    command = f"winnow index states {shlex.quote(str(place))}"
+    argument = directory.parent.parent if is_generation else directory
+    command = f"winnow index states {shlex.quote(str(argument))}"
     if bundle is None:
         return f"`{command}` (with --bundle, if nodes have one)"
     if bundle == default_bundle():
@@ -24,8 +24,8 @@ def remedy(directory: Path, bundle: Path | None = None) -> str:
     return f"`{command} --bundle {shlex.quote(str(bundle))}`"
 
 
-def whose(fingerprint: str) -> str:
-    """Returns a name for the reader with these lower layers."""
+def reader_name(fingerprint: str) -> str:
+    """Returns a name for the reader whose lower layers have this fingerprint."""
     try:
         default = read_manifest(default_bundle()).lower_fingerprint
     except ArtefactError:

@@ -1,9 +1,9 @@
-"""Checks the states beside a shard, which another process may be replacing meanwhile."""
+"""Checks the states beside a shard, which another process may be replacing."""
 
 from pathlib import Path
 
 from winnow.content_node.shard.manifest import read_shard_manifest
-from winnow.content_node.states.advice import remedy
+from winnow.content_node.states.advice import states_command
 from winnow.content_node.states.file import StateFile
 from winnow.content_node.states.manifest import DATA, STATES_FILE, read_states_manifest
 from winnow.errors import ArtefactError
@@ -12,20 +12,23 @@ from winnow.files.watched import stamp
 
 
 def states_fault(directory: Path) -> str:
-    """Returns what is wrong with the states beside a generation; empty for nothing, or no states.
+    """Returns what is wrong with the states beside a generation; empty for valid or no states.
 
     Raises:
         ArtefactError: the generation itself is damaged or missing.
 
     """
     shard = read_shard_manifest(directory)
-    while (found := stamp(directory / STATES_FILE)) is not None:
+    while (checked := stamp(directory / STATES_FILE)) is not None:
         try:
             _check(directory, shard.generation, shard.rows)
-        except Exception as error:  # noqa: BLE001 (a checksum can be made for any nonsense)
+        except Exception as error:  # noqa: BLE001 (invalid content may have a valid checksum)
             # a process that replaces states removes this file first and writes it last
-            if stamp(directory / STATES_FILE) == found:
-                return f"not all states can be used: {error}; {remedy(directory)} replaces them"
+            if stamp(directory / STATES_FILE) == checked:
+                return (
+                    f"some states cannot be used: {error}: {states_command(directory)} replaces "
+                    "them"
+                )
         else:
             break
     return ""
@@ -35,7 +38,7 @@ def _check(directory: Path, generation: str, rows: int) -> None:
     manifest = read_states_manifest(directory)
     if manifest.generation != generation:
         raise ArtefactError("the states are of another generation")
-    states = StateFile.beside(directory, manifest)
+    states = StateFile.open_beside(directory, manifest)
     if states.rows != rows:
         raise ArtefactError(f"the states have {states.rows} rows, the shard has {rows}")
     OpenFile(directory / DATA).verify(manifest.sha256, manifest.bytes, advice="")

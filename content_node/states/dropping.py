@@ -1,6 +1,7 @@
-"""Removes states of a shard's first build, once a newer generation has its own.
+"""Removes the states of a shard's first build, once a newer generation has its own.
 
-They are derived, and several times as large as all else. A process that has them open can read on.
+They are derived, and several times as large as all other files. A process that has them open can
+still read them.
 """
 
 from pathlib import Path
@@ -14,21 +15,21 @@ from winnow.files.durable import sync_directory
 from winnow.files.lock import locked
 
 
-def are_whole(directory: Path) -> bool:
-    """Whether every passage of a generation has states beside it. Checks sizes, not checksums."""
+def are_complete(directory: Path) -> bool:
+    """Whether every passage of a generation has states. Checks sizes, not checksums."""
     try:
-        manifest, found = read_shard_manifest(directory), read_states_manifest(directory)
-        held = StateFile.beside(directory, found).held
+        shard, states = read_shard_manifest(directory), read_states_manifest(directory)
+        passages = StateFile.open_beside(directory, states).passages
     except ArtefactError:
         return False
-    return (found.generation, held) == (manifest.generation, manifest.passages)
+    return (states.generation, passages) == (shard.generation, shard.passages)
 
 
 def drop_states(directory: Path) -> None:
     """Removes the states beside a generation, and the files of an interrupted `index states`.
 
-    Removes nothing while a process computes states. Interrupted, it leaves no states that a node
-    would use, and the next call removes the rest.
+    Removes nothing while a process computes states. After an interruption no node uses the
+    remaining files, and the next call removes them.
 
     Raises:
         OSError: a file cannot be removed.
@@ -38,7 +39,7 @@ def drop_states(directory: Path) -> None:
         return
     try:
         with locked(directory / LOCK, f"states of {directory} are being written"):
-            # the manifest first: without it states are not used
+            # the manifest first: without it nodes ignore the states
             (directory / STATES_FILE).unlink(missing_ok=True)
             sync_directory(directory)
             for path in _files(directory):
@@ -48,5 +49,5 @@ def drop_states(directory: Path) -> None:
 
 
 def _files(directory: Path) -> list[Path]:
-    named = [directory / name for name in FILES]
-    return [*(path for path in named if path.exists()), *partial_files(directory)]
+    finished = [directory / name for name in FILES]
+    return [*(path for path in finished if path.exists()), *partial_files(directory)]

@@ -1,4 +1,4 @@
-"""The file of a shard's precomputed states, read one passage at a time."""
+"""Reads precomputed states of a shard from their file, one passage at a time."""
 
 import threading
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from winnow.content_node.states.advice import remedy
+from winnow.content_node.states.advice import states_command
 from winnow.content_node.states.manifest import (
     DATA,
     STARTS,
@@ -16,46 +16,46 @@ from winnow.content_node.states.manifest import (
     StatesManifest,
     open_states_manifest,
 )
-from winnow.content_node.states.passage_states import PassageStates, unpacked
+from winnow.content_node.states.passage_states import PassageStates, unpack
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.files.stored_array import read_integers
 
 _log = structlog.get_logger("content_node")
-_MOST_LOGGED = 20
-"""Damaged passages that are logged: a whole file of them would fill the log."""
+_MAX_LOGGED = 20
+"""Maximum damaged passages that are logged: a damaged file could fill the log."""
 
 
 class StateFile:
-    """The states of each row. Safe to read from several threads.
+    """The states of each row. Safe to use from several threads.
 
-    The file is not mapped into memory: a mapped file that is cut short ends the process. It is many
-    times as large as the rest of the shard, so it is not verified when it is opened. Instead every
-    passage has its own checksum.
+    The file is not mapped into memory: access to a truncated mapped file ends the process. The file
+    is many times as large as the rest of the shard, so it is not verified when it is opened.
+    Instead every passage has a checksum.
     """
 
     def __init__(self, file: OpenFile, starts: NDArray[np.int64], width: int) -> None:
-        """`starts` says where the states of each row begin, and where the last ones end."""
+        """`starts` are the byte offsets of each row's states, and the end of the last ones."""
         self._file, self._starts, self._width = file, starts, width
         self._logged: set[int] = set()
         self._lock = threading.Lock()
 
     @classmethod
-    def beside(cls, directory: Path, manifest: StatesManifest) -> Self:
+    def open_beside(cls, directory: Path, manifest: StatesManifest) -> Self:
         """Opens the states that `manifest` describes.
 
         Raises:
             ArtefactError: the files are missing, or do not match the manifest.
 
         """
-        file, starts = OpenFile(directory / DATA), OpenFile(directory / STARTS)
-        starts.verify(manifest.starts_sha256, manifest.starts_bytes, advice="")
-        ends = read_integers(starts)
+        file, starts_file = OpenFile(directory / DATA), OpenFile(directory / STARTS)
+        starts_file.verify(manifest.starts_sha256, manifest.starts_bytes, advice="")
+        starts = read_integers(starts_file)
         if file.size != manifest.bytes:
             raise ArtefactError(f"{file.path} has {file.size} bytes, not {manifest.bytes}")
-        if [*ends[:1], *ends[-1:]] != [0, file.size] or (ends[1:] < ends[:-1]).any():
-            raise ArtefactError(f"{starts.path} does not match {file.path}")
-        return cls(file, ends, manifest.width)
+        if [*starts[:1], *starts[-1:]] != [0, file.size] or (starts[1:] < starts[:-1]).any():
+            raise ArtefactError(f"{starts_file.path} does not match {file.path}")
+        return cls(file, starts, manifest.width)
 
     @property
     def rows(self) -> int:
@@ -63,48 +63,48 @@ class StateFile:
         return max(len(self._starts) - 1, 0)
 
     @property
-    def held(self) -> int:
-        """Number of rows with states."""
+    def passages(self) -> int:
+        """Number of passages with states."""
         return int(np.count_nonzero(np.diff(self._starts)))
 
     def size(self, row: int) -> int:
-        """Returns the size of a row's states in bytes; 0 if there are none."""
+        """Returns the size of a row's states in bytes; 0 without states."""
         start, end = self._starts[row : row + 2].tolist()
         return int(end - start)
 
     def read(self, row: int) -> PassageStates | None:
-        """Returns the states of a row; None if there are none.
+        """Returns the states of a row; None without states.
 
         Raises:
             ArtefactError: the states are damaged.
 
         """
-        start, end = self._starts[row : row + 2].tolist()
-        return unpacked(self._file.read(end - start, start), self._width) if end > start else None
+        size = self.size(row)
+        return unpack(self._file.read(size, int(self._starts[row])), self._width) if size else None
 
     def load(self, row: int) -> PassageStates | None:
         """Returns the states of a row; None if they are missing or damaged.
 
-        The reader computes missing states, so a damaged file costs time and no answer.
+        The reader computes missing states, so a damaged file costs time but no answers.
         """
         try:
             return self.read(row)
         except ArtefactError as error:
-            if self._is_new(row):
+            if self._should_log(row):
                 _log.warning(
-                    "states are damaged and computed for each question instead; "
-                    f"{remedy(self._file.path.parent)} replaces them; at most {_MOST_LOGGED} such "
-                    "passages are logged",
+                    "damaged states are computed for each question; "
+                    f"{states_command(self._file.path.parent)} replaces them; at most "
+                    f"{_MAX_LOGGED} passages are logged",
                     file=str(self._file.path),
                     row=row,
                     reason=str(error),
                 )
             return None
 
-    def _is_new(self, row: int) -> bool:
-        """Whether to log the damage of a row: once, and only of the first few rows."""
+    def _should_log(self, row: int) -> bool:
+        """Whether to log a damaged row: once, and only for the first few rows."""
         with self._lock:
-            if row in self._logged or len(self._logged) == _MOST_LOGGED:
+            if row in self._logged or len(self._logged) == _MAX_LOGGED:
                 return False
             self._logged.add(row)
             return True
@@ -115,19 +115,19 @@ def open_states(directory: Path, generation: str, fingerprint: str) -> StateFile
     if not fingerprint or not (directory / STATES_FILE).exists():
         return None
     try:
-        manifest, named = open_states_manifest(directory)
+        manifest, manifest_file = open_states_manifest(directory)
         if (manifest.fingerprint, manifest.generation) == (fingerprint, generation):
-            states = StateFile.beside(directory, manifest)
-            if named.has_its_path:  # else the files beside it may be of another reader
+            states = StateFile.open_beside(directory, manifest)
+            if manifest_file.has_its_path:  # otherwise the files beside it may be of another reader
                 return states
             raise ArtefactError("they were replaced just now: start the node again")
-        what = "reader" if manifest.fingerprint != fingerprint else "generation"
-        reason = f"the states are of another {what}"
-    except Exception as error:  # noqa: BLE001 (a checksum can be made for any nonsense)
+        difference = "reader" if manifest.fingerprint != fingerprint else "generation"
+        reason = f"the states are of another {difference}"
+    except Exception as error:  # noqa: BLE001 (invalid content may have a valid checksum)
         reason = str(error)
     _log.warning(
-        "the states beside the shard are not used and computed for each question instead; "
-        f"{remedy(directory)} replaces them",
+        "unusable states are computed for each question; "
+        f"{states_command(directory)} replaces them",
         directory=str(directory),
         reason=reason,
     )

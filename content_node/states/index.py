@@ -11,23 +11,23 @@ from winnow.content_node.reader.lower_layers import LowerLayers, open_lower_laye
 from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest, read_shard_manifest
 from winnow.content_node.states.manifest import DATA, StatesManifest
 from winnow.content_node.states.reusable_states import GenerationStates
-from winnow.content_node.states.writing import OnCopied, Started, StatesWriter
+from winnow.content_node.states.writing import OnAdvance, OnStart, StatesWriter
 from winnow.domain.shard import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.inference.runtime import InferenceOptions
 from winnow.text.tokenizer import Tokenizer
 
 STAGE = "states of shard {shard}"
-_TRIES = 5
-"""Writes of a shard that is merged meanwhile; each copies the states of the one before."""
+_MAX_ATTEMPTS = 5
+"""Attempts for a shard that is merged meanwhile; each copies the states of the previous one."""
 
 
 def write_states(
     directory: Path, bundle: Bundle, threads: int, progress: BuildListener
 ) -> list[StatesManifest]:
-    """Writes states beside the newest generation of every shard; `directory` may be a shard, too.
+    """Writes states beside the newest generation of every shard of an index, or of one shard.
 
-    After an error the same call resumes: finished passages are kept.
+    After an error the same call resumes: the states of finished passages are kept.
 
     Raises:
         ArtefactError: the bundle's reader is not a split reader, a shard is damaged or was encoded
@@ -38,19 +38,21 @@ def write_states(
     """
     special = Tokenizer(bundle.tokenizer).special
     lower = open_lower_layers(bundle, special, InferenceOptions(runs=threads))
-    for shard in shards(directory):
-        _expect_same_encoding(shard, bundle.manifest)
-    return [write_shard_states(each, lower, threads, progress) for each in shards(directory)]
+    shards = list_shards(directory)
+    for shard in shards:
+        _check_encoding(shard, bundle.manifest)
+    return [write_shard_states(shard, lower, threads, progress) for shard in shards]
 
 
-def _expect_same_encoding(shard: Path, bundle: Manifest) -> None:
+def _check_encoding(shard: Path, bundle: Manifest) -> None:
     """Raises ArtefactError for a shard of another encoding: no node would serve these states."""
-    found = read_shard_manifest(shard)
-    if found.encoding_fingerprint != bundle.encoding_fingerprint:
+    manifest = read_shard_manifest(shard)
+    if manifest.encoding_fingerprint != bundle.encoding_fingerprint:
         raise ArtefactError(
-            f"{shard} was encoded by bundle {found.bundle_name} ({found.encoding_fingerprint}), "
-            f"{bundle.name} encodes in another way ({bundle.encoding_fingerprint}): use that "
-            "bundle, or build the index again with this one"
+            f"{shard} was encoded by bundle {manifest.bundle_name}, whose encoding fingerprint is "
+            f"{manifest.encoding_fingerprint}, that of {bundle.name} is "
+            f"{bundle.encoding_fingerprint}: use that bundle, or build the index again with this "
+            "one"
         )
 
 
@@ -61,43 +63,43 @@ def write_shard_states(
 
     If a node merges the shard meanwhile, the computed states are copied to the new generation.
     """
-    known: Sequence[GenerationStates] = ()
-    for _ in range(_TRIES):
-        now = written(shard)
-        started = partial(progress.start, STAGE.format(shard=now.manifest.shard))
+    reusable: Sequence[GenerationStates] = ()
+    for _ in range(_MAX_ATTEMPTS):
+        newest = written(shard)
+        on_start = partial(progress.start, STAGE.format(shard=newest.manifest.shard))
         try:
-            writer = StatesWriter(now.base, lower, known)
-            made = _made(writer, threads, started, progress.advance)
+            writer = StatesWriter(newest.base, lower, reusable)
+            manifest = _write(writer, threads, on_start, progress.advance)
         except ArtefactError:
-            if now.base.exists():
+            if newest.base.exists():
                 raise
         else:
-            known = writer.known
-            if made is not None and written(shard).base == now.base:
-                return made
+            reusable = writer.reusable
+            if manifest is not None and written(shard).base == newest.base:
+                return manifest
     raise UnavailableError(
-        f"{shard} was merged again and again while its states were computed: try again later"
+        f"{shard} was merged {_MAX_ATTEMPTS} times while its states were computed: try again later"
     )
 
 
-def _made(
-    writer: StatesWriter, threads: int, started: Started, advance: OnCopied
+def _write(
+    writer: StatesWriter, threads: int, on_start: OnStart, on_advance: OnAdvance
 ) -> StatesManifest | None:
-    """Writes states; returns None if the directory is gone."""
+    """Writes states; returns None if a merge removed the directory meanwhile."""
     try:
-        return writer.write(threads, started, advance)
+        return writer.write(threads, on_start, on_advance)
     except OSError as error:
         if not writer.directory.exists():
             return None
-        others = writer.directory / DATA
-        room = f"; you may remove {others} first, it will be replaced" * others.exists()
+        data = writer.directory / DATA
+        advice = f"; to free space, remove {data}, which is replaced" * data.exists()
         raise ArtefactError(
-            f"{writer.directory}: its states cannot be written: {error.strerror or error}: fix "
-            f"this and try again; computed states are kept{room}"
+            f"cannot write the states of {writer.directory}: {error.strerror or error}: fix this "
+            f"and try again; computed states are kept{advice}"
         ) from error
 
 
-def shards(directory: Path) -> list[Path]:
+def list_shards(directory: Path) -> list[Path]:
     """Returns the shards of an index, or a shard itself; raises ArtefactError for other paths."""
     if (directory / SHARD_FILE).exists() and not (directory / INDEX_FILE).exists():
         return [directory]

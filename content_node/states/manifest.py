@@ -19,13 +19,13 @@ from winnow.files.durable import write_durably
 from winnow.files.opened import OpenFile
 
 FORMAT = 2
-"""Since then it has a checksum of where the states of each row begin, too."""
+"""The first format with a checksum of `STARTS`."""
 STATES_FILE, DATA, STARTS = "states.json", "states.bin", "states-starts.npy"
 FILES = (STATES_FILE, DATA, STARTS)
 
 
 class StatesManifest(BaseModel):
-    """Describes the states of one reader for one generation of a shard."""
+    """The content of `states.json`: states of one reader for one generation of a shard."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
@@ -35,27 +35,28 @@ class StatesManifest(BaseModel):
     generation: str
     """Generation of the shard."""
     width: int = Field(gt=0, le=2**16)
-    """Values of a state."""
+    """Number of values per token state."""
     tokens: int = Field(ge=0)
-    """Tokens of all windows of all passages."""
+    """Number of tokens of all windows of all passages."""
     bytes: int = Field(ge=0)
-    """Size of the file of states."""
+    """Size of `DATA`."""
     sha256: str
-    """Checksum of the file of states; each passage also has its own."""
+    """Checksum of `DATA`; each passage also has its own in it."""
     starts_bytes: int = Field(ge=0)
-    """Size of the file that says where the states of each row begin."""
+    """Size of `STARTS`, the byte offsets of each row's states in `DATA`."""
     starts_sha256: str
     checksum: str = ""
+    """Checksum of the manifest itself."""
 
 
 def read_states_manifest(directory: Path) -> StatesManifest:
-    """Reads `states.json` of a shard; raises ArtefactError if it is missing or bad."""
+    """Reads `states.json` of a shard; raises ArtefactError if it is missing or invalid."""
     return open_states_manifest(directory)[0]
 
 
 def open_states_manifest(directory: Path) -> tuple[StatesManifest, OpenFile]:
-    """Reads `states.json`; returns it and its file. Raises ArtefactError if it is missing or
-    bad.
+    """Reads `states.json`; returns it with its file. Raises ArtefactError if it is missing or
+    invalid.
     """
     path = directory / STATES_FILE
     file = open_json(path, "a shard with states")

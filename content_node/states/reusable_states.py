@@ -1,4 +1,4 @@
-"""Precomputed states that another generation of a shard already has."""
+"""Finds states that other generations of a shard already have."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,15 +11,15 @@ from winnow.files.opened import OpenFile
 
 
 class GenerationStates:
-    """The states beside one generation of a shard, found by passage and write."""
+    """The states beside one generation of a shard, by passage id and sequence number."""
 
     def __init__(self, store: PassageStore, states: StateFile) -> None:
         self._store, self._states = store, states
 
     def packed(self, identifier: str, sequence: int) -> bytes:
-        """Returns the states of a passage as a write put it, in the format on disk.
+        """Returns the states of a passage version in the format on disk; empty without states.
 
-        Empty if there are none. Damaged states count as missing, and are computed again.
+        Damaged states count as missing, and are computed again.
         """
         row = self._row(identifier, sequence)
         try:
@@ -29,20 +29,21 @@ class GenerationStates:
         return states.packed() if states is not None else b""
 
     def size(self, identifier: str, sequence: int) -> int:
-        """Returns the size of these states in bytes, damaged or not; 0 if there are none."""
+        """Returns the size of these states in bytes, damaged or not; 0 without states."""
         row = self._row(identifier, sequence)
         return 0 if row is None else self._states.size(row)
 
     def _row(self, identifier: str, sequence: int) -> int | None:
-        found = self._store.locate(identifier)
-        if found is None or found.sequence != sequence or found.row >= self._states.rows:
+        location = self._store.locate(identifier)
+        if location is None or (location.sequence != sequence or location.row >= self._states.rows):
             return None
-        return found.row
+        return location.row
 
 
-def reusable_states(directories: Iterable[Path], fingerprint: str) -> Sequence[GenerationStates]:
-    """Opens the states of a reader beside generations; generations without such states are left
-    out.
+def open_reusable_states(
+    directories: Iterable[Path], fingerprint: str
+) -> Sequence[GenerationStates]:
+    """Opens the states of a reader beside generations; skips generations without such states.
 
     Raises:
         ArtefactError: a generation is damaged.

@@ -1,7 +1,7 @@
 """Computes the states of a shard's passages and writes them beside it.
 
-An interrupted call can be repeated, and resumes: complete passages on disk are kept. Only if the
-machine goes down while the files are renamed, all states are computed again.
+A call after an interruption resumes: complete passages on disk are kept. All states are computed
+again only if the machine goes down while the files are renamed.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from winnow.content_node.states.manifest import (
     read_states_manifest,
     write_states_manifest,
 )
-from winnow.content_node.states.passage_states import packed_size, unpacked
+from winnow.content_node.states.passage_states import packed_size, unpack
 from winnow.content_node.states.reusable_states import GenerationStates
 from winnow.errors import ArtefactError
 from winnow.files.durable import sync_directory, sync_file
@@ -36,47 +36,54 @@ from winnow.files.opened import OpenFile, sha256
 
 LOCK = "states.lock"
 _PARTIAL, _PARTIAL_STARTS = "states-*.partial", "states-*.partial.npy"
-"""Unfinished states; the names hold the reader and the generation."""
-_CHUNK = 256
-"""Passages between two writes, which an interruption may lose."""
+"""Unfinished states; the names contain the fingerprint of the reader and the generation."""
+_CHUNK_PASSAGES = 256
+"""Passages per write to disk. An interruption may lose as many."""
 _CONNECTIONS = 4
-Started = Callable[[int, int], None]
-OnCopied = Callable[[int], None]
+OnStart = Callable[[int, int], None]
+"""Called once with the number of all passages and of finished ones."""
+OnAdvance = Callable[[int], None]
+"""Called with the number of passages finished since the last call."""
 
 
 class StatesWriter:
     """Writes the states of one shard."""
 
     def __init__(
-        self, directory: Path, lower: LowerLayers, known: Sequence[GenerationStates] = ()
+        self, directory: Path, lower: LowerLayers, reusable: Sequence[GenerationStates] = ()
     ) -> None:
-        """States in `known` are copied. Raises ArtefactError if `directory` holds no shard."""
-        self.directory, self._lower, self._known = directory, lower, known
+        """Copies states of passages in `reusable`. Raises ArtefactError without a shard."""
+        self.directory, self._lower, self._reusable = directory, lower, reusable
         self._manifest = read_shard_manifest(directory)
         self._store = PassageStore(OpenFile(directory / self._manifest.store), _CONNECTIONS)
-        self._wanted = lower.fingerprint, self._manifest.generation
-        self._partial = directory / _PARTIAL.replace("*", "-".join(self._wanted))
-        self._starts = directory / _PARTIAL_STARTS.replace("*", "-".join(self._wanted))
-        self._made: StateFile | None = None
+        self._key = lower.fingerprint, self._manifest.generation
+        self._partial = directory / _PARTIAL.replace("*", "-".join(self._key))
+        self._starts = directory / _PARTIAL_STARTS.replace("*", "-".join(self._key))
+        self._finished: StateFile | None = None
 
     @property
-    def known(self) -> Sequence[GenerationStates]:
-        """The states that are known after `write`, even if the directory is gone since."""
-        return [GenerationStates(self._store, self._made)] if self._made else self._known
+    def reusable(self) -> Sequence[GenerationStates]:
+        """The states that another writer can reuse after `write`, even if a merge removed the
+        directory.
+        """
+        return [GenerationStates(self._store, self._finished)] if self._finished else self._reusable
 
     @property
-    def lacking(self) -> int:
+    def missing(self) -> int:
         """Number of passages that `write` left without states."""
-        return self._manifest.passages - self._made.held if self._made else self._manifest.passages
+        return self._manifest.passages - (self._finished.passages if self._finished else 0)
 
     def write(
-        self, threads: int, started: Started, advance: OnCopied, most: int | None = None
+        self,
+        threads: int,
+        on_start: OnStart,
+        on_advance: OnAdvance,
+        max_computed: int | None = None,
     ) -> StatesManifest:
-        """Computes missing states. `started` gets the number of all passages and of finished ones;
-        `advance` gets the number of passages finished since.
+        """Writes the states of all passages, computing those that cannot be reused.
 
-        `most` limits the passages that are computed, to the newest ones. Other passages get no
-        states unless these are known.
+        `max_computed` limits the computed passages to the newest ones. Older passages get no states
+        unless these can be reused.
 
         Raises:
             ArtefactError: a passage cannot be read, or the reader's states differ from its bundle's
@@ -86,101 +93,97 @@ class StatesWriter:
                 kept.
 
         """
-        if (found := self._found()) is None:
+        if (manifest := self._find_complete()) is None:
             busy = f"another process is computing the states of {self.directory}: wait for it"
             with locked(self.directory / LOCK, busy):
-                # the process that held the lock may have finished them just now
-                found = self._found()
-                if found is None:
-                    return self._written(threads, started, advance, most)
-        started(self._manifest.passages, self._manifest.passages)
-        return found
+                # another process may have finished them before it released the lock
+                manifest = self._find_complete()
+                if manifest is None:
+                    return self._write(threads, on_start, on_advance, max_computed)
+        on_start(self._manifest.passages, self._manifest.passages)
+        return manifest
 
-    def _written(
-        self, threads: int, started: Started, advance: OnCopied, most: int | None
+    def _write(
+        self, threads: int, on_start: OnStart, on_advance: OnAdvance, max_computed: int | None
     ) -> StatesManifest:
-        self._known = [*self._known, *self._undamaged()]
-        rows, sizes = self._rows()
-        if most is not None:
-            left_out = self._unknown(rows, sizes)
-            left_out = left_out[: max(len(left_out) - most, 0)]
-            sizes[left_out] = 0
-            rows = np.setdiff1d(rows, left_out)
+        if (existing := self._open_existing()) is not None:  # partly damaged
+            self._reusable = [*self._reusable, GenerationStates(self._store, existing[1])]
+        rows, sizes = self._rows_and_sizes()
+        if max_computed is not None:
+            skipped = self._rows_to_compute(rows, sizes)
+            skipped = skipped[: max(len(skipped) - max_computed, 0)]
+            sizes[skipped] = 0
+            rows = np.setdiff1d(rows, skipped)
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         with self._partial.open("ab"):
             file = OpenFile(self._partial)  # stays open, even if a merge removes it
-        left = rows[self._done(file, rows, starts) :]
-        started(len(rows), len(rows) - len(left))
-        self._append(left, sizes, threads, advance)
-        self._made = StateFile(file, starts, self._lower.width)
+        remaining = rows[self._resume(file, rows, starts) :]
+        on_start(len(rows), len(rows) - len(remaining))
+        self._append(remaining, sizes, threads, on_advance)
+        self._finished = StateFile(file, starts, self._lower.width)
         return self._publish(starts, sizes)
 
     def _append(
-        self, left: RowNumbers, sizes: NDArray[np.int64], threads: int, advance: OnCopied
+        self, rows: RowNumbers, sizes: NDArray[np.int64], threads: int, on_advance: OnAdvance
     ) -> None:
         with self._partial.open("ab") as file, ThreadPoolExecutor(threads, "states") as pool:
-            for start in range(0, len(left), _CHUNK):
-                chunk = left[start : start + _CHUNK]
-                each = (
-                    chunk.tolist(),
-                    sizes[chunk].tolist(),
-                    self._store.ids_and_sequences(chunk.tolist()),
-                )
-                file.writelines(pool.map(self._packed, *each))
-                advance(len(chunk))
+            for start in range(0, len(rows), _CHUNK_PASSAGES):
+                chunk = rows[start : start + _CHUNK_PASSAGES]
+                names = self._store.ids_and_sequences(chunk.tolist())
+                packed = pool.map(self._packed, chunk.tolist(), sizes[chunk].tolist(), names)
+                file.writelines(packed)
+                on_advance(len(chunk))
 
     def _packed(self, row: int, size: int, name: tuple[str, int]) -> bytes:
-        data = next(filter(None, (known.packed(*name) for known in self._known)), b"")
-        if len(data) != size:  # unknown, or prepared in another way
-            data = self._lower.states(self._store.load([row])[0]).packed()
+        """Returns the states of a row in the format on disk: copied if possible, else computed."""
+        data = next(filter(None, (states.packed(*name) for states in self._reusable)), b"")
+        if len(data) != size:  # missing, or of other windows
+            data = self._lower.passage_states(self._store.load([row])[0]).packed()
         if len(data) != size:
             raise ArtefactError(
-                f"the reader's lower layers do not give states of {self._lower.width} values, as "
-                "its bundle says"
+                f"the reader's lower layers do not return states of {self._lower.width} values, as "
+                "its bundle says: use another bundle"
             )
         return data
 
-    def _unknown(self, rows: RowNumbers, sizes: NDArray[np.int64]) -> RowNumbers:
-        """Returns the rows whose states have to be computed."""
-        unknown: list[int] = []
-        for start in range(0, len(rows), _CHUNK):
-            chunk = rows[start : start + _CHUNK].tolist()
-            names = self._store.ids_and_sequences(chunk)
-            unknown += [
-                row
-                for row, name in zip(chunk, names, strict=True)
-                if next(filter(None, (known.size(*name) for known in self._known)), 0) != sizes[row]
-            ]
-        return np.array(unknown, np.int64)
+    def _rows_to_compute(self, rows: RowNumbers, sizes: NDArray[np.int64]) -> RowNumbers:
+        """Returns the rows whose states cannot be reused."""
+        to_compute: list[int] = []
+        for start in range(0, len(rows), _CHUNK_PASSAGES):
+            chunk = rows[start : start + _CHUNK_PASSAGES].tolist()
+            for row, name in zip(chunk, self._store.ids_and_sequences(chunk), strict=True):
+                reusable = filter(None, (states.size(*name) for states in self._reusable))
+                if next(reusable, 0) != sizes[row]:
+                    to_compute.append(row)
+        return np.array(to_compute, np.int64)
 
-    def _found(self) -> StatesManifest | None:
-        """Returns the manifest of finished states of all passages, if their checksums match."""
+    def _find_complete(self) -> StatesManifest | None:
+        """Returns the manifest of existing states of all passages, if the checksums match."""
+        if (existing := self._open_existing()) is None:
+            return None
+        manifest, states = existing
         try:
-            found = read_states_manifest(self.directory)
-            if (found.fingerprint, found.generation) != self._wanted:
-                return None
-            OpenFile(self.directory / DATA).verify(found.sha256, found.bytes)
-            made = StateFile.beside(self.directory, found)
+            OpenFile(self.directory / DATA).verify(manifest.sha256, manifest.bytes)
         except ArtefactError:
             return None
-        if made.held < self._manifest.passages:
+        if states.passages < self._manifest.passages:
             return None
-        self._made = made
-        return found
+        self._finished = states
+        return manifest
 
-    def _undamaged(self) -> list[GenerationStates]:
-        """Returns the states beside the shard that are damaged in part: other passages are
-        reused.
+    def _open_existing(self) -> tuple[StatesManifest, StateFile] | None:
+        """Opens the states beside the shard; some may be damaged. None without such states of this
+        reader and generation.
         """
         try:
-            found = read_states_manifest(self.directory)
-            if (found.fingerprint, found.generation) != self._wanted:
-                return []
-            return [GenerationStates(self._store, StateFile.beside(self.directory, found))]
+            manifest = read_states_manifest(self.directory)
+            if (manifest.fingerprint, manifest.generation) != self._key:
+                return None
+            return manifest, StateFile.open_beside(self.directory, manifest)
         except ArtefactError:
-            return []
+            return None
 
-    def _remove_others(self) -> None:
+    def _remove_replaced(self) -> None:
         """Removes the states that are being replaced, and unfinished states of other readers."""
         for path in partial_files(self.directory):
             if path not in (self._partial, self._starts):
@@ -190,43 +193,44 @@ class StatesWriter:
         # otherwise a power loss might leave the old manifest beside the new states
         sync_directory(self.directory)
 
-    def _rows(self) -> tuple[RowNumbers, NDArray[np.int64]]:
+    def _rows_and_sizes(self) -> tuple[RowNumbers, NDArray[np.int64]]:
         """Returns the rows that hold a passage, and the size of every row's states in bytes."""
         rows, sizes = self._store.row_numbers(), np.zeros(self._manifest.rows, np.int64)
         for row in rows.tolist():
-            tokens = self._lower.tokens(self._store.load([row])[0])
+            tokens = self._lower.count_tokens(self._store.load([row])[0])
             sizes[row] = packed_size(tokens, self._lower.width)
         return rows, sizes
 
-    def _done(self, file: OpenFile, rows: RowNumbers, starts: NDArray[np.int64]) -> int:
-        """Returns how many passages are complete on disk, and cuts off everything after them: a
-        power loss may leave half a passage, or bytes that were never written.
+    def _resume(self, file: OpenFile, rows: RowNumbers, starts: NDArray[np.int64]) -> int:
+        """Counts the complete passages on disk, and truncates the file after them: a power loss may
+        leave half a passage, or bytes that were never written.
         """
-        done = 0
+        complete = 0
         for row in rows.tolist():
             start, end = starts[row : row + 2].tolist()
-            if end > file.size or not _is_whole(file.read(end - start, start), self._lower.width):
+            if end > file.size or not _is_valid(file.read(end - start, start), self._lower.width):
                 break
-            done += 1
-        os.truncate(self._partial, int(starts[rows[done]] if done < len(rows) else starts[-1]))
-        return done
+            complete += 1
+        end = starts[rows[complete]] if complete < len(rows) else starts[-1]
+        os.truncate(self._partial, int(end))
+        return complete
 
     def _publish(self, starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> StatesManifest:
         sync_file(self._partial)
         save_array(starts.astype(np.uint64), self._starts)
-        width, held = self._lower.width, sizes[sizes > 0]
-        each = packed_size(1, width) - packed_size(0, width)
+        width, sizes = self._lower.width, sizes[sizes > 0]
+        token_bytes = packed_size(1, width) - packed_size(0, width)
         manifest = StatesManifest(
             fingerprint=self._lower.fingerprint,
             generation=self._manifest.generation,
             width=width,
-            tokens=int((held - packed_size(0, width)).sum()) // each,
+            tokens=int((sizes - packed_size(0, width)).sum()) // token_bytes,
             bytes=self._partial.stat().st_size,
             sha256=sha256(self._partial),
             starts_bytes=self._starts.stat().st_size,
             starts_sha256=sha256(self._starts),
         )
-        self._remove_others()
+        self._remove_replaced()
         self._starts.rename(self.directory / STARTS)
         self._partial.rename(self.directory / DATA)
         try:
@@ -239,13 +243,13 @@ class StatesWriter:
 
 
 def partial_files(directory: Path) -> list[Path]:
-    """Returns the files that interrupted calls left beside a shard."""
+    """Returns the unfinished files of interrupted calls beside a shard."""
     return [*directory.glob(_PARTIAL), *directory.glob(_PARTIAL_STARTS)]
 
 
-def _is_whole(data: bytes, width: int) -> bool:
+def _is_valid(data: bytes, width: int) -> bool:
     try:
-        unpacked(data, width)
+        unpack(data, width)
     except ArtefactError:
         return False
     return True

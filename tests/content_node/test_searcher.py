@@ -48,7 +48,7 @@ def pace() -> Pace:
 
 
 class Recording(ReaderPool):
-    """A pool that remembers until when it was to read."""
+    """A pool that records the deadlines of its calls."""
 
     def __init__(self) -> None:
         super().__init__(2, 2, NodeMetrics(CollectorRegistry()))
@@ -59,11 +59,11 @@ class Recording(ReaderPool):
         work: Callable[[Item, Stop], Result],
         items: Sequence[Item],
         deadline: Deadline,
-        each: Callable[[], None] = lambda: None,
+        on_item_done: Callable[[], None] = lambda: None,
         client: str = "",
     ) -> PoolResult[Result]:
         self.deadlines.append(deadline)
-        return await super().map(work, items, deadline, each, client)
+        return await super().map(work, items, deadline, on_item_done, client)
 
 
 @pytest.fixture

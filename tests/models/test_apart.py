@@ -16,7 +16,7 @@ from models.network.split_reader import SplitReader, as_stored, export_split, le
 from models.steps.split_reader import quantise_split_reader
 from winnow.content_node.reader.lower_layers import STATES_OUTPUTS
 from winnow.content_node.reader.model import OUTPUTS
-from winnow.content_node.states.passage_states import rounded
+from winnow.content_node.states.passage_states import quantise
 from winnow.inference.onnx import OnnxSession
 
 QUESTION, PASSAGE = [2, 10, 11, 12, 3], [20, 3, 21, 22, 23, 24, 25, 3]
@@ -37,13 +37,13 @@ def sequence(question: list[int], passage: list[int], padding: int = 0) -> Input
 
 
 def served(lower: Path, upper: Path) -> list[np.ndarray]:
-    """Reads as a content node does, with rounded states of the passage."""
+    """Reads as a content node does, with quantise states of the passage."""
     halves = OnnxSession(lower, STATES_OUTPUTS)
     asked, told = (
         halves.run({"input_ids": own, "token_type_ids": np.full_like(own, segment)})[0]
         for segment, own in enumerate(np.array([ids]) for ids in (QUESTION, PASSAGE))
     )
-    states = rounded(told[0])
+    states = quantise(told[0])
     return OnnxSession(upper, OUTPUTS).run(
         {
             "question_states": asked,
@@ -144,7 +144,7 @@ def test_segments_are_joined_in_the_order_of_the_tokens() -> None:
 def test_training_rounds_states_as_indexing_does() -> None:
     states = torch.randn(1, 7, 16) * 5
     whole, scale = levels(states)
-    stored = rounded(states[0].numpy())
+    stored = quantise(states[0].numpy())
     assert np.array_equal(whole[0].numpy(), stored.levels)
     np.testing.assert_allclose(scale[0, :, 0].numpy(), stored.scales)
     torch.testing.assert_close(as_stored(states), whole * scale)

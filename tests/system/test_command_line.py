@@ -215,7 +215,7 @@ def test_an_error_is_reported_without_a_traceback(
         (["--shard", "nowhere"], 1, "nowhere"),
         (["--shard", ".", "--bundle", "nowhere"], 1, "is this a bundle"),
         (["--shard", ".", "--max-tokens", "64"], 2, "no shorter windows (--max-tokens)"),
-        (["--shard", ".", "--pad-to", "380"], 2, "takes no padding (--pad-to)"),
+        (["--shard", ".", "--pad-to", "380"], 2, "is a split reader, which allows neither padding"),
     ],
 )
 def test_a_node_that_cannot_start_reports_the_error_without_a_traceback(

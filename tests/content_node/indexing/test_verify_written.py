@@ -195,5 +195,5 @@ def test_damaged_states_are_named(fed: FedIndex) -> None:
     assert verified(fed).faults == ()
     (generation_path(fed.shards[0], 3) / STATES_FILE).write_text("{}")
     [fault] = verified(fed).faults
-    assert fault.startswith(f"{generation_path(fed.shards[0], 3).name}: not all states can be used")
+    assert fault.startswith(f"{generation_path(fed.shards[0], 3).name}: some states cannot be used")
     assert f"`winnow index states {fed.shards[0]}` (with --bundle, if nodes have one)" in fault

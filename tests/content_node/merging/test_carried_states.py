@@ -16,9 +16,9 @@ from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.merging.states import write_states
 from winnow.content_node.merging.tidying import tidy
 from winnow.content_node.shard import open_shard
-from winnow.content_node.states.dropping import are_whole
+from winnow.content_node.states.dropping import are_complete
 from winnow.content_node.states.manifest import DATA, FILES, STATES_FILE
-from winnow.content_node.states.reusable_states import reusable_states
+from winnow.content_node.states.reusable_states import open_reusable_states
 from winnow.content_node.states.writing import LOCK, StatesWriter
 from winnow.files.lock import locked
 
@@ -45,7 +45,7 @@ def merged(fed: Fed, base: Path, most: int = 1_000) -> tuple[Merged, int]:
     session = LowerSession()
 
     def carry(before: Path, made: Path) -> str:
-        known = reusable_states([before], OF)
+        known = open_reusable_states([before], OF)
         assert known
         return write_states(made, lower(session), known, most)
 
@@ -82,7 +82,7 @@ def merged_without_room(fed: Fed) -> Merged:
     session = LowerSession()
 
     def carry(before: Path, made: Path) -> str:
-        known = reusable_states([before], OF)
+        known = open_reusable_states([before], OF)
         assert known
         with no_file_beyond((fed.shard / DATA).stat().st_size // 2):
             return write_states(made, lower(session), known, 1_000)
@@ -144,7 +144,7 @@ def test_the_states_of_what_was_built_go_when_a_generation_has_all(fed: Fed) -> 
 def test_the_states_of_what_was_built_stay_while_a_generation_lacks_some(fed: Fed) -> None:
     fed.put("new", "one more text")
     done = merged_without_room(fed)
-    assert not are_whole(Path(done.directory))
+    assert not are_complete(Path(done.directory))
     tidy(fed.shard, done.sequence)
     assert with_states(fed.shard) == set(TEXTS)
 

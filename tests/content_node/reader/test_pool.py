@@ -34,7 +34,7 @@ def pool(registry: CollectorRegistry) -> Iterator[ReaderPool]:
 async def test_results_come_in_the_order_of_their_items(pool: ReaderPool) -> None:
     done = await pool.map(lambda n, _: n * n, list(range(50)), Deadline.after(10))
     assert done.results == [n * n for n in range(50)]
-    assert done.queued >= 0
+    assert done.queue_seconds >= 0
 
 
 async def test_a_request_uses_no_more_threads_than_it_may(pool: ReaderPool) -> None:
@@ -125,23 +125,23 @@ async def test_cancelling_ends_the_items_in_hand(
 
 
 async def test_readers_are_idle_until_they_are_asked_for(pool: ReaderPool) -> None:
-    assert pool.idle == 2  # of four; one request gets no more
+    assert pool.idle_threads == 2  # of four; one request gets no more
     work = Endless(3)
     tasks = [
         asyncio.create_task(pool.map(work, items, Deadline.after(60))) for items in ([1], [2, 3])
     ]
     await asyncio.to_thread(work.wait)
-    assert pool.idle == 1
+    assert pool.idle_threads == 1
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks)
-    assert pool.idle == 2
+    assert pool.idle_threads == 2
 
 
 async def test_at_the_deadline_the_caller_is_told_and_the_items_in_hand_end(
     pool: ReaderPool,
 ) -> None:
-    with pytest.raises(DeadlineExceededError, match="before one of 100 passages was read"):
+    with pytest.raises(DeadlineExceededError, match="before any of 100 passages was read"):
         await pool.map(Endless(2), list(range(100)), Deadline.after(0.01))
     await all_free(pool)
 
@@ -215,8 +215,8 @@ async def test_an_expired_deadline_stops_between_items(
     done = await pool.map(work, list(range(100)), Deadline.after(1.0, clock))
     assert done.results == list(range(len(done.results)))
     assert 1 <= len(done.results) <= 2
-    assert done.left == 100 - len(done.results)
-    assert registry.get_sample_value("winnow_node_reads_stopped_total") == done.left
+    assert done.unfinished == 100 - len(done.results)
+    assert registry.get_sample_value("winnow_node_reads_stopped_total") == done.unfinished
 
 
 def once(happened: Callable[[], None]) -> Deadline:
@@ -244,7 +244,7 @@ async def test_readings_finished_by_the_deadline_are_returned_in_order(
     told: list[None] = []
     done = await pool.map(work, [0, 1, 2, 3, 4], once(endless.wait), lambda: told.append(None))
     await all_free(pool)
-    assert (done.results, done.left) == ([0, 2, 3], 2)
+    assert (done.results, done.unfinished) == ([0, 2, 3], 2)
     assert len(told) == 3
     assert registry.get_sample_value("winnow_node_reads_stopped_total") == 2
     assert registry.get_sample_value("winnow_node_runs_ended_total") == 2
@@ -268,7 +268,7 @@ async def test_results_after_the_end_are_ignored(
     done = await pool.map(work, [0, 1, 2], once(meet), lambda: told.append(None))
     go_on.set()
     await all_free(pool)
-    assert (done.results, done.left) == ([0], 2)
+    assert (done.results, done.unfinished) == ([0], 2)
     assert len(told) == 1
     assert registry.get_sample_value("winnow_node_reads_stopped_total") == 2
 

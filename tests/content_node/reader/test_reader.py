@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from winnow.bundle import Bundle
 from winnow.bundle.manifest import ScoreEntry
 from winnow.content_node.reader import Reader, open_reader
-from winnow.content_node.reader.cross_encoder import CrossEncoder, prepare
-from winnow.content_node.reader.model import longest_question
-from winnow.content_node.reader.reader import combine
+from winnow.content_node.reader.cross_encoder import CrossEncoder, build_windows
+from winnow.content_node.reader.model import max_question_tokens
+from winnow.content_node.reader.reader import combine_scores
 from winnow.content_node.shard.store import StoredPassage
 from winnow.domain.passage import Hit, Passage
 from winnow.errors import ArtefactError
@@ -35,15 +35,15 @@ def stored(tokenizer: Tokenizer, title: str, text: str) -> StoredPassage:
 
 
 def test_a_sequence_is_question_title_and_passage_without_padding(bundle: Bundle) -> None:
-    (window,) = prepare((1, 2), (3,), (4, 5, 6), SPECIAL, bundle.manifest.reader)
+    (window,) = build_windows((1, 2), (3,), (4, 5, 6), SPECIAL, bundle.manifest.reader)
     assert window.ids == [101, 1, 2, 102, 3, 102, 4, 5, 6, 102]
     assert window.types == [0, 0, 0, 0, 1, 1, 1, 1, 1, 1]
-    assert window.ids[window.place : window.place + window.length] == [4, 5, 6]
+    assert window.ids[window.offset : window.offset + window.length] == [4, 5, 6]
 
 
 def test_long_passages_are_read_in_windows_that_fit(bundle: Bundle) -> None:
     entry = bundle.manifest.reader
-    found = prepare((1,) * 62, (3,) * 500, tuple(range(2000)), SPECIAL, entry)
+    found = build_windows((1,) * 62, (3,) * 500, tuple(range(2000)), SPECIAL, entry)
     assert all(len(window.ids) <= entry.max_tokens for window in found)
     assert all(window.ids.count(3) <= MAX_TITLE_TOKENS + 1 for window in found)
     seen = {window.first + i for window in found for i in range(window.length)}
@@ -55,8 +55,8 @@ def test_a_title_gives_way_where_the_question_leaves_little_room(
     bundle: Bundle, tokens: int
 ) -> None:
     entry = bundle.manifest.reader.model_copy(update={"max_tokens": 128, "window_overlap": 8})
-    asked = min(tokens, longest_question(entry))
-    found = prepare((1,) * asked, (3,) * 500, tuple(range(200)), SPECIAL, entry)
+    asked = min(tokens, max_question_tokens(entry))
+    found = build_windows((1,) * asked, (3,) * 500, tuple(range(200)), SPECIAL, entry)
     assert max(len(window.ids) for window in found) == 128
     assert all(window.length >= 16 for window in found)
 
@@ -87,7 +87,7 @@ def test_an_answer_in_the_last_window_is_found_at_its_place(bundle: Bundle) -> N
     assert model.runs > 1
     assert reading.text == "zebra"
     assert text[reading.start : reading.end] == "zebra"
-    assert reading.score == combine(bundle.manifest.score, 1.0, 2.0, 0.5)
+    assert reading.score == combine_scores(bundle.manifest.score, 1.0, 2.0, 0.5)
 
 
 def test_a_passage_without_tokens_has_no_answer(bundle: Bundle) -> None:
@@ -103,7 +103,7 @@ def test_a_passage_without_tokens_has_no_answer(bundle: Bundle) -> None:
 def test_no_span_is_the_least_score_for_any_weight(weight: float) -> None:
     """DPR's rule gives spans no weight, and 0 times infinity is no number."""
     weights = ScoreEntry(relevance=1, span=weight, distance=0, no_answer_below=0)
-    assert combine(weights, 3.0, float("-inf"), 0.5) == float("-inf")
+    assert combine_scores(weights, 3.0, float("-inf"), 0.5) == float("-inf")
 
 
 def test_shorter_windows_read_the_same_passage_in_more_runs(whole: Bundle) -> None:

@@ -15,10 +15,10 @@ from pydantic import ValidationError
 
 from winnow.bundle.manifest import SplitReaderEntry
 from winnow.content_node.reader.lower_layers import LowerLayers
-from winnow.content_node.reader.model import WindowLogits, longest_question
+from winnow.content_node.reader.model import WindowLogits, max_question_tokens
 from winnow.content_node.reader.split_reader import SplitReader
 from winnow.content_node.shard.store import StoredPassage
-from winnow.content_node.states.passage_states import rounded
+from winnow.content_node.states.passage_states import quantise
 from winnow.domain.passage import Passage
 from winnow.inference.stop import Stop
 from winnow.text.tokenizer import Tokens
@@ -44,8 +44,8 @@ def same(one: WindowLogits, other: WindowLogits) -> bool:
 def test_stored_states_give_the_logits_that_computed_ones_give(tokens: int, title: int) -> None:
     passage, own = stored(tokens, title), lower()
     model = SplitReader(own, UpperSession())
-    computed = list(model.windows((7, 8), passage))
-    kept = list(model.windows((7, 8), replace(passage, states=own.states(passage))))
+    computed = list(model.run_windows((7, 8), passage))
+    kept = list(model.run_windows((7, 8), replace(passage, states=own.passage_states(passage))))
     assert len(computed) == len(kept)
     assert all(map(same, computed, kept))
 
@@ -62,13 +62,13 @@ def test_beside_the_longest_title_there_is_room_for_a_passage_or_the_bundle_is_r
     own = LowerLayers(
         LowerSession(), SPECIAL, ENTRY, SplitReaderEntry.model_validate(about), fingerprint=""
     )
-    assert own.tokens(stored(tokens=3, title=40)) == 3 * tokens
+    assert own.count_tokens(stored(tokens=3, title=40)) == 3 * tokens
 
 
 @pytest.mark.parametrize("tokens", LENGTHS)
 def test_windows_cover_the_passage_and_fit(tokens: int) -> None:
     session = LowerSession()
-    windows = list(SplitReader(lower(session), UpperSession()).windows((7,), stored(tokens)))
+    windows = list(SplitReader(lower(session), UpperSession()).run_windows((7,), stored(tokens)))
     seen = {window.first + n for window in windows for n in range(len(window.start))}
     assert seen == set(range(tokens))
     _question, *halves = session.runs
@@ -79,11 +79,11 @@ def test_windows_cover_the_passage_and_fit(tokens: int) -> None:
 def test_with_stored_states_only_the_question_is_computed_and_only_once() -> None:
     session = LowerSession()
     own = lower(session)
-    passages = [replace(each, states=own.states(each)) for each in map(stored, LENGTHS)]
+    passages = [replace(each, states=own.passage_states(each)) for each in map(stored, LENGTHS)]
     session.runs.clear()
     model = SplitReader(own, UpperSession())
     for passage in passages:
-        list(model.windows((7, 8), passage))
+        list(model.run_windows((7, 8), passage))
     assert session.runs == [[101, 7, 8, 102]]
 
 
@@ -105,13 +105,13 @@ class MetLowerSession(LowerSession):
 
 def test_threads_that_begin_on_a_question_together_compute_its_states_once() -> None:
     session = MetLowerSession()
-    passage = replace(stored(20), states=lower().states(stored(20)))
+    passage = replace(stored(20), states=lower().passage_states(stored(20)))
     model = SplitReader(lower(session), UpperSession())
     together = threading.Barrier(2)
 
     def read() -> list[WindowLogits]:
         together.wait()
-        return list(model.windows((7, 8), passage))
+        return list(model.run_windows((7, 8), passage))
 
     with ThreadPoolExecutor(2) as threads:
         one, other = (each.result() for each in [threads.submit(read), threads.submit(read)])
@@ -123,11 +123,11 @@ def test_threads_that_begin_on_a_question_together_compute_its_states_once() -> 
 def test_states_of_another_number_of_tokens_are_computed_again() -> None:
     passage, own = stored(20), lower()
     model = SplitReader(own, UpperSession())
-    other = rounded(np.ones((5, APART.width), np.float32))
-    (found,) = model.windows((7,), replace(passage, states=other))
-    (computed,) = model.windows((7,), passage)
+    other = quantise(np.ones((5, APART.width), np.float32))
+    (found,) = model.run_windows((7,), replace(passage, states=other))
+    (computed,) = model.run_windows((7,), passage)
     assert same(found, computed)
 
 
 def test_a_question_may_be_as_long_as_there_are_places_before_the_passage() -> None:
-    assert longest_question(ENTRY) == APART.passage_position - 2
+    assert max_question_tokens(ENTRY) == APART.passage_position - 2

@@ -17,7 +17,7 @@ from winnow.content_node.indexing.plan import BuildProgress
 from winnow.content_node.indexing.written import written
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.shard import open_shard
-from winnow.content_node.states.index import shards, write_shard_states, write_states
+from winnow.content_node.states.index import list_shards, write_shard_states, write_states
 from winnow.content_node.states.manifest import STATES_FILE
 from winnow.errors import ArtefactError
 
@@ -43,7 +43,7 @@ def expect_states(fed: Fed) -> None:
     for row in segment.store.row_numbers().tolist():
         stored = segment.load(row)
         assert stored.states is not None
-        assert np.array_equal(stored.states.levels, lower().states(stored).levels)
+        assert np.array_equal(stored.states.levels, lower().passage_states(stored).levels)
 
 
 class Merging(LowerSession):
@@ -98,12 +98,12 @@ def test_states_for_a_shard_of_another_encoder_are_refused_before_computing(
     fed: Fed, bundle: Bundle
 ) -> None:
     """No node would serve the shard with this bundle."""
-    with pytest.raises(ArtefactError, match=r"was encoded by bundle .*, minilm-l6 encodes"):
+    with pytest.raises(ArtefactError, match=r"was encoded by bundle .*, that of minilm-l6 is"):
         write_states(fed.shard, bundle, 1, Recorder())
     assert not list(fed.shard.glob("states*"))
 
 
 def test_a_shard_alone_can_have_states_and_another_directory_cannot(fed: Fed) -> None:
-    assert shards(fed.shard) == [fed.shard]
+    assert list_shards(fed.shard) == [fed.shard]
     with pytest.raises(ArtefactError, match=r"index\.json"):
-        shards(fed.shard / "live")
+        list_shards(fed.shard / "live")

@@ -23,7 +23,7 @@ from winnow.content_node.states.manifest import (
     read_states_manifest,
     write_states_manifest,
 )
-from winnow.content_node.states.reusable_states import reusable_states
+from winnow.content_node.states.reusable_states import open_reusable_states
 from winnow.content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.opened import OpenFile, sha256
@@ -62,7 +62,7 @@ def expect_all(shard: Path, own: LowerLayers) -> None:
     assert segment.states is not None
     for row in set(range(COUNT)) - set(HOLES):
         stored = segment.load(row)
-        computed = own.states(stored)
+        computed = own.passage_states(stored)
         assert stored.states is not None
         assert np.array_equal(stored.states.levels, computed.levels)
         assert np.array_equal(stored.states.scales, computed.scales)
@@ -316,7 +316,7 @@ def test_a_file_of_damaged_passages_does_not_fill_the_log(shard: Path) -> None:
 def test_states_of_another_generation_are_copied(shard: Path, tmp_path: Path) -> None:
     write(shard, lower())
     make(tmp_path / "next", passages(COUNT), holes=(0,), sequence=0)
-    known = reusable_states([shard], "f" * 16)
+    known = open_reusable_states([shard], "f" * 16)
     session = LowerSession()
     writer = StatesWriter(tmp_path / "next", lower(session), known)
     writer.write(2, lambda *_: None, lambda _: None)
@@ -325,4 +325,4 @@ def test_states_of_another_generation_are_copied(shard: Path, tmp_path: Path) ->
         segment = open_shard(tmp_path / "next", ef=64, lower_fingerprint="f" * 16)
         stored = segment.load(name)
         assert stored.states is not None
-        assert np.array_equal(stored.states.levels, lower().states(stored).levels)
+        assert np.array_equal(stored.states.levels, lower().passage_states(stored).levels)
