@@ -1,1 +1,1 @@
-"""A content node: one shard of passages, its index and its reader. Also the builder of shards."""
+"""A content node, which serves a shard of passages with a reader. Also builds shards."""

@@ -1,4 +1,4 @@
-"""Puts a content node together and runs it."""
+"""Composes a content node and runs it."""
 
 from functools import partial
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from winnow.content_node.composing.shard import RunningShard, open_parts
-from winnow.content_node.feed_servicer import FEED_SERVICE, LARGEST_WRITE, ShardFeedServicer
-from winnow.content_node.loading import Loading
-from winnow.content_node.servicer import LARGEST, SERVICE, ShardServicer
+from winnow.content_node.daemon_work import DaemonWork
+from winnow.content_node.feed_servicer import FEED_SERVICE, MAX_WRITE_BYTES, ShardFeedServicer
+from winnow.content_node.servicer import MAX_MESSAGE_BYTES, SERVICE, ShardServicer
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.startup_checks import check_settings
 from winnow.errors import NotLoadedError
@@ -24,17 +24,19 @@ from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.telemetry.tracing.tracer import Tracer
 from winnow.v1 import shard_feed_pb2_grpc, shard_pb2_grpc
 
-_MESSAGES = 32
-"""Messages of the largest size that may arrive at the same time."""
+_PENDING_MESSAGES = 32
+"""Messages of the maximum size that may be received at the same time."""
 
 
 def run(settings: NodeSettings) -> None:
     """Serves a shard until SIGTERM or SIGINT, which also end a process that is loading."""
     bound_arenas()
-    process.run(settings, partial(_run, settings)).leave_behind()
+    process.run(settings, partial(_run, settings)).exit_if_running()
 
 
-async def _run(settings: NodeSettings, registry: CollectorRegistry, tracer: Tracer) -> Loading[Any]:
+async def _run(
+    settings: NodeSettings, registry: CollectorRegistry, tracer: Tracer
+) -> DaemonWork[Any]:
     server = _server(settings, registry, tracer)
     serve_metrics(settings.metrics_listen, registry)
     bundle = await process.load_configured_bundle(settings, registry)
@@ -63,11 +65,11 @@ async def _run(settings: NodeSettings, registry: CollectorRegistry, tracer: Trac
 
 
 def _server(settings: NodeSettings, registry: CollectorRegistry, tracer: Tracer) -> Server:
-    largest = LARGEST_WRITE if settings.feed else LARGEST
+    max_bytes = MAX_WRITE_BYTES if settings.feed else MAX_MESSAGE_BYTES
     return Server(
         services=[SERVICE, FEED_SERVICE],
         interceptor=CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer),
-        max_message_bytes=largest,
-        max_pending_bytes=_MESSAGES * largest,
+        max_message_bytes=max_bytes,
+        max_pending_bytes=_PENDING_MESSAGES * max_bytes,
         security=server_security(settings, CertificateMetrics(registry)),
     )

@@ -46,7 +46,7 @@ class NodeLoad:
 
     @property
     def seconds_per_read(self) -> float:
-        """Seconds per passage of one shard while all shards are read; 0 while it is not known."""
+        """Seconds per passage of one shard while all shards are read; 0 before a measurement."""
         return (self._pace.seconds or 0.0) * self._shards
 
     @property
@@ -56,11 +56,11 @@ class NodeLoad:
 
     @contextmanager
     def retrieving(self) -> Iterator[None]:
-        """Counts a retrieval; raises OverloadedError if too many are running."""
+        """Admits a retrieval; raises OverloadedError if too many are running."""
         if self._retrieving >= self._max_reads:
             self._metrics.admission.labels("refused").inc()
             raise OverloadedError(
-                f"{are(self._max_reads, 'question')} looking for passages already; try again"
+                f"{are(self._max_reads, 'question')} retrieving passages already: try again"
             )
         self._retrieving += 1
         try:
@@ -70,7 +70,7 @@ class NodeLoad:
 
     @contextmanager
     def reading(self, passages: int, deadline: Deadline, client: str) -> Iterator[None]:
-        """Counts passages to read; raises OverloadedError if there is no time for them."""
+        """Admits passages to read; raises OverloadedError if there is no time for them."""
         if not self._load.reads:
             self._pace.begin()
         try:
@@ -89,13 +89,13 @@ class NodeLoad:
 
 
 class AdmittedSearcher:
-    """Refuses calls that cannot be in time, and reports how busy the node is."""
+    """A `Searcher` that refuses calls which would miss their deadline, and reports the load."""
 
     def __init__(self, inner: Searcher, load: NodeLoad) -> None:
         self._inner, self._load = inner, load
 
     async def info(self, deadline: Deadline) -> ShardInfo:
-        """Returns which shard this is, and how busy the node is."""
+        """Returns the description of the shard, with the load of the node."""
         info = await self._inner.info(deadline)
         load = self._load
         return replace(info, seconds_per_read=load.seconds_per_read, reads_in_hand=load.reads)
@@ -114,7 +114,7 @@ class AdmittedSearcher:
         max_answer_tokens: int,
         deadline: Deadline,
     ) -> Read:
-        """Reads passages that `retrieve` named; raises OverloadedError if there is no time."""
+        """Reads hits of `retrieve`; raises OverloadedError if there is no time."""
         with self._load.reading(len(hits), deadline, question.client):
             return await self._inner.read(question, hits, max_answer_tokens, deadline)
 

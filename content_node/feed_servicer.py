@@ -1,6 +1,6 @@
-"""`winnow.v1.ShardFeedService`: convert, call, convert.
+"""`winnow.v1.ShardFeedService`: converts messages, calls the writer, and converts its results.
 
-Checks that writes are meant for this shard, and answers while no shard is loaded.
+Refuses writes for another shard, and all calls while no shard is loaded.
 """
 
 from typing import Any
@@ -16,8 +16,8 @@ from winnow.shard_writer import ShardWriter
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 
 FEED_SERVICE = "winnow.v1.ShardFeedService"
-LARGEST_WRITE = 1024 * KIB
-"""Bytes of a message: some two hundred passages."""
+MAX_WRITE_BYTES = 1024 * KIB
+"""About two hundred passages fit in."""
 
 
 class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
@@ -29,11 +29,11 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         self._fault = ""
 
     def serve(self, writer: ShardWriter, info: ShardInfo, encoding_fingerprint: str) -> None:
-        """Sends calls to `writer`, which writes to the shard of `info`."""
+        """Sends calls to `writer`; `info` and `encoding_fingerprint` are those of its shard."""
         self._served = writer, info, encoding_fingerprint
 
     def fail(self, fault: str) -> None:
-        """Answers every call with the reason why there is no shard."""
+        """Refuses every call with `fault`, the reason why there is no shard."""
         self._fault = fault
 
     async def Write(  # noqa: N802
@@ -67,14 +67,14 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         writer, info, encoding = self._ready()
         if (request.index_id, request.shard) != (info.index_id, info.shard):
             raise IdentityError(
-                f"the writes are meant for shard {request.shard} of index "
+                f"the request is for shard {request.shard} of index "
                 f"{shortened(request.index_id or '(none)')}, this is shard {info.shard} of index "
-                f"{info.index_id}"
+                f"{info.index_id}: correct the front's list of nodes"
             )
         if request.encoding_fingerprint != encoding:
             raise IdentityError(
-                f"the vectors were made by encoder "
-                f"{shortened(request.encoding_fingerprint or '(none)')}, those of this shard by "
+                "the request's vectors have the encoding fingerprint "
+                f"{shortened(request.encoding_fingerprint or '(none)')}, those of this shard have "
                 f"{encoding}: start both with the same bundle"
             )
         return writer

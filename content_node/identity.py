@@ -1,4 +1,4 @@
-"""The identity of a served shard, and whether shard and bundle belong together. Pure."""
+"""Describes a served shard, and checks that its bundle is the right one. Pure."""
 
 from winnow.bundle import Bundle
 from winnow.content_node.shard.view import ShardView
@@ -10,7 +10,8 @@ def shard_info(view: ShardView, bundle: Bundle) -> ShardInfo:
     """Returns the description of a shard that serves a bundle.
 
     Raises:
-        IdentityError: the shard's vectors were made by another encoder, or have another dimension.
+        IdentityError: the shard was encoded by another encoder, or its vectors have another
+            dimension.
 
     """
     manifest, served = view.manifest, bundle.manifest
@@ -18,14 +19,15 @@ def shard_info(view: ShardView, bundle: Bundle) -> ShardInfo:
         raise IdentityError(
             f"shard {manifest.shard} was encoded by bundle {manifest.bundle_name} "
             f"({manifest.encoding_fingerprint}), this node has {served.name} "
-            f"({served.encoding_fingerprint}): serve the bundle it was built with, or build again"
+            f"({served.encoding_fingerprint}): serve the bundle that it was built with, or build "
+            "the index again"
         )
     if manifest.dimension != served.encoder.dimension:
-        # hnswlib would not notice, and read beyond the vectors
+        # hnswlib does not check it, and would read beyond the vectors
         raise IdentityError(
-            f"shard {manifest.shard} says that its vectors have {manifest.dimension} values, those "
-            f"of bundle {served.name} have {served.encoder.dimension}: its manifest was altered; "
-            "copy it again, or build again"
+            f"the vectors of shard {manifest.shard} have {manifest.dimension} values by its "
+            f"manifest, those of bundle {served.name} have {served.encoder.dimension}: copy the "
+            "shard again, or build the index again"
         )
     return ShardInfo(
         shard=manifest.shard,

@@ -11,7 +11,7 @@ NODE_STAGES = ("queue", "retrieve", "read")
 
 
 class NodeMetrics:
-    """What a content node does."""
+    """Metrics of retrieving and reading."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -41,11 +41,11 @@ class NodeMetrics:
         )
         self.threads_busy = make.gauge("winnow_node_reader_threads_busy", "Reader threads at work")
         self.threads = make.gauge("winnow_node_reader_threads", "Reader threads there are")
-        self.index = make.gauge("winnow_node_index_passages", "Passages in the shard", "shard")
+        self.passages = make.gauge("winnow_node_index_passages", "Passages in the shard", "shard")
 
 
 class ShardMetrics:
-    """Whether a shard is served."""
+    """Metrics of whether a shard is served."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -59,7 +59,7 @@ class ShardMetrics:
 
 
 class WriteMetrics:
-    """What is written to the shard of a content node."""
+    """Metrics of writes to a shard."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -87,24 +87,24 @@ class WriteMetrics:
             "winnow_node_commit_writes", "Writes that shared a transaction", buckets=COUNTS
         )
 
-    def opened(self, waiting: Callable[[], int], limit: int) -> None:
-        """A shard takes writes from now on; `waiting` is asked whenever somebody looks."""
+    def observe_waiting(self, waiting: Callable[[], int], limit: int) -> None:
+        """Sets the limit of unmerged writes. Each scrape calls `waiting` for the waiting writes."""
         self._waiting.set_function(waiting)
         self._limit.set(limit)
 
-    def served(self, sequence: int, unmerged: int) -> None:
-        """Says which write is served last, and how many were not merged yet."""
+    def set_served(self, sequence: int, unmerged: int) -> None:
+        """Sets the sequence number of the last served write, and the number of unmerged writes."""
         self._sequence.set(sequence)
         self._unmerged.set(unmerged)
 
-    def written(self, writes: Iterable[Written]) -> None:
-        """Counts writes that are durable."""
+    def count_durable(self, writes: Iterable[Written]) -> None:
+        """Counts durable writes by outcome."""
         for write in writes:
             self._writes.labels(write.outcome.value).inc()
 
 
 class MergeMetrics:
-    """What a content node that takes writes does with them."""
+    """Metrics of merges."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)

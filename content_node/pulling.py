@@ -1,4 +1,4 @@
-"""Restores the shard of a node from a snapshot before it starts, and logs the progress."""
+"""Restores a node's shard from a snapshot before it is served, and logs the progress."""
 
 import time
 from pathlib import Path
@@ -13,20 +13,20 @@ _log = structlog.get_logger("content_node")
 
 
 def pull_shard(url: str, target: Path) -> None:
-    """Restores the shard at `url` into `target`, unless it is there. Takes minutes: use a thread.
+    """Restores the shard at `url` into `target`, unless it exists. Takes minutes: use a thread.
 
     Raises:
         NotFoundError, ArtefactError, UnavailableError: as `content_node.snapshots.restoring.pull`.
 
     """
-    pulled = pull(url, target, _Logged())
+    pulled = pull(url, target, _LoggedProgress())
     if pulled.restored is not None:
         (part,) = pulled.restored.parts
         name = pulled.restored.snapshot.name
         _log.info("shard restored", url=shown(url), snapshot=name, sequence=part.sequence)
     elif pulled.unreachable:
         _log.warning(
-            "shard not compared with its snapshots; the shard on disk is served",
+            "snapshots unreachable; serving the shard on disk without comparing it",
             url=shown(url),
             reason=pulled.unreachable,
         )
@@ -34,8 +34,8 @@ def pull_shard(url: str, target: Path) -> None:
         _log.info("shard already restored", url=shown(url), shard=str(target))
 
 
-class _Logged:
-    """Logs progress every few seconds."""
+class _LoggedProgress:
+    """Logs the progress of restoring every few seconds."""
 
     def __init__(self) -> None:
         self._stage: StageClock | None = None

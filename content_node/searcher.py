@@ -1,4 +1,4 @@
-"""A shard in this process, as a `Searcher`."""
+"""Searches a shard in this process."""
 
 import contextlib
 import time
@@ -39,18 +39,18 @@ from winnow.searcher import Read, Retrieved
 from winnow.telemetry.tracing.span import Span, span
 
 Result = TypeVar("Result")
-_LONGEST_RESERVE = 0.01
-"""Most seconds between the end of reading and the caller's deadline. Serialising and sending a few
-hundred readings takes about a millisecond, on a busy event loop several. Readings that arrive after
-the deadline are lost.
+_MAX_RESERVE = 0.01
+"""Maximum seconds between the end of reading and the caller's deadline. Serialising and sending a
+few hundred readings takes about a millisecond, on a busy event loop several. Readings that arrive
+after the deadline are lost.
 """
-_RESERVED = 0.1
-"""The same as a share of the time left, if that is less."""
+_RESERVE_SHARE = 0.1
+"""Maximum share of the remaining time that is reserved."""
 
 
 class LocalSearcher:
-    """Retrieves from the newest view of a shard, and reads with a pool of threads from the
-    generation of the hits.
+    """A `Searcher` that retrieves from the newest view of a shard, and reads hits in their
+    generation with a pool of threads.
     """
 
     def __init__(
@@ -64,10 +64,10 @@ class LocalSearcher:
         metrics: NodeMetrics,
         clock: Clock = time.monotonic,
         journaled: bool = False,
-        gone: Callable[[], None] = lambda: None,
+        on_drop: Callable[[], None] = lambda: None,
     ) -> None:
-        """`pace` counts the passages that were read. `journaled` says that the node follows a
-        journal. `gone` is called on the event loop after a generation was dropped.
+        """`pace` measures the reading speed. `journaled` means that the shard follows a journal.
+        `on_drop` is called on the event loop after a generation was dropped.
         """
         self._journaled = journaled
         self._reader, self._bundle, self._pool, self._metrics = reader, bundle, pool, metrics
@@ -75,11 +75,11 @@ class LocalSearcher:
         self._limits = question_limits(bundle)
         self._word_weight = bundle.manifest.retrieval.words
         self._info = shard_info(view, bundle)
-        self._generations = RecentGenerations(view, clock, gone)
-        self._served = SequenceWaiter(view.sequence)
-        self._count_passages()
+        self._generations = RecentGenerations(view, clock, on_drop)
+        self._sequence_waiter = SequenceWaiter(view.sequence)
+        self._report_passages()
 
-    def serve(self, view: ShardView) -> None:
+    def set_view(self, view: ShardView) -> None:
         """Makes `view` the newest one; to be called on the event loop.
 
         Raises:
@@ -93,9 +93,9 @@ class LocalSearcher:
                 f"{self._info.shard} of index {self._info.index_id}, which this node serves"
             )
         self._generations.set_newest(view)
-        self._served.advance(view.sequence)
+        self._sequence_waiter.advance(view.sequence)
         self._info = info
-        self._count_passages()
+        self._report_passages()
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         """Returns which shard this is, in its newest generation."""
@@ -106,13 +106,13 @@ class LocalSearcher:
     async def retrieve(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
-        """Retrieves the passages that may be read, given the candidates of all shards.
+        """Retrieves the passages that the front may choose to read, for any hits of other shards.
 
         Waits until the write `depth.after` is served.
         """
-        arrived = time.perf_counter()
+        arrived_at = time.perf_counter()
         self._check(question)
-        await self._served.wait(depth.after, deadline)
+        await self._sequence_waiter.wait(depth.after, deadline)
         view = self._generations.lease_newest(deadline)
         work = partial(self._retrieve, view, question, depth)
         with span("retrieve") as step:
@@ -129,7 +129,7 @@ class LocalSearcher:
             idle=self._pool.idle_threads,
             candidate_words=found.words,
             sequence=view.sequence,
-            retrieved=spent.later(-arrived),
+            retrieved=spent.later(-arrived_at),
             passages=view.passages,
             log_id=view.log_id,
         )
@@ -141,7 +141,7 @@ class LocalSearcher:
         max_answer_tokens: int,
         deadline: Deadline,
     ) -> Read:
-        """Reads passages that `retrieve` named, until a little before the deadline."""
+        """Reads hits of `retrieve`, until shortly before the deadline."""
         return await self._read(question, hits, max_answer_tokens, deadline, time.perf_counter())
 
     async def _read(
@@ -150,15 +150,17 @@ class LocalSearcher:
         hits: Sequence[Hit],
         max_answer_tokens: int,
         deadline: Deadline,
-        arrived: float,
+        arrived_at: float,
     ) -> Read:
         self._check(question)
-        view, hits = await self._in_view(hits, deadline, question.client)
+        view, hits = await self._resolve_hits(hits, deadline, question.client)
         started = time.perf_counter()
-        until, client = _before(deadline), question.client
         with span("read", {"winnow.passages": len(hits)}) as step:
-            work = partial(self._read_one, view, question, max_answer_tokens, arrived, step)
-            done = await self._pool.map(work, hits, until, self._count_read, client)
+            work = partial(self._read_one, view, question, max_answer_tokens, arrived_at, step)
+            reading_deadline = _reserve_reply_time(deadline)
+            done = await self._pool.map(
+                work, hits, reading_deadline, self._count_read, question.client
+            )
             step.set("winnow.queue_ms", done.queue_seconds * 1e3)
         spent = time.perf_counter() - started - done.queue_seconds
         self._metrics.stage.labels("read").observe(spent, step.exemplar)
@@ -173,10 +175,10 @@ class LocalSearcher:
         deadline: Deadline,
     ) -> Read:
         """Retrieves and reads in one call."""
-        arrived = time.perf_counter()
+        arrived_at = time.perf_counter()
         retrieved = await self.retrieve(question, depth, deadline)
         hits = retrieved.hits[: depth.passages]
-        read = await self._read(question, hits, max_answer_tokens, deadline, arrived)
+        read = await self._read(question, hits, max_answer_tokens, deadline, arrived_at)
         return replace(
             read,
             timings=retrieved.timings + read.timings,
@@ -197,18 +199,18 @@ class LocalSearcher:
         view: ShardView,
         question: EncodedQuestion,
         max_answer_tokens: int,
-        arrived: float,
-        reading: Span,
+        arrived_at: float,
+        call_span: Span,
         hit: Hit,
         stop: Stop,
     ) -> Reading:
-        """Reads one passage in a thread of the pool; `reading` is the span of the whole call."""
+        """Reads one passage in a thread of the pool."""
         began = time.perf_counter()
-        with reading.child("read passage", {"winnow.passage_id": hit.passage_id}):
+        with call_span.child("read passage", {"winnow.passage_id": hit.passage_id}):
             with _readable():
                 stored = view.load(hit.row)
             read = self._reader.read(question.token_ids, stored, hit, max_answer_tokens, stop)
-        return replace(read, span=Interval(began - arrived, time.perf_counter() - began))
+        return replace(read, span=Interval(began - arrived_at, time.perf_counter() - began))
 
     def _count_read(self) -> None:
         self._metrics.passages_read.inc()
@@ -230,45 +232,44 @@ class LocalSearcher:
 
         self._limits.check(question)
 
-    async def _in_view(
+    async def _resolve_hits(
         self, hits: Sequence[Hit], deadline: Deadline, client: str
     ) -> tuple[ShardView, Sequence[Hit]]:
-        """Returns the view to read from, and the hits with its rows."""
+        """Returns the view to read from, and the hits with rows of this view."""
         generation = hits[0].generation if hits else ""
         view = self._generations.lease(generation, deadline)
-        for place, hit in enumerate(hits):
+        for index, hit in enumerate(hits):
             if hit.generation != generation:
                 raise InvalidRequestError(
-                    Violation(f"hits[{place}]", "is of another generation than the first")
+                    Violation(f"hits[{index}]", "is of another generation than the first hit")
                 )
         if generation not in ("", view.generation):
-            work = partial(_found_again, view, hits)
-            done = await self._pool.call(work, deadline, client)
+            done = await self._pool.call(partial(_relocate_hits, view, hits), deadline, client)
             return view, done.results[0]
-        for place, hit in enumerate(hits):
-            _check_row(view, hit, place)
+        for index, hit in enumerate(hits):
+            _check_row(view, hit, index)
         return view, hits
 
-    def _count_passages(self) -> None:
-        self._metrics.index.labels(str(self._info.shard)).set(self._info.passages)
+    def _report_passages(self) -> None:
+        self._metrics.passages.labels(str(self._info.shard)).set(self._info.passages)
 
 
-def _check_row(view: ShardView, hit: Hit, place: int) -> None:
+def _check_row(view: ShardView, hit: Hit, index: int) -> None:
     if 0 <= hit.row < view.rows:
         return
     if view.log_id:
-        # another replica has read more of the log
-        raise GenerationGoneError(f"there is no row {hit.row} yet: retrieve again")
+        # the replica that returned the hit has read more of the log
+        raise GenerationGoneError(f"row {hit.row} is not written yet: retrieve again")
     raise InvalidRequestError(
-        Violation(f"hits[{place}].row", f"{hit.row} is not a row of this shard")
+        Violation(f"hits[{index}].row", f"{hit.row} is not a row of this shard")
     )
 
 
-def _found_again(view: ShardView, hits: Sequence[Hit], _: Stop) -> Sequence[Hit]:
-    """Finds the hits of another generation in this view.
+def _relocate_hits(view: ShardView, hits: Sequence[Hit], _: Stop) -> Sequence[Hit]:
+    """Returns hits of another generation with their rows in this view.
 
     Raises:
-        GenerationGoneError: a passage is not there any more, or not yet.
+        GenerationGoneError: a passage was removed, or is not written yet.
 
     """
     with _readable():
@@ -282,14 +283,14 @@ def _found_again(view: ShardView, hits: Sequence[Hit], _: Stop) -> Sequence[Hit]
     return found
 
 
-def _before(deadline: Deadline) -> Deadline:
-    """Returns when to stop reading, so that the readings reach the caller in time."""
-    return deadline.earlier(max(min(_LONGEST_RESERVE, deadline.left() * _RESERVED), 0.0))
+def _reserve_reply_time(deadline: Deadline) -> Deadline:
+    """Returns the deadline of reading, so that the readings reach the caller in time."""
+    return deadline.earlier(max(min(_MAX_RESERVE, deadline.left() * _RESERVE_SHARE), 0.0))
 
 
 @contextlib.contextmanager
 def _readable() -> Iterator[None]:
-    """Turns errors of changed files into NotLoadedError, so that fronts ask other replicas."""
+    """Converts errors of changed files to NotLoadedError, so that fronts call other replicas."""
     try:
         yield
     except ArtefactError as error:
@@ -297,6 +298,6 @@ def _readable() -> Iterator[None]:
 
 
 def _timed(work: Callable[[Stop], Result], stop: Stop) -> tuple[Result, Interval]:
-    """Returns a result, and the interval in which it was made."""
+    """Runs `work`; returns its result, and the interval in which it ran."""
     started = time.perf_counter()
     return work(stop), Interval(started, time.perf_counter() - started)

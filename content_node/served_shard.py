@@ -1,4 +1,4 @@
-"""A shard as its callers see it: loading, served, withdrawn, leaving, or failed."""
+"""A shard in the states that callers can see: loading, served, withdrawn, leaving or failed."""
 
 from collections.abc import Sequence
 
@@ -15,40 +15,41 @@ class ServedShard:
 
     def __init__(self) -> None:
         self._searcher: Searcher | None = None
-        self._fault = self._withdrawn = ""
-        self._leaving = False
+        self._fault = self._withdrawal_reason = ""
+        self._is_leaving = False
 
     def serve(self, searcher: Searcher) -> None:
         """Sends calls to `searcher`."""
         self._searcher = searcher
 
     def fail(self, fault: str) -> None:
-        """Refuses every call with the reason why there is no shard."""
+        """Refuses every call with `fault`, the reason why there is no shard."""
         self._fault = fault
 
     def withdraw(self, reason: str) -> None:
-        """Has `info` report a reason not to use the shard; other calls continue. An empty reason
-        takes it back.
+        """Makes `info` fail with a reason not to use the shard; other calls continue.
+
+        An empty reason ends the withdrawal.
         """
-        self._withdrawn = reason
+        self._withdrawal_reason = reason
 
     def leave(self) -> None:
-        """Has `info` report that the shard leaves; other calls continue."""
-        self._leaving = True
+        """Makes `info` report that the node is leaving; other calls continue."""
+        self._is_leaving = True
 
     async def info(self, deadline: Deadline) -> ShardInfo:
-        """Returns which shard this is."""
-        if self._leaving:
+        """Returns the description of the shard."""
+        if self._is_leaving:
             raise LeavingError("the node is leaving")
-        if self._withdrawn:
-            raise NotLoadedError(self._withdrawn)
-        return await self._ready().info(deadline)
+        if self._withdrawal_reason:
+            raise NotLoadedError(self._withdrawal_reason)
+        return await self._available_searcher().info(deadline)
 
     async def retrieve(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
-        """Finds the shard's passages that may be among the best of the whole cluster."""
-        return await self._ready().retrieve(question, depth, deadline)
+        """Retrieves the shard's passages that may be among the best of the cluster."""
+        return await self._available_searcher().retrieve(question, depth, deadline)
 
     async def read(
         self,
@@ -57,8 +58,8 @@ class ServedShard:
         max_answer_tokens: int,
         deadline: Deadline,
     ) -> Read:
-        """Reads passages that `retrieve` named."""
-        return await self._ready().read(question, hits, max_answer_tokens, deadline)
+        """Reads hits of `retrieve`."""
+        return await self._available_searcher().read(question, hits, max_answer_tokens, deadline)
 
     async def search(
         self,
@@ -68,9 +69,9 @@ class ServedShard:
         deadline: Deadline,
     ) -> Read:
         """Retrieves and reads this shard's best passages."""
-        return await self._ready().search(question, depth, max_answer_tokens, deadline)
+        return await self._available_searcher().search(question, depth, max_answer_tokens, deadline)
 
-    def _ready(self) -> Searcher:
+    def _available_searcher(self) -> Searcher:
         if self._fault:
             raise NotLoadedError(self._fault)
         if self._searcher is None:

@@ -19,8 +19,8 @@ from winnow.searcher import Searcher
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
 SERVICE = "winnow.v1.ShardService"
-LARGEST = 256 * KIB
-"""Bytes of a message: a thousand hits and a question with a long vector take half of it."""
+MAX_MESSAGE_BYTES = 256 * KIB
+"""A thousand hits and a question with a long vector take half of it."""
 
 
 class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
@@ -81,6 +81,6 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
 
 
 def _question(request: Any, context: Any) -> EncodedQuestion:
-    """Returns the question with its client's key, which a front passed on."""
+    """Returns the question with the key of its client, which the front sends as metadata."""
     client = client_key.of_metadata(context.invocation_metadata())
     return replace(convert.question_of_message(request.question), client=client)

@@ -25,15 +25,16 @@ class NodeSettings(ServiceSettings):
     shard: Path = Field(description="Directory of the shard, written by `winnow index build`.")
     pull: str = Field(
         "",
-        description="URL of a shard in a place of snapshots, such as "
-        "s3://bucket/index/shard-00000-of-00003; restored to --shard unless a shard lies there.",
+        description="URL of a shard's snapshots, such as "
+        "s3://bucket/index/shard-00000-of-00003; the newest is restored to --shard unless a shard "
+        "is there.",
     )
     listen: ListenAddress = Field(
         "127.0.0.1:9000", description="HOST:PORT to serve gRPC on; port 0 for any free one."
     )
     threads: Threads = Field(default_factory=cores, description="Threads that retrieve and read.")
     reader_threads: Threads = Field(
-        default_factory=cores, description="Most threads that one request may use."
+        default_factory=cores, description="Maximum threads of one request."
     )
     reader_nice: int = Field(
         5,
@@ -42,14 +43,14 @@ class NodeSettings(ServiceSettings):
         description="Niceness of loading and reading: a higher value gives way to other processes.",
     )
     max_reads: Count = Field(
-        1_000, description="Most passages waiting to be read; further calls are refused."
+        1_000, description="Maximum passages that wait to be read; further calls are refused."
     )
     max_tokens: int = Field(
         0,
         ge=0,
         le=512,
-        description="Longest input of the reader, in tokens; 0 for the bundle's. Not for a "
-        "split reader, as the default bundle's.",
+        description="Maximum input length of the reader, in tokens; 0 for the bundle's. Not for a "
+        "split reader, such as that of the default bundle.",
     )
     ef: int = Field(
         256,
@@ -59,7 +60,8 @@ class NodeSettings(ServiceSettings):
     )
     feed: bool = Field(
         False,
-        description="Take writes, and store them in the shard's directory. One node per directory.",
+        description="Accept writes, and store them in the shard's directory. Only one node may "
+        "use the directory.",
     )
     journal: Annotated[str, AfterValidator(journal_url)] = Field(
         "",
@@ -71,17 +73,17 @@ class NodeSettings(ServiceSettings):
         ge=0,
         le=60,
         description="Seconds by which the clocks of the nodes and of the journal's servers may "
-        "differ. A write needs more time than that; one that arrives too late is skipped.",
+        "differ. Deadlines of writes must be longer. A write that arrives too late is skipped.",
     )
     merge_after: Count = Field(
         2_000,
-        description="Fewest writes that are merged into the shard's files at once; a large shard "
-        "waits for a tenth of its passages, and one that nobody writes to for ten minutes.",
+        description="Minimum writes that are merged into the shard's files together. A large shard "
+        "waits for a tenth of its passages. After ten minutes without writes, fewer are merged.",
     )
     max_unmerged: Count = Field(
         200_000,
-        description="Most writes held in memory until they are merged; further ones are refused. "
-        "From half of it on the shard is merged, however large it is.",
+        description="Maximum unmerged writes, which are in memory; further ones are refused. At "
+        "half of it a shard of any size is merged.",
     )
     exact: bool = Field(
         False, description="Compare every passage with the question instead of searching the graph."
@@ -93,12 +95,12 @@ class NodeSettings(ServiceSettings):
     )
 
     @model_validator(mode="after")
-    def _is_fed(self) -> Self:
+    def _validate_journal(self) -> Self:
         if self.journal and not self.feed:
-            raise ValueError("--journal needs --feed: what the journal brings is written")
+            raise ValueError("--journal needs --feed, which accepts the writes of the journal")
         return self
 
     @property
     def inference(self) -> InferenceOptions:
-        """How the reader is run: by every thread at once."""
+        """Options of the reader, which runs in every thread at the same time."""
         return replace(super().inference, runs=self.threads)

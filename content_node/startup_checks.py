@@ -1,6 +1,4 @@
-"""What a node checks when it starts: settings that can never be served, and advice for its
-shard.
-"""
+"""Checks settings when a node starts, and gives advice on its shard."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,13 +25,12 @@ def check_reader(settings: NodeSettings, bundle: Bundle) -> None:
 
 
 def check_settings(settings: NodeSettings, bundle: Bundle) -> None:
-    """Refuses settings that cannot be served. Looks only at names of files.
+    """Refuses settings that cannot be served. Checks the names of files, not their content.
 
-    A damaged shard is not refused here: it may be repaired while the node runs, and until then the
-    node tells its callers.
+    A damaged shard is not refused here: it may be repaired while the node runs.
 
     Raises:
-        SettingsError: the bundle cannot be read with these settings.
+        SettingsError: the bundle's reader cannot run with these settings.
         ArtefactError: there is no shard.
 
     """
@@ -52,39 +49,39 @@ def check_settings(settings: NodeSettings, bundle: Bundle) -> None:
 
 
 def shard_advice(base: StoredSegment, shard: Path, bundle: Bundle) -> Iterator[str]:
-    """Yields sentences on how a shard could be served better, each with a command."""
-    rebuild = "`winnow index build --passages INDEX --out NEW --shards N`"
+    """Yields improvements of a shard as sentences, each with a command."""
+    rebuild = "`winnow index build --passages INDEX --out NEW --shards N` brings it up to date"
     if not base.manifest.has_checksum:
         yield (
-            "the shard is of an older version: a changed value in its manifest would not be "
-            f"noticed; {rebuild} brings it up to date"
+            "the shard is of an older version: changed values in its manifest are not detected; "
+            f"{rebuild}"
         )
     if base.manifest.words is None:
         yield (
-            "the shard is of an older version and has no words: they were counted in this shard "
+            "the shard is of an older version without words: they were counted in this shard "
             "alone, which took time and memory, and scores of several such shards cannot be "
-            f"compared; {rebuild} brings it up to date"
+            f"compared; {rebuild}"
         )
     elif not base.manifest.words.posting_files:
         yield (
-            "the shard is of an older version: the rows of each word were collected in memory, "
-            f"which took time; {rebuild} brings it up to date"
+            "the shard is of an older version without postings: they were computed, which took "
+            f"time and memory; {rebuild}"
         )
     # damaged states and those of another reader are logged when they are opened
-    there = any((file.path.parent / STATES_FILE).exists() for file in base.files[:1])
-    lacking = base.manifest.passages - base.states.passages if base.states is not None else 0
+    has_states = any((file.path.parent / STATES_FILE).exists() for file in base.files[:1])
+    missing = base.manifest.passages - base.states.passages if base.states is not None else 0
     if bundle.manifest.lower_fingerprint:
-        if lacking:
+        if missing:
             yield (
-                f"{lacking} of {base.manifest.passages} passages have no states yet: merges make "
+                f"{missing} of {base.manifest.passages} passages have no states yet: merges make "
                 f"some each time, {states_command(shard, bundle.directory)} makes all"
             )
-        if base.manifest.passages and not there:
+        if base.manifest.passages and not has_states:
             yield (
                 "the shard has no states: half of the reading is done again for every question; "
                 f"{states_command(shard, bundle.directory)} does it once"
             )
-    elif there:
+    elif has_states:
         yield (
             "the shard has states, which this bundle's reader cannot use: it sees question and "
             "passage together in every layer"

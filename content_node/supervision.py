@@ -1,7 +1,6 @@
-"""Tasks that run as long as the node: a task that ends is a bug, and is restarted.
+"""Restarts background tasks of a node, which should never end: an end is a bug, and is logged.
 
-These tasks have their state on disk, so a restart loses nothing. A node that keeps serving is
-better than one that ends; its log says what happened.
+These tasks have their state on disk, so a restart loses nothing, and the node keeps serving.
 """
 
 import asyncio
@@ -14,8 +13,8 @@ from winnow.content_node.merging.policy import retry_after
 from winnow.deadline import Clock
 
 _log = structlog.get_logger("content_node")
-_GOOD = 600.0
-"""Seconds of running after which the next pause is short again."""
+_STABLE_SECONDS = 600.0
+"""A task that ran this long is restarted after the shortest pause again."""
 Sleep = Callable[[float], Awaitable[None]]
 
 
@@ -25,18 +24,18 @@ async def keep_running(
     sleep: Sleep = asyncio.sleep,
     clock: Clock = time.monotonic,
 ) -> None:
-    """Runs a task until this is cancelled, and restarts it after each end, with growing pauses.
+    """Runs a task until it is cancelled, and restarts it after each end, with growing pauses.
 
-    `name` describes the task in the log.
+    `name` is the name of the task in logs.
     """
     ends = 0
     while True:
         started = clock()
         try:
             await run()
-        except Exception:  # noqa: BLE001 (nobody else would notice)
+        except Exception:  # noqa: BLE001 (nobody awaits this task)
             _log.exception(f"{name} failed and is restarted")
         else:
             _log.error(f"{name} ended and is restarted")
-        ends = 1 if clock() - started >= _GOOD else ends + 1
+        ends = 1 if clock() - started >= _STABLE_SECONDS else ends + 1
         await sleep(retry_after(ends))

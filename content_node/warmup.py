@@ -1,6 +1,6 @@
-"""Runs the reader at usual lengths before the first question.
+"""Runs the reader at typical lengths before the first question.
 
-First runs at a new shape are slow in ONNX Runtime. Later runs measure how fast this machine reads.
+ONNX Runtime is slow in its first run of a new shape. Later runs measure this machine's speed.
 """
 
 import time
@@ -12,13 +12,13 @@ from winnow.domain.passage import Hit, Passage
 from winnow.text.tokenizer import Tokens
 
 _LENGTHS = (16, 64, 128, 192, 256, 300)
-"""Lengths in tokens: on average those of passages of 100 words with a title."""
+"""Lengths in tokens; their mean is that of passages of 100 words with a title."""
 _WORD = 1000
 """A token id that every vocabulary has."""
 
 
 def warm_up(reader: Reader, clock: Clock = time.perf_counter) -> float:
-    """Reads made-up passages of several lengths; returns seconds per passage of one warm thread."""
+    """Reads synthetic passages; returns the mean seconds per passage of one thread when warm."""
     for length in _LENGTHS:
         _read(reader, length)
     started = clock()

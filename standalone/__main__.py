@@ -9,7 +9,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from winnow.content_node.composing.shard import NodeParts, RunningShard, open_parts
-from winnow.content_node.loading import Loading
+from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.startup_checks import check_reader
 from winnow.errors import ArtefactError, NotLoadedError
 from winnow.heap import bound_arenas
@@ -27,12 +27,12 @@ def run(settings: StandaloneSettings) -> None:
     """Answers questions until SIGTERM or SIGINT, which also end a process that is loading."""
     bound_arenas()
     for loading in process.run(settings, partial(_run, settings)):
-        loading.leave_behind()
+        loading.exit_if_running()
 
 
 async def _run(
     settings: StandaloneSettings, registry: CollectorRegistry, tracer: Tracer
-) -> Sequence[Loading[Any]]:
+) -> Sequence[DaemonWork[Any]]:
     directories = shard_directories(settings.index)
     node = settings.node(directories[0])
     async with opened(settings, registry, tracer) as front:

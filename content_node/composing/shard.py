@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
 from winnow.content_node.admission import AdmittedSearcher, NodeLoad
+from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.file_changes import ServingStatus, watch
 from winnow.content_node.identity import shard_info
 from winnow.content_node.journal.composing import FedShard
@@ -20,7 +21,6 @@ from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.room import RoomMetrics
 from winnow.content_node.live.shard import LiveShard
-from winnow.content_node.loading import Loading
 from winnow.content_node.merging.child import MergeChild
 from winnow.content_node.merging.merger import Merger
 from winnow.content_node.merging.newest import open_newest
@@ -54,8 +54,8 @@ _HALF_LIFE = 2.0
 """Seconds after which a measured reading speed counts half: long compared with a call, short
 compared with changes of the machine's load.
 """
-_LOOK_EVERY = 2.0
-"""Seconds between looks at the shard's files: two system calls for each file."""
+_FILE_CHECK_INTERVAL = 2.0
+"""Seconds between checks of the shard's files, which take two system calls for each file."""
 
 
 class SharedReader:
@@ -141,7 +141,7 @@ class RunningShard:
         self._shard_metrics = ShardMetrics(registry)
         self._write_metrics, self._merge_metrics = WriteMetrics(registry), MergeMetrics(registry)
         self._status = ServingStatus(self.served, set_serving, self._shard_metrics)
-        self.loading = Loading(self._load)
+        self.loading = DaemonWork(self._load)
         self._watching: list[asyncio.Task[None]] = []
         self._fed: FedShard | None = None
         self._written_to: tuple[ShardWriter, ShardInfo] | None = None
@@ -180,7 +180,7 @@ class RunningShard:
         self._shard_metrics.ready.set(1)
         RoomMetrics(self._registry, self._directory)
         SnapshotMetrics(self._registry, self._directory)
-        looking = partial(watch, live.change, self._status.files_changed, _LOOK_EVERY)
+        looking = partial(watch, live.change, self._status.files_changed, _FILE_CHECK_INTERVAL)
         self._keep("watching the shard's files", looking)
         if self._parts.settings.feed:
             self._keep("merging", self._merger(live).run)
@@ -233,9 +233,9 @@ class RunningShard:
             pace=parts.pace,
             metrics=parts.metrics,
             journaled=bool(parts.settings.journal),
-            gone=parts.trimmer.schedule,
+            on_drop=parts.trimmer.schedule,
         )
-        live.on_new_view(searcher.serve)
+        live.on_new_view(searcher.set_view)
         for advice in shard_advice(shard, self._directory, parts.bundle):
             _log.warning(advice, shard=shard.manifest.shard)
         _log.info(

@@ -62,7 +62,9 @@ class LiveShard:
         self._group = GroupCommit(self._commit, self._show)
         self._broken = ""
         self._last_write = clock()
-        metrics.opened(lambda: self._group.waiting, 0 if limits.refusal else limits.unmerged)
+        metrics.observe_waiting(
+            lambda: self._group.waiting, 0 if limits.refusal else limits.unmerged
+        )
         self._count()
 
     def on_new_view(self, serve: Callable[[ShardView], None]) -> None:
@@ -272,7 +274,7 @@ class LiveShard:
             self._metrics.batch.observe(len(conflict.logged))
             self._metrics.commit.observe(time.perf_counter() - started)
         for each in written:
-            self._metrics.written(each)
+            self._metrics.count_durable(each)
         return [[replace(one, log_id=self._log.log_id) for one in each] for each in written]
 
     def _unchanged(self, puts: Sequence[PassageDigest], deadline: Deadline) -> list[Written | None]:
@@ -326,7 +328,7 @@ class LiveShard:
             self._count()
 
     def _count(self) -> None:
-        self._metrics.served(self.sequence, self.sequence - self.merged)
+        self._metrics.set_served(self.sequence, self.sequence - self.merged)
 
 
 def catch_up(state: LiveState, log: WriteLog) -> None:

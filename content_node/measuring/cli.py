@@ -7,7 +7,7 @@ import typer
 
 from winnow.bundle import default_bundle, load_bundle
 from winnow.content_node.measuring import finding, reading
-from winnow.content_node.measuring.made_up import Vectors
+from winnow.content_node.measuring.made_up import RandomVectors
 from winnow.passages.encoding import tokenise
 from winnow.settings.common import cores
 from winnow.sizing.synthetic import synthetic_passages, synthetic_questions
@@ -25,27 +25,29 @@ def measure(
         typer.Option(
             min=2_000,
             max=10_000_000,
-            help="Size of a made-up shard to measure; give at least two.",
+            help="Passages of a synthetic shard to measure; give at least two sizes.",
             show_default=" ".join(map(str, PASSAGES)),
         ),
     ] = None,
     threads: Annotated[
         int | None,
-        typer.Option(min=1, max=1024, help="Threads that read and build.", show_default="cores"),
+        typer.Option(
+            min=1, max=1024, help="Threads for reading and building.", show_default="cores"
+        ),
     ] = None,
 ) -> None:
     """Measure the costs of a content node on this machine: reading, retrieval, memory and disk.
 
-    Shards are made of the demo passages and random vectors, and removed afterwards. Prints JSON, a
-    part of the file that `winnow bench units` writes.
+    The shards have demo passages and random vectors, and are removed afterwards. Prints JSON, which
+    is a part of the file that `winnow bench units` writes.
     """
     sizes = sorted(set(passages or PASSAGES))
     bundle, threads = load_bundle(default_bundle()), threads or cores()
     tokenizer = Tokenizer(bundle.tokenizer)
     texts = list(tokenise(tokenizer, synthetic_passages()))
-    asked = [tokens.ids for tokens in tokenizer.tokenise_many(synthetic_questions())]
+    questions = [tokens.ids for tokens in tokenizer.tokenise_many(synthetic_questions())]
     dimension = bundle.manifest.encoder.dimension
-    shards: list[finding.RetrievalCost] = []
+    shards: list[finding.MeasuredShard] = []
     graphs: list[GraphCost] = []
     with StageProgress() as progress:
         progress.start("reading passages of several lengths", 1)
@@ -53,26 +55,27 @@ def measure(
         progress.advance()
         for size in sizes:
             progress.start(f"writing and searching {size:,} passages", 1)
-            shards.append(finding.measure_shard(size, texts, asked, Vectors(dimension), threads))
+            vectors = RandomVectors(dimension)
+            shards.append(finding.measure_shard(size, texts, questions, vectors, threads))
             graphs.append(shards[-1].graph)
             progress.advance()
         progress.start(f"vectors of {OTHER_DIMENSION} values", 1)
-        graphs.append(finding.measure_graph(sizes[0], Vectors(OTHER_DIMENSION), threads))
+        graphs.append(finding.measure_graph(sizes[0], RandomVectors(OTHER_DIMENSION), threads))
         progress.advance()
     typer.echo(_units(reads, [len(each.title) + len(each.text) for each in texts], shards, graphs))
 
 
 def _units(
-    reads: reading.Reads,
+    reads: reading.ReadCosts,
     lengths: list[int],
-    shards: list[finding.RetrievalCost],
+    shards: list[finding.MeasuredShard],
     graphs: list[GraphCost],
 ) -> str:
     costs: tuple[ShardCost, ...] = tuple(each.cost for each in shards)
     units = NodeUnits(
         read=reads.by_length,
         states=reads.states,
-        mean_tokens=round(reading.QUESTION + statistics.fmean(lengths), 1),
+        mean_tokens=round(reading.QUESTION_TOKENS + statistics.fmean(lengths), 1),
         spread=reads.spread,
         together=reads.together,
         graphs=tuple(graphs),

@@ -1,4 +1,4 @@
-"""Costs of a shard by its size: to retrieve from it, to hold it and to write it."""
+"""Measures the costs of a shard by its size: retrieval, memory, disk space and writing."""
 
 import gc
 import itertools
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from winnow.content_node.measuring.made_up import Vectors, write_random_shard
+from winnow.content_node.measuring.made_up import RandomVectors, write_synthetic_shard
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.shard.memory_segment import MemoryVectors
 from winnow.content_node.shard.nearest import GraphIndex, NearestIndex, build_graph
@@ -26,61 +26,65 @@ from winnow.sizing.units import GraphCost, ShardCost
 M, EF_CONSTRUCTION, EF = 16, 200, 256
 """The defaults of `winnow index build` and `winnow node`."""
 NEAREST = 100
-_READ = 10
-_WAYS = {
-    "hybrid": RetrievalDepth(passages=_READ, candidates=NEAREST),
-    "dense": RetrievalDepth(passages=_READ),
-    "sparse": RetrievalDepth(passages=_READ, by_words=NEAREST),
+_PASSAGES_READ = 10
+_DEPTHS = {
+    "hybrid": RetrievalDepth(passages=_PASSAGES_READ, candidates=NEAREST),
+    "dense": RetrievalDepth(passages=_PASSAGES_READ),
+    "sparse": RetrievalDepth(passages=_PASSAGES_READ, by_words=NEAREST),
 }
-"""The retrievers with the defaults of a front node."""
+"""Retrieval depth of each retriever, with the defaults of a front node."""
 _WORD_WEIGHT = 0.01
 _REPETITIONS = 200
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True)
-class RetrievalCost:
-    """The costs of a shard and of its graph."""
+class MeasuredShard:
+    """Costs of a shard and of its graph."""
 
     cost: ShardCost
     graph: GraphCost
     spread: tuple[float, ...]
-    """Quantiles of the times of retrievals, relative to their median."""
+    """Quantiles of retrieval times, divided by their median."""
 
 
 def measure_graph(
-    passages: int, vectors: Vectors, threads: int, repetitions: int = _REPETITIONS
+    passages: int, vectors: RandomVectors, threads: int, repetitions: int = _REPETITIONS
 ) -> GraphCost:
-    """Builds a graph in memory and searches it."""
-    held = vectors.drawn(passages)
-    graph = build_graph(held, M, EF_CONSTRUCTION, threads)
-    index = GraphIndex(graph, EF, MemoryVectors(held))
+    """Builds a graph in memory and measures searches."""
+    drawn = vectors.draw(passages)
+    graph = build_graph(drawn, M, EF_CONSTRUCTION, threads)
+    index = GraphIndex(graph, EF, MemoryVectors(drawn))
     return _graph_cost(index, graph.index_file_size(), passages, vectors, repetitions)
 
 
 def measure_shard(
     passages: int,
     texts: Sequence[TokenisedPut],
-    asked: Sequence[tuple[int, ...]],
-    vectors: Vectors,
+    question_tokens: Sequence[tuple[int, ...]],
+    vectors: RandomVectors,
     threads: int,
     repetitions: int = _REPETITIONS,
-) -> RetrievalCost:
-    """Writes a shard, loads it as a node does, and retrieves from it. `asked` are the tokens of
-    questions.
+) -> MeasuredShard:
+    """Measures writing a shard, loading it and retrieving from it.
+
+    `question_tokens` are the tokens of each question.
     """
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = Path(temporary)
         started = time.perf_counter()
-        manifest = write_random_shard(Path(place), texts, passages, vectors, threads)
-        written = time.perf_counter() - started
-        before, started = _resident(), time.perf_counter()
-        # exact search, which small shards use, would say nothing of a large one
-        segment = open_shard(Path(place) / shard_name(0, 1), EF, exact_up_to=0)
-        loaded, held = time.perf_counter() - started, _resident() - before
-        questions = list(itertools.islice(_questions(asked, vectors), repetitions))
-        times = {name: _times(segment, depth, questions) for name, depth in _WAYS.items()}
-    graph = manifest.files[manifest.graph].bytes
-    graph_cost = _graph_cost(segment.index, graph, passages, vectors, repetitions)
+        manifest = write_synthetic_shard(directory, texts, passages, vectors, threads)
+        write_seconds = time.perf_counter() - started
+        before, started = _resident_bytes(), time.perf_counter()
+        # small shards are searched exactly by default, which does not apply to large ones
+        segment = open_shard(directory / shard_name(0, 1), EF, exact_up_to=0)
+        load_seconds, memory = time.perf_counter() - started, _resident_bytes() - before
+        questions = list(itertools.islice(_questions(question_tokens, vectors), repetitions))
+        times = {
+            name: _time_retrievals(segment, depth, questions) for name, depth in _DEPTHS.items()
+        }
+    graph_bytes = manifest.files[manifest.graph].bytes
+    graph_cost = _graph_cost(segment.index, graph_bytes, passages, vectors, repetitions)
     disk = sum(entry.bytes for entry in manifest.files.values())
     cost = ShardCost(
         passages=passages,
@@ -88,45 +92,47 @@ def measure_shard(
         hybrid_ms=round(median(times["hybrid"]), 4),
         dense_ms=round(median(times["dense"]), 4),
         sparse_ms=round(median(times["sparse"]), 4),
-        load_ms_each=round(1e3 * loaded / passages, 6),
-        write_ms_each=round(1e3 * written * threads / passages, 4),
-        memory_bytes_each=round(max((held - graph) / passages, 1.0), 1),
-        disk_bytes_each=round((disk - graph) / passages, 1),
+        load_ms_each=round(1e3 * load_seconds / passages, 6),
+        write_ms_each=round(1e3 * write_seconds * threads / passages, 4),
+        memory_bytes_each=round(max((memory - graph_bytes) / passages, 1.0), 1),
+        disk_bytes_each=round((disk - graph_bytes) / passages, 1),
     )
-    return RetrievalCost(cost, graph_cost, relative_spread([times["hybrid"]]))
+    return MeasuredShard(cost, graph_cost, relative_spread([times["hybrid"]]))
 
 
 def _graph_cost(
-    index: NearestIndex, size: int, passages: int, vectors: Vectors, repetitions: int
+    index: NearestIndex, size: int, passages: int, vectors: RandomVectors, repetitions: int
 ) -> GraphCost:
-    asked = vectors.drawn(repetitions)
-    each = itertools.cycle(asked)
+    questions = vectors.draw(repetitions)
+    each = itertools.cycle(questions)
     searches = time_runs(lambda: index.search(next(each), NEAREST), repetitions)
     return GraphCost(
         passages=passages,
-        dimension=asked.shape[1],
+        dimension=questions.shape[1],
         search_ms=round(median(searches), 4),
         bytes_each=round(size / passages, 1),
     )
 
 
-def _times(
+def _time_retrievals(
     segment: StoredSegment, depth: RetrievalDepth, questions: Sequence[EncodedQuestion]
 ) -> list[float]:
-    view, asked = view_of(segment), itertools.cycle(questions)
-    return time_runs(lambda: retrieve(view, next(asked), depth, _WORD_WEIGHT), len(questions))
+    view, each = view_of(segment), itertools.cycle(questions)
+    return time_runs(lambda: retrieve(view, next(each), depth, _WORD_WEIGHT), len(questions))
 
 
-def _questions(asked: Sequence[tuple[int, ...]], vectors: Vectors) -> Iterator[EncodedQuestion]:
-    for ids in itertools.cycle(asked):
+def _questions(
+    question_tokens: Sequence[tuple[int, ...]], vectors: RandomVectors
+) -> Iterator[EncodedQuestion]:
+    for ids in itertools.cycle(question_tokens):
         yield EncodedQuestion(
-            text="?", token_ids=ids, vector=vectors.drawn(1)[0], bundle_fingerprint="made-up"
+            text="?", token_ids=ids, vector=vectors.draw(1)[0], bundle_fingerprint="made-up"
         )
 
 
-def _resident() -> int:
-    """The resident bytes of this process, without free bytes of its heap."""
+def _resident_bytes() -> int:
+    """Returns the resident memory of this process, without the free part of its heap."""
     gc.collect()
     if trim := trimming():
         trim()
-    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * _PAGE
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * _PAGE_BYTES

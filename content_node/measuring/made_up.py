@@ -1,7 +1,7 @@
-"""Made-up shards of any size: the demo passages over and over, with random vectors.
+"""Synthetic shards of any size: repeated demo passages with random vectors.
 
-Nothing is encoded, so that a hundred thousand passages take seconds. Words and lengths are those of
-real text. Vectors lie in few directions, as the vectors of texts do: a graph over vectors without
+Nothing is encoded, so a hundred thousand passages take seconds. Words and lengths are those of real
+text. Vectors differ mostly in few directions, like those of texts: a graph of vectors without this
 structure would be slower.
 """
 
@@ -20,41 +20,46 @@ from winnow.domain.write import Put
 from winnow.passages.encoding import TokenisedPut
 
 DIRECTIONS = 32
-"""Directions in which vectors differ most: estimates for encoders lie between 20 and 40."""
+"""Directions in which vectors differ most; estimates for encoders are between 20 and 40."""
 _NOISE = 0.3
+"""Standard deviation in all other directions."""
 _BATCH = 4_096
 
 
-class Vectors:
-    """Unit vectors of one dimension."""
+class RandomVectors:
+    """A generator of random unit vectors."""
 
     def __init__(self, dimension: int, seed: int = 0) -> None:
-        self._chance = np.random.default_rng(seed)
+        self._random = np.random.default_rng(seed)
         shape = (DIRECTIONS, dimension)
-        self._directions = self._chance.standard_normal(shape, np.float32)
+        self._directions = self._random.standard_normal(shape, np.float32)
 
-    def drawn(self, count: int) -> NDArray[np.float32]:
-        """Random vectors, float32 [count, dimension]."""
-        place = self._chance.standard_normal((count, DIRECTIONS), np.float32)
-        noise = self._chance.standard_normal((count, self._directions.shape[1]), np.float32)
-        vectors = place @ self._directions + _NOISE * noise
+    def draw(self, count: int) -> NDArray[np.float32]:
+        """Returns random unit vectors, float32 [count, dimension]."""
+        weights = self._random.standard_normal((count, DIRECTIONS), np.float32)
+        noise = self._random.standard_normal((count, self._directions.shape[1]), np.float32)
+        vectors = weights @ self._directions + _NOISE * noise
         unit: NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         return unit
 
 
-def write_random_shard(
-    place: Path, texts: Sequence[TokenisedPut], passages: int, vectors: Vectors, threads: int
+def write_synthetic_shard(
+    directory: Path,
+    texts: Sequence[TokenisedPut],
+    passages: int,
+    vectors: RandomVectors,
+    threads: int,
 ) -> ShardManifest:
-    """Writes a shard with a number of passages below `place`, as the builder does."""
-    staging = Staging(place / "staging.sqlite")
+    """Writes a shard with copies of `texts` below `directory`, like the index builder."""
+    staging = Staging(directory / "staging.sqlite")
     for start in range(0, passages, _BATCH):
         numbers = range(start, min(start + _BATCH, passages))
-        for number, vector in zip(numbers, vectors.drawn(len(numbers)), strict=True):
+        for number, vector in zip(numbers, vectors.draw(len(numbers)), strict=True):
             staging.add(_copy(texts[number % len(texts)], number).write(vector), 0)
     words = count_words(staging.words())
     staging.note(written=True)
     staging.close()
-    dimension = vectors.drawn(1).shape[1]
+    dimension = vectors.draw(1).shape[1]
     identity = ShardSetIdentity(
         index_id="made-up",
         shards=1,
@@ -64,7 +69,7 @@ def write_random_shard(
         passages=passages,
         words=words,
     )
-    return write_shard(staging.path, place, 0, identity, GraphPlan(threads=threads))
+    return write_shard(staging.path, directory, 0, identity, GraphPlan(threads=threads))
 
 
 def _copy(text: TokenisedPut, number: int) -> TokenisedPut:

@@ -1,4 +1,4 @@
-"""Costs of reading a passage, by its length."""
+"""Measures the costs of reading a passage by its length."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -6,7 +6,7 @@ from statistics import median
 
 from winnow.bundle import Bundle
 from winnow.content_node.reader import open_reader
-from winnow.content_node.reader.lower_layers import LowerLayers, open_lower_layers
+from winnow.content_node.reader.lower_layers import open_lower_layers
 from winnow.content_node.reader.reader import Reader
 from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.states.passage_states import packed_size
@@ -18,17 +18,17 @@ from winnow.text.tokenizer import SpecialTokens, Tokenizer, Tokens
 
 LENGTHS = (32, 64, 96, 128, 160, 192, 256, 320)
 """Tokens of question, title and text together."""
-QUESTION = 10
-"""Tokens of these that are the question's."""
-USUAL = 128
+QUESTION_TOKENS = 10
+"""Tokens of the question, included in `LENGTHS`."""
+_TYPICAL = LENGTHS.index(128)
 _REPETITIONS = 60
-_WORD = 1_000
-"""A token that every vocabulary has."""
+_TOKEN = 1_000
+"""A token that is in every vocabulary."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reads:
-    """The costs of reading."""
+class ReadCosts:
+    """Costs of reading a passage; see `NodeUnits`."""
 
     by_length: tuple[LengthCost, ...]
     spread: tuple[float, ...]
@@ -36,23 +36,22 @@ class Reads:
     states: StatesUnits | None
 
 
-def measure(bundle: Bundle, threads: int, repetitions: int = _REPETITIONS) -> Reads:
-    """Reads made-up passages: first in one thread, then in every thread."""
+def measure(bundle: Bundle, threads: int, repetitions: int = _REPETITIONS) -> ReadCosts:
+    """Measures reading synthetic passages, in one thread and in all threads."""
     special, options = Tokenizer(bundle.tokenizer).special, InferenceOptions(runs=threads)
     reader = open_reader(bundle, special, options)
-    passages = [_made_up(length) for length in LENGTHS]
+    passages = [_synthetic_passage(length) for length in LENGTHS]
     times = [time_runs(partial(_read, reader, each), repetitions) for each in passages]
-    usual = LENGTHS.index(USUAL)
-    crowded = parallel_run_ms(partial(_read, reader, passages[usual]), threads, repetitions)
-    return Reads(
-        _costs(times),
+    parallel_ms = parallel_run_ms(partial(_read, reader, passages[_TYPICAL]), threads, repetitions)
+    return ReadCosts(
+        _length_costs(times),
         relative_spread(times),
-        round(median(times[usual]) / crowded, 4),
-        _states(bundle, reader, special, options, passages, repetitions),
+        round(median(times[_TYPICAL]) / parallel_ms, 4),
+        _measure_states(bundle, reader, special, options, passages, repetitions),
     )
 
 
-def _states(
+def _measure_states(
     bundle: Bundle,
     reader: Reader,
     special: SpecialTokens,
@@ -60,49 +59,44 @@ def _states(
     passages: list[StoredPassage],
     repetitions: int,
 ) -> StatesUnits | None:
-    """The same reads with precomputed states; None if the reader is not a split reader."""
+    """Measures reading with precomputed states; None if the reader is not a split reader."""
     if bundle.manifest.reader.apart is None:
         return None
-    lower = open_lower_layers(bundle, special, options)
-    kept = [replace(each, states=lower.passage_states(each)) for each in passages]
-    times = [time_runs(partial(_read, reader, each), repetitions) for each in kept]
-    usual = LENGTHS.index(USUAL)
-    crowded = parallel_run_ms(partial(_read, reader, kept[usual]), options.runs, repetitions)
-    spent = parallel_run_ms(partial(_compute, lower, passages[usual]), options.runs, repetitions)
-    asked = time_runs(partial(_ask, lower), repetitions)
+    lower, threads = open_lower_layers(bundle, special, options), options.runs
+    with_states = [replace(each, states=lower.passage_states(each)) for each in passages]
+    times = [time_runs(partial(_read, reader, each), repetitions) for each in with_states]
+    typical = passages[_TYPICAL]
+    parallel_ms = parallel_run_ms(
+        partial(_read, reader, with_states[_TYPICAL]), threads, repetitions
+    )
+    compute_ms = parallel_run_ms(partial(lower.passage_states, typical), threads, repetitions)
+    question = (_TOKEN,) * QUESTION_TOKENS
+    question_times = time_runs(partial(lower.question_states, question), repetitions)
     return StatesUnits(
-        read=_costs(times),
-        together=round(median(times[usual]) / crowded, 4),
-        question=LengthCost(tokens=QUESTION, ms=round(median(asked), 4)),
-        compute=LengthCost(tokens=lower.count_tokens(passages[usual]), ms=round(spent, 4)),
+        read=_length_costs(times),
+        together=round(median(times[_TYPICAL]) / parallel_ms, 4),
+        question=LengthCost(tokens=QUESTION_TOKENS, ms=round(median(question_times), 4)),
+        compute=LengthCost(tokens=lower.count_tokens(typical), ms=round(compute_ms, 4)),
         bytes_a_token=packed_size(1, lower.width) - packed_size(0, lower.width),
     )
 
 
-def _compute(lower: LowerLayers, stored: StoredPassage) -> None:
-    lower.passage_states(stored)
-
-
-def _ask(lower: LowerLayers) -> None:
-    lower.question_states((_WORD,) * QUESTION)
-
-
-def _costs(times: list[list[float]]) -> tuple[LengthCost, ...]:
+def _length_costs(times: list[list[float]]) -> tuple[LengthCost, ...]:
     return tuple(
         LengthCost(tokens=tokens, ms=round(median(own), 4))
         for tokens, own in zip(LENGTHS, times, strict=True)
     )
 
 
-def _made_up(tokens: int) -> StoredPassage:
-    length = tokens - QUESTION
-    text = Tokens((_WORD,) * length, tuple((place, place + 1) for place in range(length)))
+def _synthetic_passage(tokens: int) -> StoredPassage:
+    length = tokens - QUESTION_TOKENS
+    text = Tokens((_TOKEN,) * length, tuple((start, start + 1) for start in range(length)))
     return StoredPassage(Passage("", "", "." * length), (), text)
 
 
 def _read(reader: Reader, stored: StoredPassage) -> None:
     reader.read(
-        (_WORD,) * QUESTION,
+        (_TOKEN,) * QUESTION_TOKENS,
         stored,
         Hit(row=0, passage_id="", distance=0.0, hybrid_distance=0.0),
         10,

@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 import structlog
 
-from winnow.content_node.loading import Loading
+from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.merging.policy import MergePolicy, MergeReason, Pending, retry_after
 from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.merging.tidying import Cleanup
@@ -128,7 +128,7 @@ class Merger(Generic[Base]):
         started, upto = self._clock(), self._shard.sequence
         _log.info("merge started", upto=upto, reason=reason.value)
         merged = await self._merged(upto)
-        base = await Loading(partial(self._open, Path(merged.directory))).result()
+        base = await DaemonWork(partial(self._open, Path(merged.directory))).result()
         reach("swap.opened")
         await self._shard.swap(base)
         reach("swap.swapped")
@@ -153,6 +153,6 @@ class Merger(Generic[Base]):
     async def _merged(self, upto: int) -> Merged:
         merge = self._begin(self._shard.directory, upto)
         try:
-            return await Loading(merge.run).result()
+            return await DaemonWork(merge.run).result()
         finally:
             merge.stop()

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import structlog
 
+from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.live.reading import LIVE
-from winnow.content_node.loading import Loading
 from winnow.content_node.merging.names import LOCK, generation_path, outlived, unfinished
 from winnow.content_node.merging.policy import retry_after
 from winnow.content_node.states.dropping import are_complete, drop_states
@@ -134,4 +134,4 @@ class Cleanup:
         reach("trim.done")
 
     async def _remove(self, served: int) -> None:
-        await Loading(partial(self._tidy, served)).result()
+        await DaemonWork(partial(self._tidy, served)).result()

@@ -11,7 +11,7 @@ import pytest
 from live_writes import delete, digested, put
 from prometheus_client import CollectorRegistry
 
-from winnow.content_node.feed_servicer import FEED_SERVICE, LARGEST_WRITE, ShardFeedServicer
+from winnow.content_node.feed_servicer import FEED_SERVICE, MAX_WRITE_BYTES, ShardFeedServicer
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.shard import LiveShard
@@ -56,7 +56,9 @@ def servicer() -> ShardFeedServicer:
 @pytest.fixture
 async def node(servicer: ShardFeedServicer) -> AsyncIterator[Stub]:
     boundary = CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
-    server = Server(services=[FEED_SERVICE], interceptor=boundary, max_message_bytes=LARGEST_WRITE)
+    server = Server(
+        services=[FEED_SERVICE], interceptor=boundary, max_message_bytes=MAX_WRITE_BYTES
+    )
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(servicer, server.grpc)
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
     async with open_channel(address) as channel:
@@ -146,7 +148,7 @@ async def test_unchanged_passages_are_reported(shard: LiveShard, node: Stub) -> 
     found = convert.unchanged_of_message(await told(node.FindUnchanged(asked)), 4)
     outcomes = [Outcome.UNCHANGED, None, Outcome.OUTDATED, Outcome.UNCHANGED]
     assert found == [each and Written(each, 1) for each in outcomes]
-    with pytest.raises(IdentityError, match="made by encoder other"):
+    with pytest.raises(IdentityError, match="have the encoding fingerprint other"):
         await told(node.FindUnchanged(comparing(put("d"), encoding_fingerprint="other")))
     with pytest.raises(UnavailableError, match="told of 0 passages, not of 1"):
         convert.unchanged_of_message(shard_feed_pb2.FindUnchangedResponse(), 1)
@@ -167,9 +169,9 @@ async def test_words_are_counted_as_built_and_as_changed(shard: LiveShard, node:
 @pytest.mark.parametrize(
     ("altered", "said"),
     [
-        ({"index_id": "other"}, "meant for shard 0 of index other"),
-        ({"shard": 3}, "meant for shard 3 of index golden, this is shard 0"),
-        ({"encoding_fingerprint": "other"}, "made by encoder other"),
+        ({"index_id": "other"}, "is for shard 0 of index other"),
+        ({"shard": 3}, "is for shard 3 of index golden, this is shard 0"),
+        ({"encoding_fingerprint": "other"}, "have the encoding fingerprint other"),
     ],
 )
 async def test_writes_for_another_shard_or_encoder_are_refused(

@@ -230,4 +230,4 @@ def test_errors_quote_little_of_a_peers_message(node: Node, data: st.DataObject)
 
 def test_the_limits_are_those_of_the_bundle(bundle: Bundle) -> None:
     limits = question_limits(bundle)
-    assert (limits.tokens, limits.vocabulary) == (62, 30_522)
+    assert (limits.max_tokens, limits.vocabulary) == (62, 30_522)

@@ -37,7 +37,7 @@ def sequence(question: list[int], passage: list[int], padding: int = 0) -> Input
 
 
 def served(lower: Path, upper: Path) -> list[np.ndarray]:
-    """Reads as a content node does, with quantise states of the passage."""
+    """Reads as a content node does, with quantised states of the passage."""
     halves = OnnxSession(lower, STATES_OUTPUTS)
     asked, told = (
         halves.run({"input_ids": own, "token_type_ids": np.full_like(own, segment)})[0]

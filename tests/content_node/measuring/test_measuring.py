@@ -10,7 +10,7 @@ from winnow.bundle import Bundle, load_bundle
 from winnow.cli.commands import app
 from winnow.content_node.measuring import reading
 from winnow.content_node.measuring.finding import measure_graph, measure_shard
-from winnow.content_node.measuring.made_up import Vectors
+from winnow.content_node.measuring.made_up import RandomVectors
 from winnow.domain.passage import Passage
 from winnow.domain.write import Put
 from winnow.passages.encoding import TokenisedPut
@@ -29,7 +29,7 @@ TEXTS = [
 
 
 def test_a_made_up_shard_is_a_shard_and_is_measured_whole() -> None:
-    found = measure_shard(120, TEXTS, [(5, 6)], Vectors(16), threads=1, repetitions=5)
+    found = measure_shard(120, TEXTS, [(5, 6)], RandomVectors(16), threads=1, repetitions=5)
     cost = found.cost
     assert (cost.passages, cost.dimension) == (120, 16)
     # vectors lie in the graph, and once more in the database
@@ -38,7 +38,7 @@ def test_a_made_up_shard_is_a_shard_and_is_measured_whole() -> None:
 
 
 def test_a_graph_takes_its_vectors_and_their_links() -> None:
-    cost = measure_graph(200, Vectors(16), threads=1, repetitions=5)
+    cost = measure_graph(200, RandomVectors(16), threads=1, repetitions=5)
     assert cost.bytes_each > 4 * 16
     assert cost.search_ms > 0
 

@@ -114,7 +114,7 @@ GRAPH = build_graph(BIG, m=16, ef_construction=100, threads=1)
 def test_recall_is_high_for_any_share_of_allowed_rows(
     share: float, reads_per_neighbour: float
 ) -> None:
-    """Whether the graph is reads_per_neighbour, or all allowed rows are compared."""
+    """Whether the graph is searched, or all allowed rows are compared."""
     graph = GraphIndex(GRAPH, 64, MemoryVectors(BIG), reads_per_neighbour=reads_per_neighbour)
     exact = ExactIndex(BIG)
     found = wanted = 0

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from winnow.content_node.loading import Loading
+from winnow.content_node.daemon_work import DaemonWork
 from winnow.errors import ArtefactError
 
 LONG = 60.0
@@ -23,7 +23,7 @@ def go_on() -> Iterator[threading.Event]:
 
 
 async def test_the_result_is_returned() -> None:
-    loading = Loading(lambda: 7)
+    loading = DaemonWork(lambda: 7)
     assert await loading.result() == 7
 
 
@@ -32,26 +32,26 @@ async def test_the_error_is_raised() -> None:
         raise ArtefactError("graph.hnsw is damaged")
 
     with pytest.raises(ArtefactError, match="is damaged"):
-        await Loading(damaged).result()
+        await DaemonWork(damaged).result()
 
 
 def test_the_event_loop_ends_while_a_shard_loads(go_on: threading.Event) -> None:
-    loading = Loading(lambda: go_on.wait(LONG))
+    loading = DaemonWork(lambda: go_on.wait(LONG))
 
     async def given_up() -> None:
         task = asyncio.create_task(loading.result())
         await asyncio.wait([task], timeout=0)
-        assert loading.goes_on
+        assert loading.is_running
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     asyncio.run(given_up())
-    assert loading.goes_on
+    assert loading.is_running
 
 
 def test_a_result_after_the_end_is_ignored(go_on: threading.Event) -> None:
-    loading = Loading(lambda: go_on.wait(LONG))
+    loading = DaemonWork(lambda: go_on.wait(LONG))
 
     async def given_up() -> None:
         with pytest.raises(TimeoutError):
@@ -61,8 +61,8 @@ def test_a_result_after_the_end_is_ignored(go_on: threading.Event) -> None:
     [thread] = [each for each in threading.enumerate() if each.name == "loading"]
     go_on.set()
     thread.join(LONG)
-    assert not loading.goes_on
-    loading.leave_behind()  # nothing to leave: this process goes on
+    assert not loading.is_running
+    loading.exit_if_running()  # nothing to leave: this process goes on
 
 
 ENDLESS = """
