@@ -89,8 +89,8 @@ class LocalSearcher:
         info = shard_info(view, self._bundle)
         if (info.index_id, info.shard) != (self._info.index_id, self._info.shard):
             raise IdentityError(
-                f"shard {info.shard} of index {info.index_id} is no generation of shard "
-                f"{self._info.shard} of index {self._info.index_id}, which this node serves"
+                f"the new view is of shard {info.shard} of index {info.index_id}, this node serves "
+                f"shard {self._info.shard} of index {self._info.index_id}"
             )
         self._generations.set_newest(view)
         self._sequence_waiter.advance(view.sequence)

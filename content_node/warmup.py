@@ -13,26 +13,29 @@ from winnow.text.tokenizer import Tokens
 
 _LENGTHS = (16, 64, 128, 192, 256, 300)
 """Lengths in tokens; their mean is that of passages of 100 words with a title."""
-_WORD = 1000
-"""A token id that every vocabulary has."""
+_QUESTION_TOKENS = 8
+TOKEN = 1000
+"""A token id that is in every vocabulary."""
 
 
 def warm_up(reader: Reader, clock: Clock = time.perf_counter) -> float:
     """Reads synthetic passages; returns the mean seconds per passage of one thread when warm."""
-    for length in _LENGTHS:
-        _read(reader, length)
+    passages = [synthetic_passage(length) for length in _LENGTHS]
+    for passage in passages:
+        read_synthetic(reader, passage, _QUESTION_TOKENS)
     started = clock()
-    for length in _LENGTHS:
-        _read(reader, length)
-    return (clock() - started) / len(_LENGTHS)
+    for passage in passages:
+        read_synthetic(reader, passage, _QUESTION_TOKENS)
+    return (clock() - started) / len(passages)
 
 
-def _read(reader: Reader, length: int) -> None:
-    tokens = Tokens((_WORD,) * length, tuple((i, i + 1) for i in range(length)))
-    passage = Passage("", "", "." * length)
-    reader.read(
-        (_WORD,) * 8,
-        StoredPassage(passage, (), tokens),
-        Hit(row=0, passage_id="", distance=0.0, hybrid_distance=0.0),
-        10,
-    )
+def synthetic_passage(length: int) -> StoredPassage:
+    """Returns a passage of `length` equal tokens, without a title."""
+    tokens = Tokens((TOKEN,) * length, tuple((start, start + 1) for start in range(length)))
+    return StoredPassage(Passage("", "", "." * length), (), tokens)
+
+
+def read_synthetic(reader: Reader, passage: StoredPassage, question_tokens: int) -> None:
+    """Reads a passage for a question of `question_tokens` equal tokens."""
+    hit = Hit(row=0, passage_id="", distance=0.0, hybrid_distance=0.0)
+    reader.read((TOKEN,) * question_tokens, passage, hit, 10)

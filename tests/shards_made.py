@@ -63,7 +63,7 @@ def question(seed: int, **options: Any) -> EncodedQuestion:
 def in_memory(own: Sequence[EncodedPassage], first_write: int = 1) -> MemorySegment:
     """Returns a segment in memory whose passages were written one by one, from `first_write` on."""
     writes = range(first_write, first_write + len(own))
-    return MemorySegment.of(MemoryPassages.of(own, writes, DIMENSION))
+    return MemorySegment.build(MemoryPassages.pack(own, writes, DIMENSION))
 
 
 def stored(

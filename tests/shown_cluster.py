@@ -71,7 +71,7 @@ def node_metrics() -> CollectorRegistry:
     registry = CollectorRegistry()
     ShardMetrics(registry)
     metrics = NodeMetrics(registry)
-    metrics.index.labels("1").set(10)
+    metrics.passages.labels("1").set(10)
     metrics.threads.set(4)
     metrics.threads_busy.set(3)
     return registry

@@ -1,4 +1,4 @@
-"""A shard of this process: loaded, watched, fed and merged while it is served."""
+"""Composes a served shard of this process: loading, file checks, writes and merges."""
 
 import asyncio
 import threading
@@ -64,21 +64,21 @@ class SharedReader:
     def __init__(
         self, settings: NodeSettings, bundle: Bundle, options: InferenceOptions, pace: Pace
     ) -> None:
-        """`pace` gets the first estimate of how fast passages are read."""
+        """`pace` gets the first estimate of the reading speed."""
         self.tokenizer, self._bundle = Tokenizer(bundle.tokenizer), bundle
         self._settings, self._options, self._pace = settings, options, pace
         self._lock = threading.Lock()
         self._reader: Reader | None = None
 
-    def warm(self) -> Reader:
-        """The reader after a few runs, from any thread; raises ArtefactError if it cannot be
-        opened.
+    def open_warm(self) -> Reader:
+        """Returns the reader, opened and warmed up by the first call. Safe to use from several
+        threads. Raises ArtefactError if it cannot be opened.
         """
         with self._lock:
             if self._reader is None:
                 settings, special = self._settings, self.tokenizer.special
                 reader = open_reader(self._bundle, special, self._options, settings.max_tokens)
-                # one thread reads here; when there is much to do each core does
+                # one thread reads here; under load every core does
                 self._pace.assume(warm_up(reader) / min(settings.threads, cores()))
                 self._reader = reader
             return self._reader
@@ -86,7 +86,7 @@ class SharedReader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeParts:
-    """What the shards of a process share."""
+    """The objects that all shards of a process share."""
 
     settings: NodeSettings
     bundle: Bundle
@@ -96,7 +96,7 @@ class NodeParts:
     reader: SharedReader
     load: NodeLoad
     trimmer: HeapTrimmer
-    """Gives memory back after a generation was dropped."""
+    """Returns freed memory to the system after a generation was dropped."""
 
 
 def open_parts(
@@ -106,16 +106,16 @@ def open_parts(
     runtimes: RuntimeMetrics,
     shards: int = 1,
 ) -> NodeParts:
-    """Opens what `shards` shards share; the caller closes the pool."""
+    """Opens the objects that `shards` shards share; the caller closes the pool."""
     metrics = NodeMetrics(registry)
     pace = Pace(_HALF_LIFE, time.monotonic)
     options = replace(settings.inference, choosing=runtimes.chooser(bundle.manifest.name))
-    most, nice = settings.reader_threads, settings.reader_nice
+    per_request, nice = settings.reader_threads, settings.reader_nice
     return NodeParts(
         settings=settings,
         bundle=bundle,
         metrics=metrics,
-        pool=ReaderPool(settings.threads, most, metrics, nice=nice),
+        pool=ReaderPool(settings.threads, per_request, metrics, nice=nice),
         pace=pace,
         reader=SharedReader(settings, bundle, options, pace),
         load=NodeLoad(
@@ -126,7 +126,7 @@ def open_parts(
 
 
 class RunningShard:
-    """A shard that is loaded in a thread, then served, watched, fed and merged."""
+    """Loads a shard in a thread, then serves it, checks its files, and stores and merges writes."""
 
     def __init__(
         self,
@@ -135,26 +135,26 @@ class RunningShard:
         registry: CollectorRegistry,
         set_serving: Callable[[bool], Awaitable[None]],
     ) -> None:
-        """`registry` gets the metrics of this shard alone. `set_serving` sets its health."""
+        """`registry` gets the metrics of this shard. `set_serving` sets its health."""
         self._directory, self._parts, self._registry = directory, parts, registry
         self.served = ServedShard()
         self._shard_metrics = ShardMetrics(registry)
         self._write_metrics, self._merge_metrics = WriteMetrics(registry), MergeMetrics(registry)
         self._status = ServingStatus(self.served, set_serving, self._shard_metrics)
         self.loading = DaemonWork(self._load)
-        self._watching: list[asyncio.Task[None]] = []
+        self._tasks: list[asyncio.Task[None]] = []
         self._fed: FedShard | None = None
-        self._written_to: tuple[ShardWriter, ShardInfo] | None = None
+        self._writer_and_info: tuple[ShardWriter, ShardInfo] | None = None
 
     @property
     def writer(self) -> tuple[ShardWriter, ShardInfo]:
-        """The writer of the shard, and the description of the shard as it was loaded.
+        """The writer of the shard, and the shard's description after loading.
 
-        Raises UnavailableError while it is not loaded.
+        Raises UnavailableError before it is loaded.
         """
-        if self._written_to is None:
+        if self._writer_and_info is None:
             raise UnavailableError("the shard is still loading")
-        return self._written_to
+        return self._writer_and_info
 
     async def load(self) -> None:
         """Loads and serves the shard; to be called once.
@@ -176,35 +176,35 @@ class RunningShard:
             registry=self._registry,
             skew=self._parts.settings.journal_skew,
         )
-        self._written_to = self._fed.start(self._status.stopped_following), info
+        self._writer_and_info = self._fed.start(self._status.stopped_following), info
         self._shard_metrics.ready.set(1)
         RoomMetrics(self._registry, self._directory)
         SnapshotMetrics(self._registry, self._directory)
-        looking = partial(watch, live.change, self._status.files_changed, _FILE_CHECK_INTERVAL)
-        self._keep("watching the shard's files", looking)
+        checks = partial(watch, live.change, self._status.files_changed, _FILE_CHECK_INTERVAL)
+        self._start_task("checking the shard's files", checks)
         if self._parts.settings.feed:
-            self._keep("merging", self._merger(live).run)
+            self._start_task("merging", self._merger(live).run)
 
     def leave(self) -> None:
-        """Ends watching and merging, and tells callers that the shard leaves."""
-        for task in self._watching:
+        """Stops checking files and merging, and reports to callers that the node is leaving."""
+        for task in self._tasks:
             task.cancel()
         self.served.leave()
         self._shard_metrics.ready.set(0)
 
     async def close(self) -> None:
         """Stores waiting writes, and releases the directory."""
-        for task in self._watching:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._watching, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._fed is not None:
             await self._fed.close()
 
-    def _keep(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
-        self._watching.append(asyncio.create_task(keep_running(name, run)))
+    def _start_task(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        self._tasks.append(asyncio.create_task(keep_running(name, run)))
 
     def _load(self) -> tuple[LiveShard, AdmittedSearcher]:
-        """In the thread of `loading`."""
+        """Loads the shard; runs in the thread of `loading`."""
         parts, settings = self._parts, self._parts.settings
         # other nodes of this machine may be serving while this one starts
         give_way(settings.reader_nice)
@@ -227,7 +227,7 @@ class RunningShard:
         parts, shard = self._parts, live.base
         searcher = LocalSearcher(
             live.view,
-            parts.reader.warm(),
+            parts.reader.open_warm(),
             parts.bundle,
             parts.pool,
             pace=parts.pace,
@@ -254,8 +254,9 @@ class RunningShard:
         return open_newest(self._directory, trimmed, self._open_segment, feeding=feeding)
 
     def _open_segment(self, directory: Path) -> StoredSegment:
-        settings, states_of = self._parts.settings, self._parts.bundle.manifest.lower_fingerprint
-        return open_shard(directory, settings.ef, settings.exact, settings.exact_up_to, states_of)
+        settings, manifest = self._parts.settings, self._parts.bundle.manifest
+        exact, exact_up_to = settings.exact, settings.exact_up_to
+        return open_shard(directory, settings.ef, exact, exact_up_to, manifest.lower_fingerprint)
 
     def _merger(self, live: LiveShard) -> Merger[StoredSegment]:
         settings, bundle = self._parts.settings, self._parts.bundle.directory

@@ -41,8 +41,8 @@ class Buffer:
         puts = {write.sequence: write.put for write in writes if write.put is not None}
         if puts:
             dimension = self._view.manifest.dimension
-            added = MemoryPassages.of(list(puts.values()), list(puts), dimension)
-            self._add(MemorySegment.of(added))
+            added = MemoryPassages.pack(list(puts.values()), list(puts), dimension)
+            self._add(MemorySegment.build(added))
         ended = self._end(dead)
         passages = self._view.passages + self._view.rows - before - ended
         self._view = replace(self._view, passages=passages)

@@ -10,11 +10,11 @@ from winnow.content_node.reader.lower_layers import open_lower_layers
 from winnow.content_node.reader.reader import Reader
 from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.states.passage_states import packed_size
-from winnow.domain.passage import Hit, Passage
+from winnow.content_node.warmup import TOKEN, read_synthetic, synthetic_passage
 from winnow.inference.runtime import InferenceOptions
 from winnow.sizing.timing import parallel_run_ms, relative_spread, time_runs
 from winnow.sizing.units import LengthCost, StatesUnits
-from winnow.text.tokenizer import SpecialTokens, Tokenizer, Tokens
+from winnow.text.tokenizer import SpecialTokens, Tokenizer
 
 LENGTHS = (32, 64, 96, 128, 160, 192, 256, 320)
 """Tokens of question, title and text together."""
@@ -22,8 +22,6 @@ QUESTION_TOKENS = 10
 """Tokens of the question, included in `LENGTHS`."""
 _TYPICAL = LENGTHS.index(128)
 _REPETITIONS = 60
-_TOKEN = 1_000
-"""A token that is in every vocabulary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +38,7 @@ def measure(bundle: Bundle, threads: int, repetitions: int = _REPETITIONS) -> Re
     """Measures reading synthetic passages, in one thread and in all threads."""
     special, options = Tokenizer(bundle.tokenizer).special, InferenceOptions(runs=threads)
     reader = open_reader(bundle, special, options)
-    passages = [_synthetic_passage(length) for length in LENGTHS]
+    passages = [synthetic_passage(length - QUESTION_TOKENS) for length in LENGTHS]
     times = [time_runs(partial(_read, reader, each), repetitions) for each in passages]
     parallel_ms = parallel_run_ms(partial(_read, reader, passages[_TYPICAL]), threads, repetitions)
     return ReadCosts(
@@ -70,7 +68,7 @@ def _measure_states(
         partial(_read, reader, with_states[_TYPICAL]), threads, repetitions
     )
     compute_ms = parallel_run_ms(partial(lower.passage_states, typical), threads, repetitions)
-    question = (_TOKEN,) * QUESTION_TOKENS
+    question = (TOKEN,) * QUESTION_TOKENS
     question_times = time_runs(partial(lower.question_states, question), repetitions)
     return StatesUnits(
         read=_length_costs(times),
@@ -88,16 +86,5 @@ def _length_costs(times: list[list[float]]) -> tuple[LengthCost, ...]:
     )
 
 
-def _synthetic_passage(tokens: int) -> StoredPassage:
-    length = tokens - QUESTION_TOKENS
-    text = Tokens((_TOKEN,) * length, tuple((start, start + 1) for start in range(length)))
-    return StoredPassage(Passage("", "", "." * length), (), text)
-
-
-def _read(reader: Reader, stored: StoredPassage) -> None:
-    reader.read(
-        (_TOKEN,) * QUESTION_TOKENS,
-        stored,
-        Hit(row=0, passage_id="", distance=0.0, hybrid_distance=0.0),
-        10,
-    )
+def _read(reader: Reader, passage: StoredPassage) -> None:
+    read_synthetic(reader, passage, QUESTION_TOKENS)

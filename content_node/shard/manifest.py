@@ -201,7 +201,9 @@ class IndexManifest(_StrictModel):
     bundle_name: str
     encoding_fingerprint: str
     source: str
+    """File or index that the passages were read from."""
     bad_rows: _Count
+    """Number of invalid rows of the source, which were skipped."""
     truncated_passages: _Passages
     """Number of passages that exceed the encoder's input length and were truncated."""
     manifests: tuple[str, ...] = ()

@@ -45,7 +45,7 @@ class MemoryPassages:
         return np.cumsum(self.text_lengths)
 
     @classmethod
-    def of(
+    def pack(
         cls, passages: Sequence[EncodedPassage], sequences: Sequence[int], dimension: int
     ) -> "MemoryPassages":
         """Packs passages in the order of their rows; their vectors have `dimension` values."""

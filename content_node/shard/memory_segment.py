@@ -47,18 +47,18 @@ class MemorySegment(Segment):
     """The row of each passage, by its id and the sequence number of its write."""
 
     @classmethod
-    def of(cls, passages: MemoryPassages, metadata: MemoryFields | None = None) -> Self:
+    def build(cls, passages: MemoryPassages, metadata: MemoryFields | None = None) -> Self:
         """Indexes passages. Takes about 10 µs for each, less with parsed `metadata`."""
         rows, vectors = len(passages.passages), passages.vectors
         ids = [each.id for each in passages.passages]
         words = WordIndex(passages.tokens, passages.ends)
-        metadata = metadata or MemoryFields.of([each.metadata for each in passages.passages])
+        metadata = metadata or MemoryFields.parse([each.metadata for each in passages.passages])
         return cls(
             rows=rows,
             index=ExactIndex(vectors),
             vectors=MemoryVectors(vectors),
             words=words,
-            postings=Postings.of(passages.tokens, passages.ends),
+            postings=Postings.from_tokens(passages.tokens, passages.ends),
             row_filter=RowFilter(metadata, rows, _MASK_BYTES),
             equal_passages=find_equal_passages(
                 group_equal(hash_vectors(vectors)),
@@ -75,7 +75,7 @@ class MemorySegment(Segment):
 
     def joined(self, *others: "MemorySegment") -> "MemorySegment":
         """Returns one segment with the concatenated rows of all."""
-        return MemorySegment.of(
+        return MemorySegment.build(
             self.passages.joined(*(other.passages for other in others)),
             self.metadata.joined(*(other.metadata for other in others)),
         )

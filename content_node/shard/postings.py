@@ -65,7 +65,7 @@ class Postings:
         self._cached_saturations = math.nan, saturation_counts(lengths, 1.0)
 
     @classmethod
-    def of(cls, tokens: NDArray[np.unsignedinteger], ends: NDArray[np.int64]) -> Self:
+    def from_tokens(cls, tokens: NDArray[np.unsignedinteger], ends: NDArray[np.int64]) -> Self:
         """Inverts `tokens`, stored row after row. The tokens of row i end at `ends[i]`."""
         inverted, lengths = invert(tokens, ends), np.diff(ends, prepend=0)
         return cls(

@@ -33,7 +33,7 @@ def open_words(
     """
     if manifest.words is None:
         tokens, ends = store.tokens(0, manifest.rows)
-        postings = Postings.of(tokens, ends)
+        postings = Postings.from_tokens(tokens, ends)
         mean = len(tokens) / max(manifest.passages, 1)
         built = BuiltRarities(postings.frequencies, manifest.passages, mean)
         return WordIndex(tokens, ends), postings, built
@@ -41,7 +41,7 @@ def open_words(
     has_writes = manifest.sequence > 0
     words, built = load_words(files, manifest.words, manifest.rows, passages, has_writes=has_writes)
     loaded = _load_postings(files, manifest.words, words.lengths)
-    return words, loaded or Postings.of(*store.tokens(0, manifest.rows)), built
+    return words, loaded or Postings.from_tokens(*store.tokens(0, manifest.rows)), built
 
 
 def load_words(

@@ -351,7 +351,7 @@ async def test_another_shard_is_no_generation_of_this_one(
     searcher: LocalSearcher, shard: StoredSegment
 ) -> None:
     manifest = shard.manifest.model_copy(update={"index_id": "other"})
-    with pytest.raises(IdentityError, match="shard 0 of index other is no generation"):
+    with pytest.raises(IdentityError, match="new view is of shard 0 of index other"):
         searcher.set_view(view_of(replace(shard, manifest=manifest)))
 
 

@@ -183,7 +183,7 @@ async def test_a_changed_index_invalidates_cached_answers(
         assert [await said(), await said()] == ["Alexander Fleming"] * 2
         served = (await cluster.nodes[0].searcher.info(Deadline.after(TIMEOUT))).index_id
         manifest = rows.manifest.model_copy(update={"index_id": served})
-        cluster.nodes[0].searcher.serve(replace(rows, manifest=manifest))
+        cluster.nodes[0].searcher.set_view(replace(rows, manifest=manifest))
         async with asyncio.timeout(TIMEOUT):  # until the front has looked at the node
             while await said() == "Alexander Fleming":
                 await turn()

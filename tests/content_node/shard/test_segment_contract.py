@@ -129,7 +129,7 @@ def database(values: Sequence[dict[str, Any]], block: int = 256) -> Iterator[Sto
 
 
 def memory_fields(values: Sequence[dict[str, Any]]) -> MemoryFields:
-    return MemoryFields.of([json.dumps(one) if one else "" for one in values])
+    return MemoryFields.parse([json.dumps(one) if one else "" for one in values])
 
 
 @pytest.fixture(params=["disk", "memory"])
