@@ -64,7 +64,7 @@ async def watch(
 ) -> None:
     """Reports every change, and None when the files are restored; runs until it is cancelled.
 
-    `check` runs every `interval` seconds in a thread of its own, so a file system that hangs blocks
+    `check` runs every `interval` seconds in its own thread, so a file system that hangs blocks
     neither the event loop nor the exit. Its errors are reported as changes. A failed report is
     repeated after the next check.
     """
