@@ -26,7 +26,7 @@ async def fetch_metrics(address: str) -> str:
 
     def read_page() -> str:
         with urllib.request.urlopen(f"http://{address}/metrics", timeout=_TIMEOUT) as response:
-            return str(response.read_page().decode())
+            return str(response.read().decode())
 
     return await asyncio.to_thread(read_page)
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 from held_ports import free_ports
+from prometheus_client import start_http_server
 from virtual_loop import VirtualLoop
 
 from bench import fairness, processes
@@ -80,6 +81,19 @@ def test_an_open_file_counts_as_a_descriptor(tmp_path: Path) -> None:
     before = processes.open_descriptors([os.getpid()])
     with (tmp_path / "open").open("w"):
         assert processes.open_descriptors([os.getpid()]) == before + 1
+
+
+async def test_a_page_of_metrics_is_fetched() -> None:
+    server, thread = start_http_server(0, "127.0.0.1")
+    try:
+        page = await processes.fetch_metrics(f"127.0.0.1:{server.server_port}")
+        assert processes.metric_sum(page, "python_info") == 1
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    with pytest.raises(OSError, match="refused"):
+        await processes.fetch_metrics("127.0.0.1:1")
 
 
 def test_series_are_added_up_by_their_labels() -> None:
