@@ -78,7 +78,7 @@ async def measure_lost_server(
                 processes.send(addresses[0], signal.SIGCONT)
             else:
                 await asyncio.to_thread(processes.wait, addresses[0])
-                processes.again(addresses[0])
+                processes.restart(addresses[0])
 
         await asyncio.gather(
             lose_and_restore_server(), *(call(Random(seed)) for seed in range(_CALLERS))

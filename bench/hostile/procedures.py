@@ -37,7 +37,7 @@ async def run_attack(stage: Stage, name: str) -> None:
         target = attack_target(stage, min(seconds, stage.seconds * MAX_PHASE_FACTOR))
 
         def growth() -> int:
-            for process, code in stage.cluster.ended().items():
+            for process, code in stage.cluster.processes.exit_codes().items():
                 log = stage.cluster.last_log_lines(process)
                 raise UnavailableError(f"{process} ended during the attack, exit code {code}{log}")
             return cluster_resources(stage).memory - before_attack.memory
@@ -116,7 +116,7 @@ async def _time_shutdown(stage: Stage, process: str) -> float:
     stage.cluster.processes.send(process, signal.SIGTERM)
     await asyncio.to_thread(stage.cluster.processes.wait, process)
     took = stage.load.now - began
-    stage.cluster.processes.again(process)
+    stage.cluster.processes.restart(process)
     await stage.wait_ready(0)
     async with AnswerClient(stage.cluster.address) as client:
         await stage.wait_until(client.available)

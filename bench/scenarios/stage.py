@@ -114,7 +114,7 @@ class Stage:
         """Waits for the end of a process, and starts it again."""
         await asyncio.to_thread(self.cluster.processes.wait, process)
         # started here, because a child ends with the thread that started it
-        self.cluster.processes.again(process)
+        self.cluster.processes.restart(process)
 
     async def restart_front(self, number: int) -> None:
         """Restarts a front node by SIGTERM, and waits until it serves."""
@@ -192,9 +192,9 @@ async def open_stage(
         replicas=setup.replicas,
         front=("--shards", foreign_address) if setup.foreign_node else (),
         more_fronts=tuple(f"127.0.0.1:{port}" for port in more_fronts),
-        seen_as={0: proxy.address} if setup.proxied else {},
+        proxied_nodes={0: proxy.address} if setup.proxied else {},
         node_metrics=True,
-        linger=2.0,
+        drain_linger=2.0,
         http_listen=f"127.0.0.1:{http}" if setup.http else "",
     )
     async with contextlib.AsyncExitStack() as stack:

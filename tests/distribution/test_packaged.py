@@ -8,7 +8,7 @@ import pytest
 
 from winnow import packaged
 from winnow.bundle import read_manifest
-from winnow.cli.local.demo import kept_index
+from winnow.cli.local.demo import demo_index_directory
 from winnow.errors import ArtefactError
 
 ROOT = Path(__file__).parents[2]
@@ -54,9 +54,13 @@ def test_an_installation_keeps_what_it_makes_in_the_users_cache(
 def test_the_demo_never_takes_the_index_of_other_passages_or_other_shards(tmp_path: Path) -> None:
     bundle, passages = packaged.default_bundle(), tmp_path / "passages.jsonl"
     passages.write_text("one")
-    first = kept_index(passages, bundle, 3)
-    assert first == kept_index(passages, bundle, 3) != kept_index(passages, bundle, 2)
+    first = demo_index_directory(passages, bundle, 3)
+    assert (
+        first
+        == demo_index_directory(passages, bundle, 3)
+        != demo_index_directory(passages, bundle, 2)
+    )
     passages.write_text("other")
-    assert kept_index(passages, bundle, 3) != first
+    assert demo_index_directory(passages, bundle, 3) != first
     with pytest.raises(ArtefactError, match="cannot read nowhere"):
-        kept_index(Path("nowhere"), bundle, 3)
+        demo_index_directory(Path("nowhere"), bundle, 3)

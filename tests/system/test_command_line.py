@@ -24,8 +24,8 @@ from whole_bundle import WHOLE
 
 from winnow.address import Address
 from winnow.bundle import default_bundle
-from winnow.cli.local.cluster import not_loaded
-from winnow.cli.local.ports import expect_free
+from winnow.cli.local.cluster import load_failure
+from winnow.cli.local.ports import require_free
 from winnow.client.messages import AnswerClient
 from winnow.errors import WinnowError
 from winnow.v1 import answer_pb2
@@ -380,7 +380,7 @@ def test_if_no_shard_can_be_loaded_up_reports_all_and_leaves_no_process(
     listen = ("--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0")
     result = winnow("up", "--index", str(damaged), "--nodes", "2", *listen)
     assert result.returncode == 1
-    assert "no node is left that serves a shard" in result.stderr
+    assert "no content node can serve a shard" in result.stderr
     for said in ("manifest.json has format None", "passages.sqlite is damaged"):
         assert said in result.stderr
 
@@ -458,7 +458,7 @@ def measured(port: int) -> str:
 
 
 def asked_why(port: int) -> str:
-    return asyncio.run(not_loaded(f"127.0.0.1:{port}"))
+    return asyncio.run(load_failure(f"127.0.0.1:{port}"))
 
 
 def test_up_answers_is_benchmarked_and_leaves_no_process(
@@ -570,7 +570,7 @@ def free_pair() -> int:
     while True:  # many at once would take from others what these are about to listen on
         (port,) = free_ports(1)
         with contextlib.suppress(WinnowError):
-            expect_free([Address("127.0.0.1", port + 1)])
+            require_free([Address("127.0.0.1", port + 1)])
             return port
 
 
@@ -686,10 +686,10 @@ async def test_a_killed_node_lowers_coverage_until_its_restart_and_repeated_kill
         assert set(pids) - children(cluster.process.pid) == {node}
         said = await asyncio.to_thread(kill_until_given_up, cluster, 1)
         assert "node 0 ended with exit code -9: starting it again" in said
-        assert "node 1 ended with exit code -9\nthat was 4 times in 60 s: it is given up" in said
+        assert "node 1 ended with exit code -9\nit ended 4 times in 60 s: it is given up" in said
         reply = await client.ask(request, 10.0)
         assert 0 < reply.coverage.passages_searched < reply.coverage.passages_known
-        command = said.rpartition("to bring it back: ")[2].split()
+        command = said.rpartition("to start it: ")[2].split()
         again = await asyncio.create_subprocess_exec(
             sys.executable, "-m", *command, stderr=subprocess.DEVNULL
         )
@@ -725,7 +725,7 @@ def kill_until_given_up(up: Up, shard: int) -> str:
         for pid in alive():
             os.kill(pid, signal.SIGKILL)
             killed.add(pid)
-    return up.wait_said("to bring it back: ")
+    return up.wait_said("to start it: ")
 
 
 def is_of_shard(pid: int, shard: int) -> bool:

@@ -72,8 +72,8 @@ def test_no_acknowledged_write_is_lost_when_a_node_is_killed_under_writes(
     thread.start()
     until(lambda: len(stored) > 20, 60)
     os.kill(cluster.processes.pid("node 0"), signal.SIGKILL)
-    until(lambda: "node 0" in cluster.ended(), 60)
-    cluster.processes.again("node 0")
+    until(lambda: "node 0" in cluster.processes.exit_codes(), 60)
+    cluster.processes.restart("node 0")
     thread.join(100)
     assert not thread.is_alive()
     assert not errors

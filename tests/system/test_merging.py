@@ -205,7 +205,7 @@ async def test_a_killed_node_keeps_merged_and_unmerged_writes(node: Node) -> Non
         node.processes.wait("node")
         with pytest.raises(UnavailableError):
             await node.info()
-        node.processes.again("node")
+        node.processes.restart("node")
         await node.ready()
         info = await node.info()
         assert (info.sequence, info.passages) == (sequence, 12 + len(node.stored))

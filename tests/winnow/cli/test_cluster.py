@@ -59,7 +59,7 @@ def recorded(plan: LocalPlan) -> tuple[LocalCluster, RecordingProcesses]:
 
 
 @pytest.mark.parametrize(
-    "setting", ["listen", "metrics_listen", "http_listen", "node_metrics_from"]
+    "setting", ["listen", "metrics_listen", "http_listen", "first_node_metrics"]
 )
 def test_nothing_is_started_where_an_address_is_in_use(
     setting: str, index: Path, taken: str

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from held_ports import free_ports
 
-from winnow.cli.local.demo import _served_on
+from winnow.cli.local.demo import _choose_address
 from winnow.errors import UnavailableError
 from winnow.settings.source import SettingsError
 
@@ -19,20 +19,20 @@ def taken() -> Iterator[str]:
 
 def test_any_free_port_does_where_nobody_chose_one_and_it_is_said(taken: str) -> None:
     said: list[str] = []
-    found = _served_on("--listen", None, taken, said.append)
+    found = _choose_address("--listen", None, taken, said.append)
     assert found != taken
-    assert said == [f"{taken} is in use: this demo listens on {found} instead (--listen chooses)"]
+    assert said == [f"{taken} is in use: this demo listens on {found} instead (--listen changes it)"]
 
 
 def test_the_usual_port_is_taken_without_a_word() -> None:
     said: list[str] = []
     usual = f"127.0.0.1:{free_ports(1)[0]}"
-    assert _served_on("--listen", None, usual, said.append) == usual
+    assert _choose_address("--listen", None, usual, said.append) == usual
     assert not said
 
 
 def test_a_port_that_was_chosen_is_not_replaced(taken: str) -> None:
     with pytest.raises(UnavailableError, match="choose another port with --listen"):
-        _served_on("--listen", taken, "127.0.0.1:8080", print)
+        _choose_address("--listen", taken, "127.0.0.1:8080", print)
     with pytest.raises(SettingsError, match="--listen: '8080' names no port"):
-        _served_on("--listen", "8080", "127.0.0.1:8080", print)
+        _choose_address("--listen", "8080", "127.0.0.1:8080", print)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from winnow.cli.local.plan import LocalPlan, commands, threads_each
+from winnow.cli.local.plan import LocalPlan, process_commands, threads_per_node
 
 SHARDS = [Path("index/0"), Path("index/1")]
 PLAN = LocalPlan(Path("index"), Path("b"), "127.0.0.1:8080")
@@ -12,7 +12,7 @@ NODES = ["127.0.0.1:9001", "127.0.0.1:9002"]
 
 
 def planned(plan: LocalPlan, metrics: tuple[str, ...] = ()) -> dict[str, str]:
-    found = commands(plan, SHARDS, NODES, metrics)
+    found = process_commands(plan, SHARDS, NODES, metrics)
     return {name: " ".join(flags) for name, flags in found.items()}
 
 
@@ -46,7 +46,7 @@ def test_every_process_has_metrics_of_its_own() -> None:
 
 
 def test_the_front_may_find_a_node_elsewhere() -> None:
-    plan = LocalPlan(Path("index"), Path("b"), "127.0.0.1:8080", seen_as={1: "127.0.0.1:7"})
+    plan = LocalPlan(Path("index"), Path("b"), "127.0.0.1:8080", proxied_nodes={1: "127.0.0.1:7"})
     assert f"--shards {NODES[0]} --shards 127.0.0.1:7 " in planned(plan)["front"]
 
 
@@ -58,7 +58,7 @@ def test_a_cluster_that_is_fed_has_one_front_that_takes_passages() -> None:
         more_fronts=("127.0.0.1:8081",),
         feed_listen="127.0.0.1:8090",
     )
-    found = commands(plan, SHARDS, NODES)
+    found = process_commands(plan, SHARDS, NODES)
     flags = {name: "--feed-listen 127.0.0.1:8090" in " ".join(own) for name, own in found.items()}
     assert flags == {"node 0": False, "node 1": False, "front": True, "front 1": False}
     assert [name for name, own in found.items() if "--feed" in own] == ["node 0", "node 1"]
@@ -89,32 +89,32 @@ def test_the_first_front_tells_its_health_where_it_is_told_to() -> None:
     ("cores", "nodes", "each"), [(2, 3, 1), (2, 1, 2), (8, 3, 3), (64, 4, 16), (1, 100, 1)]
 )
 def test_the_nodes_of_one_machine_share_its_cores(cores: int, nodes: int, each: int) -> None:
-    assert threads_each(PLAN, nodes, {}, cores) == each
+    assert threads_per_node(PLAN, nodes, {}, cores) == each
 
 
 @pytest.mark.parametrize("field", ["threads", "reader_threads"])
 def test_threads_set_by_a_variable_or_a_file_are_kept(field: str, tmp_path: Path) -> None:
     variable = f"WINNOW_NODE_{field.upper()}"
-    assert threads_each(PLAN, 3, {variable: "2"}, 8) is None
+    assert threads_per_node(PLAN, 3, {variable: "2"}, 8) is None
     file = tmp_path / "winnow.toml"
     file.write_text(f"[node]\n{field} = 2\n")
     plan = LocalPlan(Path("index"), Path("b"), "127.0.0.1:8080", config=file)
-    assert threads_each(plan, 3, {}, 8) is None
-    assert threads_each(PLAN, 3, {"WINNOW_CONFIG": str(file)}, 8) is None
+    assert threads_per_node(plan, 3, {}, 8) is None
+    assert threads_per_node(PLAN, 3, {"WINNOW_CONFIG": str(file)}, 8) is None
 
 
 @pytest.mark.parametrize("flags", [("--threads", "2"), ("--reader-threads=2",)])
 def test_threads_set_by_flags_of_the_nodes_are_kept(flags: tuple[str, ...]) -> None:
     plan = LocalPlan(Path("index"), Path("b"), "127.0.0.1:8080", node=flags)
-    assert threads_each(plan, 3, {}, 8) is None
+    assert threads_per_node(plan, 3, {}, 8) is None
 
 
 def test_threads_set_by_the_plan_are_kept() -> None:
     plan = LocalPlan(Path("index"), Path("b"), "127.0.0.1:8080", reader_threads=2)
-    assert threads_each(plan, 3, {}, 8) is None
+    assert threads_per_node(plan, 3, {}, 8) is None
 
 
 def test_every_node_is_told_its_threads() -> None:
-    found = commands(PLAN, [Path("0")], ["127.0.0.1:9001"], threads=3)
+    found = process_commands(PLAN, [Path("0")], ["127.0.0.1:9001"], threads=3)
     assert "--threads 3 --reader-threads 3" in " ".join(found["node 0"])
     assert "threads" not in " ".join(found["front"])

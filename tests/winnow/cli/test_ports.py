@@ -6,7 +6,13 @@ from collections.abc import Iterator
 import pytest
 
 from winnow.address import Address
-from winnow.cli.local.ports import chosen, consecutive, expect_free, free_ports, or_any
+from winnow.cli.local.ports import (
+    consecutive_addresses,
+    free_ports,
+    require_free,
+    with_fallback_port,
+    with_free_port,
+)
 from winnow.errors import UnavailableError
 
 
@@ -18,47 +24,47 @@ def taken() -> Iterator[Address]:
 
 def test_a_port_that_is_in_use_is_named(taken: Address) -> None:
     with pytest.raises(UnavailableError, match=f"{taken} is in use"):
-        expect_free([taken])
+        require_free([taken])
 
 
 def test_the_flag_that_chooses_another_port_is_named(taken: Address) -> None:
     with pytest.raises(UnavailableError, match=r"choose another port with --listen \(0 for any\)"):
-        expect_free([taken], "--listen")
+        require_free([taken], "--listen")
     with pytest.raises(UnavailableError, match="choose another address with --listen"):
-        expect_free([Address("192.0.2.1", 80)], "--listen")
+        require_free([Address("192.0.2.1", 80)], "--listen")
 
 
 def test_an_address_that_is_named_twice_is_in_use() -> None:
     address = Address("127.0.0.1", free_ports(1)[0])
-    expect_free([address])
-    with pytest.raises(UnavailableError, match=f"{address} is named twice"):
-        expect_free([address, address])
+    require_free([address])
+    with pytest.raises(UnavailableError, match=f"{address} is used twice"):
+        require_free([address, address])
 
 
 def test_a_host_of_another_machine_is_named() -> None:
     with pytest.raises(UnavailableError, match=r"cannot listen on 192\.0\.2\.1:80: [\w ]+$"):
-        expect_free([Address("192.0.2.1", 80)])
+        require_free([Address("192.0.2.1", 80)])
     with pytest.raises(UnavailableError, match=r"cannot listen on 192\.0\.2\.1:0"):
-        chosen(Address("192.0.2.1", 0))
+        with_free_port(Address("192.0.2.1", 0))
 
 
 def test_another_port_does_where_the_wanted_one_is_in_use(taken: Address) -> None:
-    other = or_any(taken)
+    other = with_fallback_port(taken)
     assert (other.host, other.port != taken.port) == (taken.host, True)
-    assert or_any(other) == other
+    assert with_fallback_port(other) == other
 
 
 def test_no_port_becomes_a_free_one() -> None:
-    address = chosen(Address("127.0.0.1", 0))
+    address = with_free_port(Address("127.0.0.1", 0))
     assert address.port
-    expect_free([address])
-    assert chosen(address) == address
+    require_free([address])
+    assert with_free_port(address) == address
 
 
 def test_ports_of_the_nodes_follow_each_other() -> None:
     first = Address("::1", 9100)
-    assert [str(each) for each in consecutive(first, 2)] == ["[::1]:9100", "[::1]:9101"]
-    assert [each.port for each in consecutive(first.at(0), 2)] == [0, 0]
-    assert [each.port for each in consecutive(first.at(65_535), 1)] == [65_535]
+    assert [str(each) for each in consecutive_addresses(first, 2)] == ["[::1]:9100", "[::1]:9101"]
+    assert [each.port for each in consecutive_addresses(first.at(0), 2)] == [0, 0]
+    assert [each.port for each in consecutive_addresses(first.at(65_535), 1)] == [65_535]
     with pytest.raises(UnavailableError, match=r"2 ports from \[::1\]:65535 on"):
-        consecutive(first.at(65_535), 2)
+        consecutive_addresses(first.at(65_535), 2)

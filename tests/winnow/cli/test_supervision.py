@@ -8,7 +8,7 @@ import pytest
 from manual_clock import ManualClock
 
 from winnow.cli.local.cluster import LocalCluster
-from winnow.cli.local.supervision import MOST, WINDOW, ClusterSupervisor, RestartLimit
+from winnow.cli.local.supervision import MAX_RESTARTS, WINDOW, ClusterSupervisor, RestartLimit
 from winnow.errors import UnavailableError
 
 
@@ -27,10 +27,10 @@ class ScriptedCluster:
     def processes(self) -> "ScriptedCluster":
         return self
 
-    def ended(self) -> Mapping[str, int]:
+    def exit_codes(self) -> Mapping[str, int]:
         return dict(self.gone)
 
-    def again(self, name: str) -> None:
+    def restart(self, name: str) -> None:
         if self.full:
             raise BlockingIOError(11, "not now")
         self.started.append(name)
@@ -44,7 +44,7 @@ class ScriptedCluster:
     def last_log_lines(self, name: str) -> str:
         return f"\n  {name}: ouch"
 
-    async def not_loaded(self) -> Mapping[str, str]:
+    async def load_failures(self) -> Mapping[str, str]:
         return dict(self.faults)
 
 
@@ -73,7 +73,7 @@ def test_a_start_that_failed_for_lack_of_processes_is_retried(
 ) -> None:
     cluster.gone = {"front": 1, "node 1": -9}
     cluster.full = True
-    for _ in range(2 * MOST):
+    for _ in range(2 * MAX_RESTARTS):
         supervisor.check()
     assert cluster.started == []
     cluster.full = False
@@ -90,26 +90,26 @@ def test_a_node_that_ends_again_and_again_is_given_up_once_and_the_others_are_ke
     supervisor: ClusterSupervisor, cluster: ScriptedCluster, said: list[str], clock: ManualClock
 ) -> None:
     cluster.gone["node 1"] = 1
-    for _ in range(MOST + 3):
+    for _ in range(MAX_RESTARTS + 3):
         supervisor.check()
     clock.advance(WINDOW)
     supervisor.check()
-    assert cluster.started == ["node 1"] * MOST
-    (given_up,) = said[MOST:]
+    assert cluster.started == ["node 1"] * MAX_RESTARTS
+    (given_up,) = said[MAX_RESTARTS:]
     assert given_up == (
-        "node 1 ended with exit code 1\n  node 1: ouch\nthat was 4 times in 60 s: it is given up, "
-        "the others serve without it; to bring it back: winnow node 1"
+        "node 1 ended with exit code 1\n  node 1: ouch\nit ended 4 times in 60 s: it is given up, "
+        "the others serve without it; to start it: winnow node 1"
     )
     cluster.gone["node 0"] = -9
     supervisor.check()
-    assert cluster.started[MOST:] == ["node 0"]
+    assert cluster.started[MAX_RESTARTS:] == ["node 0"]
 
 
 def test_a_front_that_is_given_up_ends_the_cluster(
     supervisor: ClusterSupervisor, cluster: ScriptedCluster
 ) -> None:
     cluster.gone["front"] = 1
-    for _ in range(MOST):
+    for _ in range(MAX_RESTARTS):
         supervisor.check()
     with pytest.raises(UnavailableError, match="front ended with exit code 1\n  front: ouch"):
         supervisor.check()
@@ -119,9 +119,9 @@ def test_a_cluster_without_nodes_ends(
     supervisor: ClusterSupervisor, cluster: ScriptedCluster
 ) -> None:
     cluster.gone.update({"node 0": 1, "node 1": 1})
-    for _ in range(MOST):
+    for _ in range(MAX_RESTARTS):
         supervisor.check()
-    with pytest.raises(UnavailableError, match="no node is left"):
+    with pytest.raises(UnavailableError, match="no content node can serve a shard"):
         supervisor.check()
 
 
@@ -181,7 +181,9 @@ async def test_a_node_that_was_started_again_may_have_its_shard(
 def test_a_process_is_started_again_a_few_times_in_a_while() -> None:
     clock = ManualClock()
     restarts = RestartLimit(clock)
-    assert [restarts.allow("node 0") for _ in range(MOST + 1)] == [True] * MOST + [False]
+    assert [restarts.allow("node 0") for _ in range(MAX_RESTARTS + 1)] == [True] * MAX_RESTARTS + [
+        False
+    ]
     assert restarts.allow("node 1")
     clock.advance(WINDOW)
     assert restarts.allow("node 0")
@@ -190,7 +192,7 @@ def test_a_process_is_started_again_a_few_times_in_a_while() -> None:
 def test_a_refused_restart_is_not_counted() -> None:
     clock = ManualClock()
     restarts = RestartLimit(clock)
-    for _ in range(MOST):
+    for _ in range(MAX_RESTARTS):
         restarts.allow("front")
         clock.advance(WINDOW / 4)
     assert not restarts.allow("front")

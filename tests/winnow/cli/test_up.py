@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from winnow.cli.local.cli import health, log_flags, run
+from winnow.cli.local.cli import health_address, log_flags, run
 from winnow.cli.local.settings import UpSettings
 from winnow.errors import UnavailableError, WinnowError
 from winnow.settings.source import SettingsError
@@ -73,8 +73,8 @@ def test_a_front_that_serves_over_tls_is_asked_for_its_health_in_plain_text(
     """The command has no certificate to ask with."""
     config = tmp_path / "w.toml"
     config.write_text("")
-    assert health(config) == ""
+    assert health_address(config) == ""
     config.write_text('[front]\ntls_cert = "c"\ntls_key = "k"\n')
-    assert health(config).startswith("127.0.0.1:")
+    assert health_address(config).startswith("127.0.0.1:")
     config.write_text('[front]\ntls_cert = "c"\nhealth_listen = "127.0.0.1:7"\n')
-    assert health(config) == "127.0.0.1:7"
+    assert health_address(config) == "127.0.0.1:7"

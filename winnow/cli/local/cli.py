@@ -11,8 +11,8 @@ from winnow import signals
 from winnow.address import Address
 from winnow.bundle import read_manifest
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
-from winnow.cli.local.hints import FrontDemands, ask_lines, feed_line, http_line, predict_line
-from winnow.cli.local.ports import expect_free, free_ports
+from winnow.cli.local.hints import FrontRequirements, ask_lines, feed_line, http_line, predict_line
+from winnow.cli.local.ports import free_ports, require_free
 from winnow.cli.local.settings import UpSettings
 from winnow.cli.local.supervision import ClusterSupervisor, RestartLimit
 from winnow.heads.store import open_store
@@ -26,18 +26,18 @@ from winnow.telemetry import stderr
 from winnow.telemetry.logqueue import LogQueue
 
 _CHECK_SECONDS = 0.5
-_MOST_WAITING = 100
-_PATIENCE = 1.0
-"""Seconds to write the last messages."""
-_OFF = {"false", "off", "no", "f", "n", "0"}
-"""Values of a variable that pydantic reads as false."""
+_MAX_QUEUED_MESSAGES = 100
+_FLUSH_SECONDS = 1.0
+"""Maximum seconds to write the last messages."""
+_FALSE = {"false", "off", "no", "f", "n", "0"}
+"""Values of a variable that pydantic parses as false."""
 
 
 def run(settings: UpSettings) -> None:
-    """Starts the cluster and serves until Ctrl-C or SIGTERM."""
-    read_manifest(settings.bundle)  # else every process would report that the bundle is missing
+    """Starts the cluster, and serves until Ctrl-C or SIGTERM."""
+    read_manifest(settings.bundle)  # report a missing bundle once, not by every process
     if settings.heads:
-        open_store(settings.heads).encoder()  # else a wrong name would show at the first request
+        open_store(settings.heads).encoder()  # report a wrong URL now, not at the first request
     _expect_a_node_each(settings)
     at_terminal = sys.stderr is not None and sys.stderr.isatty()
     heads = ("--heads", settings.heads) if settings.heads else ()
@@ -52,13 +52,13 @@ def run(settings: UpSettings) -> None:
         node=log_flags("node", settings.file, at_terminal),
         feed_listen=settings.feed_listen,
         http_listen=settings.http,
-        node_metrics_from=_node_metrics(settings),
-        health_listen=health(settings.file),
+        first_node_metrics=_node_metrics(settings),
+        health_listen=health_address(settings.file),
         config=settings.file,
         show_logs=True,
     )
-    with _messages() as say:
-        # Ctrl-C is how a cluster is ended, ready or not
+    with _message_writer() as say:
+        # Ctrl-C ends a cluster at any time
         with contextlib.suppress(KeyboardInterrupt), LocalCluster(plan) as cluster:
             _expect_free(settings)
             cluster.start()
@@ -66,29 +66,29 @@ def run(settings: UpSettings) -> None:
             signals.run(cluster.wait_ready(supervisor.check_at_start))
             for number, address in enumerate(cluster.node_metrics):
                 say(f"metrics of node {number} on {address}")
-            demands = front_demands(settings.file)
-            say(f"ready on {cluster.address}; try:\n{ask_lines(cluster.address, demands)}")
+            requirements = front_requirements(settings.file)
+            say(f"ready on {cluster.address}; try:\n{ask_lines(cluster.address, requirements)}")
             if settings.heads:
-                say(predict_line(cluster.address, demands))
+                say(predict_line(cluster.address, requirements))
             if cluster.http:
-                say(http_line(cluster.http, demands))
+                say(http_line(cluster.http, requirements))
             if cluster.feed:
-                say(feed_line(cluster.feed, demands))
+                say(feed_line(cluster.feed, requirements))
             serve_until_stopped(supervisor)
         say("stopped")
 
 
 @contextlib.contextmanager
-def _messages() -> Iterator[Callable[[str], None]]:
-    """Gives a function that writes a message to standard error, and neither waits nor fails.
+def _message_writer() -> Iterator[Callable[[str], None]]:
+    """Yields a function that writes a message to standard error, and neither blocks nor fails.
 
-    Standard error may be full, closed, or read by nobody. The cluster goes on all the same.
+    So the cluster keeps serving if standard error is a full or closed pipe.
     """
-    messages = LogQueue(stderr.open_writer(), _MOST_WAITING)
+    messages = LogQueue(stderr.open_writer(), _MAX_QUEUED_MESSAGES)
     try:
         yield messages.put
     finally:
-        messages.close(_PATIENCE)
+        messages.close(_FLUSH_SECONDS)
 
 
 def log_flags(
@@ -97,9 +97,9 @@ def log_flags(
     at_terminal: bool,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[str, ...]:
-    """Flags for text logs at a terminal, unless the user has set the format."""
-    chosen = configured_value(table, "log_format", file, environment)
-    return ("--log-format", LogFormat.TEXT.value) if at_terminal and chosen is None else ()
+    """Flags for text logs at a terminal, unless the log format is set."""
+    log_format = configured_value(table, "log_format", file, environment)
+    return ("--log-format", LogFormat.TEXT.value) if at_terminal and log_format is None else ()
 
 
 def _expect_a_node_each(settings: UpSettings) -> None:
@@ -113,7 +113,7 @@ def _expect_a_node_each(settings: UpSettings) -> None:
 
 
 def _expect_free(settings: UpSettings) -> None:
-    """Raises UnavailableError if an address is in use; names the flag that chooses another one."""
+    """Raises UnavailableError if an address is in use; the message names its flag."""
     for flag, listen in (
         ("--listen", settings.listen),
         ("--feed-listen", settings.feed_listen),
@@ -121,51 +121,53 @@ def _expect_free(settings: UpSettings) -> None:
         ("--metrics-listen", settings.metrics_listen),
     ):
         if listen:
-            expect_free([Address.parse(listen)], flag)
+            require_free([Address.parse(listen)], flag)
 
 
 def _node_metrics(settings: UpSettings) -> str:
-    """The address of the first node's metrics, from the nodes' settings.
+    """The metrics address of the first content node, from the settings of content nodes.
 
-    The other nodes get the next ports: the setting is one address, and each needs its own.
+    The setting has one address, but each node needs its own. So the others get the next ports.
     """
     listen = configured_value("node", "metrics_listen", settings.file)
     try:
         return str(Address.parse(str(listen))) if listen else ""
     except ValueError as error:
-        place = f"metrics_listen of [node] (or {variable('node', 'metrics_listen')})"
-        raise SettingsError(f"{place}: {error}") from error
+        setting = f"metrics_listen of [node] (or {variable('node', 'metrics_listen')})"
+        raise SettingsError(f"{setting}: {error}") from error
 
 
-def health(file: Path | None) -> str:
-    """The address for health checks in plain text of a front node that serves over TLS.
+def health_address(file: Path | None) -> str:
+    """The address for plain-text health checks of a front node with TLS.
 
-    Empty without TLS: health is then served where the front node answers.
+    Empty without TLS: then the main port serves health checks.
     """
     if not configured_value("front", "tls_cert", file):
         return ""
     return str(configured_value("front", "health_listen", file) or f"127.0.0.1:{free_ports(1)[0]}")
 
 
-def front_demands(file: Path | None, environment: Mapping[str, str] | None = None) -> FrontDemands:
-    """What the front node demands of its callers, from its settings."""
+def front_requirements(
+    file: Path | None, environment: Mapping[str, str] | None = None
+) -> FrontRequirements:
+    """What the front node requires of its callers, from its settings."""
 
     def is_set(name: str) -> bool:
         return bool(configured_value("front", name, file, environment))
 
     pages = configured_value("front", "http_pages", file, environment)
-    return FrontDemands(
+    return FrontRequirements(
         tls=is_set("tls_cert"),
         certificates=is_set("tls_client_ca"),
         keys=is_set("keys"),
-        pages=pages is None or str(pages).lower() not in _OFF,
+        pages=pages is None or str(pages).lower() not in _FALSE,
     )
 
 
 def serve_until_stopped(supervisor: ClusterSupervisor) -> None:
-    """Restarts processes that end, until Ctrl-C or SIGTERM. The others answer meanwhile.
+    """Restarts processes that end, until Ctrl-C or SIGTERM.
 
-    Raises UnavailableError if the front node, or every content node, was given up.
+    Raises UnavailableError if the front node or all content nodes were given up.
     """
 
     async def watch() -> None:

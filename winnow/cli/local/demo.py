@@ -28,8 +28,14 @@ from winnow.cli.local.demo_texts import (
     questions_table,
     read_texts,
 )
-from winnow.cli.local.hints import FrontDemands, activation, ask_lines, http_line, predict_line
-from winnow.cli.local.ports import chosen, expect_free, or_any
+from winnow.cli.local.hints import (
+    FrontRequirements,
+    activation_command,
+    ask_lines,
+    http_line,
+    predict_line,
+)
+from winnow.cli.local.ports import require_free, with_fallback_port, with_free_port
 from winnow.cli.local.supervision import ClusterSupervisor, RestartLimit
 from winnow.cli.questions import LabelledQuestion, read_questions
 from winnow.client import AsyncClient
@@ -85,12 +91,12 @@ def demo(
     """
     console = output.console()
     say = partial(console.print, markup=False, soft_wrap=True)
-    address = _served_on("--listen", listen, _LISTEN, say)
-    http = "" if http_listen == "" else _served_on("--http-listen", http_listen, _HTTP, say)
-    asked = read_questions(questions)
+    address = _choose_address("--listen", listen, _LISTEN, say)
+    http = "" if http_listen == "" else _choose_address("--http-listen", http_listen, _HTTP, say)
+    labelled = read_questions(questions)
     bundle = default_bundle()
     if index is None:
-        index = kept_index(passages, bundle, shards)
+        index = demo_index_directory(passages, bundle, shards)
         _prepare(passages, index, shards)
     elif not index.exists():
         _build(passages, index, shards)
@@ -109,32 +115,34 @@ def demo(
             f"starting {many(len(cluster.nodes), 'content node')} and a front node"
         ):
             signals.run(cluster.wait_ready())
-        mistaken = signals.run(_predict(cluster, texts, console)) if texts else 0
-        wrong = signals.run(_ask(cluster, asked, console))
-        console.print(f"{len(asked) - wrong} of {many(len(asked), 'answer')} as expected")
+        wrong_predictions = signals.run(_predict(cluster, texts, console)) if texts else 0
+        wrong = signals.run(_ask(cluster, labelled, console))
+        right = len(labelled) - wrong
+        console.print(f"{right} of {many(len(labelled), 'answer')} as expected")
         if once:
-            raise typer.Exit(1 if wrong or mistaken else 0)
+            raise typer.Exit(1 if wrong or wrong_predictions else 0)
         say("")
-        for line in _to_try(cluster, bool(texts)):
+        for line in _suggestions(cluster, bool(texts)):
             say(line)
         say("\nserving until Ctrl-C")
         serve_until_stopped(ClusterSupervisor(cluster, RestartLimit(time.monotonic), say))
 
 
-def _to_try(cluster: LocalCluster, heads: bool) -> Iterator[str]:
-    demands = FrontDemands()
+def _suggestions(cluster: LocalCluster, heads: bool) -> Iterator[str]:
+    """Lines with commands and addresses to try."""
+    requirements = FrontRequirements()
     if cluster.http:
-        yield http_line(cluster.http, demands)
+        yield http_line(cluster.http, requirements)
     yield f"{'or ' if cluster.http else ''}ask {cluster.address} from another terminal:"
-    if found := activation(on_path=shutil.which("winnow") is not None):
-        yield found
-    yield ask_lines(cluster.address, demands, _QUESTION)
+    if command := activation_command(on_path=shutil.which("winnow") is not None):
+        yield command
+    yield ask_lines(cluster.address, requirements, _QUESTION)
     if heads:
-        yield predict_line(cluster.address, demands, _TEXT, "intent,entities")
+        yield predict_line(cluster.address, requirements, _TEXT, "intent,entities")
 
 
-def kept_index(passages: Path, bundle: Path, shards: int) -> Path:
-    """The directory of the index; it depends on the passages, the models and the shards.
+def demo_index_directory(passages: Path, bundle: Path, shards: int) -> Path:
+    """The directory of the demo's index, named by a hash of passages, models and shards.
 
     Raises ArtefactError if the passages or the bundle cannot be read.
     """
@@ -161,7 +169,7 @@ def _build(passages: Path, index: Path, shards: int) -> None:
         index.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         problem = f"cannot make {index.parent}: {error.strerror}"
-        raise ArtefactError(f"{problem}; name another place with --index") from error
+        raise ArtefactError(f"{problem}; choose another directory with --index") from error
     options = ["--out", str(index), "--shards", str(shards), "--states"]
     _run(["build", "--passages", str(passages), *options])
 
@@ -172,43 +180,46 @@ def _run(arguments: list[str]) -> None:
         raise typer.Exit(code)
 
 
-def _served_on(flag: str, wanted: str | None, usual: str, say: Callable[[str], object]) -> str:
-    """The address to listen on; by default `usual`, or any free port if that is in use.
+def _choose_address(
+    flag: str, wanted: str | None, default: str, say: Callable[[str], object]
+) -> str:
+    """The address to listen on: `wanted`, else `default`, or any free port if that is in use.
 
-    Raises SettingsError if what was chosen is no address, and UnavailableError if it is in use.
-    Nothing has been built yet.
+    Called before the index is built. Raises SettingsError if `wanted` is no address, and
+    UnavailableError if it is in use.
     """
     if wanted is None:
-        found = str(or_any(Address.parse(usual)))
-        if found != usual:
-            say(f"{usual} is in use: this demo listens on {found} instead ({flag} chooses)")
-        return found
+        free = str(with_fallback_port(Address.parse(default)))
+        if free != default:
+            say(f"{default} is in use: this demo listens on {free} instead ({flag} changes it)")
+        return free
     try:
-        address = chosen(Address.parse(wanted))
+        address = with_free_port(Address.parse(wanted))
     except ValueError as error:
         raise SettingsError(f"{flag}: {error}") from error
-    expect_free([address], flag)
+    require_free([address], flag)
     return str(address)
 
 
 async def _ask(
     cluster: LocalCluster, questions: Sequence[LabelledQuestion], console: Console
 ) -> int:
-    """Shows the answers to the demo questions; returns how many are wrong."""
-    shown = questions_table()
+    """Shows the answers to the demo questions; returns the number of wrong ones."""
+    table = questions_table()
     async with AsyncClient(cluster.address) as client:
-        with Live(shown, console=console, vertical_overflow="visible"):
-            wrong = await ask_questions(client, questions, shown)
+        with Live(table, console=console, vertical_overflow="visible"):
+            wrong = await ask_questions(client, questions, table)
     if not console.is_terminal:
         console.line()  # `Live` ends its last line only on a terminal
     return wrong
 
 
 async def _predict(cluster: LocalCluster, texts: Sequence[DemoText], console: Console) -> int:
-    """Shows the predictions for the demo texts; returns how many are wrong."""
+    """Shows the predictions for the demo texts; returns the number of wrong ones."""
     async with AsyncClient(cluster.address) as client:
-        found = [each async for each in predict_texts(client, texts)]
-    wrong = sum(not each.right for each in found)
-    console.print(predictions_table(found))
-    console.print(f"{len(found) - wrong} of {many(len(found), 'prediction')} as expected")
+        predictions = [each async for each in predict_texts(client, texts)]
+    wrong = sum(not each.right for each in predictions)
+    console.print(predictions_table(predictions))
+    right = len(predictions) - wrong
+    console.print(f"{right} of {many(len(predictions), 'prediction')} as expected")
     return wrong

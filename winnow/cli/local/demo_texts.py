@@ -1,4 +1,4 @@
-"""Asks the questions of the demo, predicts its texts, and makes tables of the results."""
+"""Asks the demo's questions, predicts its texts, and builds tables of the results."""
 
 import json
 import time
@@ -20,27 +20,28 @@ _TIMEOUT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class DemoText:
-    """A text, and the exact prediction that each head should make for it."""
+    """A text, and the expected prediction of each head."""
 
     text: str
     expected: dict[str, set[str]]
-    """Labels or entities, by head."""
+    """Expected labels or entities, by head."""
     asked: bool
-    """Whether it is asked as a question, with the heads beside the answer."""
+    """Whether to ask it as a question, which applies the heads, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemoPrediction:
-    """The prediction of one head."""
+    """The prediction of one head for a demo text."""
 
     text: DemoText
     head: str
     words: tuple[str, ...]
+    """Predicted labels or entities."""
     right: bool
 
 
 def read_texts(path: Path) -> list[DemoText]:
-    """The texts of a file of JSON lines; raises ArtefactError if it has none."""
+    """Reads demo texts from JSON lines. Raises ArtefactError if the file has none."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
         return [
@@ -62,9 +63,9 @@ def questions_table() -> Table:
 
 
 async def ask_questions(
-    client: AsyncClient, questions: Sequence[LabelledQuestion], shown: Table
+    client: AsyncClient, questions: Sequence[LabelledQuestion], rows: Table
 ) -> int:
-    """Asks one question after the other, and adds a row for each; returns how many are wrong.
+    """Asks the questions in turn, adds a row for each, and returns the number of wrong answers.
 
     Raises WinnowError if a question cannot be answered.
     """
@@ -72,18 +73,18 @@ async def ask_questions(
     for each in questions:
         started = time.perf_counter()
         reply = await client.ask(each.question, timeout=_TIMEOUT)
-        spent = (time.perf_counter() - started) * 1e3
+        elapsed_ms = (time.perf_counter() - started) * 1e3
         best = reply.answers[0] if reply.answers else None
         answer = best.text if best else ""
         right = exact_match(answer, each.answers)
         wrong += not right
-        shown.add_row(
+        rows.add_row(
             _mark(right),
             Text(each.question),
             Text(answer),
             Text(best.passage.title if best else ""),
             f"{best.score if best else 0:.2f}",
-            f"{spent:.0f}",
+            f"{elapsed_ms:.0f}",
         )
     return wrong
 
@@ -91,22 +92,22 @@ async def ask_questions(
 async def predict_texts(
     client: AsyncClient, texts: Sequence[DemoText]
 ) -> AsyncIterator[DemoPrediction]:
-    """Yields the prediction of each head for each text; raises WinnowError if there is none."""
+    """Yields the prediction of each head for each text. Raises WinnowError if a call fails."""
     for each in texts:
         heads = list(each.expected)
         if each.asked:
             predictions = (await client.ask(each.text, timeout=_TIMEOUT, heads=heads)).heads
         else:
-            found = await client.predict(each.text, heads, timeout=_TIMEOUT)
-            predictions = found.results[0].heads
-        for one in predictions:
-            words = _words(one)
-            right = not one.failure and set(words) == each.expected[one.head_id]
-            yield DemoPrediction(each, one.head_id, words, right)
+            reply = await client.predict(each.text, heads, timeout=_TIMEOUT)
+            predictions = reply.results[0].heads
+        for prediction in predictions:
+            words = _words(prediction)
+            right = not prediction.failure and set(words) == each.expected[prediction.head_id]
+            yield DemoPrediction(each, prediction.head_id, words, right)
 
 
 def predictions_table(predictions: Sequence[DemoPrediction]) -> Table:
-    """One row for each prediction."""
+    """A table with one row for each prediction."""
     rows = []
     for each in predictions:
         kind = " (with its answer)" if each.text.asked else ""
@@ -120,7 +121,7 @@ def _mark(right: bool) -> Text:
 
 
 def _words(prediction: HeadPrediction) -> tuple[str, ...]:
-    """The label that a text is given, or its entities; the failure if the head failed."""
+    """The assigned labels and the entities of a text; the failure if the head failed."""
     if prediction.failure:
         return (prediction.failure,)
     labels = tuple(each.label for each in prediction.labels if each.assigned)

@@ -1,4 +1,4 @@
-"""Commands and addresses to try once a cluster serves. Pure."""
+"""Suggests commands and addresses to try when a cluster serves. Pure."""
 
 import sys
 from dataclasses import dataclass
@@ -6,66 +6,69 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FrontDemands:
-    """What a front node demands of its callers."""
+class FrontRequirements:
+    """What a front node requires of its callers."""
 
     tls: bool = False
     certificates: bool = False
-    """Whether callers need a certificate."""
+    """Whether callers need a client certificate."""
     keys: bool = False
+    """Whether callers need a key."""
     pages: bool = True
     """Whether HTTP serves web pages."""
 
     def flags(self) -> str:
-        """Flags that a command of Winnow needs besides the address."""
-        return self._needed(" --ca FILE", " --cert FILE --key FILE", " --token-file FILE")
+        """Flags that a `winnow` command needs besides --address."""
+        return self._required_flags(" --ca FILE", " --cert FILE --key FILE", " --token-file FILE")
 
     def url(self, address: str) -> str:
-        """The URL of HTTP at an address."""
+        """The HTTP URL of an address."""
         return f"{'https' if self.tls else 'http'}://{address}"
 
     def grpcurl(self) -> str:
-        """Flags that grpcurl needs."""
+        """Flags of grpcurl."""
         header = " -H 'authorization: Bearer TOKEN'"
         plain = "" if self.tls else " -plaintext"
-        return plain + self._needed(" -cacert FILE", " -cert FILE -key FILE", header)
+        return plain + self._required_flags(" -cacert FILE", " -cert FILE -key FILE", header)
 
-    def _needed(self, tls: str, certificates: str, keys: str) -> str:
+    def _required_flags(self, tls: str, certificates: str, keys: str) -> str:
         pairs = ((self.tls, tls), (self.certificates, certificates), (self.keys, keys))
-        return "".join(flags for needed, flags in pairs if needed)
+        return "".join(flags for required, flags in pairs if required)
 
 
-def ask_lines(address: str, demands: FrontDemands, question: str = "QUESTION") -> str:
-    """Commands that ask a question."""
+def ask_lines(address: str, requirements: FrontRequirements, question: str = "QUESTION") -> str:
+    """Two commands that ask a question, by `winnow` and by grpcurl."""
     body = f'{{"question": "{question}"}}'
     return (
-        f'  winnow ask "{question}" --address {address}{demands.flags()}\n'
-        f"  grpcurl{demands.grpcurl()} -d '{body}' {address} winnow.v1.AnswerService/Answer"
+        f'  winnow ask "{question}" --address {address}{requirements.flags()}\n'
+        f"  grpcurl{requirements.grpcurl()} -d '{body}' {address} winnow.v1.AnswerService/Answer"
     )
 
 
 def predict_line(
-    address: str, demands: FrontDemands, text: str = "TEXT", heads: str = "HEAD"
+    address: str, requirements: FrontRequirements, text: str = "TEXT", heads: str = "HEAD"
 ) -> str:
-    """A command that predicts."""
-    return f'  winnow predict "{text}" --heads {heads} --address {address}{demands.flags()}'
+    """A command that applies heads."""
+    return f'  winnow predict "{text}" --heads {heads} --address {address}{requirements.flags()}'
 
 
-def feed_line(address: str, demands: FrontDemands) -> str:
-    """A command that feeds."""
-    return f"  winnow feed FILE --address {address}{demands.flags()}"
+def feed_line(address: str, requirements: FrontRequirements) -> str:
+    """A command that feeds passages."""
+    return f"  winnow feed FILE --address {address}{requirements.flags()}"
 
 
-def http_line(address: str, demands: FrontDemands) -> str:
-    """The web page, and the description of HTTP."""
-    url = demands.url(address)
-    if not demands.pages:
+def http_line(address: str, requirements: FrontRequirements) -> str:
+    """A line with the URL of the web page and of the HTTP reference."""
+    url = requirements.url(address)
+    if not requirements.pages:
         return f"HTTP on {url}, described on {url}/openapi.json"
     return f"open {url} in a browser; for programs: {url}/docs"
 
 
-def activation(on_path: bool, prefix: Path = Path(sys.prefix), here: Path | None = None) -> str:
-    """The command that makes `winnow` known to a new terminal; empty if it is known already."""
+def activation_command(
+    on_path: bool, prefix: Path = Path(sys.prefix), here: Path | None = None
+) -> str:
+    """The command that puts `winnow` on the PATH of a new terminal; empty if it is there."""
     script = prefix / "bin" / "activate"
     if on_path or not script.is_file():
         return ""

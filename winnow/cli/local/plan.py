@@ -1,4 +1,4 @@
-"""The processes of a cluster on this machine, and the command line of each."""
+"""Plans the processes of a cluster on this machine, and their command lines."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,75 +15,75 @@ _THREAD_FLAGS = tuple(f"--{each.replace('_', '-')}" for each in _THREAD_SETTINGS
 
 @dataclass(frozen=True, slots=True)
 class LocalPlan:
-    """What to start. Content nodes listen on any free ports."""
+    """The processes to start. Content nodes listen on any free ports."""
 
     index: Path
     bundle: Path
     listen: str
-    """HOST:PORT of the front node; port 0 for any free one."""
+    """HOST:PORT of the front node; port 0 for any free port."""
     metrics_listen: str = ""
+    """HOST:PORT of the front node's metrics; empty for none."""
     _: KW_ONLY
     reader_threads: int | None = None
-    """Most threads of one request; with None the nodes share the cores (`threads_each`)."""
+    """Maximum threads of one request; None lets the nodes share the cores (`threads_per_node`)."""
     one_process: bool = False
     """Whether front node and shards are one process, without content nodes."""
     replicas: int = 1
     """Content nodes per shard."""
     front: tuple[str, ...] = ()
-    """Further flags of the front node."""
+    """More flags of the front node."""
     node: tuple[str, ...] = ()
-    """Further flags of every content node."""
+    """More flags of every content node."""
     more_fronts: tuple[str, ...] = ()
-    """HOST:PORT of further front nodes."""
-    seen_as: Mapping[int, str] = field(default_factory=dict)
-    """HOST:PORT by which the front node calls a content node, by the number of the content node,
-    where it is not the node's own address.
+    """HOST:PORT of more front nodes."""
+    proxied_nodes: Mapping[int, str] = field(default_factory=dict)
+    """HOST:PORT of the proxy of a content node, by number of the node.
+
+    The front node calls these nodes through their proxies.
     """
     node_metrics: bool = False
     """Whether content nodes serve metrics, on any free ports."""
-    node_metrics_from: str = ""
-    """HOST:PORT of the metrics of the first content node; each further one has the next port."""
-    linger: float = 0.0
-    """Seconds that a process still serves after SIGTERM. 0 fits a cluster whose processes end
-    together: no client is left that would have to notice.
+    first_node_metrics: str = ""
+    """HOST:PORT of the metrics of the first content node; the others get the next ports."""
+    drain_linger: float = 0.0
+    """Seconds that a process keeps serving after SIGTERM.
+
+    0 suits a cluster whose processes end together: there is no other process to call.
     """
     feed_listen: str = ""
-    """HOST:PORT where the first front node takes passages; port 0 for any free one, empty for
-    none.
-    """
+    """HOST:PORT of the first front node for feeding; port 0 for any free port, empty for none."""
     http_listen: str = ""
-    """HOST:PORT where the first front node serves HTTP; port 0 for any free one, empty for none."""
+    """HOST:PORT of the first front node for HTTP; port 0 for any free port, empty for none."""
     health_listen: str = ""
-    """HOST:PORT where the first front node tells its health in plain text; empty for the address
-    where it answers.
-    """
+    """HOST:PORT of the first front node for plain-text health checks; empty for its main port."""
     credentials: Credentials | None = None
-    """Credentials for asking front nodes whether they serve."""
+    """Credentials for health checks of front nodes."""
     config: Path | None = None
-    """TOML file with further settings of front and nodes; the plan takes precedence."""
+    """TOML file with more settings of front and nodes; the plan takes precedence."""
     show_logs: bool = False
+    """Whether processes log to standard error, instead of to temporary files."""
 
 
-def commands(
+def process_commands(
     plan: LocalPlan,
     shards: Sequence[Path],
     nodes: Sequence[str],
     metrics: Sequence[str] = (),
     threads: int | None = None,
 ) -> dict[str, list[str]]:
-    """The arguments of every process, by its name, nodes first.
+    """The command line of every process, by name; content nodes come first.
 
     Args:
-        plan: what to start; its addresses name their ports.
-        shards: directory of the shard that each node serves.
+        plan: the processes to start; its addresses have ports other than 0.
+        shards: directory of each content node's shard.
         nodes: HOST:PORT of each node.
         metrics: HOST:PORT of each node's metrics; empty for none.
-        threads: threads of each node; None leaves them to the nodes.
+        threads: threads of each content node; None for the node's default.
 
     """
-    common = ["--bundle", str(plan.bundle), "--drain-linger", str(plan.linger)]
+    common = ["--bundle", str(plan.bundle), "--drain-linger", str(plan.drain_linger)]
     common += _flag("--config", plan.config)
-    # only the first front has these: others would need addresses of their own
+    # only for the first front node: others would need other addresses
     first = [
         *_flag("--metrics-listen", plan.metrics_listen),
         *_flag("--feed-listen", plan.feed_listen),
@@ -96,42 +96,42 @@ def commands(
     per_request = plan.reader_threads if threads is None else threads
     limits = [*_flag("--threads", threads), *_flag("--reader-threads", per_request)]
     fed = ["--feed"] if plan.feed_listen else []
-    found = {}
+    commands = {}
     for number, (shard, address) in enumerate(zip(shards, nodes, strict=True)):
-        measured = ["--metrics-listen", metrics[number]] if metrics else []
+        metrics_flags = ["--metrics-listen", metrics[number]] if metrics else []
         serving = ["node", "--shard", str(shard), "--listen", address, *fed]
-        found[f"node {number}"] = [*serving, *limits, *measured, *plan.node, *common]
-    asking = [
+        commands[f"node {number}"] = [*serving, *limits, *metrics_flags, *plan.node, *common]
+    shard_flags = [
         flag
         for number, address in enumerate(nodes)
-        for flag in ("--shards", plan.seen_as.get(number, address))
+        for flag in ("--shards", plan.proxied_nodes.get(number, address))
     ]
     for number, address in enumerate((plan.listen, *plan.more_fronts)):
-        serving = ["front", "--listen", address, *asking, *([] if number else first)]
-        found[f"front {number}" if number else "front"] = [*serving, *plan.front, *common]
-    return found
+        serving = ["front", "--listen", address, *shard_flags, *([] if number else first)]
+        commands[f"front {number}" if number else "front"] = [*serving, *plan.front, *common]
+    return commands
 
 
 def _flag(name: str, value: object) -> list[str]:
     return [name, str(value)] if value else []
 
 
-def threads_each(
+def threads_per_node(
     plan: LocalPlan,
     nodes: int,
     environment: Mapping[str, str] | None = None,
     available: int | None = None,
 ) -> int | None:
-    """A node's part of the cores, rounded up; None if a flag, variable or file sets the threads.
+    """Cores per content node, rounded up; None if a flag, variable or file sets the threads.
 
-    A thread for every core in every node would slow each read by the number of nodes. Then a client
-    would wait for reads of others that began long ago.
+    With a thread for every core in every node, each read would be slower by the number of nodes.
+    Then a client would also wait for reads of other clients that began long ago.
 
     Args:
-        plan: may set threads by its flags, or name a settings file that does.
+        plan: may set threads by flags or by its settings file.
         nodes: content nodes on this machine.
-        environment: variables; those of this process by default.
-        available: cores; those of this process by default.
+        environment: environment variables, by default those of this process.
+        available: number of cores, by default those of this process.
 
     Raises:
         SettingsError: the settings file cannot be read.

@@ -1,4 +1,4 @@
-"""Ports of this machine: finding free ones, and checking that addresses are free."""
+"""Finds free ports of this machine, and checks that addresses are free."""
 
 import contextlib
 import errno
@@ -12,34 +12,34 @@ from winnow.quoting import many
 
 _LAST_PORT = (1 << 16) - 1
 _PORTS = range(20_000, 32_000)
-"""Ports below those that Linux, macOS and Windows give to outgoing connections. Any process could
-take one of those before its server binds it.
+"""Ports below the ephemeral ones of Linux, macOS and Windows. An outgoing connection could take an
+ephemeral port before the server binds it.
 """
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Ports that no process listens on now; a random choice, so that others hardly choose the same.
+    """Random free ports. Random choices of two processes hardly collide.
 
     Raises UnavailableError if the machine has fewer free ports.
     """
-    found: list[int] = []
-    with contextlib.ExitStack() as held:
+    ports: list[int] = []
+    with contextlib.ExitStack() as sockets:
         for port in random.SystemRandom().sample(_PORTS, len(_PORTS)):
-            if len(found) == count:
-                return found
-            each = held.enter_context(socket.socket(_family(host)))
+            if len(ports) == count:
+                return ports
+            each = sockets.enter_context(socket.socket(_family(host)))
             try:
                 each.bind((host, port))
             except OSError as error:
                 if error.errno not in (errno.EADDRINUSE, errno.EACCES):
                     raise
             else:
-                found.append(port)
+                ports.append(port)
     raise UnavailableError(f"this machine does not have {many(count, 'free port')}")
 
 
-def chosen(address: Address) -> Address:
-    """The address, with a free port of its host if it names none (0).
+def with_free_port(address: Address) -> Address:
+    """The address, with a free port of its host instead of port 0.
 
     Raises UnavailableError if its host is not one of this machine.
     """
@@ -48,20 +48,20 @@ def chosen(address: Address) -> Address:
     try:
         return address.at(free_ports(1, address.host)[0])
     except OSError as error:
-        raise _refused(address, error) from error
+        raise _listen_error(address, error) from error
 
 
-def or_any(wanted: Address) -> Address:
-    """The address, with any free port of its host if it is in use."""
+def with_fallback_port(wanted: Address) -> Address:
+    """The address; if it is in use, its host with any free port."""
     try:
-        expect_free([wanted])
+        require_free([wanted])
     except UnavailableError:
-        return chosen(wanted.at(0))
+        return with_free_port(wanted.at(0))
     return wanted
 
 
-def consecutive(first: Address, count: int) -> list[Address]:
-    """`count` addresses with consecutive ports; all have port 0 if the first one has.
+def consecutive_addresses(first: Address, count: int) -> list[Address]:
+    """`count` addresses with consecutive ports. Port 0 stays 0 for all of them.
 
     Raises UnavailableError if the ports would exceed the highest one.
     """
@@ -72,35 +72,36 @@ def consecutive(first: Address, count: int) -> list[Address]:
     return [first.at(first.port + number if first.port else 0) for number in range(count)]
 
 
-def expect_free(addresses: Sequence[Address], flag: str = "") -> None:
-    """Raises UnavailableError if one cannot be listened on now, or is named twice.
+def require_free(addresses: Sequence[Address], flag: str = "") -> None:
+    """Raises UnavailableError if an address cannot be bound now, or is listed twice.
 
     Args:
-        addresses: to listen on.
-        flag: the flag that sets the address, for the error; empty if there are several.
+        addresses: the addresses to bind.
+        flag: the flag that sets the address, for the message; empty for several addresses.
 
     """
-    with contextlib.ExitStack() as held:
-        for place, each in enumerate(addresses):
-            if each.port and each in addresses[:place]:
-                raise UnavailableError(f"{each} is named twice: choose another port for one")
+    with contextlib.ExitStack() as sockets:
+        for number, each in enumerate(addresses):
+            if each.port and each in addresses[:number]:
+                raise UnavailableError(f"{each} is used twice: choose another port for one")
             try:
                 family = _family(each.host)
-                held.enter_context(socket.create_server((each.host, each.port), family=family))
+                sockets.enter_context(socket.create_server((each.host, each.port), family=family))
             except OSError as error:
-                raise _refused(each, error, flag) from error
+                raise _listen_error(each, error, flag) from error
 
 
-def _refused(address: Address, error: OSError, flag: str = "") -> UnavailableError:
-    by = f" with {flag}" if flag else ""
+def _listen_error(address: Address, error: OSError, flag: str = "") -> UnavailableError:
+    with_flag = f" with {flag}" if flag else ""
     if error.errno == errno.EADDRINUSE:
         return UnavailableError(
-            f"{address} is in use: stop what listens there, or choose another port{by} (0 for any)"
+            f"{address} is in use: stop what listens there, or choose another port{with_flag} "
+            "(0 for any)"
         )
-    # `socket.create_server` repeats the address
+    # without the address, which `socket.create_server` appends
     reason = str(error.strerror or error).partition(" (while attempting to bind")[0]
     return UnavailableError(
-        f"cannot listen on {address}: {reason}{f'; choose another address{by}' * bool(by)}"
+        f"cannot listen on {address}: {reason}{f'; choose another address{with_flag}' * bool(flag)}"
     )
 
 

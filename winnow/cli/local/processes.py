@@ -1,6 +1,6 @@
-"""Child processes that never outlive their parent.
+"""Runs child processes that never outlive their parent.
 
-They are ended by SIGTERM, then killed. If the parent is killed, the kernel ends them (Linux); see
+They get SIGTERM, then SIGKILL. If the parent is killed, the kernel kills them (Linux); see
 `winnow.parent`.
 """
 
@@ -17,14 +17,15 @@ from typing import IO, Self
 from winnow.parent import PARENT_VARIABLE
 
 _GRACE = 15.0
+"""Seconds between SIGTERM and SIGKILL."""
 
 
 class Processes:
-    """A group of child processes; a context manager that leaves none behind."""
+    """A context manager for a group of child processes, which ends them all."""
 
     def __init__(self) -> None:
         self._children: dict[str, subprocess.Popen[bytes]] = {}
-        self._again: dict[str, Callable[[], subprocess.Popen[bytes]]] = {}
+        self._restarts: dict[str, Callable[[], subprocess.Popen[bytes]]] = {}
 
     def start(
         self,
@@ -33,29 +34,29 @@ class Processes:
         environment: Mapping[str, str] | None = None,
         log: IO[bytes] | None = None,
     ) -> None:
-        """Starts `python -m winnow ARGUMENTS` under `name`; its output goes to `log` if given."""
-        self._again[name] = lambda: subprocess.Popen(
+        """Starts `python -m winnow ARGUMENTS` as `name`, with `log` as its output if not None."""
+        self._restarts[name] = lambda: subprocess.Popen(
             [sys.executable, "-m", "winnow", *arguments],
             env={**os.environ, **(environment or {}), PARENT_VARIABLE: str(os.getpid())},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            # Ctrl-C goes to the parent alone, which then ends its children in order. They stay in
-            # its session: Linux shares the processors among sessions first (autogroup), so that a
-            # process that waits for a reply would queue behind another node's reads
+            # Ctrl-C reaches only the parent, which ends its children in order. They stay in its
+            # session: Linux divides CPU time among sessions first (autogroup). In other sessions
+            # a process with a reply to handle would queue behind another node's reads
             process_group=0,
         )
-        self._children[name] = self._again[name]()
+        self._children[name] = self._restarts[name]()
 
     def wait(self, name: str) -> int:
         """Waits until a child has ended; returns its exit code."""
         return self._children[name].wait()
 
-    def again(self, name: str) -> None:
-        """Restarts a child that has ended, with the same arguments."""
-        self._children[name] = self._again[name]()
+    def restart(self, name: str) -> None:
+        """Starts a child that has ended again, with the same arguments."""
+        self._children[name] = self._restarts[name]()
 
-    def ended(self) -> dict[str, int]:
+    def exit_codes(self) -> dict[str, int]:
         """Exit codes of the children that have ended."""
         codes = {name: child.poll() for name, child in self._children.items()}
         return {name: code for name, code in codes.items() if code is not None}
@@ -73,9 +74,9 @@ class Processes:
         self._children[name].send_signal(number)
 
     def stop(self) -> None:
-        """Ends all children, the last started first. Kills those that do not end in time.
+        """Ends all children, the last started first, and kills those that do not end in time.
 
-        If interrupted, kills all at once.
+        If it is interrupted, it kills all children immediately.
         """
         try:
             for child in reversed(self._children.values()):
@@ -85,7 +86,7 @@ class Processes:
             for child in self._children.values():
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     child.wait(max(deadline - time.monotonic(), 0.1))
-        finally:  # also after a second Ctrl-C; all are killed before a third one can interrupt
+        finally:  # also after a second Ctrl-C; a third one must not stop the kills
             for child in self._children.values():
                 child.kill()
             for child in self._children.values():

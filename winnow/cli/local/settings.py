@@ -1,4 +1,4 @@
-"""Settings of a cluster on this machine."""
+"""Settings of `winnow up`, a cluster on this machine."""
 
 from pathlib import Path
 from typing import ClassVar, Self
@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from winnow.address import Address
 from winnow.bundle import default_bundle
-from winnow.cli.local.ports import or_any
+from winnow.cli.local.ports import with_fallback_port
 from winnow.domain.shard import MOST_SHARDS
 from winnow.settings.source import Settings
 from winnow.settings.values import (
@@ -39,8 +39,8 @@ class UpSettings(Settings):
     )
     feed_listen: OptionalListenAddress = Field(
         "",
-        description="HOST:PORT to take passages and deletions on, while questions are answered; "
-        "empty to take none. All who can reach it can change the index.",
+        description="HOST:PORT that accepts passages and deletions; empty for none. All who can "
+        "reach it can change the index.",
     )
     http_listen: OptionalListenAddress = Field(
         "127.0.0.1:8088",
@@ -65,10 +65,10 @@ class UpSettings(Settings):
 
     @property
     def http(self) -> str:
-        """The address for HTTP: as set, else the default or, if that is in use, any free port."""
+        """The address for HTTP: as set, else the default, else any free port if that is in use."""
         if "http_listen" in self.model_fields_set or not self.http_listen:
             return self.http_listen
-        return str(or_any(Address.parse(self.http_listen)))
+        return str(with_fallback_port(Address.parse(self.http_listen)))
 
     @model_validator(mode="after")
     def _check_replicas(self) -> Self:

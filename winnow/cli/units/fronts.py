@@ -149,7 +149,7 @@ async def _wait_ready(address: str, processes: Processes) -> None:
     until = time.monotonic() + _READY
     async with AnswerClient(address) as client:
         while not await client.available():
-            if processes.ended() or time.monotonic() > until:
+            if processes.exit_codes() or time.monotonic() > until:
                 raise UnavailableError("the front node to be measured did not become ready")
             await asyncio.sleep(_POLL_SECONDS)
 
