@@ -8,7 +8,7 @@ import numpy as np
 from bench.figures import Figure
 from winnow.bundle import Bundle
 from winnow.cli.ladder import zipf
-from winnow.cli.ladder.texts import made_up
+from winnow.cli.ladder.texts import synthetic_texts
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.encoder import OnEncoded, TextEncoding
 
@@ -53,15 +53,15 @@ class _CountingMetrics:
 async def measure_cache(bundle: Bundle, requests: int) -> list[Figure]:
     """Measures a cache sized for 40 % hits, and a cache of the front's default size."""
     rng, width = Random(0), bundle.manifest.encoder.dimension
-    frequencies, texts = zipf.shares(), made_up(zipf.DISTINCT, rng)
-    entry_count = zipf.entries_for(zipf.HITS, frequencies)
+    frequencies, texts = zipf.shares(), synthetic_texts(zipf.DISTINCT, rng)
+    entry_count = zipf.entries_for(zipf.HIT_RATE, frequencies)
     metrics = _CountingMetrics()
     large_cache = CachedTextEncoder(_FakeEncoder(width), 1 << 30, metrics)
     for ids in texts[:1_000]:
         await large_cache.encode(ids)
     encoding_bytes = metrics.bytes / 1_000
     figures = []
-    sized = f"cache for {zipf.HITS:.0%} hits"
+    sized = f"cache for {zipf.HIT_RATE:.0%} hits"
     budgets = {sized: round(entry_count * encoding_bytes), "default cache of 64 MiB": 64 << 20}
     for name, budget in budgets.items():
         rate, evictions = await _hit_rate(width, budget, frequencies, texts, requests, rng)
@@ -70,8 +70,8 @@ async def measure_cache(bundle: Bundle, requests: int) -> list[Figure]:
             Figure("cache", f"{name}: memory", budget / (1 << 20), "MiB"),
             Figure("cache", f"{name}: encodings", budget / encoding_bytes),
             Figure("cache", f"{name}: hits", 100 * rate, "%",
-                   target=f"{zipf.HITS:.0%}, ± {_HIT_RATE_TOLERANCE:.0%}" if has_target else "",
-                   holds=abs(rate - zipf.HITS) <= _HIT_RATE_TOLERANCE if has_target else None),
+                   target=f"{zipf.HIT_RATE:.0%}, ± {_HIT_RATE_TOLERANCE:.0%}" if has_target else "",
+                   holds=abs(rate - zipf.HIT_RATE) <= _HIT_RATE_TOLERANCE if has_target else None),
             Figure("cache", f"{name}: evictions", evictions),
         ]  # fmt: skip
     return figures
@@ -88,7 +88,7 @@ async def _hit_rate(
     """Returns the share of hits in the second half of the requests, and the number of evictions."""
     metrics = _CountingMetrics()
     cached = CachedTextEncoder(_FakeEncoder(width), budget, metrics)
-    text_indexes = zipf.drawn(requests, frequencies, rng)
+    text_indexes = zipf.draw_texts(requests, frequencies, rng)
     for number, index in enumerate(text_indexes):
         if number == requests // 2:
             metrics.lookups = {"hit": 0, "miss": 0}

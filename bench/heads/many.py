@@ -11,7 +11,7 @@ from bench.heads.synthetic_heads import head_ids
 from bench.interleaving import interleaved_latencies
 from winnow.bundle import Bundle
 from winnow.cli.ladder import zipf
-from winnow.cli.ladder.texts import Ids, made_up
+from winnow.cli.ladder.texts import Ids, synthetic_texts
 from winnow.deadline import Deadline
 from winnow.v1 import head_pb2
 
@@ -25,8 +25,8 @@ _TEN_HEADS = 10
 async def measure_many(bundle: Bundle, store: Path, requests: int) -> list[Figure]:
     """Measures heads in memory, in this process and by gRPC, then with memory for half of them."""
     rng = Random(0)
-    texts = made_up(2 * requests, rng)
-    head_indexes = zipf.drawn(requests, zipf.shares(ACTIVE_HEADS), rng)
+    texts = synthetic_texts(2 * requests, rng)
+    head_indexes = zipf.draw_texts(requests, zipf.shares(ACTIVE_HEADS), rng)
     heads = [head_ids()[index] for index in head_indexes]
     with local_predictor(bundle, store) as predictor:
         cold = [await _time_cold_load(predictor, texts[0], head) for head in head_ids(ACTIVE_HEADS)]
@@ -40,7 +40,7 @@ async def measure_many(bundle: Bundle, store: Path, requests: int) -> list[Figur
 
 async def measure_ten(bundle: Bundle, store: Path, requests: int) -> list[Figure]:
     """Compares ten heads on a text with one head."""
-    texts, ids = made_up(requests, Random(0)), head_ids(_TEN_HEADS)
+    texts, ids = synthetic_texts(requests, Random(0)), head_ids(_TEN_HEADS)
     with local_predictor(bundle, store) as predictor:
         await predictor.predict(texts[0], ids)
         variants = {

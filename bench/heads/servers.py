@@ -63,7 +63,9 @@ async def measure_lost_server(
         async def call(rng: Random) -> None:
             states = np.zeros((_TOKENS + 2, width), np.float16)
             while (elapsed := time.monotonic() - started) < seconds:
-                head_sample = [ids[index] for index in {*zipf.drawn(_HEADS_PER_TEXT, shares, rng)}]
+                head_sample = [
+                    ids[index] for index in {*zipf.draw_texts(_HEADS_PER_TEXT, shares, rng)}
+                ]
                 phase = phases[int(len(phases) * elapsed / seconds)]
                 call_started = time.perf_counter()
                 applied = await heads.apply(states, head_sample, Deadline.after(_DEADLINE))

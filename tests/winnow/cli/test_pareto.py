@@ -18,11 +18,18 @@ from winnow.bundle import default_bundle
 from winnow.cli.output import to_json
 from winnow.cli.pareto import run as running
 from winnow.cli.pareto.cli import _advice
-from winnow.cli.pareto.figures import PointFigures, figures, front, recommend
-from winnow.cli.pareto.outcome import JudgedReply, append, digest, load
-from winnow.cli.pareto.point import Deployment, Point, grid, lever_points, timed_only, untuned
-from winnow.cli.pareto.report import plot, reasons, table, write
-from winnow.cli.pareto.run import Questions, _circumstances, measure
+from winnow.cli.pareto.figures import PointFigures, pareto_front, point_figures, recommend
+from winnow.cli.pareto.outcome import JudgedReply, append_replies, digest, load_replies
+from winnow.cli.pareto.point import (
+    Deployment,
+    Point,
+    grid,
+    lever_points,
+    timed_only,
+    untuned_deployment,
+)
+from winnow.cli.pareto.report import failure_lines, plot, table, write_results
+from winnow.cli.pareto.run import QuestionSet, _setups, measure
 from winnow.cli.quantities import parse_milliseconds
 from winnow.cli.questions import LabelledQuestion
 from winnow.domain.question import Retriever
@@ -76,7 +83,7 @@ planes = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 5)), min_size=1, m
 
 @given(planes)
 def test_every_point_is_on_the_front_or_beaten_by_one_that_is(plane: list[PointFigures]) -> None:
-    best = [each for each in plane if each.point in front(plane)]
+    best = [each for each in plane if each.point in pareto_front(plane)]
     assert best
     for each in plane:
         beaten = any(
@@ -101,7 +108,7 @@ def test_files_count_alike_and_failures_count_as_wrong() -> None:
     many = [outcome("p", n, right=True) for n in range(90)]
     few = [outcome("p", n, right=False, file="b") for n in range(9)]
     failed = failed_outcome("p", 9, file="b")
-    (found,) = figures([*many, *few, failed], {"p": 48.0})
+    (found,) = point_figures([*many, *few, failed], {"p": 48.0})
     assert found.exact_match == pytest.approx(50)
     assert (found.questions, found.failed) == (100, 1)
     assert found.p50 == 10
@@ -109,29 +116,29 @@ def test_files_count_alike_and_failures_count_as_wrong() -> None:
 
 def test_needed_passages_are_counted_apart_from_passages_read_ahead() -> None:
     asked = [replace(outcome("p", 0), needed=1), replace(outcome("p", 1, ms=40.0), needed=4)]
-    (found,) = figures(asked, {"p": 48.0})
+    (found,) = point_figures(asked, {"p": 48.0})
     assert (found.read, found.needed) == (5, 2.5)
     assert (found.p50, found.mean) == (10, 25)
-    (unsaid,) = figures([outcome("p")], {"p": 48.0})
+    (unsaid,) = point_figures([outcome("p")], {"p": 48.0})
     assert unsaid.needed == unsaid.read == 5
 
 
 def test_a_torn_line_is_dropped_and_the_rest_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "outcomes.jsonl"
-    append(path, [outcome("p", 0), outcome("p", 1)])
-    append(path, [outcome("p", 2)])
+    append_replies(path, [outcome("p", 0), outcome("p", 1)])
+    append_replies(path, [outcome("p", 2)])
     path.write_text(path.read_text()[:-20])
-    assert load(path) == [outcome("p", 0), outcome("p", 1)]
-    assert load(tmp_path / "none") == []
-    append(path, [outcome("p", 3)])
-    assert load(path) == [outcome("p", 0), outcome("p", 1), outcome("p", 3)]
+    assert load_replies(path) == [outcome("p", 0), outcome("p", 1)]
+    assert load_replies(tmp_path / "none") == []
+    append_replies(path, [outcome("p", 3)])
+    assert load_replies(path) == [outcome("p", 0), outcome("p", 1), outcome("p", 3)]
 
 
 def test_a_question_that_is_asked_again_has_its_last_outcome(tmp_path: Path) -> None:
     path = tmp_path / "outcomes.jsonl"
     failed = replace(outcome("p", 0), failed=True, error="UNAVAILABLE: gone")
-    append(path, [failed, outcome("p", 1), outcome("p", 0)])
-    assert load(path) == [outcome("p", 0), outcome("p", 1)]
+    append_replies(path, [failed, outcome("p", 1), outcome("p", 0)])
+    assert load_replies(path) == [outcome("p", 0), outcome("p", 1)]
 
 
 def test_an_outcome_is_of_one_question_one_index_and_one_bundle() -> None:
@@ -181,15 +188,15 @@ def test_failures_make_a_point_slow_and_not_recommended() -> None:
     """A time-out has no time; without it the other times would look fast."""
     failed = failed_outcome("q", error="DEADLINE_EXCEEDED: late")
     mostly = [replace(failed, number=n) for n in range(8)]
-    found = figures([*mostly, outcome("q", 8, ms=1.0), outcome("p", 0, ms=50.0)], SIZES)
+    found = point_figures([*mostly, outcome("q", 8, ms=1.0), outcome("p", 0, ms=50.0)], SIZES)
     by_point = {each.point: each for each in found}
     assert (by_point["q"].p50, by_point["q"].mean) == (math.inf, 1.0)
-    assert front(found) == {"p"}
+    assert pareto_front(found) == {"p"}
     assert recommend(found, max_p95=10) is None
     few = [replace(failed, number=n) for n in range(2)]
-    (slow,) = figures([*few, *(outcome("q", n, ms=1.0) for n in range(2, 10))], SIZES)
+    (slow,) = point_figures([*few, *(outcome("q", n, ms=1.0) for n in range(2, 10))], SIZES)
     assert (slow.p50, slow.p95) == (1.0, math.inf)
-    (half,) = figures([failed, outcome("q", 1, ms=1.0), outcome("q", 2, ms=2.0)], SIZES)
+    (half,) = point_figures([failed, outcome("q", 1, ms=1.0), outcome("q", 2, ms=2.0)], SIZES)
     assert (half.p50, half.p95) == (2.0, math.inf)
 
 
@@ -221,28 +228,28 @@ def test_an_outcome_of_other_settings_or_flags_is_not_reused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / INDEX_FILE).write_text('{"shards": 1}')
-    plain, slow = Deployment("plain", WHOLE), untuned(WHOLE)
+    plain, slow = Deployment("plain", WHOLE), untuned_deployment(WHOLE)
     points = [Point(plain, 10), Point(plain, 5), Point(slow, 10)]
-    about = _circumstances(points, tmp_path)
+    about = _setups(points, tmp_path)
     assert about[points[0].name] == about[points[1].name] != about[points[2].name]
-    assert about == _circumstances(points, tmp_path)
+    assert about == _setups(points, tmp_path)
     monkeypatch.setenv("WINNOW_NODE_READER_THREADS", "1")
-    assert about[points[0].name] != _circumstances(points, tmp_path)[points[0].name]
+    assert about[points[0].name] != _setups(points, tmp_path)[points[0].name]
 
 
 def test_a_reader_in_halves_is_refused_as_the_untuned_one_before_anything_starts() -> None:
     with pytest.raises(WinnowError, match="takes no padding"):
-        untuned(default_bundle())
+        untuned_deployment(default_bundle())
 
 
 def test_an_outcome_without_states_is_not_reused_with_states(tmp_path: Path) -> None:
     (tmp_path / INDEX_FILE).write_text('{"shards": 1}')
     points = [Point(Deployment(each.name, each), 10) for each in (WHOLE, default_bundle())]
-    without = _circumstances(points, tmp_path)
+    without = _setups(points, tmp_path)
     (tmp_path / "live").mkdir()
     (tmp_path / "live" / "states.json").write_text("{}")
     whole, halves = (point.name for point in points)
-    now = _circumstances(points, tmp_path)
+    now = _setups(points, tmp_path)
     assert now[halves] != without[halves]
     assert now[whole] == without[whole]
 
@@ -263,7 +270,7 @@ async def test_a_run_that_goes_on_starts_and_asks_only_what_is_left(
 ) -> None:
     (tmp_path / INDEX_FILE).write_text('{"shards": 1}')
     plain, slow = (Point(Deployment(name, default_bundle()), 10) for name in ("plain", "slow"))
-    sets = [Questions("dev", [LabelledQuestion(f"Who {n}?", ("Ada",)) for n in range(13)])]
+    sets = [QuestionSet("dev", [LabelledQuestion(f"Who {n}?", ("Ada",)) for n in range(13)])]
     results, said, client = tmp_path / "outcomes.jsonl", io.StringIO(), FakeAnswerClient()
     started: list[set[str]] = []
 
@@ -282,10 +289,10 @@ async def test_a_run_that_goes_on_starts_and_asks_only_what_is_left(
     assert len(first) == len(client.asked) == 13
     assert len(await run([plain, slow])) == 26
     assert len(client.asked) == 13
-    append(results, [replace(first[3], failed=True, error="UNAVAILABLE: gone")])
+    append_replies(results, [replace(first[3], failed=True, error="UNAVAILABLE: gone")])
     assert [each.key for each in await run([plain])] == [each.key for each in first]
     assert client.asked == ["Who 3?"]
-    assert await run([plain]) == load(results)[:13]
+    assert await run([plain]) == load_replies(results)[:13]
     assert client.asked == []
     assert started == [{"plain"}, {"slow"}, {"plain"}, set()]
     lines = said.getvalue().splitlines()
@@ -299,10 +306,10 @@ async def test_a_run_that_goes_on_starts_and_asks_only_what_is_left(
 
 def test_a_point_that_always_failed_says_why_and_has_no_times() -> None:
     failed = failed_outcome("p", error="UNAVAILABLE: gone")
-    (found,) = figures([failed], {"p": 48.0})
+    (found,) = point_figures([failed], {"p": 48.0})
     values = json.loads(json.dumps(to_json(found), allow_nan=False))
     assert (values["p50"], values["errors"]) == (None, {"UNAVAILABLE": 1})
-    assert list(reasons([found])) == ["p: 1 failed: UNAVAILABLE: gone"]
+    assert list(failure_lines([found])) == ["p: 1 failed: UNAVAILABLE: gone"]
 
 
 def test_a_grid_has_every_combination_once() -> None:
@@ -323,9 +330,9 @@ def test_all_but_hybrid_retrieval_promise_no_loss_which_a_front_node_would_refus
 
 
 def test_the_untuned_point_is_asked_few_questions_and_timed_only() -> None:
-    brief = Point(untuned(WHOLE), 10, brief=True)
+    brief = Point(untuned_deployment(WHOLE), 10, brief=True)
     whole = Point(Deployment("whole", default_bundle()), 10)
-    questions = Questions("dev", [LabelledQuestion(f"Who is {n}?", ("Ada",)) for n in range(25)])
+    questions = QuestionSet("dev", [LabelledQuestion(f"Who is {n}?", ("Ada",)) for n in range(25)])
     blocks = list(questions.blocks([brief, whole]))
     asked = {
         point.name: [number for who, block in blocks if who is point for number in block]
@@ -352,8 +359,10 @@ def test_the_story_of_the_levers_ends_with_the_last_bundle_and_stopping(tmp_path
 
 
 def test_figures_are_written_and_drawn(tmp_path: Path) -> None:
-    found = figures([outcome("p", 0), outcome("q", 0, ms=20.0, right=False)], {"p": 48.0, "q": 9})
-    write(found, tmp_path)
+    found = point_figures(
+        [outcome("p", 0), outcome("q", 0, ms=20.0, right=False)], {"p": 48.0, "q": 9}
+    )
+    write_results(found, tmp_path)
     plot(found, tmp_path / "pareto.png")
     assert (tmp_path / "points.csv").read_text().splitlines()[1].startswith("p,100.00")
     assert (tmp_path / "points.json").stat().st_size
@@ -361,7 +370,7 @@ def test_figures_are_written_and_drawn(tmp_path: Path) -> None:
 
 
 def test_random_weights_have_a_latency_and_no_accuracy(tmp_path: Path) -> None:
-    found = figures(
+    found = point_figures(
         [outcome("p", 0), outcome("random", 0, ms=1.0)], {"p": 48.0, "random": 48.0}, {"random"}
     )
     assert [(each.point, each.exact_match, each.on_front) for each in found] == [
@@ -369,7 +378,7 @@ def test_random_weights_have_a_latency_and_no_accuracy(tmp_path: Path) -> None:
         ("random", None, False),
     ]
     assert recommend(found, max_p95=5) is None
-    write(found, tmp_path)
+    write_results(found, tmp_path)
     plot(found, tmp_path / "pareto.png")
     assert "random,,,,1.00" in (tmp_path / "points.csv").read_text()
 

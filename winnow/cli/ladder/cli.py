@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from winnow.cli.drawing import check_picture_path, draw_after, figure
-from winnow.cli.ladder.making import directory, make_missing
+from winnow.cli.ladder.making import make_missing, models_directory
 from winnow.cli.ladder.run import LadderPlan, Rung, measure
 from winnow.cli.ladder.steps import SEED, STEPS
 from winnow.cli.ladder.texts import read_texts
@@ -35,21 +35,19 @@ def ladder(
     requests: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="Texts for each worker at each step.")
     ] = 1_000,
-    rounds: Annotated[
-        int, typer.Option(min=1, max=100, help="Number of times that all steps are measured.")
-    ] = 3,
+    rounds: Annotated[int, typer.Option(min=1, max=100, help="Measurements of each step.")] = 3,
     seconds: Annotated[
         float,
         typer.Option(
             min=0.1,
             max=3600,
-            help="Longest time of a step in a round; slow steps take fewer texts.",
+            help="Maximum seconds of a step in a round; slow steps take fewer texts.",
         ),
     ] = 8.0,
     texts: Annotated[
         Path | None,
         typer.Option(
-            help="JSON lines or CSV with text.", show_default="made up, as long as CLINC150's"
+            help="JSON lines or CSV with text.", show_default="synthetic, with CLINC150's lengths"
         ),
     ] = None,
     as_json: AsJson = False,
@@ -57,12 +55,12 @@ def ladder(
         Path | None, typer.Option("--plot", help="Also draw the ladder (.png, .svg).")
     ] = None,
 ) -> None:
-    """Measure the effect of each lever of classifying text on CPUs.
+    """Measure how much each lever speeds up text classification on CPUs.
 
     The first step is BERT-base in fp32, with every text padded to 128 tokens. The last one is ten
     heads on one encoding of a small encoder in int8, and a cache. Weights are random, which changes
-    no speed. Missing models (1 GB) are made, and kept. Texts are tokenised before. No server is
-    needed.
+    no speed. Missing models (1 GB) are created, and kept. Texts are tokenised before measuring. No
+    server is needed.
     """
     check_picture_path(picture)
     plan = LadderPlan(
@@ -74,16 +72,16 @@ def ladder(
         texts=read_texts(texts) if texts is not None else (),
     )
     with reserve(picture), StageProgress() as progress:
-        make_missing(directory(), STEPS, progress.say)
-        found = measure(plan, directory(), progress)
-    with draw_after(picture, lambda path: plot(found, path)):
+        make_missing(models_directory(), STEPS, progress.say)
+        rungs = measure(plan, models_directory(), progress)
+    with draw_after(picture, lambda path: plot(rungs, path)):
         if as_json:
-            print_json(found)
+            print_json(rungs)
         else:
-            _show(found, plan)
+            _show(rungs, plan)
 
 
-def _show(found: Sequence[Rung], plan: LadderPlan) -> None:
+def _show(rungs: Sequence[Rung], plan: LadderPlan) -> None:
     rows = [
         (
             rung.name,
@@ -93,37 +91,37 @@ def _show(found: Sequence[Rung], plan: LadderPlan) -> None:
             f"{rung.times_first:.1f}",
             f"{rung.times_before:.2f}",
         )
-        for rung in found
+        for rung in rungs
     ]
     out = console(soft_wrap=True)
     out.width = max(out.width, _WIDTH)
     out.print(table(_COLUMNS, rows))
     typer.echo(
         f"{many(plan.workers, 'worker')} of one process and thread, "
-        f"{many(plan.rounds, 'round')}, each step in each; medians, with the least and the most of "
-        "the rounds"
+        f"{many(plan.rounds, 'round')}, each step in each; medians, with the minimum and maximum "
+        "of the rounds"
     )
-    for rung in found:
+    for rung in rungs:
         if rung.hit_rate is not None:
             typer.echo(f"{rung.name}: {rung.hit_rate:.0%} of the texts were cached")
     typer.echo(SEED)
 
 
 def plot(rungs: Sequence[Rung], path: Path) -> None:
-    """Draws predictions a second, with the spread of the rounds, into `path` (.png or .svg).
+    """Draws predictions per second, with the spread of the rounds, to `path` (.png or .svg).
 
     Raises WinnowError if the file cannot be written.
     """
     with figure(path, figsize=(8, 4.5), layout="constrained") as axes:
-        places = range(len(rungs))[::-1]
+        rows = range(len(rungs))[::-1]
         rates = [rung.rate for rung in rungs]
         below = [rung.rate - min(rung.rates) for rung in rungs]
         above = [max(rung.rates) - rung.rate for rung in rungs]
-        axes.barh(places, rates, xerr=[below, above], color="tab:blue", ecolor="0.4", capsize=3)
-        axes.set_yticks(places, [rung.name for rung in rungs])
-        for place, rung in zip(places, rungs, strict=True):
+        axes.barh(rows, rates, xerr=[below, above], color="tab:blue", ecolor="0.4", capsize=3)
+        axes.set_yticks(rows, [rung.name for rung in rungs])
+        for row, rung in zip(rows, rungs, strict=True):
             label = f"  {rung.times_first:.1f} times, p50 {rung.p50_ms:.1f} ms"
-            axes.annotate(label, (max(rung.rates), place), fontsize=8, va="center")
+            axes.annotate(label, (max(rung.rates), row), fontsize=8, va="center")
         axes.set(xscale="log", xlabel="predictions per second")
         axes.set_xlim(min(rates) / 2, max(rates) * 40)
         axes.grid(axis="x", alpha=0.3)

@@ -1,4 +1,4 @@
-"""The files of the ladder's models. Missing models are made from `graph`, and kept.
+"""Creates the files of the ladder's models that are missing.
 
 int8 is ONNX Runtime's dynamic quantisation, with the weights of matrix products per channel, as in
 every bundle of this project.
@@ -16,82 +16,85 @@ from winnow.errors import UnavailableError
 from winnow.packaged import extra, generated_files
 
 _FORMAT = 1
-"""Part of the directory's name. Raise it when the graphs change: then models are made again."""
+"""Part of the directory's name. Increase it when the graphs change, to create models again."""
 
 
-def directory() -> Path:
+def models_directory() -> Path:
     """The directory of the models."""
     return generated_files() / "ladder" / str(_FORMAT)
 
 
-def encoder_file(place: Path, shape: EncoderShape, precision: Precision) -> Path:
+def encoder_file(directory: Path, shape: EncoderShape, precision: Precision) -> Path:
     """The file of an encoder."""
-    return place / f"{shape.name}-{precision.value}.onnx"
+    return directory / f"{shape.name}-{precision.value}.onnx"
 
 
-def head_file(place: Path, shape: EncoderShape) -> Path:
-    """The file of a head on the states of such an encoder."""
-    return place / f"head-{shape.width}.onnx"
+def head_file(directory: Path, shape: EncoderShape) -> Path:
+    """The file of a head for the states of an encoder."""
+    return directory / f"head-{shape.width}.onnx"
 
 
-def make_missing(place: Path, steps: Iterable[LadderStep], say: Callable[[str], None]) -> None:
-    """Makes the missing models of all steps.
+def make_missing(directory: Path, steps: Iterable[LadderStep], say: Callable[[str], None]) -> None:
+    """Creates the missing models of all steps.
 
-    Raises UnavailableError if models are missing, and so is the package that makes them, and
-    WinnowError if a file cannot be written.
+    Raises UnavailableError if a model is missing and onnx is not installed. Raises WinnowError if a
+    file cannot be written.
     """
-    with write_errors(place):
-        place.mkdir(parents=True, exist_ok=True)
+    with write_errors(directory):
+        directory.mkdir(parents=True, exist_ok=True)
     for step in steps:
-        for file, make in _files(place, step):
+        for file, create in _files(directory, step):
             if not file.exists():
                 _expect_onnx()
                 say(f"making {file.name}")
-                with write_errors(file), tempfile.TemporaryDirectory(dir=place) as aside:
-                    made = Path(aside) / file.name
-                    make(made)
-                    made.replace(file)
+                with write_errors(file), tempfile.TemporaryDirectory(dir=directory) as temporary:
+                    model = Path(temporary) / file.name
+                    create(model)
+                    model.replace(file)
 
 
-def _files(place: Path, step: LadderStep) -> Iterable[tuple[Path, Callable[[Path], None]]]:
+def _files(directory: Path, step: LadderStep) -> Iterable[tuple[Path, Callable[[Path], None]]]:
     shape = step.shape
-    whole = encoder_file(place, shape, Precision.FLOAT)
-    yield whole, lambda to: _save_encoder(shape, to)
+    full = encoder_file(directory, shape, Precision.FLOAT)
+    yield full, lambda to: _save_encoder(shape, to)
     if step.precision is Precision.INT8:
-        small = encoder_file(place, shape, Precision.INT8)
-        yield small, lambda to: _quantise(whole, to)
+        quantised = encoder_file(directory, shape, Precision.INT8)
+        yield quantised, lambda to: _quantise(full, to)
     if step.heads:
-        yield head_file(place, shape), lambda to: _save_head(shape, to)
+        yield head_file(directory, shape), lambda to: _save_head(shape, to)
 
 
 def _expect_onnx() -> None:
     if importlib.util.find_spec("onnx") is None:
-        raise UnavailableError(f"the ladder makes its models with onnx: {extra('ladder')}")
+        raise UnavailableError(f"creating the ladder's models needs onnx: {extra('ladder')}")
 
 
 def _save_encoder(shape: EncoderShape, to: Path) -> None:
-    from winnow.cli.ladder import graph  # noqa: PLC0415 (needs an extra)
+    import onnx  # noqa: PLC0415 (an extra)
 
-    graph.save(graph.encoder(shape), str(to))
+    from winnow.cli.ladder import graph  # noqa: PLC0415
+
+    onnx.save(graph.encoder(shape), str(to))
 
 
 def _save_head(shape: EncoderShape, to: Path) -> None:
+    import onnx  # noqa: PLC0415
+
     from winnow.cli.ladder import graph  # noqa: PLC0415
 
-    with tempfile.TemporaryDirectory(dir=to.parent) as aside:
-        whole = Path(aside) / "head.onnx"
-        graph.save(graph.head(shape.width), str(whole))
-        _quantise(whole, to)
+    with tempfile.TemporaryDirectory(dir=to.parent) as temporary:
+        full = Path(temporary) / "head.onnx"
+        onnx.save(graph.head(shape.width), str(full))
+        _quantise(full, to)
 
 
-def _quantise(whole: Path, to: Path) -> None:
+def _quantise(full: Path, to: Path) -> None:
     from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415
 
-    logging.getLogger().setLevel(
-        logging.ERROR
-    )  # it recommends a preprocessing step that gains nothing here
+    # silences a recommendation of preprocessing, which gains nothing here
+    logging.getLogger().setLevel(logging.ERROR)
     quantize_dynamic(
-        str(whole),
+        str(full),
         str(to),
         per_channel=True,
         weight_type=QuantType.QInt8,

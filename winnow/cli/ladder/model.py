@@ -1,6 +1,6 @@
-"""The models of a step, which predict in the calling thread.
+"""Runs the models of a step in the calling thread.
 
-Sessions are as in the services: one thread each, no spinning, no arena.
+Sessions have the options of the services: one thread, no spinning, no arena.
 """
 
 from pathlib import Path
@@ -22,20 +22,20 @@ States = NDArray[np.float16]
 class Model:
     """The encoder, heads and cache of a step."""
 
-    def __init__(self, place: Path, step: LadderStep, entries: int = 0) -> None:
-        """`entries`: encodings that the cache holds, where the step has one."""
+    def __init__(self, directory: Path, step: LadderStep, entries: int = 0) -> None:
+        """`entries`: capacity of the cache, in encodings; 0 without a cache."""
         outputs = ["states"] if step.heads else ["logits"]
-        whole = OnnxSession(encoder_file(place, step.shape, step.precision), outputs)
-        self._encoder: Session = PaddedSession(whole, step.pad_to) if step.pad_to else whole
-        file = head_file(place, step.shape)
+        session = OnnxSession(encoder_file(directory, step.shape, step.precision), outputs)
+        self._encoder: Session = PaddedSession(session, step.pad_to) if step.pad_to else session
+        file = head_file(directory, step.shape)
         self._heads = [OnnxSession(file, ["logits"]) for _ in range(step.heads)]
-        # counted in entries: the length of a text says nothing about its frequency
-        self._kept = ByteBoundedLru[Ids, States](entries)
+        # every entry counts as 1: the lengths of texts do not matter here
+        self._cache = ByteBoundedLru[Ids, States](entries)
         self.hits = 0
         """Texts whose encoding was in the cache."""
 
     def predict(self, ids: Ids) -> list[int]:
-        """The best label of each head, or of the classifier."""
+        """Predicts the best label of each head, or of the classifier."""
         if not self._heads:
             return [int(self._encode(ids).argmax())]
         states = self.states(ids).astype(np.float32)
@@ -43,11 +43,11 @@ class Model:
 
     def states(self, ids: Ids) -> States:
         """The states of a text's tokens, from the cache if it has them."""
-        if (kept := self._kept.get(ids)) is not None:
+        if (cached := self._cache.get(ids)) is not None:
             self.hits += 1
-            return kept
+            return cached
         states: States = self._encode(ids)[0].astype(np.float16)
-        self._kept.put(ids, states, 1)
+        self._cache.put(ids, states, 1)
         return states
 
     def _encode(self, ids: Ids) -> NDArray[np.float32]:

@@ -1,20 +1,20 @@
-"""The steps of the ladder: each adds one lever to the step before. Pure."""
+"""The steps of the ladder. Each adds one lever to the previous step. Pure."""
 
 from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 
 SEED = (
-    "Roblox (2020) says that its levers made BERT over 30 times as fast before its cache, see "
+    "Roblox (2020) reports that its levers made BERT over 30 times as fast, without its cache: "
     "blog.roblox.com/2020/05/scaled-bert-serve-1-billion-daily-requests-cpus"
 )
 HEADS = 10
-"""Predictions for one text where heads share an encoder."""
+"""Number of heads that share an encoder."""
 PADDED = 128
-"""Length that texts are padded to, as Roblox began."""
+"""Tokens that texts are padded to, as at Roblox's start."""
 
 
 class Precision(str, Enum):
-    """How a model's weights are stored."""
+    """Precision of a model's weights."""
 
     FLOAT = "fp32"
     INT8 = "int8"
@@ -22,7 +22,7 @@ class Precision(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class EncoderShape:
-    """The size of an encoder of BERT's kind; its inner layers are four times as wide."""
+    """The size of a BERT encoder. Its feed-forward layers are four times as wide as `width`."""
 
     name: str
     layers: int
@@ -38,18 +38,18 @@ MINILM = EncoderShape("minilm", 6, 384)
 
 @dataclass(frozen=True, slots=True)
 class LadderStep:
-    """One way of classifying texts."""
+    """One configuration of text classification."""
 
     name: str
     shape: EncoderShape
     precision: Precision = Precision.FLOAT
     _: KW_ONLY
     pad_to: int = 0
-    """Length in tokens that texts are padded to; 0 for no padding."""
+    """Tokens that texts are padded to; 0 for no padding."""
     heads: int = 0
-    """Number of heads on the token states of the encoder; 0 if the encoder has a classifier."""
+    """Number of heads on the encoder's token states; 0 for an encoder with a classifier."""
     cached: bool = False
-    """Whether encodings are cached by token ids, and texts are drawn by Zipf's law."""
+    """Whether encodings are cached by token ids; then texts are drawn by Zipf's law."""
 
     @property
     def predictions(self) -> int:

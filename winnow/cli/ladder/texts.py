@@ -1,4 +1,4 @@
-"""Texts as token ids: from a file, or made up with the lengths of a real data set."""
+"""Provides texts as token ids, from a file or synthetic with the lengths of CLINC150."""
 
 import csv
 import io
@@ -14,9 +14,9 @@ from winnow.text.tokenizer import Tokenizer
 
 Ids = tuple[int, ...]
 VOCABULARY = 30_522
-"""Number of BERT's tokens."""
-MOST_TOKENS = 126
-"""Longest text; with [CLS] and [SEP] it has 128 tokens."""
+"""Number of tokens in BERT's vocabulary."""
+MAX_TOKENS = 126
+"""Maximum tokens of a text, without [CLS] and [SEP]."""
 _FIRST_WORD = 1_000
 _KEYS = ("text", "question")
 
@@ -25,18 +25,18 @@ CLINC150 = {
     11: 1868, 12: 1417, 13: 1032, 14: 763, 15: 484, 16: 417, 17: 250, 18: 161, 19: 131, 20: 81,
     21: 69, 22: 36, 23: 21, 24: 22, 25: 7, 26: 2, 27: 4, 28: 2, 29: 1, 30: 1, 31: 1,
 }  # fmt: skip
-"""Texts of CLINC150 (Larson et al. 2019, all 23 700) by their tokens in the default bundle's
-vocabulary, without [CLS] and [SEP]. The mean is 9."""
+"""Number of texts of CLINC150 (Larson et al. 2019, all 23 700) by length in tokens of the default
+bundle, without [CLS] and [SEP]. The mean length is 9."""
 
 
-def made_up(number: int, chance: Random) -> list[Ids]:
-    """Texts of random tokens, with the lengths of CLINC150."""
-    lengths = chance.choices(list(CLINC150), list(CLINC150.values()), k=number)
-    return [tuple(chance.randrange(_FIRST_WORD, VOCABULARY) for _ in range(n)) for n in lengths]
+def synthetic_texts(number: int, rng: Random) -> list[Ids]:
+    """Texts of random tokens, with lengths distributed as in CLINC150."""
+    lengths = rng.choices(list(CLINC150), list(CLINC150.values()), k=number)
+    return [tuple(rng.randrange(_FIRST_WORD, VOCABULARY) for _ in range(n)) for n in lengths]
 
 
 def read_texts(path: Path) -> list[Ids]:
-    """The texts of a file, tokenised: JSON lines with `text`, or CSV with a column `text`.
+    """Reads and tokenises the texts of a file: JSON lines or CSV, with `text`.
 
     Raises ArtefactError if the file cannot be read, or has no texts.
     """
@@ -44,10 +44,10 @@ def read_texts(path: Path) -> list[Ids]:
     with open_bytes(path) as stream:
         lines = io.TextIOWrapper(stream, encoding="utf-8-sig")
         try:
-            found = [tokenizer.tokenise(text).ids[:MOST_TOKENS] for text in _texts(path, lines)]
+            ids = [tokenizer.tokenise(text).ids[:MAX_TOKENS] for text in _texts(path, lines)]
         except (UnicodeDecodeError, csv.Error, json.JSONDecodeError) as error:
             raise ArtefactError(f"{path} cannot be read as texts: {error}") from error
-    if not (texts := [ids for ids in found if ids]):
+    if not (texts := [each for each in ids if each]):
         raise ArtefactError(f"{path} has no texts: JSON lines or CSV with `text` are expected")
     return texts
 
@@ -59,5 +59,5 @@ def _texts(path: Path, lines: io.TextIOWrapper) -> Iterator[str]:
     else:
         rows = (json.loads(line) for line in lines if line.strip())
     for row in rows:
-        found = row if isinstance(row, dict) else {}
-        yield next((found[key] for key in _KEYS if isinstance(found.get(key), str)), "")
+        fields = row if isinstance(row, dict) else {}
+        yield next((fields[key] for key in _KEYS if isinstance(fields.get(key), str)), "")

@@ -1,7 +1,7 @@
-"""Worker processes that classify texts at the same time, each in one thread.
+"""Runs worker processes that classify texts in parallel, each in one thread.
 
-A worker loads the model of a job and reports that it is ready. All workers begin when all are
-ready, and reply with their times.
+A worker loads the model of its job, and reports that it is ready. When all workers are ready, all
+begin, and reply with their times.
 """
 
 import contextlib
@@ -21,22 +21,22 @@ from winnow.cli.ladder.texts import Ids
 from winnow.errors import UnavailableError, WinnowError
 
 _WARM_UP = 3
-"""Texts before the timed ones: the first runs at a length are slow."""
+"""Texts before the timed ones: the first runs with a length are slow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerJob:
-    """The texts of a worker at one step of one round."""
+    """The work of a worker at one step of one round."""
 
     step: LadderStep
     texts: Sequence[Ids]
-    """One for each request."""
+    """One text for each request."""
     seconds: float
-    """No request begins after this time."""
+    """Time after which no request begins."""
     entries: int = 0
-    """Encodings that the cache holds, where the step has one."""
-    known: Sequence[Ids] = ()
-    """Texts in the cache, the next to be evicted first."""
+    """Capacity of the cache, in encodings; 0 without a cache."""
+    cached: Sequence[Ids] = ()
+    """Texts in the cache at the start, in the order of eviction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class WorkerResult:
     latencies: Sequence[float]
     """Seconds of each request."""
     seconds: float
-    """Seconds of all requests together."""
+    """Elapsed seconds of all requests."""
     hits: int
     """Requests whose text was in the cache."""
 
@@ -58,31 +58,31 @@ class WorkerPool:
         self._connections = connections
 
     def run(self, jobs: Sequence[WorkerJob]) -> list[WorkerResult]:
-        """Gives each worker a job; they begin once all are ready.
+        """Sends each worker a job. All workers begin when all are ready.
 
         Raises UnavailableError if a worker ended, and WinnowError if a model cannot be loaded.
         """
         for connection, job in zip(self._connections, jobs, strict=True):
             connection.send(job)
         for connection in self._connections:
-            _received(connection)
+            _receive(connection)
         for connection in self._connections:
             connection.send(True)
-        return [_received(connection) for connection in self._connections]
+        return [_receive(connection) for connection in self._connections]
 
 
 @contextlib.contextmanager
-def worker_pool(workers: int, place: Path) -> Iterator[WorkerPool]:
-    """Starts workers that find their models at `place`; leaves no process behind."""
+def worker_pool(workers: int, directory: Path) -> Iterator[WorkerPool]:
+    """Starts workers that find their models at `directory`; ends them after the block."""
     context = multiprocessing.get_context("spawn")
     pipes = [context.Pipe() for _ in range(workers)]
     processes = [
-        context.Process(target=_work, args=(theirs, place), daemon=True) for _, theirs in pipes
+        context.Process(target=_work, args=(theirs, directory), daemon=True) for _, theirs in pipes
     ]
     try:
         for process, (_, theirs) in zip(processes, pipes, strict=True):
             process.start()
-            theirs.close()  # so that reading from a worker that has ended fails
+            theirs.close()  # else reading from an ended worker would block
         yield WorkerPool([ours for ours, _ in pipes])
     finally:
         for process, (ours, _) in zip(processes, pipes, strict=True):
@@ -92,52 +92,52 @@ def worker_pool(workers: int, place: Path) -> Iterator[WorkerPool]:
                 process.join()
 
 
-def _received(connection: Connection) -> Any:
+def _receive(connection: Connection) -> Any:
     try:
         received = connection.recv()
     except (EOFError, ConnectionError) as error:
         raise UnavailableError(
-            "a worker ended: was its memory enough? Fewer workers need less"
+            "a worker ended, perhaps for lack of memory: use fewer --workers"
         ) from error
     if isinstance(received, WinnowError):
         raise received
     return received
 
 
-def _work(connection: Connection, place: Path) -> None:
-    """Runs jobs until the other end closes; sends an error instead of a result."""
+def _work(connection: Connection, directory: Path) -> None:
+    """Runs jobs until the connection closes. Sends an error instead of a result if one fails."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent terminates this process
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
             job = connection.recv()
             try:
-                model = _prepared(place, job)
+                model = _prepare(directory, job)
                 connection.send(True)
                 connection.recv()
-                connection.send(_timed(model, job))
+                connection.send(_time_requests(model, job))
             except WinnowError as error:
                 connection.send(error)
 
 
-def _prepared(place: Path, job: WorkerJob) -> Model:
-    """The model of a job, warm, with its cache filled."""
-    model = Model(place, job.step, job.entries)
+def _prepare(directory: Path, job: WorkerJob) -> Model:
+    """Loads and warms up the model of a job, and fills its cache."""
+    model = Model(directory, job.step, job.entries)
     for ids in itertools.islice(job.texts, _WARM_UP):
         model.predict(ids)
-    for ids in job.known:
+    for ids in job.cached:
         model.states(ids)
     model.hits = 0
     return model
 
 
-def _timed(model: Model, job: WorkerJob) -> WorkerResult:
-    """Runs requests one after the other; at least one."""
+def _time_requests(model: Model, job: WorkerJob) -> WorkerResult:
+    """Runs and times requests one after the other, at least one."""
     latencies: list[float] = []
     started = now = time.perf_counter()
     for ids in job.texts:
         model.predict(ids)
-        before, now = now, time.perf_counter()
-        latencies.append(now - before)
+        previous, now = now, time.perf_counter()
+        latencies.append(now - previous)
         if now - started > job.seconds:
             break
     return WorkerResult(latencies, now - started, model.hits)

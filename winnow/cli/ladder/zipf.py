@@ -1,7 +1,7 @@
-"""Texts whose frequencies follow Zipf's law: the n-th most frequent one in proportion to 1 / n.
+"""Draws texts by Zipf's law: the n-th most frequent text has a share proportional to 1 / n. Pure.
 
-Pure. The size of a cache for a share of hits is Che's approximation (Che, Tung and Wang 2002): a
-text is in an LRU cache if it came within a characteristic time.
+The size of a cache for a hit rate is Che's approximation (Che, Tung and Wang 2002): a text is in an
+LRU cache if it was requested within a characteristic time.
 """
 
 from collections import OrderedDict
@@ -13,42 +13,42 @@ from numpy.typing import NDArray
 
 DISTINCT = 100_000
 """Number of distinct texts."""
-HITS = 0.4
-"""The share that Roblox reports for each of its processes."""
+HIT_RATE = 0.4
+"""Share of cache hits that Roblox reports for its processes."""
 _DRAWS_PER_ENTRY = 20
-"""Texts to draw for each entry of a cache, until the cache is in a steady state."""
+"""Texts to draw per cache entry, to reach a steady state."""
 
 
 def shares(distinct: int = DISTINCT) -> NDArray[np.float64]:
-    """The share of each text, the most frequent first; the shares add up to one."""
+    """The frequency of each text, the most frequent first. The sum is 1."""
     weights = 1.0 / np.arange(1, distinct + 1)
     shared: NDArray[np.float64] = weights / weights.sum()
     return shared
 
 
-def entries_for(hits: float, each: NDArray[np.float64]) -> int:
-    """The entries that a cache needs for a share `hits` of hits, with the texts' shares `each`."""
-    low, high = 0.0, float(len(each)) ** 2
+def entries_for(hit_share: float, frequencies: NDArray[np.float64]) -> int:
+    """The number of cache entries for a share of hits, with the texts' frequencies."""
+    low, high = 0.0, float(len(frequencies)) ** 2
     for _ in range(100):
         time = (low + high) / 2
-        found = float((each * -np.expm1(-each * time)).sum())
-        low, high = (time, high) if found < hits else (low, time)
-    return max(round(float(-np.expm1(-each * high).sum())), 1)
+        hits = float((frequencies * -np.expm1(-frequencies * time)).sum())
+        low, high = (time, high) if hits < hit_share else (low, time)
+    return max(round(float(-np.expm1(-frequencies * high).sum())), 1)
 
 
-def drawn(number: int, each: NDArray[np.float64], chance: Random) -> list[int]:
-    """Draws `number` texts by their shares; returns their places."""
-    uniform = [chance.random() for _ in range(number)]
-    places = np.searchsorted(each.cumsum(), uniform)
-    return [min(int(place), len(each) - 1) for place in places]
+def draw_texts(number: int, frequencies: NDArray[np.float64], rng: Random) -> list[int]:
+    """Draws `number` texts by their frequencies; returns their ranks, from 0."""
+    uniform = [rng.random() for _ in range(number)]
+    ranks = np.searchsorted(frequencies.cumsum(), uniform)
+    return [min(int(rank), len(frequencies) - 1) for rank in ranks]
 
 
-def cached_texts(entries: int, each: NDArray[np.float64], chance: Random) -> Sequence[int]:
-    """The texts in an LRU cache in its steady state, in order of eviction."""
+def cached_texts(entries: int, frequencies: NDArray[np.float64], rng: Random) -> Sequence[int]:
+    """The ranks of the texts in an LRU cache in its steady state, in the order of eviction."""
     cached = OrderedDict[int, None]()
-    for place in drawn(entries * _DRAWS_PER_ENTRY, each, chance):
-        cached[place] = None
-        cached.move_to_end(place)
+    for rank in draw_texts(entries * _DRAWS_PER_ENTRY, frequencies, rng):
+        cached[rank] = None
+        cached.move_to_end(rank)
         if len(cached) > entries:
             cached.popitem(last=False)
     return list(cached)

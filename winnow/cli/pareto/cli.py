@@ -10,7 +10,7 @@ from winnow.bundle import default_bundle
 from winnow.cli.output import AsJson, console, print_json
 from winnow.cli.pareto import report
 from winnow.cli.pareto.figures import PointFigures, recommend
-from winnow.cli.pareto.point import Point, grid, lever_points, untuned
+from winnow.cli.pareto.point import Point, grid, lever_points, untuned_deployment
 from winnow.cli.pareto.run import measure
 from winnow.cli.quantities import parse_milliseconds
 from winnow.domain.question import Retriever
@@ -20,8 +20,8 @@ from winnow.settings.values import parse_bundle_directory
 
 app = typer.Typer(no_args_is_help=True, help="Accuracy against latency, measured in one run.")
 
-_UNTUNED = 10
-"""Passages."""
+_UNTUNED_PASSAGES = 10
+"""Passages that the untuned start reads."""
 _Index = Annotated[Path, typer.Option(help="Directory of the index to ask.")]
 _Files = Annotated[
     list[Path],
@@ -68,14 +68,14 @@ def run_(
         list[Runtime] | None,
         typer.Option(help="Runtime to compare. May be repeated.", show_default="auto"),
     ] = None,
-    first: Annotated[
+    untuned: Annotated[
         Path | None,
         typer.Option(
             "--untuned",
             parser=parse_bundle_directory,
             metavar="BUNDLE",
-            help="Bundle of an untuned start: one thread on each node, inputs padded, ten passages "
-            "found by encoding alone. It is asked every tenth question.",
+            help="Bundle of an untuned start: one thread on each node, padded inputs, ten passages "
+            "from dense retrieval alone. It is asked every tenth question.",
         ),
     ] = None,
     out: _Out = Path("pareto"),
@@ -94,7 +94,7 @@ def run_(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask every combination the same questions, in turn, and draw accuracy against latency.
+    """Ask every combination the same questions in turn, and draw accuracy against latency.
 
     Every bundle must encode passages as the index was encoded. Ctrl-C is safe: run the command
     again to resume. Writes points.csv, points.json and pareto.png to --out. A failed question
@@ -108,8 +108,16 @@ def run_(
         passages=passages or [1, 2, 5, 10, 20],
         losses=max_loss or [0.0, 0.3],
     )
-    if first is not None:
-        points.insert(0, Point(untuned(first), _UNTUNED, retriever=Retriever.DENSE, brief=True))
+    if untuned is not None:
+        points.insert(
+            0,
+            Point(
+                untuned_deployment(untuned),
+                _UNTUNED_PASSAGES,
+                retriever=Retriever.DENSE,
+                brief=True,
+            ),
+        )
     found = measure(points, index, questions, limit, out)
     chosen = recommend(found, budget, min_exact_match)
     if as_json:
@@ -150,7 +158,7 @@ def levers_(
     limit: _Limit = 60,
     as_json: AsJson = False,
 ) -> None:
-    """Tune an untuned service, one change at a time, and show the effect of each.
+    """Tune an untuned service one change at a time, and show the effect of each.
 
     Exit code 1 if every question fails.
     """
@@ -169,19 +177,19 @@ def levers_(
 def _advice(
     found: Sequence[PointFigures], chosen: PointFigures | None, min_exact_match: float | None
 ) -> str:
-    """The recommended point, or the nearest one with the reason why none is recommended."""
+    """The recommended point; else why there is none, and the closest point."""
     if chosen is not None:
-        return f"recommended: {_told(chosen)}"
+        return f"recommended: {_summarize(chosen)}"
     best, fastest = recommend(found), recommend(found, min_exact_match=min_exact_match or 0.0)
     if best is None:
         return "nothing to recommend: no point has an accuracy and answered most questions"
     if fastest is None:
-        return f"no point is as accurate; the most accurate one is {_told(best)}"
+        return f"no point is as accurate; the most accurate one is {_summarize(best)}"
     accurate = "" if min_exact_match is None else " that is as accurate"
-    return f"no point{accurate} is within the budget; the fastest one is {_told(fastest)}"
+    return f"no point{accurate} is within the budget; the fastest one is {_summarize(fastest)}"
 
 
-def _told(point: PointFigures) -> str:
+def _summarize(point: PointFigures) -> str:
     exact = report.percent(point.exact_match)
     return f"{point.point}: exact match {exact}, p95 {point.p95:.0f} ms"
 
@@ -189,7 +197,7 @@ def _told(point: PointFigures) -> str:
 def _show(found: Sequence[PointFigures], compare: PointFigures | None = None) -> None:
     out = console()
     out.print(report.table(found, out.width, compare))
-    for line in report.reasons(found):
+    for line in report.failure_lines(found):
         typer.echo(line)
 
 

@@ -1,4 +1,4 @@
-"""Figures of points from their outcomes, the Pareto front, and the point to choose. Pure."""
+"""Computes the figures of points, the Pareto front, and the recommended point. Pure."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,44 +12,49 @@ from winnow.cli.pareto.outcome import JudgedReply
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointFigures:
-    """The figures of a point. Accuracy in percent, times in milliseconds."""
+    """The figures of an operating point. Accuracy is in percent, times are in milliseconds."""
 
     point: str
     exact_match: float | None
-    """Mean over the question files, each of equal weight; None for a point that is only timed."""
+    """Mean over the question files, with equal weights; None for a point that is only timed."""
     by_file: Mapping[str, tuple[float, float]]
     """Exact match and F1 by question file."""
     p50: float
     p95: float
     """Infinite where more than 5 % of the questions failed."""
     mean: float
-    """Mean of the answered questions."""
+    """Mean time of the answered questions."""
     read: float
-    """Mean passages read; it counts those that were read ahead and not needed, too."""
+    """Mean passages read, including speculative reads."""
     needed: float
-    """Mean passages that answers rest on."""
+    """Mean passages that answers depend on."""
     questions: int
     failed: int
     megabytes: float
     """Size of the bundle."""
     on_front: bool = False
+    """Whether the point is on the Pareto front."""
     errors: Mapping[str, int] = field(default_factory=dict)
     """Failed questions by status."""
     said: Mapping[str, str] = field(default_factory=dict)
-    """The first message of each status."""
+    """The first error message with each status."""
 
     @property
     def comparable(self) -> bool:
-        """Whether it has an accuracy, and at least half of its questions were answered."""
+        """Whether the point has an accuracy, and answered at least half of its questions."""
         return self.exact_match is not None and math.isfinite(self.p50)
 
 
-def figures(
+def point_figures(
     outcomes: Iterable[JudgedReply], sizes: Mapping[str, float], timed_only: Collection[str] = ()
 ) -> list[PointFigures]:
-    """The figures of every point, most accurate first; points on the front are marked.
+    """Computes the figures of every point, sorted by accuracy, and marks the Pareto front.
 
-    `sizes` are those of the points' bundles, in megabytes; `timed_only` points have no accuracy.
+    Args:
+        outcomes: the replies of all points.
+        sizes: size of each point's bundle, in megabytes.
+        timed_only: points without an accuracy.
+
     """
     by_point: dict[str, list[JudgedReply]] = {}
     for outcome in outcomes:
@@ -59,13 +64,13 @@ def figures(
         replace(each, exact_match=None, by_file={}) if each.point in timed_only else each
         for each in found
     ]
-    best = front(found)
+    best = pareto_front(found)
     marked = [replace(each, on_front=each.point in best) for each in found]
     return sorted(marked, key=lambda each: (-_accuracy(each), each.p50))
 
 
-def front(found: Sequence[PointFigures]) -> set[str]:
-    """The points that no other beats in both accuracy and median latency."""
+def pareto_front(found: Sequence[PointFigures]) -> set[str]:
+    """The names of the points on the Pareto front of accuracy and median latency."""
     judged = [each for each in found if each.comparable]
     return {each.point for each in judged if not any(_dominates(other, each) for other in judged)}
 
@@ -75,9 +80,9 @@ def recommend(
     max_p95: float | None = None,
     min_exact_match: float | None = None,
 ) -> PointFigures | None:
-    """The most accurate point within a latency, or the fastest one with at least an accuracy.
+    """The most accurate point within a latency, or the fastest one with a minimum accuracy.
 
-    Given neither, the most accurate point. None if no point is allowed.
+    Without limits, the most accurate point. None if no point is within the limits.
     """
     allowed = [
         each
@@ -102,10 +107,11 @@ def _dominates(one: PointFigures, other: PointFigures) -> bool:
 
 
 def _percentiles(times: Sequence[float]) -> tuple[float, float]:
-    """The median and the 95th percentile. Failed calls have an infinite time: without them, a point
-    would look faster the more of its questions time out.
+    """The median and the 95th percentile. Failed calls count as infinite times.
+
+    Without them, a point would look faster the more of its questions time out.
     """
-    # a quantile that is one of the times: interpolation would meet infinity
+    # no interpolation, which would be undefined between a time and infinity
     p50, p95 = np.percentile(times, [50, 95], method="inverted_cdf").tolist()
     return p50, p95
 
@@ -120,7 +126,7 @@ def _figures(point: str, outcomes: Sequence[JudgedReply], size: float) -> PointF
     }
     times = [o.milliseconds for o in outcomes if not o.failed]
     p50, p95 = _percentiles([math.inf if o.failed else o.milliseconds for o in outcomes])
-    why = count_failures(o.error for o in outcomes if o.failed)
+    failures = count_failures(o.error for o in outcomes if o.failed)
     return PointFigures(
         point=point,
         exact_match=mean([exact for exact, _ in judged.values()]),
@@ -133,6 +139,6 @@ def _figures(point: str, outcomes: Sequence[JudgedReply], size: float) -> PointF
         questions=len(outcomes),
         failed=sum(o.failed for o in outcomes),
         megabytes=size,
-        errors=why.errors,
-        said=why.messages,
+        errors=failures.errors,
+        said=failures.messages,
     )

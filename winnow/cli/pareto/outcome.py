@@ -1,6 +1,6 @@
-"""The judged reply to each question at each point, kept as JSON lines so that a run can resume.
+"""Stores the judged replies of all points as JSON lines, so that a run can resume.
 
-A line that an interruption cut short is dropped; its question is asked again.
+An incomplete line of an interrupted run is ignored, and its question is asked again.
 """
 
 import hashlib
@@ -13,12 +13,11 @@ from typing import NamedTuple
 from winnow.cli.questions import LabelledQuestion
 from winnow.cli.result_files import write_errors
 
-_DIGEST = 8
-"""Bytes."""
+_DIGEST_BYTES = 8
 
 
 class MeasurementKey(NamedTuple):
-    """Names a measurement: a question at a point, with the index, bundle and flags."""
+    """Identifies a measurement: a question at a point. The fields are those of `JudgedReply`."""
 
     point: str
     questions: str
@@ -28,58 +27,58 @@ class MeasurementKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedReply:
-    """One reply, judged. A failed call has no match and no overlap."""
+    """A reply and its accuracy; 0 for a failed call. Field names are keys of the JSON lines."""
 
     point: str
     questions: str
-    """The file of the question, without its endings."""
+    """Name of the question file, without suffixes."""
     number: int
-    """The question's place in the file."""
+    """Index of the question in the file."""
     milliseconds: float
     exact_match: bool
     f1: float
     read: int
-    """Passages read; it counts those that were read ahead and not needed, too."""
+    """Passages read, including speculative reads."""
     failed: bool = False
     error: str = ""
-    """Why the call failed: status, colon, words."""
+    """Why the call failed, as `STATUS: message`; empty if it did not."""
     asked: str = ""
-    """Digest of the question, its answers and the setup, from `digest()`."""
+    """Digest of the question, its answers and the setup (`digest`)."""
     needed: int | None = None
-    """Passages that the answers rest on; None if the server does not say."""
+    """Passages that the answers depend on; None from an old front node."""
 
     @property
     def key(self) -> MeasurementKey:
-        """What was measured."""
+        """Identifies the measurement."""
         return MeasurementKey(self.point, self.questions, self.number, self.asked)
 
 
-def digest(asked: LabelledQuestion, circumstances: str) -> str:
-    """A digest of a question, its answers, and of `circumstances`: index, bundle and flags."""
-    parts = json.dumps([asked.question, asked.answers, circumstances])
-    return hashlib.blake2b(parts.encode(), digest_size=_DIGEST).hexdigest()
+def digest(question: LabelledQuestion, setup: str) -> str:
+    """A digest of a question, its answers and the setup: index, bundle and flags."""
+    parts = json.dumps([question.question, question.answers, setup])
+    return hashlib.blake2b(parts.encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def load(path: Path) -> list[JudgedReply]:
-    """What `append` wrote, of each key the last one; nothing if there is no file."""
+def load_replies(path: Path) -> list[JudgedReply]:
+    """Reads the last reply of each measurement; nothing if there is no file."""
     if not path.is_file():
         return []
-    found: dict[MeasurementKey, JudgedReply] = {}
+    replies: dict[MeasurementKey, JudgedReply] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
             outcome = JudgedReply(**json.loads(line))
         except (ValueError, TypeError):
             continue
-        found[outcome.key] = outcome
-    return list(found.values())
+        replies[outcome.key] = outcome
+    return list(replies.values())
 
 
-def append(path: Path, outcomes: Iterable[JudgedReply]) -> None:
-    """Adds outcomes to a file. Raises WinnowError if it cannot be written."""
+def append_replies(path: Path, outcomes: Iterable[JudgedReply]) -> None:
+    """Appends replies to a file. Raises WinnowError if it cannot be written."""
     lines = "".join(json.dumps(asdict(outcome)) + "\n" for outcome in outcomes)
     with write_errors(path), path.open("ab") as file:
         if file.tell() and not _ends_a_line(path):
-            lines = "\n" + lines  # a line that was cut short must not spoil the next one
+            lines = "\n" + lines  # end an incomplete line, which would spoil the next one
         file.write(lines.encode())
 
 

@@ -1,4 +1,4 @@
-"""Operating points: what is deployed, and how it is asked. Plain values, from manifests."""
+"""Operating points: a deployment, and the options of its questions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -10,19 +10,19 @@ from winnow.domain.question import Retriever
 from winnow.errors import WinnowError
 from winnow.quoting import many
 
-_FOUND = {
+_RETRIEVAL = {
     Retriever.DENSE: " by encoding alone",
     Retriever.SPARSE: " by words alone",
     Retriever.HYBRID: "",
 }
 _ONNX_RUNTIME = ("--runtime", "onnxruntime")
 _PADDED = ("--pad-to", "380")
-"""As DPR's reader was padded in Vespa's untuned start, in tokens."""
+"""Tokens that inputs are padded to, as in Vespa's untuned start with DPR."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A running cluster: a bundle, and how its models are run."""
+    """A kind of cluster: a bundle and the flags of its processes."""
 
     name: str
     bundle: Path
@@ -34,22 +34,23 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A deployment, asked in one way."""
+    """An operating point: a deployment, and the options of its questions."""
 
     deployment: Deployment
     passages: int
+    """Passages to read."""
     _: KW_ONLY
     max_loss: float = 0.0
     retriever: Retriever = Retriever.HYBRID
     brief: bool = False
-    """Whether it is asked only a few of the questions, since one takes seconds."""
+    """Whether to ask only a few of the questions, since each takes seconds."""
 
     @property
     def name(self) -> str:
-        """Unique in a grid of uniquely named deployments."""
-        found = _FOUND[self.retriever]
+        """The name of the point, unique if the deployments have unique names."""
+        retrieval = _RETRIEVAL[self.retriever]
         stop = f", stop {self.max_loss:g}" if self.max_loss else ""
-        return f"{self.deployment.name}, {many(self.passages, 'passage')}{found}{stop}"
+        return f"{self.deployment.name}, {many(self.passages, 'passage')}{retrieval}{stop}"
 
 
 def grid(
@@ -60,9 +61,9 @@ def grid(
     passages: Sequence[int],
     losses: Sequence[float],
 ) -> list[Point]:
-    """Every bundle with every runtime, retriever, number of passages and accuracy budget.
+    """All combinations of bundle, runtime, retriever, number of passages and accuracy budget.
 
-    Only hybrid retrieval can stop early: the others have one point for each number of passages.
+    Only hybrid retrieval can stop early: other retrievers ignore the accuracy budgets.
     """
     return [
         Point(deployment, number, max_loss=loss, retriever=retriever)
@@ -73,48 +74,48 @@ def grid(
 
 
 def _deployments(bundles: Sequence[Path], runtimes: Sequence[str]) -> Iterable[Deployment]:
-    """Every bundle with every runtime. Names have the runtime only where there are several."""
+    """Every bundle with every runtime; several runtimes are a part of the names."""
     for bundle, runtime in product(bundles, runtimes):
         name = _describe(bundle) + (f" {runtime}" if len(runtimes) > 1 else "")
         flags = ("--runtime", runtime)
         yield Deployment(name, bundle, flags, flags)
 
 
-def untuned(bundle: Path) -> Deployment:
-    """What a plain service does: one thread for a question on each node, every input padded.
+def untuned_deployment(bundle: Path) -> Deployment:
+    """A deployment with one thread per question and node, and padded inputs.
 
-    Raises WinnowError if the bundle's reader cannot be given padding.
+    Raises WinnowError if the bundle has a split reader, which takes no padding.
     """
     if read_manifest(bundle).reader.apart is not None:
         raise WinnowError(
             f"{bundle} cannot be the untuned bundle: a split reader takes no padding; give one "
             "with a full cross-encoder, such as bundles/whole of a checkout"
         )
-    one = (*_PADDED, *_ONNX_RUNTIME, "--reader-threads", "1")
+    node = (*_PADDED, *_ONNX_RUNTIME, "--reader-threads", "1")
     name = f"untuned: {_describe(bundle)}, padded"
-    return Deployment(name, bundle, _ONNX_RUNTIME + _PADDED, one)
+    return Deployment(name, bundle, _ONNX_RUNTIME + _PADDED, node)
 
 
 def lever_points(
     bundles: Sequence[Path], *, threads: int, passages: int, fewer: int, max_loss: float
 ) -> list[Point]:
-    """Points from the untuned start to Winnow's own levers, as Vespa told it of DPR.
+    """Points from an untuned start to all of Winnow's levers, in the order of Vespa's study of DPR.
 
-    Each point keeps what the points before it changed.
+    Each point adds one change to the point before.
 
     Args:
-        bundles: the untuned models, then the same in int8, then smaller ones. All of them encode
-            passages alike.
+        bundles: the untuned models, the same models in int8, then smaller ones. All of them
+            encode passages alike.
         threads: reader threads of a question.
-        passages: passages to read until words help to find them.
-        fewer: passages to read from then on.
+        passages: passages to read with dense retrieval.
+        fewer: passages to read with hybrid retrieval.
         max_loss: accuracy budget of the last point.
 
     """
     onnx, several = _ONNX_RUNTIME, (*_ONNX_RUNTIME, "--reader-threads", str(threads))
     first, *others = bundles
     deployments = [
-        untuned(first),
+        untuned_deployment(first),
         Deployment("+ threads per question", first, onnx + _PADDED, _PADDED + several),
         Deployment("+ no padding", first, onnx, several),
         *(Deployment(f"+ {_describe(each)}", each, onnx, several) for each in others),
@@ -126,14 +127,14 @@ def lever_points(
 
 
 def _describe(bundle: Path) -> str:
-    """Name, and the precisions of reader and question encoder."""
+    """The name of a bundle, and the precisions of its reader and question encoder."""
     manifest = read_manifest(bundle)
     question_precision = manifest.encoder.effective_question_precision
     return f"{manifest.name} {manifest.reader.precision}/{question_precision}"
 
 
 def timed_only(points: Iterable[Point]) -> set[str]:
-    """The names of the points without an accuracy: random weights, or few questions."""
+    """The names of the points without an accuracy: untrained bundles, or few questions."""
     return {
         each.name
         for each in points
@@ -142,5 +143,5 @@ def timed_only(points: Iterable[Point]) -> set[str]:
 
 
 def megabytes(bundle: Path) -> float:
-    """Size of all files of a bundle, in units of 10⁶ bytes."""
+    """Size of all files of a bundle, in 10⁶ bytes."""
     return sum(entry.bytes for entry in read_manifest(bundle).files.values()) / 1e6

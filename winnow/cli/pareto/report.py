@@ -1,4 +1,4 @@
-"""The figures of points as JSON, CSV, a table and a picture."""
+"""Shows the figures of points as JSON, CSV, a table and a picture."""
 
 import csv
 import json
@@ -16,10 +16,10 @@ from winnow.cli.pareto.figures import PointFigures
 from winnow.cli.result_files import write_errors
 
 JSON, CSV = "points.json", "points.csv"
-_WIDE, _NAME = 130, 24
-"""Columns of a terminal with room for every figure, and of the names in any."""
+_WIDE_TERMINAL, _MIN_NAME = 130, 24
+"""Columns of a terminal that shows every figure, and minimum columns of the names."""
 _NAME_IN_PICTURE = 36
-"""Letters in a line."""
+"""Maximum letters of a line in the picture."""
 VESPA = (
     ("base, float", 741.0, 39.61),
     ("base, int8", 284.0, 37.87),
@@ -33,7 +33,7 @@ published study of DPR (https://blog.vespa.ai/from-research-to-production-scalin
 """
 
 
-def write(found: Sequence[PointFigures], directory: Path) -> None:
+def write_results(found: Sequence[PointFigures], directory: Path) -> None:
     """Writes `points.json` and `points.csv`.
 
     Raises WinnowError if one of them cannot be written.
@@ -42,7 +42,7 @@ def write(found: Sequence[PointFigures], directory: Path) -> None:
     with write_errors(directory / JSON):
         (directory / JSON).write_text(text + "\n", encoding="utf-8")
     files = sorted({name for each in found for name in each.by_file})
-    judged = [f"{name} {what}" for name in files for what in ("EM", "F1")]
+    judged = [f"{name} {metric}" for name in files for metric in ("EM", "F1")]
     with (
         write_errors(directory / CSV),
         (directory / CSV).open("w", encoding="utf-8", newline="") as to,
@@ -63,16 +63,18 @@ def write(found: Sequence[PointFigures], directory: Path) -> None:
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """An accuracy; empty where there is none."""
+    """Formats an accuracy; empty for None."""
     return "" if value is None else f"{value:.{digits}f}"
 
 
 def table(found: Sequence[PointFigures], width: int, compare: PointFigures | None = None) -> Table:
-    """The figures, for a terminal of `width` columns. A narrow one gets only the most important
-    figures. Times are compared with those of `compare` if given.
+    """Builds a table of the figures for a terminal of `width` columns.
+
+    A narrow terminal gets only the most important figures. With `compare`, times are also shown as
+    factors of that point.
     """
-    columns = {**_columns(compare), **(_MORE if width >= _WIDE else {})}
-    made = output.table(
+    columns = {**_columns(compare), **(_WIDE_COLUMNS if width >= _WIDE_TERMINAL else {})}
+    built = output.table(
         ("", "point", *columns),
         (
             ("●" if each.on_front else "", each.point, *(text(each) for text in columns.values()))
@@ -80,9 +82,9 @@ def table(found: Sequence[PointFigures], width: int, compare: PointFigures | Non
         ),
         words={"point"},
     )
-    made.caption, made.padding = "times in milliseconds", (0, 1, 0, 0)
-    made.columns[1].min_width, made.columns[1].overflow = _NAME, "fold"
-    return made
+    built.caption, built.padding = "times in milliseconds", (0, 1, 0, 0)
+    built.columns[1].min_width, built.columns[1].overflow = _MIN_NAME, "fold"
+    return built
 
 
 def _columns(compare: PointFigures | None) -> dict[str, Callable[[PointFigures], str]]:
@@ -98,7 +100,7 @@ def _columns(compare: PointFigures | None) -> dict[str, Callable[[PointFigures],
     return columns
 
 
-_MORE: Mapping[str, Callable[[PointFigures], str]] = {
+_WIDE_COLUMNS: Mapping[str, Callable[[PointFigures], str]] = {
     "by file": lambda each: "  ".join(f"{n} {exact:.1f}" for n, (exact, _) in each.by_file.items()),
     "mean": lambda each: f"{each.mean:.1f}",
     "read": lambda each: f"{each.read:.1f}",
@@ -108,8 +110,8 @@ _MORE: Mapping[str, Callable[[PointFigures], str]] = {
 }
 
 
-def reasons(found: Sequence[PointFigures]) -> Iterator[str]:
-    """Lines that say why questions failed."""
+def failure_lines(found: Sequence[PointFigures]) -> Iterator[str]:
+    """Lines with the reasons of failed questions."""
     for each in found:
         for line in Failures(dict(each.errors), dict(each.said)).lines():
             yield f"{each.point}: {line}"
@@ -118,8 +120,8 @@ def reasons(found: Sequence[PointFigures]) -> Iterator[str]:
 def plot(found: Sequence[PointFigures], path: Path) -> None:
     """Draws accuracy against latency, with the front and Vespa's table (.png, .svg).
 
-    A point without an accuracy is a line. Points that answered less than half are left out. Raises
-    WinnowError if the file cannot be written.
+    A point without an accuracy is a vertical line. Points that answered less than half of the
+    questions are left out. Raises WinnowError if the file cannot be written.
     """
     with figure(path, 1, 2, figsize=(13, 5), width_ratios=(2, 1), layout="tight") as (own, theirs):
         from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter  # noqa: PLC0415
@@ -130,7 +132,7 @@ def plot(found: Sequence[PointFigures], path: Path) -> None:
             if each.comparable and each.exact_match is not None
         ]
         own.scatter([ms for ms, _, _ in answered], [em for _, em, _ in answered], s=18, alpha=0.5)
-        best = sorted((one for one in answered if one[2].on_front), key=lambda one: one[0])
+        best = sorted((each for each in answered if each[2].on_front), key=lambda each: each[0])
         own.plot([ms for ms, _, _ in best], [exact for _, exact, _ in best], marker="o")
         for number, (ms, exact, _) in enumerate(best, 1):
             own.annotate(
@@ -143,8 +145,8 @@ def plot(found: Sequence[PointFigures], path: Path) -> None:
                 own.text(each.p50, 0.97, f"{name}  ", fontsize=7, ha="right", va="top",
                          transform=own.get_xaxis_transform())  # fmt: skip
         # names beside the points would overlap: the front's points are close together
-        named = "\n".join(f"{number}  {each.point}" for number, (_, _, each) in enumerate(best, 1))
-        own.text(0.98, 0.03, named, fontsize=7, ha="right", va="bottom", transform=own.transAxes,
+        legend = "\n".join(f"{number}  {each.point}" for number, (_, _, each) in enumerate(best, 1))
+        own.text(0.98, 0.03, legend, fontsize=7, ha="right", va="bottom", transform=own.transAxes,
                  bbox={"facecolor": "white", "edgecolor": "none"})  # fmt: skip
         own.set_title("asked the same questions in turn")
         theirs.plot([ms for _, ms, _ in VESPA], [exact for _, _, exact in VESPA], marker="o")

@@ -1,7 +1,7 @@
 """Asks every point every question, interleaved, so that the machine's drift affects all alike.
 
-All deployments with questions left run at once; a block of questions goes to one point after the
-other, and the other deployments rest meanwhile. A question with an outcome is not asked twice.
+All deployments run at the same time, but only one is asked at a time: each block of questions goes
+to one point after the other. A question that already has an outcome is not asked again.
 """
 
 import os
@@ -17,8 +17,14 @@ from winnow.cli.drawing import check_picture_path
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.cli.local.ports import free_ports
 from winnow.cli.pareto import report
-from winnow.cli.pareto.figures import PointFigures, figures
-from winnow.cli.pareto.outcome import JudgedReply, MeasurementKey, append, digest, load
+from winnow.cli.pareto.figures import PointFigures, point_figures
+from winnow.cli.pareto.outcome import (
+    JudgedReply,
+    MeasurementKey,
+    append_replies,
+    digest,
+    load_replies,
+)
 from winnow.cli.pareto.point import Deployment, Point, megabytes, timed_only
 from winnow.cli.questions import LabelledQuestion, read_questions, require_answers
 from winnow.cli.result_files import created_directory, reserve
@@ -35,30 +41,32 @@ from winnow.text.scores import exact_match, f1
 from winnow.v1 import answer_pb2
 
 BLOCK = 10
+"""Questions that a point is asked in a row."""
 _TIMEOUT = 60.0
-_NEVER_DIMMED = ("--brown-out-floor", "1")
-"""An overloaded point would read less than its name says, and look faster than it is."""
+_NO_BROWN_OUT = ("--brown-out-floor", "1")
+"""Flags against brown-out: an overloaded point would read fewer passages and look faster."""
 _SETTINGS = ("WINNOW_FRONT_", "WINNOW_NODE_")
-"""Variables that the processes of a deployment are started with."""
+"""Prefixes of the variables that configure the processes of a deployment."""
 _STATES = "states.json"
-"""Beside a shard: names the precomputed states of its passages."""
+"""Manifest of the precomputed states of a shard."""
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
-    """A named list of questions."""
+class QuestionSet:
+    """The questions of a file."""
 
     name: str
-    asked: Sequence[LabelledQuestion]
+    """Name of the file, without suffixes."""
+    questions: Sequence[LabelledQuestion]
 
     def blocks(self, points: Sequence[Point]) -> Iterator[tuple[Point, range]]:
-        """Places of questions that are asked in one go, and the point: one point after the other.
+        """Yields each block of questions (indexes) for each point in turn.
 
         A brief point is asked only the first question of every block.
         """
-        for start in range(0, len(self.asked), BLOCK):
+        for start in range(0, len(self.questions), BLOCK):
             for point in points:
-                end = min(start + BLOCK, len(self.asked))
+                end = min(start + BLOCK, len(self.questions))
                 yield point, range(start, end, BLOCK if point.brief else 1)
 
 
@@ -70,7 +78,7 @@ def measure(
     Raises WinnowError if there is nothing to compare, or something cannot be written or started.
     """
     points = list(dict.fromkeys(points))
-    sets = [Questions(path.name.split(".")[0], _spread(path, limit)) for path in files]
+    sets = [QuestionSet(path.name.split(".")[0], _sample(path, limit)) for path in files]
     _expect_distinct("points", [point.name for point in points])
     _expect_distinct("files of questions", [each.name for each in sets])
     results, picture = out / "outcomes.jsonl", out / "pareto.png"
@@ -79,76 +87,79 @@ def measure(
     with created_directory(out), reserve(*written), StageProgress() as progress:
         outcomes = signals.run(run(points, sets, index, results, progress))
         sizes = {point.name: megabytes(point.deployment.bundle) for point in points}
-        found = figures(outcomes, sizes, timed_only(points))
-        report.write(found, out)
+        found = point_figures(outcomes, sizes, timed_only(points))
+        report.write_results(found, out)
         report.plot(found, picture)
     return found
 
 
-def _expect_distinct(what: str, names: Sequence[str]) -> None:
-    """Outcomes are kept by name, so that equal names would be taken for the same thing."""
+def _expect_distinct(kind: str, names: Sequence[str]) -> None:
+    """Raises WinnowError if a name repeats: outcomes are stored by name."""
     for name in names:
         if names.count(name) > 1:
-            raise WinnowError(f"two {what} are called {name}: rename one, or leave one out")
+            raise WinnowError(f"two {kind} are called {name}: rename one, or leave one out")
 
 
-def _spread(path: Path, limit: int) -> list[LabelledQuestion]:
-    """At most `limit` questions with answers, evenly spread over the file."""
-    asked = read_questions(path)
-    require_answers(asked, path)
-    asked = [each for each in asked if each.answers]
-    return asked[:: max(len(asked) // limit, 1)][:limit]
+def _sample(path: Path, limit: int) -> list[LabelledQuestion]:
+    """At most `limit` questions with accepted answers, evenly spread over the file."""
+    questions = read_questions(path)
+    require_answers(questions, path)
+    labelled = [each for each in questions if each.answers]
+    return labelled[:: max(len(labelled) // limit, 1)][:limit]
 
 
 async def run(
     points: Sequence[Point],
-    sets: Sequence[Questions],
+    sets: Sequence[QuestionSet],
     index: Path,
     results: Path,
     progress: StageProgress,
 ) -> list[JudgedReply]:
-    """The outcome of every question at every point; successful outcomes of earlier runs are kept.
+    """Asks every point every question, except those with a successful outcome in `results`.
 
-    Only deployments with questions left are started. Raises WinnowError if there is no index, a
+    Starts only deployments with questions to ask. Raises WinnowError if there is no index, a
     deployment cannot start, or results cannot be written.
     """
-    known = _circumstances(points, index)
-    work = [
-        (point, asked, MeasurementKey(point.name, each.name, n, digest(asked, known[point.name])))
-        for each in sets
-        for point, block in each.blocks(points)
-        for n, asked in zip(block, each.asked[block.start : block.stop : block.step], strict=True)
-    ]
-    wanted = {key for _, _, key in work}
-    done = wanted & {outcome.key for outcome in load(results) if not outcome.failed}
-    left = [each for each in work if each[2] not in done]
-    progress.start("asking", len(wanted), len(done))
-    deployments = {point.deployment.name: point.deployment for point, _, _ in left}
+    setups = _setups(points, index)
+    work = []
+    for each in sets:
+        for point, block in each.blocks(points):
+            for n in block:
+                question = each.questions[n]
+                asked = digest(question, setups[point.name])
+                work.append((point, question, MeasurementKey(point.name, each.name, n, asked)))
+    keys = {key for _, _, key in work}
+    done = keys & {outcome.key for outcome in load_replies(results) if not outcome.failed}
+    pending = [each for each in work if each[2] not in done]
+    progress.start("asking", len(keys), len(done))
+    deployments = {point.deployment.name: point.deployment for point, _, _ in pending}
     async with AsyncExitStack() as stack:
         clients = await _start(deployments, index, stack)
-        for point, asked, key in left:
+        for point, question, key in pending:
             client = clients[point.deployment.name]
-            append(results, [await _ask(client, point, asked, key)])
+            append_replies(results, [await _ask(client, point, question, key)])
             progress.advance()
-    return [outcome for outcome in load(results) if outcome.key in wanted]
+    return [outcome for outcome in load_replies(results) if outcome.key in keys]
 
 
-def _circumstances(points: Sequence[Point], index: Path) -> dict[str, str]:
-    """What an outcome depends on besides the question, by point: software, cores, settings, index,
-    bundle, flags, and precomputed states, which change times and no answers.
+def _setups(points: Sequence[Point], index: Path) -> dict[str, str]:
+    """All that the outcomes of each point depend on except the question, by name of the point.
+
+    These are software, cores, settings, index, bundle, flags, and precomputed states, which change
+    only times.
     """
     shard_directories(index)
     settings = sorted(each for each in os.environ.items() if each[0].startswith(_SETTINGS))
-    here = (running_version(), cores(), settings, sha256(index / INDEX_FILE))
-    found = {}
+    machine = (running_version(), cores(), settings, sha256(index / INDEX_FILE))
+    setups = {}
     for point in points:
-        flags = (*_NEVER_DIMMED, *point.deployment.front, *point.deployment.node)
+        flags = (*_NO_BROWN_OUT, *point.deployment.front, *point.deployment.node)
         manifest = read_manifest(point.deployment.bundle)
         states: list[str] | str = ""
         if manifest.lower_fingerprint:
             states = [sha256(each) for each in sorted(index.rglob(_STATES))]
-        found[point.name] = f"{here} {manifest.fingerprint} {flags}{states}"
-    return found
+        setups[point.name] = f"{machine} {manifest.fingerprint} {flags}{states}"
+    return setups
 
 
 async def _start(
@@ -160,7 +171,7 @@ async def _start(
             index,
             each.bundle,
             listen=f"127.0.0.1:{port}",
-            front=(*_NEVER_DIMMED, *each.front),
+            front=(*_NO_BROWN_OUT, *each.front),
             node=each.node,
         )
         clusters[name] = stack.enter_context(LocalCluster(plan))
@@ -175,7 +186,7 @@ async def _start(
 
 
 async def _ask(
-    client: AnswerClient, point: Point, asked: LabelledQuestion, key: MeasurementKey
+    client: AnswerClient, point: Point, question: LabelledQuestion, key: MeasurementKey
 ) -> JudgedReply:
     options = answer_pb2.AnswerRequest(
         passages_to_read=point.passages,
@@ -184,7 +195,7 @@ async def _ask(
         retriever=convert.retriever_message(point.retriever),
         fresh=True,
     )
-    outcome = await ask(client, asked, options, _TIMEOUT)
+    outcome = await ask(client, question, options, _TIMEOUT)
     if (reply := outcome.reply) is None:
         return JudgedReply(
             **key._asdict(),
@@ -199,8 +210,8 @@ async def _ask(
     return JudgedReply(
         **key._asdict(),
         milliseconds=round(1e3 * outcome.seconds, 3),
-        exact_match=exact_match(answer, asked.answers),
-        f1=f1(answer, asked.answers),
+        exact_match=exact_match(answer, question.answers),
+        f1=f1(answer, question.answers),
         read=reply.passages_read,
         needed=passages_needed_of(reply),
     )

@@ -7,8 +7,14 @@ from typing import Annotated
 import typer
 
 from winnow.cli.output import AsJson, print_json, to_json
-from winnow.cli.plan.planning import ALL_READ, ClusterPlan, PlanRequest, driver, soonest
-from winnow.cli.plan.planning import plan as planned
+from winnow.cli.plan.planning import (
+    DEFAULT_PASSAGES,
+    ClusterPlan,
+    PlanRequest,
+    explain_nodes,
+    fastest_plan,
+)
+from winnow.cli.plan.planning import plan as plan_cluster
 from winnow.cli.quantities import parse_bytes, parse_count, parse_milliseconds
 from winnow.errors import WinnowError
 from winnow.quoting import many
@@ -39,10 +45,10 @@ def plan(
         typer.Option(
             min=1,
             max=100,
-            help="Mean of the passages read for a question. It is smaller where a front node stops "
-            "early (--max-loss), as by default.",
+            help="Mean passages read for a question. Early stopping (--max-loss), the default of "
+            "front nodes, lowers it.",
         ),
-    ] = ALL_READ,
+    ] = DEFAULT_PASSAGES,
     tokens: Annotated[
         int,
         typer.Option(
@@ -80,7 +86,7 @@ def plan(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Plan the machines that an index needs: nodes, memory, cores and disk, and what drives them.
+    """Plan the machines of an index: nodes, memory, cores, disk, and the limiting resource.
 
     Example: winnow plan --passages 21e6 --dimension 768 --qps 100 --p99 300ms
 
@@ -88,7 +94,7 @@ def plan(
     number of nodes answers in time.
     """
     costs = shipped_units() if units is None else read_units(units)
-    wanted = PlanRequest(
+    request = PlanRequest(
         passages=parse_count("--passages", passages),
         dimension=dimension,
         qps=qps,
@@ -103,57 +109,57 @@ def plan(
         states=states,
         fed=fed,
     )
-    made = _planned(costs, wanted)
+    planned = _plan(costs, request)
     if as_json:
-        print_json({**to_json(made), "nodes": made.nodes})
+        print_json({**to_json(planned), "nodes": planned.nodes})
         return
-    for line in _lines(costs, wanted, made):
+    for line in _lines(costs, request, planned):
         typer.echo(line)
 
 
-def _planned(units: Units, wanted: PlanRequest) -> ClusterPlan:
+def _plan(units: Units, request: PlanRequest) -> ClusterPlan:
     try:
-        if made := planned(units, wanted):
-            return made
-        best = soonest(units, wanted)
+        if planned := plan_cluster(units, request):
+            return planned
+        best = fastest_plan(units, request)
     except ValueError as error:
         raise WinnowError(str(error)) from error
     raise WinnowError(
-        f"no number of nodes answers in {wanted.p99_ms:g} ms: {best.nodes} would take "
+        f"no number of nodes answers in {request.p99_ms:g} ms: {best.nodes} would take "
         f"{best.p99_ms:.0f} ms; read fewer passages, or give each node more cores"
     )
 
 
-def _lines(units: Units, wanted: PlanRequest, made: ClusterPlan) -> Iterator[str]:
-    """The plan in words: needs, latency, the reason for the number of nodes, and its basis."""
-    served = made.served
+def _lines(units: Units, request: PlanRequest, planned: ClusterPlan) -> Iterator[str]:
+    """Describes the plan: machines, latency, load, the reason for the nodes, and the units."""
+    served = planned.served
     yield (
-        f"content nodes  {made.nodes}: {many(made.shards, 'shard')} x {made.replicas}, each with "
-        f"{many(wanted.node_cores, 'core')}, {made.memory_bytes / _GIB:.1f} GiB of memory in use "
-        f"and {made.disk_bytes / _GIB:.0f} GiB of disk, half of it for merges"
+        f"content nodes  {planned.nodes}: {many(planned.shards, 'shard')} x {planned.replicas}, "
+        f"each with {many(request.node_cores, 'core')}, {planned.memory_bytes / _GIB:.1f} GiB of "
+        f"memory in use and {planned.disk_bytes / _GIB:.0f} GiB of disk, half of it for merges"
     )
     front_gib = units.process.front_bytes * 2 / _GIB
-    yield f"front nodes    {made.fronts}, each with 2 cores and {front_gib:.1f} GiB"
-    yield f"latency        p50 {made.p50_ms:.0f} ms without load, p99 {made.p99_ms:.0f} ms"
-    yield f"load           cores of content nodes are busy for {made.busy:.0%} of the time"
-    yield f"driven by      {driver(made, wanted)}"
+    yield f"front nodes    {planned.fronts}, each with 2 cores and {front_gib:.1f} GiB"
+    yield f"latency        p50 {planned.p50_ms:.0f} ms without load, p99 {planned.p99_ms:.0f} ms"
+    yield f"load           cores of content nodes are busy for {planned.busy:.0%} of the time"
+    yield f"driven by      {explain_nodes(planned, request)}"
     yield (
-        f"a question     {made.node_ms:.0f} ms of the nodes' cores: "
+        f"a question     {planned.node_ms:.0f} ms of the nodes' cores: "
         f"{served.passages * served.read:.0f} to read {many(served.passages, 'passage')}, "
         f"{served.shards * served.retrieve:.0f} to retrieve; {served.front:.1f} ms of a front's "
         "event loop"
     )
-    if wanted.passages_to_read == ALL_READ:
+    if request.passages_to_read == DEFAULT_PASSAGES:
         yield (
             "stopping       not included: by default a front stops early and reads 3 to 5 of 10; "
             "--passages-to-read takes the mean"
         )
-    if units.node.states is not None and not wanted.states:
+    if units.node.states is not None and not request.states:
         yield "states         none: --states reads faster, and takes more disk"
     yield (
-        f"building       {made.build_hours:,.1f} hours on one such node; a node loads its shard in "
-        f"{made.load_minutes:.1f} minutes"
+        f"building       {planned.build_hours:,.1f} hours on one such node; a node loads its shard "
+        f"in {planned.load_minutes:.1f} minutes"
     )
-    if made.replicas == 1:
+    if planned.replicas == 1:
         yield "spare          none: a lost node is a lost shard; --replicas 2 has one"
     yield f"estimated from {units.processor}, bundle {units.bundle}; yours: winnow bench units"

@@ -1,78 +1,78 @@
-"""Plans the fewest machines that hold an index, carry its load and answer in time. Pure."""
+"""Plans the smallest cluster that holds an index, carries its load and answers in time. Pure."""
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from winnow.cli.plan import formulae
-from winnow.cli.plan.latency import QuestionPath, slowest, usual
+from winnow.cli.plan.latency import QuestionPath, p50_ms, p99_ms
 from winnow.domain.shard import MOST_SHARDS
 from winnow.sizing.units import Units
 
-ALL_READ = 10
-"""Passages that a front node reads for a question by default, unless it stops early."""
+DEFAULT_PASSAGES = 10
+"""Passages that a front node reads by default, without early stopping."""
 _USABLE = 0.9
-"""Share of a machine's memory for Winnow; the system has the rest."""
-_STEPS, _MOST_TIMES, _LEAST = 8, 4, 64
-"""Numbers of shards to try: from the fewest to `_MOST_TIMES` as many, or to `_LEAST`, in steps of
-the fewest divided by `_STEPS`.
+"""Share of a machine's memory for Winnow; the rest is for the system."""
+_STEPS, _MAX_FACTOR, _MIN_LIMIT = 8, 4, 64
+"""Shard counts to try: from the minimum to `_MAX_FACTOR` times the minimum, but at least to
+`_MIN_LIMIT`. The step is the minimum divided by `_STEPS`.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest:
-    """An index, its load, and the machines that it may have."""
+    """An index, its load, the required latency, and the machines."""
 
     passages: float
     dimension: int
     qps: float
     """Questions a second at the busiest time."""
     p99_ms: float
-    passages_to_read: int = ALL_READ
-    """Mean of the passages that are read for a question."""
+    passages_to_read: int = DEFAULT_PASSAGES
+    """Mean number of passages read for a question."""
     tokens: int = 170
-    """Tokens of question, title and text together; a passage has 100 words."""
+    """Tokens of question, title and text together."""
     node_cores: int = 4
     node_bytes: float = 16 * 2**30
     replicas: int = 1
-    """Least number of replicas of each shard."""
+    """Minimum replicas of each shard."""
     fronts: int = 1
-    """Least number of front nodes."""
+    """Minimum number of front nodes."""
     busy: float = 0.5
-    """Share of the time that cores may be busy, 0 to 1; the rest is for peaks and lost machines."""
+    """Maximum utilisation of cores, 0 to 1; the rest is for peaks and lost machines."""
     states: bool = False
     """Whether the index has precomputed states."""
     fed: bool = False
-    """Whether passages are fed and deleted: a node then holds two generations while it merges."""
+    """Whether passages are fed and deleted. Then a merging node holds two generations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPlan:
-    """Machines, and their load."""
+    """The planned machines and their load. Field names are keys of the JSON."""
 
     shards: int
     replicas: int
     fronts: int
     served: QuestionPath
-    """The costs of a question in each place."""
+    """The costs of a question in this cluster."""
     node_ms: float
     """Core time of all shards for a question."""
     busy: float
-    """Share of the time that the cores of nodes are busy."""
+    """Utilisation of the cores of content nodes."""
     p50_ms: float
     p99_ms: float
     memory_bytes: float
     """Memory in use of a content node."""
     disk_bytes: float
-    """Disk of a content node, with room for the next generation."""
+    """Disk space of a content node, with room for the next generation."""
     for_memory: int
-    """Content nodes that hold the index once."""
+    """Content nodes needed to hold the index once."""
     for_load: int
-    """Content nodes whose cores carry the load."""
+    """Content nodes needed to carry the load."""
     build_hours: float
-    """Hours to encode and write the index on one node."""
+    """Hours to build the index on one node."""
     load_minutes: float
-    """Minutes until a node that starts serves."""
+    """Minutes until a starting node serves."""
 
     @property
     def nodes(self) -> int:
@@ -80,64 +80,62 @@ class ClusterPlan:
         return self.shards * self.replicas
 
 
-def plan(units: Units, wanted: PlanRequest) -> ClusterPlan | None:
-    """The plan with the fewest nodes that answers in time; None if there is none.
+def plan(units: Units, request: PlanRequest) -> ClusterPlan | None:
+    """The smallest plan that answers in time; None if there is none.
 
-    Raises ValueError if the index needs more shards than an index can have, or a node holds
-    nothing.
+    Raises ValueError if the index needs too many shards.
     """
-    in_time = (made for made in _candidates(units, wanted) if made.p99_ms <= wanted.p99_ms)
-    return min(in_time, key=lambda made: (made.nodes, made.fronts, made.shards), default=None)
+    in_time = (each for each in _candidates(units, request) if each.p99_ms <= request.p99_ms)
+    return min(in_time, key=lambda each: (each.nodes, each.fronts, each.shards), default=None)
 
 
-def soonest(units: Units, wanted: PlanRequest) -> ClusterPlan:
-    """The plan with the smallest p99, at any cost; raises ValueError as `plan` does."""
-    return min(_candidates(units, wanted), key=lambda made: (made.p99_ms, made.nodes))
+def fastest_plan(units: Units, request: PlanRequest) -> ClusterPlan:
+    """The plan with the lowest p99, at any cost. Raises ValueError as `plan` does."""
+    return min(_candidates(units, request), key=lambda each: (each.p99_ms, each.nodes))
 
 
-def driver(made: ClusterPlan, wanted: PlanRequest) -> str:
+def explain_nodes(planned: ClusterPlan, request: PlanRequest) -> str:
     """The reason for the number of nodes."""
-    least = max(made.for_memory * wanted.replicas, made.for_load)
-    if made.nodes > least * 1.2:
+    minimum = max(planned.for_memory * request.replicas, planned.for_load)
+    if planned.nodes > minimum * 1.2:
         return "latency: fewer nodes would hold the index and carry the load, but be too slow"
-    if made.for_load > made.for_memory * wanted.replicas:
+    if planned.for_load > planned.for_memory * request.replicas:
         return "load: the nodes have the cores that reading and retrieving take"
     return "memory: the nodes hold the index, and have cores to spare"
 
 
-def _candidates(units: Units, wanted: PlanRequest) -> Iterator[ClusterPlan]:
-    fewest = _fewest_shards(units, wanted)
-    most = min(max(_MOST_TIMES * fewest, _LEAST), MOST_SHARDS)
-    for shards in range(fewest, most + 1, max(fewest // _STEPS, 1)):
-        served = _served(units, wanted, shards)
-        cores = wanted.qps * _node_ms(units, served) / 1e3 / wanted.busy
-        least = max(math.ceil(cores / (wanted.node_cores * shards)), wanted.replicas)
-        for replicas in (least, least + 1, 2 * least, 4 * least):
-            yield _plan(units, wanted, served, replicas, fewest)
+def _candidates(units: Units, request: PlanRequest) -> Iterator[ClusterPlan]:
+    min_shards = _min_shards(units, request)
+    max_shards = min(max(_MAX_FACTOR * min_shards, _MIN_LIMIT), MOST_SHARDS)
+    for shards in range(min_shards, max_shards + 1, max(min_shards // _STEPS, 1)):
+        served = _served(units, request, shards)
+        cores = request.qps * _node_ms(units, served) / 1e3 / request.busy
+        minimum = max(math.ceil(cores / (request.node_cores * shards)), request.replicas)
+        for replicas in (minimum, minimum + 1, 2 * minimum, 4 * minimum):
+            yield _plan(units, request, served, replicas, min_shards)
 
 
-def _fewest_shards(units: Units, wanted: PlanRequest) -> int:
-    """The fewest shards that fit into the memory of the nodes."""
-    room = wanted.node_bytes * _USABLE - units.process.node_bytes
-    # a node that is fed holds two generations while it merges
-    each = formulae.node_bytes_each(units, wanted.dimension) * (2 if wanted.fed else 1)
-    shards = wanted.passages * each / room if room > 0 else math.inf
+def _min_shards(units: Units, request: PlanRequest) -> int:
+    """The minimum number of shards that fit into the memory of the nodes."""
+    room = request.node_bytes * _USABLE - units.process.node_bytes
+    each = formulae.node_bytes_each(units, request.dimension) * (2 if request.fed else 1)
+    shards = request.passages * each / room if room > 0 else math.inf
     if shards > MOST_SHARDS:
         raise ValueError(
-            f"{wanted.passages:,.15g} passages do not fit into {MOST_SHARDS:,} nodes of "
-            f"{wanted.node_bytes / 2**30:.3g} GiB: give the nodes more memory"
+            f"{request.passages:,.15g} passages do not fit into {MOST_SHARDS:,} nodes of "
+            f"{request.node_bytes / 2**30:.3g} GiB: give the nodes more memory"
         )
     return math.ceil(shards)
 
 
-def _served(units: Units, wanted: PlanRequest, shards: int) -> QuestionPath:
+def _served(units: Units, request: PlanRequest, shards: int) -> QuestionPath:
     return QuestionPath(
         shards=shards,
-        passages=wanted.passages_to_read,
-        cores=wanted.node_cores,
-        front=formulae.front_ms(units, shards, wanted.passages_to_read),
-        retrieve=formulae.retrieve_ms(units, wanted.passages / shards, wanted.dimension),
-        read=formulae.read_ms(units, wanted.tokens, states=wanted.states),
+        passages=request.passages_to_read,
+        cores=request.node_cores,
+        front=formulae.front_ms(units, shards, request.passages_to_read),
+        retrieve=formulae.retrieve_ms(units, request.passages / shards, request.dimension),
+        read=formulae.read_ms(units, request.tokens, states=request.states),
     )
 
 
@@ -145,25 +143,25 @@ def _node_ms(units: Units, served: QuestionPath) -> float:
     return formulae.node_ms(units, served.shards, served.retrieve, served.read, served.passages)
 
 
-def _disk_bytes_each(units: Units, wanted: PlanRequest) -> float:
-    states = formulae.states_bytes_each(units, wanted.tokens) if wanted.states else 0.0
-    return formulae.disk_bytes_each(units, wanted.dimension) + states
+def _disk_bytes_each(units: Units, request: PlanRequest) -> float:
+    states = formulae.states_bytes_each(units, request.tokens) if request.states else 0.0
+    return formulae.disk_bytes_each(units, request.dimension) + states
 
 
-def _build_ms_each(units: Units, wanted: PlanRequest) -> float:
-    states = formulae.states_ms_each(units, wanted.tokens) if wanted.states else 0.0
+def _build_ms_each(units: Units, request: PlanRequest) -> float:
+    states = formulae.states_ms_each(units, request.tokens) if request.states else 0.0
     return formulae.build_ms_each(units) + states
 
 
 def _plan(
-    units: Units, wanted: PlanRequest, served: QuestionPath, replicas: int, fewest: int
+    units: Units, request: PlanRequest, served: QuestionPath, replicas: int, min_shards: int
 ) -> ClusterPlan:
-    held = wanted.passages / served.shards
+    passages = request.passages / served.shards
     node_ms = _node_ms(units, served)
-    cores = wanted.qps * node_ms / 1e3
-    busy = cores / (served.shards * replicas * wanted.node_cores)
-    loops = wanted.qps * served.front / 1e3
-    fronts = max(math.ceil(loops / wanted.busy), wanted.fronts)
+    cores = request.qps * node_ms / 1e3
+    busy = cores / (served.shards * replicas * request.node_cores)
+    loops = request.qps * served.front / 1e3
+    fronts = max(math.ceil(loops / request.busy), request.fronts)
     return ClusterPlan(
         shards=served.shards,
         replicas=replicas,
@@ -171,13 +169,13 @@ def _plan(
         served=served,
         node_ms=node_ms,
         busy=busy,
-        p50_ms=usual(units, served),
-        p99_ms=slowest(units, served, busy, loops / fronts),
-        memory_bytes=held * formulae.node_bytes_each(units, wanted.dimension)
+        p50_ms=p50_ms(units, served),
+        p99_ms=p99_ms(units, served, busy, loops / fronts),
+        memory_bytes=passages * formulae.node_bytes_each(units, request.dimension)
         + units.process.node_bytes,
-        disk_bytes=2 * held * _disk_bytes_each(units, wanted),
-        for_memory=fewest,
-        for_load=math.ceil(cores / wanted.busy / wanted.node_cores),
-        build_hours=wanted.passages * _build_ms_each(units, wanted) / wanted.node_cores / 3.6e6,
-        load_minutes=held * formulae.load_ms_each(units) / 6e4,
+        disk_bytes=2 * passages * _disk_bytes_each(units, request),
+        for_memory=min_shards,
+        for_load=math.ceil(cores / request.busy / request.node_cores),
+        build_hours=request.passages * _build_ms_each(units, request) / request.node_cores / 3.6e6,
+        load_minutes=passages * formulae.load_ms_each(units) / 6e4,
     )

@@ -1,7 +1,7 @@
-"""Shards that repeat the replies of one real shard: any number of them, in one process.
+"""Serves any number of fake shards in one process, which repeat the replies of a real shard.
 
-To a front node they look like content nodes. So the cost of asking a hundred shards can be measured
-on a machine that could not run as many nodes.
+To a front node they look like content nodes. So a machine can measure the cost of a hundred shards
+that it could not run.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ from winnow.errors import UnavailableError
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
 _START_TIMEOUT = 60.0
-"""Seconds for the process to start."""
+"""Maximum seconds until the process has started."""
 
 
 @dataclass(frozen=True, slots=True)
 class CannedReplies:
-    """The replies of a shard, as bytes."""
+    """Recorded replies of a shard, serialized."""
 
     info: bytes
     retrieved: bytes
@@ -32,15 +32,13 @@ class CannedReplies:
 
 
 class CannedShard(shard_pb2_grpc.ShardServiceServicer):
-    """One of many shards of an index that does not exist."""
+    """A fake shard, one of many, that returns recorded replies."""
 
-    def __init__(
-        self, replies: CannedReplies, shard: int, shards: int, chance: random.Random
-    ) -> None:
+    def __init__(self, replies: CannedReplies, shard: int, shards: int, rng: random.Random) -> None:
         self._info = shard_pb2.GetShardInfoResponse.FromString(replies.info)
         self._info.shard, self._info.shards = shard, shards
         self._info.index_passages = self._info.passages * shards
-        self._replies, self._chance = replies, chance
+        self._replies, self._rng = replies, rng
 
     async def GetShardInfo(  # noqa: N802
         self, request: shard_pb2.GetShardInfoRequest, context: Any
@@ -50,38 +48,36 @@ class CannedShard(shard_pb2_grpc.ShardServiceServicer):
     async def Retrieve(  # noqa: N802
         self, request: shard_pb2.RetrieveRequest, context: Any
     ) -> shard_pb2.RetrieveResponse:
-        """Returns the recorded hits.
-
-        One random shift of all distances makes shards differ.
-        """
-        found = shard_pb2.RetrieveResponse.FromString(self._replies.retrieved)
-        moved = self._chance.uniform(-0.1, 0.1)
-        for hit in found.hits:
-            hit.distance += moved
-            hit.hybrid_distance += moved
-        distances = [distance + moved for distance in found.candidate_distances]
-        found.candidate_distances[:] = distances
-        return found
+        """Returns the recorded hits. A random shift of all distances makes shards differ."""
+        response = shard_pb2.RetrieveResponse.FromString(self._replies.retrieved)
+        shift = self._rng.uniform(-0.1, 0.1)
+        for hit in response.hits:
+            hit.distance += shift
+            hit.hybrid_distance += shift
+        distances = [distance + shift for distance in response.candidate_distances]
+        response.candidate_distances[:] = distances
+        return response
 
     async def Search(  # noqa: N802
         self, request: shard_pb2.SearchRequest, context: Any
     ) -> shard_pb2.SearchResponse:
-        """The same readings for every question."""
+        """Returns the recorded readings."""
         return shard_pb2.SearchResponse.FromString(self._replies.read)
 
     async def Read(  # noqa: N802
         self, request: shard_pb2.ReadRequest, context: Any
     ) -> shard_pb2.ReadResponse:
-        found = shard_pb2.ReadResponse.FromString(self._replies.read)
-        first = found.readings[0]
-        del found.readings[:]
-        found.readings.extend([first] * len(request.hits))
-        return found
+        """Returns the first recorded reading for every hit."""
+        response = shard_pb2.ReadResponse.FromString(self._replies.read)
+        first = response.readings[0]
+        del response.readings[:]
+        response.readings.extend([first] * len(request.hits))
+        return response
 
 
 @contextmanager
 def canned_shards(replies: CannedReplies, shards: int) -> Iterator[list[str]]:
-    """Serves canned shards on free ports of this machine; gives their addresses.
+    """Serves fake shards on free ports of this machine; yields their addresses.
 
     Raises UnavailableError if the process ended, or did not start in time.
     """
@@ -89,7 +85,7 @@ def canned_shards(replies: CannedReplies, shards: int) -> Iterator[list[str]]:
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(replies, shards, theirs), daemon=True)
     process.start()
-    theirs.close()  # so that reading fails if the process ends
+    theirs.close()  # else reading would block if the process ends
     try:
         yield _ports(ours, shards)
     finally:
@@ -107,10 +103,10 @@ def _ports(connection: Connection, shards: int) -> list[str]:
 
 
 def _serve(replies: CannedReplies, shards: int, connection: Connection) -> None:
-    asyncio.run(_serving(replies, shards, connection))
+    asyncio.run(_serve_all(replies, shards, connection))
 
 
-async def _serving(replies: CannedReplies, shards: int, connection: Connection) -> None:
+async def _serve_all(replies: CannedReplies, shards: int, connection: Connection) -> None:
     servers, ports = [], []
     for shard in range(shards):
         server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])

@@ -21,8 +21,8 @@ def units(
         typer.Option(
             min=2_000,
             max=10_000_000,
-            help="Size of a made-up shard to measure; may be repeated. Larger ones predict a large "
-            "index better; a hundred thousand passages take a minute or two.",
+            help="Passages of a synthetic shard to measure. May be repeated. Larger shards predict "
+            "large indexes better; a hundred thousand passages take a minute or two.",
             show_default="10000 40000",
         ),
     ] = None,
@@ -31,21 +31,21 @@ def units(
     ] = 150,
     as_json: AsJson = False,
 ) -> None:
-    """Measure what each part of a cluster costs on this machine: the units of `winnow plan`.
+    """Measure the unit costs of this machine for `winnow plan`.
 
     Measures encoding, reading by length, retrieving by size, memory and disk of a passage, and the
-    cost of a shard for a front node. It takes two to three minutes, in which the machine should
-    have no other work. No server is needed.
+    cost of a shard for a front node. It takes two to three minutes, and the machine should have no
+    other load. No server is needed.
     """
     with reserve(out):
         with StageProgress() as progress:
-            found = measure(MeasuringPlan(tuple(passages or ()), questions), progress)
+            measured = measure(MeasuringPlan(tuple(passages or ()), questions), progress)
         if out is not None:
             with write_errors(out):
-                out.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
+                out.write_text(measured.model_dump_json(indent=2) + "\n", encoding="utf-8")
             typer.echo(f"written: {out}", err=True)
     if as_json:
-        print_json(found)
+        print_json(measured)
     elif out is None:
-        for table in tables(found):
+        for table in tables(measured):
             console(soft_wrap=True).print(table)

@@ -1,7 +1,7 @@
-"""Measures what the event loops of running front nodes and content nodes cost.
+"""Measures the costs of the event loops of front nodes and content nodes.
 
-First a front node asks one real shard. Then front nodes ask up to a hundred shards that repeat the
-replies of the real one (`canned`).
+First a front node asks one real shard. Then front nodes ask up to 128 fake shards that repeat its
+replies (`canned`).
 """
 
 import asyncio
@@ -19,8 +19,8 @@ from winnow.bundle import Bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
-from winnow.cli.plan.formulae import distinct
-from winnow.cli.units.asking import MeanTimes, ask, estimate_memory
+from winnow.cli.plan.formulae import reading_shards
+from winnow.cli.units.asking import MeanTimes, ask, resident_memory
 from winnow.cli.units.canned import CannedReplies, canned_shards
 from winnow.client.messages import AnswerClient
 from winnow.convert import shard as convert
@@ -35,13 +35,13 @@ from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
 SHARDS = (1, 8, 32, 128)
-_SPREAD_OVER = 32
-"""Number of shards at which reads of many shards are measured."""
-_MANY = 10
-_READY = 60.0
+_SHARDS_WITH_READS = 32
+"""Number of shards with which `_READS` reads are measured, too."""
+_READS = 10
+_READY_TIMEOUT = 60.0
 _POLL_SECONDS = 0.1
-_PLAIN = ("--cache-mb", "0", "--answer-cache-mb", "0")
-"""Flags of a front node without caches."""
+_NO_CACHES = ("--cache-mb", "0", "--answer-cache-mb", "0")
+"""Flags of a front node."""
 
 
 def measure(
@@ -51,65 +51,65 @@ def measure(
     progress: StageProgress,
     shards: Sequence[int] = SHARDS,
 ) -> tuple[FrontUnits, ProcessUnits]:
-    """Asks a cluster of one shard at `index`, then front nodes of canned shards.
+    """Measures a cluster of the one shard at `index`, then front nodes of fake shards.
 
     Raises WinnowError if a process ended or did not become ready, or a question was not answered.
     """
     progress.start("asking one shard", 1)
-    process, replies = _measure_real(index, bundle, questions)
+    process, replies = _measure_one_shard(index, bundle, questions)
     progress.advance()
     progress.start("asking canned shards", len(shards))
-    one_read, several = {}, 0.0
+    one_read, many_reads = {}, 0.0
     for number in shards:
         with canned_shards(replies, number) as addresses, _front(addresses) as (pid, address):
             one_read[number] = signals.run(_loop_ms(address, pid, questions, 1))
-            if number == _SPREAD_OVER:
-                several = signals.run(_loop_ms(address, pid, questions, _MANY))
+            if number == _SHARDS_WITH_READS:
+                many_reads = signals.run(_loop_ms(address, pid, questions, _READS))
         progress.advance()
-    more = several - one_read.get(_SPREAD_OVER, several)
-    read_ms = max(more / (distinct(_MANY, _SPREAD_OVER) - 1), 0.0)
-    return fitted(one_read, read_ms), process
+    added_ms = many_reads - one_read.get(_SHARDS_WITH_READS, many_reads)
+    read_ms = max(added_ms / (reading_shards(_READS, _SHARDS_WITH_READS) - 1), 0.0)
+    return fit_front_units(one_read, read_ms), process
 
 
 def write_passages(path: Path) -> None:
-    """Writes made-up passages for an index."""
+    """Writes synthetic passages as JSON lines."""
     rows = (each.passage for each in synthetic_passages())
     lines = (json.dumps({"id": p.id, "title": p.title, "text": p.text}) for p in rows)
     path.write_text("\n".join(lines), encoding="utf-8")
 
 
-def _measure_real(
+def _measure_one_shard(
     index: Path, bundle: Bundle, questions: Sequence[str]
 ) -> tuple[ProcessUnits, CannedReplies]:
-    plan = LocalPlan(index, bundle.directory, f"127.0.0.1:{free_ports(1)[0]}", front=_PLAIN)
+    plan = LocalPlan(index, bundle.directory, f"127.0.0.1:{free_ports(1)[0]}", front=_NO_CACHES)
     with LocalCluster(plan) as cluster:
         cluster.start()
         signals.run(cluster.wait_ready())
         node, front = cluster.processes.pid("node 0"), cluster.processes.pid("front")
-        asked, client_ms = signals.run(_ask_from_here(cluster.address, [node], questions))
-        replies = signals.run(_replies(cluster.nodes[0], bundle, questions[0]))
+        times, client_ms = signals.run(_ask_and_time(cluster.address, [node], questions))
+        replies = signals.run(_record_replies(cluster.nodes[0], bundle, questions[0]))
         process = ProcessUnits(
-            # a question has two calls; retrieving and reading are not of the event loop
-            call_ms=round(max(asked.spent[0] - asked.node, 0.0) / 2, 4),
+            # a question has two calls; the rest of the CPU time is for retrieving and reading
+            call_ms=round(max(times.cpu[0] - times.node, 0.0) / 2, 4),
             client_ms=round(client_ms, 4),
-            node_bytes=estimate_memory(node),
-            front_bytes=estimate_memory(front),
+            node_bytes=resident_memory(node),
+            front_bytes=resident_memory(front),
         )
     return process, replies
 
 
-async def _ask_from_here(
+async def _ask_and_time(
     address: str, pids: Sequence[int], questions: Sequence[str]
 ) -> tuple[MeanTimes, float]:
-    """The mean times there, and the processor time of this process for a question."""
+    """The mean times of the cluster, and the CPU milliseconds of this client for a question."""
     async with AnswerClient(address) as client:
         await ask(client, questions[:1], 1, pids)
         before = time.process_time()
-        asked = await ask(client, questions, 1, pids)
-        return asked, 1e3 * (time.process_time() - before) / len(questions)
+        times = await ask(client, questions, 1, pids)
+        return times, 1e3 * (time.process_time() - before) / len(questions)
 
 
-async def _replies(address: str, bundle: Bundle, question: str) -> CannedReplies:
+async def _record_replies(address: str, bundle: Bundle, question: str) -> CannedReplies:
     tokenizer = Tokenizer(bundle.tokenizer)
     encoder = open_question_encoder(bundle, tokenizer.special)
     ids = tokenizer.tokenise(question).ids
@@ -120,75 +120,75 @@ async def _replies(address: str, bundle: Bundle, question: str) -> CannedReplies
     message = convert.question_to_message(encoded)
     async with open_channel(address) as channel:
         stub = shard_pb2_grpc.ShardServiceStub(channel)
-        info = await stub.GetShardInfo(shard_pb2.GetShardInfoRequest(), timeout=_READY)
-        wanted = shard_pb2.RetrieveRequest(question=message, passages=_MANY, candidates=100)
-        found = await stub.Retrieve(wanted, timeout=_READY)
+        info = await stub.GetShardInfo(shard_pb2.GetShardInfoRequest(), timeout=_READY_TIMEOUT)
+        retrieval = shard_pb2.RetrieveRequest(question=message, passages=_READS, candidates=100)
+        retrieved = await stub.Retrieve(retrieval, timeout=_READY_TIMEOUT)
         reading = shard_pb2.ReadRequest(
             question=message,
-            hits=found.hits[:1],
+            hits=retrieved.hits[:1],
             max_answer_tokens=10,
-            generation=found.generation,
+            generation=retrieved.generation,
         )
-        read = await stub.Read(reading, timeout=_READY)
-    return CannedReplies(*(each.SerializeToString() for each in (info, found, read)))
+        read = await stub.Read(reading, timeout=_READY_TIMEOUT)
+    return CannedReplies(*(each.SerializeToString() for each in (info, retrieved, read)))
 
 
 @contextmanager
 def _front(addresses: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Runs a front node of the shards at `addresses`; gives its process id and its address."""
+    """Runs a front node of the shards at `addresses`; yields its process id and address."""
     listen = f"127.0.0.1:{free_ports(1)[0]}"
-    asking = [flag for address in addresses for flag in ("--shards", address)]
-    flags = ["--listen", listen, "--drain-linger", "0", "--log-level", "error", *_PLAIN]
+    shard_flags = [flag for address in addresses for flag in ("--shards", address)]
+    flags = ["--listen", listen, "--drain-linger", "0", "--log-level", "error", *_NO_CACHES]
     with tempfile.TemporaryFile() as log, Processes() as processes:
-        processes.start("front", ["front", *asking, *flags], log=log)
+        processes.start("front", ["front", *shard_flags, *flags], log=log)
         signals.run(_wait_ready(listen, processes))
         yield processes.pid("front"), listen
 
 
 async def _wait_ready(address: str, processes: Processes) -> None:
-    until = time.monotonic() + _READY
+    deadline = time.monotonic() + _READY_TIMEOUT
     async with AnswerClient(address) as client:
         while not await client.available():
-            if processes.exit_codes() or time.monotonic() > until:
+            if processes.exit_codes() or time.monotonic() > deadline:
                 raise UnavailableError("the front node to be measured did not become ready")
             await asyncio.sleep(_POLL_SECONDS)
 
 
 async def _loop_ms(address: str, pid: int, questions: Sequence[str], passages: int) -> float:
-    """Milliseconds of a front node's event loop for a question, without encoding."""
+    """CPU milliseconds of a front node for a question, without encoding."""
     async with AnswerClient(address) as client:
-        asked = await ask(client, questions, passages, [pid])
-    return max(asked.spent[0] - asked.encode, 0.01)
+        times = await ask(client, questions, passages, [pid])
+    return max(times.cpu[0] - times.encode, 0.01)
 
 
-def fitted(one_read: Mapping[int, float], read_ms: float) -> FrontUnits:
-    """The costs of a front node.
+def fit_front_units(one_read: Mapping[int, float], read_ms: float) -> FrontUnits:
+    """Fits the costs of a front node.
 
     Args:
-        one_read: milliseconds of its event loop for a question that reads one passage, by number of
-            shards; at least three numbers.
-        read_ms: cost of each shard that reads.
+        one_read: milliseconds for a question that reads one passage, by number of shards. At least
+            three numbers are needed.
+        read_ms: milliseconds for each shard that reads.
 
     """
     shards = np.array(sorted(one_read), np.float64)
-    spent = np.array([one_read[int(number)] for number in shards]) - read_ms
+    times = np.array([one_read[int(number)] for number in shards]) - read_ms
     columns = [np.ones_like(shards), shards, shards * shards]
-    found = _least_squares(columns, spent)
+    costs = _least_squares(columns, times)
     return FrontUnits(
-        question_ms=round(found[0], 4),
-        shard_ms=round(found[1], 4),
-        pair_us=round(1e3 * found[2], 4),
+        question_ms=round(costs[0], 4),
+        shard_ms=round(costs[1], 4),
+        pair_us=round(1e3 * costs[2], 4),
         read_ms=round(read_ms, 4),
     )
 
 
-def _least_squares(columns: list[np.ndarray], spent: np.ndarray) -> list[float]:
-    """Non-negative least squares of relative errors, so that few shards matter as much as many."""
+def _least_squares(columns: list[np.ndarray], times: np.ndarray) -> list[float]:
+    """Non-negative least squares of relative errors, so that short times count as much."""
     used = list(range(len(columns)))
     while True:
-        matrix = np.stack([columns[place] / spent for place in used], axis=1)
-        found = np.linalg.lstsq(matrix, np.ones_like(spent), rcond=None)[0]
-        if (found >= 0).all() or len(used) == 1:
-            values = dict(zip(used, np.maximum(found, 0.0).tolist(), strict=True))
-            return [values.get(place, 0.0) for place in range(len(columns))]
-        del used[int(np.argmin(found))]
+        matrix = np.stack([columns[index] / times for index in used], axis=1)
+        solution = np.linalg.lstsq(matrix, np.ones_like(times), rcond=None)[0]
+        if (solution >= 0).all() or len(used) == 1:
+            values = dict(zip(used, np.maximum(solution, 0.0).tolist(), strict=True))
+            return [values.get(index, 0.0) for index in range(len(columns))]
+        del used[int(np.argmin(solution))]

@@ -1,4 +1,4 @@
-"""Measures all unit costs of this machine, one part after the other."""
+"""Measures all unit costs of this machine."""
 
 import platform
 import subprocess
@@ -28,18 +28,18 @@ from winnow.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True, slots=True)
 class MeasuringPlan:
-    """How much is measured."""
+    """The sizes of the measurements."""
 
     passages: tuple[int, ...] = ()
-    """Sizes of made-up shards; empty for the default ones."""
+    """Passages of each synthetic shard; empty for the default sizes."""
     questions: int = 150
     """Questions for each measurement of a front node."""
     shards: tuple[int, ...] = fronts.SHARDS
-    """Numbers of shards of a front node."""
+    """Shard counts with which front nodes are measured."""
 
 
 def measure(plan: MeasuringPlan, progress: StageProgress) -> Units:
-    """Measures everything; the machine should have no other work.
+    """Measures all unit costs. The machine should have no other load.
 
     Raises WinnowError if a measured process ended.
     """
@@ -48,12 +48,12 @@ def measure(plan: MeasuringPlan, progress: StageProgress) -> Units:
     progress.start("encoding", 1)
     encode = _encoding(bundle, threads)
     progress.advance()
-    with tempfile.TemporaryDirectory() as place:
-        passages, index = Path(place) / "passages.jsonl", Path(place) / "index"
+    with tempfile.TemporaryDirectory() as directory:
+        passages, index = Path(directory) / "passages.jsonl", Path(directory) / "index"
         fronts.write_passages(passages)
         _run(["index", "build", "--passages", str(passages), "--out", str(index)])
-        asked = synthetic_questions()[: plan.questions]
-        front, process = fronts.measure(index, bundle, asked, progress, plan.shards)
+        questions = synthetic_questions()[: plan.questions]
+        front, process = fronts.measure(index, bundle, questions, progress, plan.shards)
     return Units(
         processor=processor(),
         cores=threads,
@@ -66,48 +66,48 @@ def measure(plan: MeasuringPlan, progress: StageProgress) -> Units:
 
 
 def _node(passages: Sequence[int]) -> NodeUnits:
-    """Measures a content node in a separate process, whose memory shows that of shards."""
+    """Measures a content node in another process, so that its memory is that of the shards."""
     sizes = [flag for size in passages for flag in ("--passages", str(size))]
     return NodeUnits.model_validate_json(_run(["index", "measure", *sizes]))
 
 
 def _run(arguments: Sequence[str]) -> bytes:
-    """The output of a command of Winnow; raises UnavailableError if it fails."""
+    """The output of a `winnow` command. Raises UnavailableError if it fails."""
     command = [sys.executable, "-m", "winnow", *arguments]
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE)
     if done.returncode:
-        said = " ".join(arguments[:2])
-        raise UnavailableError(f"`winnow {said}` failed with exit code {done.returncode}")
+        name = " ".join(arguments[:2])
+        raise UnavailableError(f"`winnow {name}` failed with exit code {done.returncode}")
     return done.stdout
 
 
 def processor(source: Path = Path("/proc/cpuinfo")) -> str:
-    """The processor's name and its instructions for int8, from Linux; else Python's name for it."""
+    """The processor's name and int8 instructions (Linux), or Python's name of it."""
     try:
         lines = source.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
         return platform.processor() or platform.machine()
-    known = dict(line.partition(":")[::2] for line in reversed(lines))
-    fields = {name.strip(): value.strip() for name, value in known.items()}
+    entries = dict(line.partition(":")[::2] for line in reversed(lines))
+    fields = {name.strip(): value.strip() for name, value in entries.items()}
     flags = fields.get("flags", "").split()
-    able = [name for name in ("amx_int8", "avx512_vnni", "avx_vnni") if name in flags]
-    return ", ".join([fields.get("model name", platform.machine()), *able[:1]])
+    int8 = [name for name in ("amx_int8", "avx512_vnni", "avx_vnni") if name in flags]
+    return ", ".join([fields.get("model name", platform.machine()), *int8[:1]])
 
 
 LENGTHS = (4, 8, 16, 32, 62)
 """Tokens of a question, without special ones; 62 is the longest."""
 _QUESTIONS, _PASSAGES = 50, 100
-_WORD = 1_000
-"""A token that every vocabulary has."""
+_TOKEN = 1_000
+"""Id of a token that every vocabulary has."""
 
 
 def _encoding(bundle: Bundle, threads: int) -> EncodeUnits:
-    """Encodes questions one after the other, then passages in every thread."""
+    """Times the encoder: questions one after the other, then passages in all threads."""
     tokenizer = Tokenizer(bundle.tokenizer)
     encoder = open_question_encoder(bundle, tokenizer.special)
     by_length = []
     for tokens in LENGTHS:
-        times = time_runs(partial(encoder.question, (_WORD,) * tokens), _QUESTIONS)
+        times = time_runs(partial(encoder.question, (_TOKEN,) * tokens), _QUESTIONS)
         by_length.append(LengthCost(tokens=tokens, ms=round(median(times), 4)))
     return EncodeUnits(question=tuple(by_length), passage=_passages(bundle, tokenizer, threads))
 
@@ -119,9 +119,9 @@ def _passages(bundle: Bundle, tokenizer: Tokenizer, threads: int) -> LengthCost:
     titles = list(tokenizer.tokenise_many([row.passage.title for row in rows]))
     texts = list(tokenizer.tokenise_many([row.passage.text for row in rows]))
     pairs = [(title.ids, text.ids) for title, text in zip(titles, texts, strict=True)]
-    spent = _core_milliseconds(encoder, pairs, threads)
+    core_ms = _core_milliseconds(encoder, pairs, threads)
     tokens = fmean(len(title) + len(text) for title, text in pairs)
-    return LengthCost(tokens=round(tokens), ms=round(spent, 4))
+    return LengthCost(tokens=round(tokens), ms=round(core_ms, 4))
 
 
 def _core_milliseconds(
@@ -129,7 +129,7 @@ def _core_milliseconds(
     pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
     threads: int,
 ) -> float:
-    """Milliseconds of a core for a pair of title and text, while all threads encode."""
+    """Core milliseconds for a pair of title and text, while all threads encode."""
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(lambda pair: encoder.encode(*pair), pairs[: 2 * threads]))
         started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Unit costs as tables."""
+"""Shows unit costs as tables."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from winnow.sizing.units import Units
 
 
 def tables(units: Units) -> Iterator[Table]:
-    """One for models, one for shards, one for processes."""
+    """Yields a table of model runs, one of shards, and one of processes."""
     title = f"{units.processor}; {many(units.cores, 'core')}; {units.bundle}"
     runs = [("encode a question", each) for each in units.encode.question]
     runs.append(("encode a passage", units.encode.passage))

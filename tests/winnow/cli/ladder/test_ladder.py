@@ -117,7 +117,7 @@ def test_the_ladder_is_drawn(tmp_path: Path) -> None:
 
 
 def test_made_up_texts_are_as_long_as_those_of_clinc150() -> None:
-    made = texts.made_up(20_000, Random(0))
+    made = texts.synthetic_texts(20_000, Random(0))
     assert np.mean([len(ids) for ids in made]) == pytest.approx(9.0, abs=0.1)
     assert sum(texts.CLINC150.values()) == 23_700
 

@@ -21,7 +21,7 @@ def test_a_cache_of_the_computed_size_has_the_hit_rate(hits: float, distinct: in
     kept = dict.fromkeys(zipf.cached_texts(entries, each, chance))
     assert len(kept) == entries
     found, looks = 0, 20_000
-    for place in zipf.drawn(looks, each, chance):
+    for place in zipf.draw_texts(looks, each, chance):
         found += place in kept
         kept.pop(place, None)
         kept[place] = None

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from units_made import units
 
 from winnow.cli.plan import formulae
-from winnow.cli.plan.latency import QuestionPath, slowest, usual
+from winnow.cli.plan.latency import QuestionPath, p50_ms, p99_ms
 
 READ = units().node.read
 
@@ -17,11 +17,11 @@ READ = units().node.read
 def test_lengths_between_and_beyond_measured_ones_lie_on_their_lines(
     tokens: int, ms: float
 ) -> None:
-    assert formulae.by_length(READ, tokens) == pytest.approx(ms)
+    assert formulae.interpolate_ms(READ, tokens) == pytest.approx(ms)
 
 
 def test_no_length_costs_nothing() -> None:
-    assert formulae.by_length(READ, 1) == 5.0
+    assert formulae.interpolate_ms(READ, 1) == 5.0
 
 
 def test_a_walk_grows_with_the_logarithm_of_the_passages_and_with_the_dimension() -> None:
@@ -48,14 +48,16 @@ def test_a_passage_takes_its_vector_its_links_and_the_rest() -> None:
 def test_the_passages_of_the_busiest_shard(
     passages: int, shards: int, share: float, most: int
 ) -> None:
-    assert formulae.busiest(passages, shards, share) == most
+    assert formulae.max_reads_per_shard(passages, shards, share) == most
 
 
 @given(st.integers(1, 30), st.integers(1, 200))
 def test_the_busiest_shard_reads_its_part_at_least_and_more_for_more_questions(
     passages: int, shards: int
 ) -> None:
-    half, nearly_all = (formulae.busiest(passages, shards, share) for share in (0.5, 0.99))
+    half, nearly_all = (
+        formulae.max_reads_per_shard(passages, shards, share) for share in (0.5, 0.99)
+    )
     assert passages / shards <= half <= nearly_all <= passages
 
 
@@ -89,6 +91,6 @@ def test_more_load_is_never_faster(servers: int, busy: float, more: float) -> No
 def test_a_question_takes_what_its_parts_take_one_after_the_other() -> None:
     served = QuestionPath(shards=1, passages=8, cores=4, front=3.0, retrieve=1.5, read=10.0)
     # front, encoding, retrieval, two calls, the question's own half, two rounds of four reads
-    assert usual(units(), served) == pytest.approx(3 + 2 + 1.5 + 2 + 1 + 20)
-    assert slowest(units(), served, 0.0, 0.0) == pytest.approx(usual(units(), served))
-    assert slowest(units(), served, 0.5, 0.1) > usual(units(), served)
+    assert p50_ms(units(), served) == pytest.approx(3 + 2 + 1.5 + 2 + 1 + 20)
+    assert p99_ms(units(), served, 0.0, 0.0) == pytest.approx(p50_ms(units(), served))
+    assert p99_ms(units(), served, 0.5, 0.1) > p50_ms(units(), served)

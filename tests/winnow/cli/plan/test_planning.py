@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 from units_made import units
 
 from winnow.cli.commands import app
-from winnow.cli.plan.planning import PlanRequest, driver, plan, soonest
+from winnow.cli.plan.planning import PlanRequest, explain_nodes, fastest_plan, plan
 from winnow.errors import WinnowError
 
 LARGE = PlanRequest(passages=21e6, dimension=768, qps=1, p99_ms=2_000)
@@ -21,7 +21,7 @@ def test_a_quiet_index_has_as_many_nodes_as_its_memory_takes() -> None:
     # 3.67 KB each, in 14.4 GiB less the models
     assert made.nodes == made.for_memory == 6
     assert made.memory_bytes < LARGE.node_bytes
-    assert driver(made, LARGE).startswith("memory")
+    assert explain_nodes(made, LARGE).startswith("memory")
 
 
 def test_an_index_that_is_fed_has_room_for_two_generations() -> None:
@@ -35,7 +35,7 @@ def test_a_busy_index_has_as_many_nodes_as_its_reads_take() -> None:
     made = plan(units(), wanted)
     assert made is not None
     assert made.busy <= wanted.busy
-    assert driver(made, wanted).startswith("load")
+    assert explain_nodes(made, wanted).startswith("load")
     half = plan(units(), replace(wanted, qps=50))
     assert half is not None
     assert half.nodes < made.nodes
@@ -68,7 +68,7 @@ def test_a_low_latency_needs_more_nodes_than_memory_and_load_do() -> None:
     made = plan(units(), wanted)
     assert made is not None
     assert made.p99_ms <= 45
-    assert driver(made, wanted).startswith("latency")
+    assert explain_nodes(made, wanted).startswith("latency")
 
 
 def test_replicas_and_fronts_are_never_fewer_than_wanted() -> None:
@@ -81,7 +81,7 @@ def test_replicas_and_fronts_are_never_fewer_than_wanted() -> None:
 def test_an_impossible_latency_has_no_plan_but_a_fastest_one() -> None:
     wanted = replace(LARGE, p99_ms=5)
     assert plan(units(), wanted) is None
-    assert soonest(units(), wanted).p99_ms > 5
+    assert fastest_plan(units(), wanted).p99_ms > 5
 
 
 def test_nodes_too_small_for_the_models_are_an_error() -> None:
