@@ -15,6 +15,7 @@ from models.steps import verification
 from models.steps.accuracy import expect_same, gold_figures
 from models.workspace import Workspace
 from winnow.bundle import read_manifest
+from winnow.cli.output import AsJson, print_json
 
 
 def measure(
@@ -28,7 +29,7 @@ def measure(
     kind = options.reader_kind(layers, apart)
     gold = gold_figures(Workspace(work), bundle, DataDirectory(data), None, kind)
     record_accuracy(bundle, gold=gold)
-    typer.echo(json.dumps(gold, indent=2))
+    print_json(gold)
 
 
 def record(
@@ -47,7 +48,7 @@ def record(
     """
     curves = dict(map(_curve, evaluation))
     record_accuracy(bundle, passages_read=curves, index=index)
-    typer.echo(json.dumps(curves, indent=2))
+    print_json(curves)
 
 
 def record_accuracy(bundle: Path, **parts: Any) -> None:
@@ -90,7 +91,7 @@ def verify(
     record_gold: Annotated[
         bool, typer.Option("--record", help="Write the measured accuracy into the bundle.")
     ] = False,
-    as_json: options.JsonOption = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare PyTorch, ONNX and int8 on real text.
 
@@ -109,7 +110,10 @@ def verify(
         )
     if record_gold:
         record_accuracy(bundle, gold=gold)
-    typer.echo(json.dumps(verdict.as_json(), indent=2) if as_json else _text(verdict))
+    if as_json:
+        print_json(verdict.as_json())
+    else:
+        typer.echo(_text(verdict))
     raise typer.Exit(1 if verdict.faults else 0)
 
 

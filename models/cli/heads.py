@@ -1,6 +1,5 @@
 """`winnow models train-head` and `measure-heads`, and `winnow heads refit`."""
 
-import json
 import re
 import time
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from models.heads.unfrozen import measure_unfrozen
 from models.network.weights import minilm
 from models.workspace import Workspace
 from winnow.bundle import load_bundle
+from winnow.cli.output import AsJson, print_json
 from winnow.heads.manifest import Kind, validate_head_id
 from winnow.heads.store import open_store
 from winnow.quoting import many, quoted
@@ -164,7 +164,7 @@ def train_head(
     weights: options.WeightsOption = options.WEIGHTS,
     work: KeptOption = None,
     seed: options.SeedOption = options.SEED,
-    as_json: options.JsonOption = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train a head on labelled texts, on the states of a bundle's encoder.
 
@@ -238,7 +238,10 @@ def _say(text: str) -> None:
 
 def _show(title: str, figures: dict[str, float], as_json: bool) -> None:
     lines = [title, *(f"  {name}: {value:.2f} %" for name, value in figures.items())]
-    typer.echo(json.dumps(figures, indent=2) if as_json else "\n".join(lines))
+    if as_json:
+        print_json(figures)
+    else:
+        typer.echo("\n".join(lines))
 
 
 def refit(
@@ -314,7 +317,7 @@ def measure_heads(
     bundle: options.BundleOption = options.BUNDLE,
     weights: options.WeightsOption = options.WEIGHTS,
     work: options.WorkOption = options.WORK,
-    as_json: options.JsonOption = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train a head on each public data set, and measure it on the test set.
 
@@ -343,7 +346,7 @@ def measure_heads(
         if not as_json:
             typer.echo("\n".join([each.id, *(f"  {k}: {v}" for k, v in found[each.id].items())]))
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
+        print_json(found)
 
 
 def _made(benchmark: Benchmark, data: Path, out: Path | None, maker: HeadMaker) -> dict[str, float]:

@@ -76,7 +76,6 @@ LayersOption = Annotated[
 EveryOption = Annotated[int, typer.Option(min=1, help="Training steps between two checkpoints.")]
 VersionOption = Annotated[str, typer.Option(help="Version of the bundle.")]
 MaxAnswerTokensOption = Annotated[int, typer.Option(min=1, help="Longest answer, in tokens.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def reader_kind(layers: int | None, apart: int) -> ReaderKind:

@@ -90,12 +90,12 @@ def parse_positions(option: str) -> list[Position]:
 
     Raises typer.BadParameter if a position is invalid.
     """
-    found = []
+    parsed = []
     for text in split_commas(option):
         match = _POSITION.fullmatch(text)
         if match is None:
             raise typer.BadParameter(
                 f"{text!r} is not SHARD:SEQUENCE, such as 0:17", param_hint="--after"
             )
-        found.append(Position(int(match[1]), int(match[2])))
-    return found
+        parsed.append(Position(int(match[1]), int(match[2])))
+    return parsed

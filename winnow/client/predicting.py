@@ -50,7 +50,7 @@ class TextPrediction:
     """Whether the text was cut: the encoder has a maximum length."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as JSON has it: scores that are not finite become None."""
+        """Converts to JSON values: enums by value, non-finite figures as None."""
         return dict(plain(asdict(self)))
 
 
@@ -79,7 +79,7 @@ class Predictions:
     """Id of the request in the logs of every process that worked on the texts."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as JSON has it: figures that are not finite become None."""
+        """Converts to JSON values: enums by value, non-finite figures as None."""
         return dict(plain(asdict(self)))
 
 
@@ -131,7 +131,7 @@ def _head(message: head_pb2.HeadPrediction) -> HeadPrediction:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: enums by value; figures that are not finite become None."""
+    """Converts a value to JSON values: enums by value, non-finite figures as None."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):

@@ -187,5 +187,5 @@ class Reply:
         return self.answers[0].text if self.has_answer and self.answers else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as JSON has it: enums by value; figures that are not finite become None."""
+        """Converts to JSON values: enums by value, non-finite figures as None."""
         return {"question": self.question, "answer": self.answer, **plain(asdict(self))}

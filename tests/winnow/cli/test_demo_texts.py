@@ -61,7 +61,7 @@ async def test_a_head_that_failed_is_wrong_even_where_nothing_is_expected() -> N
 
 def test_the_demo_texts_are_texts_and_one_question() -> None:
     texts = read_texts(demo_corpus() / "texts.jsonl")
-    assert [each.asked for each in texts] == [False, False, True]
+    assert [each.is_question for each in texts] == [False, False, True]
     assert texts[0].expected == {"intent": {"book_flight"}, "entities": {"Oslo", "Rome"}}
 
 

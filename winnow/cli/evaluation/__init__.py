@@ -1,1 +1,1 @@
-"""`winnow evaluate`: how right and how fast the answers of a running system are."""
+"""`winnow evaluate`: measures accuracy and latency of a running system."""

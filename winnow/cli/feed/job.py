@@ -113,9 +113,9 @@ class FeedJob:
         self.totals = sender.totals
         self._progress.start("deleting" if plan.delete else "feeding", self._total)
         if plan.deletes_documents:
-            feed_batches = document_deletions(self._good(), min(plan.max_rows, MAX_DOCUMENTS))
+            feed_batches = document_deletions(self._good_rows(), min(plan.max_rows, MAX_DOCUMENTS))
         else:
-            feed_batches = batch_rows(self._good(), plan.max_rows, plan.cut)
+            feed_batches = batch_rows(self._good_rows(), plan.max_rows, plan.cut)
         # an own thread, which is abandoned at the end if it still waits for standard input
         reader = FairThreads(1, "rows")
         try:
@@ -160,18 +160,18 @@ class FeedJob:
             )
         return good
 
-    def _good(self) -> Iterator[Row]:
+    def _good_rows(self) -> Iterator[Row]:
         for row in self._rows():
             if isinstance(row, Row):
                 yield row
             elif self.plan.skip_bad_rows:
-                self._bad(row)
+                self._skip(row)
             else:
                 raise BadFeedRowsError(
                     f"line {row.line}: {row.reason}: correct it, or use --skip-bad-rows to skip it"
                 )
 
-    def _bad(self, row: BadRow) -> None:
+    def _skip(self, row: BadRow) -> None:
         self.bad_rows += 1
         if self._total is None:  # else `_check` has reported it
             self._progress.bad_row(row)

@@ -86,7 +86,7 @@ class LadderPlan:
     """Seconds of each step in each round; then no request begins."""
     texts: Sequence[Ids] = ()
     """Token ids of the texts; empty for synthetic texts."""
-    distinct: int = zipf.DISTINCT
+    distinct_texts: int = zipf.DISTINCT
     """Number of distinct synthetic texts."""
 
 
@@ -112,7 +112,7 @@ class _Workload:
 
     def __init__(self, plan: LadderPlan) -> None:
         self._plan, self._rng = plan, Random(0)
-        self._texts = plan.texts or synthetic_texts(plan.distinct, self._rng)
+        self._texts = plan.texts or synthetic_texts(plan.distinct_texts, self._rng)
         self._ranked = list(dict.fromkeys(self._texts))
         """Distinct texts, by frequency; their order is arbitrary."""
         self._shares = zipf.shares(len(self._ranked))

@@ -7,7 +7,6 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from types import TracebackType
 from typing import IO, Self
 
 import grpc
@@ -153,12 +152,7 @@ class LocalCluster:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.processes.stop()
         for log in self._logs.values():
             log.close()

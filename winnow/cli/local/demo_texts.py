@@ -25,7 +25,7 @@ class DemoText:
     text: str
     expected: dict[str, set[str]]
     """Expected labels or entities, by head."""
-    asked: bool
+    is_question: bool
     """Whether to ask it as a question, which applies the heads, too."""
 
 
@@ -95,7 +95,7 @@ async def predict_texts(
     """Yields the prediction of each head for each text. Raises WinnowError if a call fails."""
     for each in texts:
         heads = list(each.expected)
-        if each.asked:
+        if each.is_question:
             predictions = (await client.ask(each.text, timeout=_TIMEOUT, heads=heads)).heads
         else:
             reply = await client.predict(each.text, heads, timeout=_TIMEOUT)
@@ -110,7 +110,7 @@ def predictions_table(predictions: Sequence[DemoPrediction]) -> Table:
     """A table with one row for each prediction."""
     rows = []
     for each in predictions:
-        kind = " (with its answer)" if each.text.asked else ""
+        kind = " (with its answer)" if each.text.is_question else ""
         words = Text(", ".join(each.words) or "nothing")
         rows.append((_mark(each.right), Text(f"{each.text.text}{kind}"), each.head, words))
     return table(("", "text", "head", "says"), rows, words={"text", "head", "says"})

@@ -51,13 +51,13 @@ def with_free_port(address: Address) -> Address:
         raise _listen_error(address, error) from error
 
 
-def with_fallback_port(wanted: Address) -> Address:
+def with_fallback_port(address: Address) -> Address:
     """The address; if it is in use, its host with any free port."""
     try:
-        require_free([wanted])
+        require_free([address])
     except UnavailableError:
-        return with_free_port(wanted.at(0))
-    return wanted
+        return with_free_port(address.at(0))
+    return address
 
 
 def consecutive_addresses(first: Address, count: int) -> list[Address]:

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
 from typing import IO, Self
 
 from winnow.parent import PARENT_VARIABLE
@@ -53,7 +52,7 @@ class Processes:
         return self._children[name].wait()
 
     def restart(self, name: str) -> None:
-        """Starts a child that has ended again, with the same arguments."""
+        """Restarts a child that has ended, with the same arguments."""
         self._children[name] = self._restarts[name]()
 
     def exit_codes(self) -> dict[str, int]:
@@ -95,10 +94,5 @@ class Processes:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()

@@ -118,14 +118,14 @@ def run_(
                 brief=True,
             ),
         )
-    found = measure(points, index, questions, limit, out)
-    chosen = recommend(found, budget, min_exact_match)
+    results = measure(points, index, questions, limit, out)
+    chosen = recommend(results, budget, min_exact_match)
     if as_json:
-        print_json({"points": found, "recommended": chosen and chosen.point})
+        print_json({"points": results, "recommended": chosen and chosen.point})
     else:
-        _show(found)
-        typer.echo(_advice(found, chosen, min_exact_match))
-    _exit(found)
+        _show(results)
+        typer.echo(_advice(results, chosen, min_exact_match))
+    _exit(results)
 
 
 @app.command("levers")
@@ -166,21 +166,21 @@ def levers_(
         bundle, threads=cores(), passages=passages, fewer=fewer, max_loss=max_loss
     )
     by_name = {each.point: each for each in measure(points, index, questions, limit, out)}
-    found = [by_name[point.name] for point in points]
+    results = [by_name[point.name] for point in points]
     if as_json:
-        print_json(found)
+        print_json(results)
     else:
-        _show(found, compare=found[0])
-    _exit(found)
+        _show(results, compare=results[0])
+    _exit(results)
 
 
 def _advice(
-    found: Sequence[PointFigures], chosen: PointFigures | None, min_exact_match: float | None
+    results: Sequence[PointFigures], chosen: PointFigures | None, min_exact_match: float | None
 ) -> str:
     """The recommended point; else why there is none, and the closest point."""
     if chosen is not None:
         return f"recommended: {_summarize(chosen)}"
-    best, fastest = recommend(found), recommend(found, min_exact_match=min_exact_match or 0.0)
+    best, fastest = recommend(results), recommend(results, min_exact_match=min_exact_match or 0.0)
     if best is None:
         return "nothing to recommend: no point has an accuracy and answered most questions"
     if fastest is None:
@@ -194,12 +194,12 @@ def _summarize(point: PointFigures) -> str:
     return f"{point.point}: exact match {exact}, p95 {point.p95:.0f} ms"
 
 
-def _show(found: Sequence[PointFigures], compare: PointFigures | None = None) -> None:
+def _show(results: Sequence[PointFigures], compare: PointFigures | None = None) -> None:
     out = console()
-    out.print(report.table(found, out.width, compare))
-    for line in report.failure_lines(found):
+    out.print(report.table(results, out.width, compare))
+    for line in report.failure_lines(results):
         typer.echo(line)
 
 
-def _exit(found: Sequence[PointFigures]) -> None:
-    raise typer.Exit(1 if all(each.failed == each.questions for each in found) else 0)
+def _exit(results: Sequence[PointFigures]) -> None:
+    raise typer.Exit(1 if all(each.failed == each.questions for each in results) else 0)

@@ -59,24 +59,24 @@ def point_figures(
     by_point: dict[str, list[JudgedReply]] = {}
     for outcome in outcomes:
         by_point.setdefault(outcome.point, []).append(outcome)
-    found = [_figures(point, own, sizes[point]) for point, own in by_point.items()]
-    found = [
+    points = [_figures(point, own, sizes[point]) for point, own in by_point.items()]
+    points = [
         replace(each, exact_match=None, by_file={}) if each.point in timed_only else each
-        for each in found
+        for each in points
     ]
-    best = pareto_front(found)
-    marked = [replace(each, on_front=each.point in best) for each in found]
+    best = pareto_front(points)
+    marked = [replace(each, on_front=each.point in best) for each in points]
     return sorted(marked, key=lambda each: (-_accuracy(each), each.p50))
 
 
-def pareto_front(found: Sequence[PointFigures]) -> set[str]:
+def pareto_front(points: Sequence[PointFigures]) -> set[str]:
     """The names of the points on the Pareto front of accuracy and median latency."""
-    judged = [each for each in found if each.comparable]
+    judged = [each for each in points if each.comparable]
     return {each.point for each in judged if not any(_dominates(other, each) for other in judged)}
 
 
 def recommend(
-    found: Sequence[PointFigures],
+    points: Sequence[PointFigures],
     max_p95: float | None = None,
     min_exact_match: float | None = None,
 ) -> PointFigures | None:
@@ -86,7 +86,7 @@ def recommend(
     """
     allowed = [
         each
-        for each in found
+        for each in points
         if each.comparable
         and (max_p95 is None or each.p95 <= max_p95)
         and (min_exact_match is None or _accuracy(each) >= min_exact_match)
@@ -100,9 +100,9 @@ def _accuracy(each: PointFigures) -> float:
     return -1.0 if each.exact_match is None else each.exact_match
 
 
-def _dominates(one: PointFigures, other: PointFigures) -> bool:
-    no_worse = _accuracy(one) >= _accuracy(other) and one.p50 <= other.p50
-    better = _accuracy(one) > _accuracy(other) or one.p50 < other.p50
+def _dominates(first: PointFigures, second: PointFigures) -> bool:
+    no_worse = _accuracy(first) >= _accuracy(second) and first.p50 <= second.p50
+    better = _accuracy(first) > _accuracy(second) or first.p50 < second.p50
     return no_worse and better
 
 

@@ -33,15 +33,15 @@ published study of DPR (https://blog.vespa.ai/from-research-to-production-scalin
 """
 
 
-def write_results(found: Sequence[PointFigures], directory: Path) -> None:
+def write_results(points: Sequence[PointFigures], directory: Path) -> None:
     """Writes `points.json` and `points.csv`.
 
     Raises WinnowError if one of them cannot be written.
     """
-    text = json.dumps(output.to_json(found), indent=2)
+    text = json.dumps(output.to_json(points), indent=2)
     with write_errors(directory / JSON):
         (directory / JSON).write_text(text + "\n", encoding="utf-8")
-    files = sorted({name for each in found for name in each.by_file})
+    files = sorted({name for each in points for name in each.by_file})
     judged = [f"{name} {metric}" for name in files for metric in ("EM", "F1")]
     with (
         write_errors(directory / CSV),
@@ -52,7 +52,7 @@ def write_results(found: Sequence[PointFigures], directory: Path) -> None:
             ["point", "exact match", *judged, "p50 ms", "p95 ms", "mean ms", "passages read",
              "passages needed", "bundle MB", "questions", "failed", "on the front"]
         )  # fmt: skip
-        for each in found:
+        for each in points:
             accuracies = [v for name in files for v in each.by_file.get(name, (None, None))]
             means = (each.p50, each.p95, each.mean, each.read, each.needed)
             writer.writerow(
@@ -67,7 +67,7 @@ def percent(value: float | None, digits: int = 1) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
-def table(found: Sequence[PointFigures], width: int, compare: PointFigures | None = None) -> Table:
+def table(points: Sequence[PointFigures], width: int, compare: PointFigures | None = None) -> Table:
     """Builds a table of the figures for a terminal of `width` columns.
 
     A narrow terminal gets only the most important figures. With `compare`, times are also shown as
@@ -78,7 +78,7 @@ def table(found: Sequence[PointFigures], width: int, compare: PointFigures | Non
         ("", "point", *columns),
         (
             ("●" if each.on_front else "", each.point, *(text(each) for text in columns.values()))
-            for each in found
+            for each in points
         ),
         words={"point"},
     )
@@ -110,14 +110,14 @@ _WIDE_COLUMNS: Mapping[str, Callable[[PointFigures], str]] = {
 }
 
 
-def failure_lines(found: Sequence[PointFigures]) -> Iterator[str]:
+def failure_lines(points: Sequence[PointFigures]) -> Iterator[str]:
     """Lines with the reasons of failed questions."""
-    for each in found:
+    for each in points:
         for line in Failures(dict(each.errors), dict(each.said)).lines():
             yield f"{each.point}: {line}"
 
 
-def plot(found: Sequence[PointFigures], path: Path) -> None:
+def plot(points: Sequence[PointFigures], path: Path) -> None:
     """Draws accuracy against latency, with the front and Vespa's table (.png, .svg).
 
     A point without an accuracy is a vertical line. Points that answered less than half of the
@@ -128,7 +128,7 @@ def plot(found: Sequence[PointFigures], path: Path) -> None:
 
         answered = [
             (each.p50, each.exact_match, each)
-            for each in found
+            for each in points
             if each.comparable and each.exact_match is not None
         ]
         own.scatter([ms for ms, _, _ in answered], [em for _, em, _ in answered], s=18, alpha=0.5)
@@ -138,7 +138,7 @@ def plot(found: Sequence[PointFigures], path: Path) -> None:
             own.annotate(
                 str(number), (ms, exact), fontsize=8, xytext=(-3, 5), textcoords="offset points"
             )
-        for each in found:
+        for each in points:
             if each.exact_match is None and math.isfinite(each.p50):
                 own.axvline(each.p50, linestyle=":", color="grey")
                 name = fill(f"{each.point} (timed only)", _NAME_IN_PICTURE)

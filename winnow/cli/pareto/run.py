@@ -87,10 +87,10 @@ def measure(
     with created_directory(out), reserve(*written), StageProgress() as progress:
         outcomes = signals.run(run(points, sets, index, results, progress))
         sizes = {point.name: megabytes(point.deployment.bundle) for point in points}
-        found = point_figures(outcomes, sizes, timed_only(points))
-        report.write_results(found, out)
-        report.plot(found, picture)
-    return found
+        figures = point_figures(outcomes, sizes, timed_only(points))
+        report.write_results(figures, out)
+        report.plot(figures, picture)
+    return figures
 
 
 def _expect_distinct(kind: str, names: Sequence[str]) -> None:

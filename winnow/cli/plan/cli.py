@@ -31,7 +31,7 @@ def plan(
         float, typer.Option(min=0.001, max=1e6, help="Questions a second at the busiest time.")
     ],
     dimension: Annotated[
-        int, typer.Option(min=16, max=8192, help="Values of a passage's vector.")
+        int, typer.Option(min=16, max=8192, help="Dimension of passage vectors.")
     ] = 384,
     p99: Annotated[
         str,
@@ -132,7 +132,7 @@ def _plan(units: Units, request: PlanRequest) -> ClusterPlan:
 
 def _lines(units: Units, request: PlanRequest, planned: ClusterPlan) -> Iterator[str]:
     """Describes the plan: machines, latency, load, the reason for the nodes, and the units."""
-    served = planned.served
+    costs = planned.served
     yield (
         f"content nodes  {planned.nodes}: {many(planned.shards, 'shard')} x {planned.replicas}, "
         f"each with {many(request.node_cores, 'core')}, {planned.memory_bytes / _GIB:.1f} GiB of "
@@ -145,8 +145,8 @@ def _lines(units: Units, request: PlanRequest, planned: ClusterPlan) -> Iterator
     yield f"driven by      {explain_nodes(planned, request)}"
     yield (
         f"a question     {planned.node_ms:.0f} ms of the nodes' cores: "
-        f"{served.passages * served.read:.0f} to read {many(served.passages, 'passage')}, "
-        f"{served.shards * served.retrieve:.0f} to retrieve; {served.front:.1f} ms of a front's "
+        f"{costs.passages * costs.read:.0f} to read {many(costs.passages, 'passage')}, "
+        f"{costs.shards * costs.retrieve:.0f} to retrieve; {costs.front:.1f} ms of a front's "
         "event loop"
     )
     if request.passages_to_read == DEFAULT_PASSAGES:

@@ -17,7 +17,7 @@ _MAX_LOAD = 0.99
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionPath:
+class QuestionCosts:
     """The costs of a question in a cluster. Times are in milliseconds."""
 
     shards: int
@@ -33,15 +33,15 @@ class QuestionPath:
     """Time to read a passage."""
 
 
-def p50_ms(units: Units, served: QuestionPath) -> float:
+def p50_ms(units: Units, costs: QuestionCosts) -> float:
     """The median latency without load."""
     rounds = math.ceil(
-        formulae.max_reads_per_shard(served.passages, served.shards, 0.5) / served.cores
+        formulae.max_reads_per_shard(costs.passages, costs.shards, 0.5) / costs.cores
     )
-    return _before_reading(units, served) + rounds * served.read
+    return _before_reading(units, costs) + rounds * costs.read
 
 
-def p99_ms(units: Units, served: QuestionPath, nodes_busy: float, front_busy: float) -> float:
+def p99_ms(units: Units, costs: QuestionCosts, nodes_busy: float, front_busy: float) -> float:
     """The 99th percentile of latency.
 
     `nodes_busy` is the utilisation of the cores of content nodes, `front_busy` that of the event
@@ -49,10 +49,10 @@ def p99_ms(units: Units, served: QuestionPath, nodes_busy: float, front_busy: fl
     """
     front_busy, nodes_busy = min(front_busy, _MAX_LOAD), min(nodes_busy, _MAX_LOAD)
     rounds = math.ceil(
-        formulae.max_reads_per_shard(served.passages, served.shards, 0.5) / served.cores
+        formulae.max_reads_per_shard(costs.passages, costs.shards, 0.5) / costs.cores
     )
     max_rounds = math.ceil(
-        formulae.max_reads_per_shard(served.passages, served.shards, 0.99) / served.cores
+        formulae.max_reads_per_shard(costs.passages, costs.shards, 0.99) / costs.cores
     )
     reading, retrieving = (
         formulae.p99_factor(units.node.spread),
@@ -61,28 +61,28 @@ def p99_ms(units: Units, served: QuestionPath, nodes_busy: float, front_busy: fl
     encode = formulae.interpolate_ms(units.encode.question, formulae.QUESTION)
     delays = (
         encode * (reading - 1),
-        served.retrieve * (retrieving - 1),
-        max_rounds * served.read * reading - rounds * served.read,
-        _queue_ms(served, nodes_busy),
-        formulae.waiting_ms(served.front, 1, front_busy, _TAIL),
+        costs.retrieve * (retrieving - 1),
+        max_rounds * costs.read * reading - rounds * costs.read,
+        _queue_ms(costs, nodes_busy),
+        formulae.waiting_ms(costs.front, 1, front_busy, _TAIL),
     )
-    return p50_ms(units, served) + math.hypot(*delays)
+    return p50_ms(units, costs) + math.hypot(*delays)
 
 
-def _queue_ms(served: QuestionPath, busy: float) -> float:
+def _queue_ms(costs: QuestionCosts, busy: float) -> float:
     """Time that reads wait for reads of other questions.
 
     A question has several parallel reads on a shard. So a shard serves fewer questions in parallel
     than it has cores.
     """
-    readers = formulae.reading_shards(served.passages, served.shards)
-    parallel = math.ceil(served.passages / readers)
-    servers = max(served.cores // parallel, 1)
-    service = math.ceil(parallel / served.cores) * served.read
+    readers = formulae.reading_shards(costs.passages, costs.shards)
+    parallel = math.ceil(costs.passages / readers)
+    servers = max(costs.cores // parallel, 1)
+    service = math.ceil(parallel / costs.cores) * costs.read
     return formulae.waiting_ms(service, servers, busy, _TAIL / readers)
 
 
-def _before_reading(units: Units, served: QuestionPath) -> float:
+def _before_reading(units: Units, costs: QuestionCosts) -> float:
     encode = formulae.interpolate_ms(units.encode.question, formulae.QUESTION)
-    before = served.front + encode + served.retrieve + 2 * units.process.call_ms
+    before = costs.front + encode + costs.retrieve + 2 * units.process.call_ms
     return before + formulae.question_layers_ms(units)

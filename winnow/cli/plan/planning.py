@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from winnow.cli.plan import formulae
-from winnow.cli.plan.latency import QuestionPath, p50_ms, p99_ms
+from winnow.cli.plan.latency import QuestionCosts, p50_ms, p99_ms
 from winnow.domain.shard import MOST_SHARDS
 from winnow.sizing.units import Units
 
@@ -53,7 +53,7 @@ class ClusterPlan:
     shards: int
     replicas: int
     fronts: int
-    served: QuestionPath
+    served: QuestionCosts
     """The costs of a question in this cluster."""
     node_ms: float
     """Core time of all shards for a question."""
@@ -108,11 +108,11 @@ def _candidates(units: Units, request: PlanRequest) -> Iterator[ClusterPlan]:
     min_shards = _min_shards(units, request)
     max_shards = min(max(_MAX_FACTOR * min_shards, _MIN_LIMIT), MOST_SHARDS)
     for shards in range(min_shards, max_shards + 1, max(min_shards // _STEPS, 1)):
-        served = _served(units, request, shards)
-        cores = request.qps * _node_ms(units, served) / 1e3 / request.busy
+        costs = _question_costs(units, request, shards)
+        cores = request.qps * _node_ms(units, costs) / 1e3 / request.busy
         minimum = max(math.ceil(cores / (request.node_cores * shards)), request.replicas)
         for replicas in (minimum, minimum + 1, 2 * minimum, 4 * minimum):
-            yield _plan(units, request, served, replicas, min_shards)
+            yield _plan(units, request, costs, replicas, min_shards)
 
 
 def _min_shards(units: Units, request: PlanRequest) -> int:
@@ -128,8 +128,8 @@ def _min_shards(units: Units, request: PlanRequest) -> int:
     return math.ceil(shards)
 
 
-def _served(units: Units, request: PlanRequest, shards: int) -> QuestionPath:
-    return QuestionPath(
+def _question_costs(units: Units, request: PlanRequest, shards: int) -> QuestionCosts:
+    return QuestionCosts(
         shards=shards,
         passages=request.passages_to_read,
         cores=request.node_cores,
@@ -139,8 +139,8 @@ def _served(units: Units, request: PlanRequest, shards: int) -> QuestionPath:
     )
 
 
-def _node_ms(units: Units, served: QuestionPath) -> float:
-    return formulae.node_ms(units, served.shards, served.retrieve, served.read, served.passages)
+def _node_ms(units: Units, costs: QuestionCosts) -> float:
+    return formulae.node_ms(units, costs.shards, costs.retrieve, costs.read, costs.passages)
 
 
 def _disk_bytes_each(units: Units, request: PlanRequest) -> float:
@@ -154,23 +154,23 @@ def _build_ms_each(units: Units, request: PlanRequest) -> float:
 
 
 def _plan(
-    units: Units, request: PlanRequest, served: QuestionPath, replicas: int, min_shards: int
+    units: Units, request: PlanRequest, costs: QuestionCosts, replicas: int, min_shards: int
 ) -> ClusterPlan:
-    passages = request.passages / served.shards
-    node_ms = _node_ms(units, served)
+    passages = request.passages / costs.shards
+    node_ms = _node_ms(units, costs)
     cores = request.qps * node_ms / 1e3
-    busy = cores / (served.shards * replicas * request.node_cores)
-    loops = request.qps * served.front / 1e3
+    busy = cores / (costs.shards * replicas * request.node_cores)
+    loops = request.qps * costs.front / 1e3
     fronts = max(math.ceil(loops / request.busy), request.fronts)
     return ClusterPlan(
-        shards=served.shards,
+        shards=costs.shards,
         replicas=replicas,
         fronts=fronts,
-        served=served,
+        served=costs,
         node_ms=node_ms,
         busy=busy,
-        p50_ms=p50_ms(units, served),
-        p99_ms=p99_ms(units, served, busy, loops / fronts),
+        p50_ms=p50_ms(units, costs),
+        p99_ms=p99_ms(units, costs, busy, loops / fronts),
         memory_bytes=passages * formulae.node_bytes_each(units, request.dimension)
         + units.process.node_bytes,
         disk_bytes=2 * passages * _disk_bytes_each(units, request),

@@ -94,8 +94,8 @@ def top(
             return
         try:
             if as_json or not out.is_terminal or out.is_dumb_terminal:
-                for sample, found in samples:
-                    _print(out, sample, found, as_json)
+                for sample, figures in samples:
+                    _print(out, sample, figures, as_json)
             else:
                 _live(out, first, poller.poll, every)
         except KeyboardInterrupt:
@@ -131,11 +131,11 @@ def _live(
             before, current, fault = now, interval_figures(before, now), ""
 
 
-def _print(out: Console, sample: ClusterSample, found: IntervalFigures, as_json: bool) -> None:
+def _print(out: Console, sample: ClusterSample, figures: IntervalFigures, as_json: bool) -> None:
     if as_json:
         cluster = MessageToDict(sample.cluster, always_print_fields_with_no_presence=True)
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        print_json({"at": now, "cluster": cluster, "figures": found}, indent=None)
+        print_json({"at": now, "cluster": cluster, "figures": figures}, indent=None)
     else:
-        out.print(render_screen(sample.cluster, found))
+        out.print(render_screen(sample.cluster, figures))
     sys.stdout.flush()

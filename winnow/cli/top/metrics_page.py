@@ -57,8 +57,8 @@ class MetricsPage:
 
     def total(self, name: str, **labels: str | tuple[str, ...]) -> float | None:
         """The sum of the matching series; None if there is none."""
-        found = [value for _, value in self._matching(name, labels)]
-        return sum(found) if found else None
+        values = [value for _, value in self._matching(name, labels)]
+        return sum(values) if values else None
 
     def values(self, name: str, label: str) -> list[str]:
         """The distinct values of a label, sorted."""
@@ -80,8 +80,8 @@ class MetricsPage:
         None if nothing was observed.
         """
         buckets: dict[float, float] = {}
-        for found, count in self._matching(f"{histogram}_bucket", labels):
-            bound = float(found[_BOUND])
+        for series_labels, count in self._matching(f"{histogram}_bucket", labels):
+            bound = float(series_labels[_BOUND])
             buckets[bound] = buckets.get(bound, 0.0) + count
         if not (rank := at * buckets.get(math.inf, 0.0)):
             return None
@@ -92,12 +92,12 @@ class MetricsPage:
         return bounds[-2][0]
 
     def _matching(
-        self, name: str, wanted: Mapping[str, str | tuple[str, ...]]
+        self, name: str, filters: Mapping[str, str | tuple[str, ...]]
     ) -> Iterator[tuple[dict[str, str], float]]:
         for labels, value in self._series.get(name, {}).items():
-            found = dict(labels)
+            series_labels = dict(labels)
             if all(
-                found.get(label) in ((values,) if isinstance(values, str) else values)
-                for label, values in wanted.items()
+                series_labels.get(label) in ((values,) if isinstance(values, str) else values)
+                for label, values in filters.items()
             ):
-                yield found, value
+                yield series_labels, value

@@ -74,27 +74,27 @@ Row = tuple[ShardState | None, ReplicaState]
 
 
 def render_screen(
-    cluster: GetClusterResponse, found: IntervalFigures, rows: int | None = None, fault: str = ""
+    cluster: GetClusterResponse, figures: IntervalFigures, rows: int | None = None, fault: str = ""
 ) -> Group:
     """Renders the screen in `rows` lines. Replicas and processes with problems come first.
 
     `fault`: why the last poll failed; empty if it did not.
     """
     room = None if rows is None else max(rows - _OTHER_ROWS, _MIN_ROWS)
-    parts: list[RenderableType] = [*_head(cluster, found)]
+    parts: list[RenderableType] = [*_head(cluster, figures)]
     if fault:
         parts.append(Text(printable(fault), style="bold red"))
-    if found.stages:
-        parts += [Text(), _stages(found.stages)]
+    if figures.stages:
+        parts += [Text(), _stages(figures.stages)]
     parts += [Text(), *_replicas(cluster, room)]
-    if found.processes:
-        parts += [Text(), *_processes(found.processes, room)]
+    if figures.processes:
+        parts += [Text(), *_processes(figures.processes, room)]
     else:
         parts += [Text(), Text(_HINT, style="dim")]
     return Group(*parts)
 
 
-def _head(cluster: GetClusterResponse, found: IntervalFigures) -> Iterator[Text]:
+def _head(cluster: GetClusterResponse, figures: IntervalFigures) -> Iterator[Text]:
     front = cluster.front
     passages = sum(shard.passages for shard in cluster.shards)
     shards = f"{many(len(cluster.shards), 'shard')}, {many(passages, 'passage')}"
@@ -106,19 +106,19 @@ def _head(cluster: GetClusterResponse, found: IntervalFigures) -> Iterator[Text]
     if not front.answers:
         yield Text("the front does not answer questions (yet)", style="yellow")
     counts = [
-        f"{format_rate(found.questions)} questions/s",
-        f"{format_rate(found.refused)} refused/s",
+        f"{format_rate(figures.questions)} questions/s",
+        f"{format_rate(figures.refused)} refused/s",
         f"in hand: {many(front.questions_in_hand, 'question')}",
         many(front.reads_in_hand, "read"),
         many(front.texts_in_hand, "text"),
         *([many(front.passages_in_hand, "write")] if front.feeds else []),
     ]
     yield Text(", ".join(counts))
-    if found.stages:
+    if figures.stages:
         yield Text(
-            f"coverage {format_share(found.coverage)}, "
-            f"fewer passages read for {format_share(found.dimmed)}, "
-            f"remembered {format_share(found.remembered)}"
+            f"coverage {format_share(figures.coverage)}, "
+            f"fewer passages read for {format_share(figures.dimmed)}, "
+            f"remembered {format_share(figures.remembered)}"
         )
 
 
@@ -143,7 +143,7 @@ def _replicas(cluster: GetClusterResponse, room: int | None) -> Iterator[Rendera
         words={"replica", "state"},
         ruled=False,
     )
-    yield from _left_out(len(rows), room, "replicas")
+    yield from _omission_note(len(rows), room, "replicas")
     for _, replica in rows[:room]:
         if replica.reason:
             yield Text(printable(f"{replica.address}: {replica.reason}"), style="yellow")
@@ -185,7 +185,7 @@ def _processes(processes: Sequence[Process], room: int | None) -> Iterator[Rende
     ]
     columns = ("process", "part", "calls/s", "wait p95", "call p95", "readers", "cores", "memory")
     yield output.table(columns, rows, words={"part"}, ruled=False)
-    yield from _left_out(len(ordered), room, "processes")
+    yield from _omission_note(len(ordered), room, "processes")
     for each in ordered[:room]:
         if each.fault:
             yield Text(printable(f"{each.address}: {each.fault}"), style="yellow")
@@ -198,6 +198,6 @@ def _describe_process(process: Process) -> Text:
     return Text(f"{process.part}{shards}" or UNKNOWN)
 
 
-def _left_out(count: int, room: int | None, what: str) -> Iterator[Text]:
+def _omission_note(count: int, room: int | None, what: str) -> Iterator[Text]:
     if room is not None and count > room:
         yield Text(f"… and {count - room:,} more {what}", style="dim")

@@ -79,7 +79,7 @@ def test_heads_share_one_encoding_and_a_known_text_has_none(place: Path) -> None
 
 def test_every_round_measures_every_step(place: Path) -> None:
     plan = LadderPlan(
-        steps=SMALL_STEPS, workers=2, requests=20, rounds=2, seconds=60.0, distinct=500
+        steps=SMALL_STEPS, workers=2, requests=20, rounds=2, seconds=60.0, distinct_texts=500
     )
     with StageProgress() as progress:
         found = measure(plan, place, progress)
@@ -92,7 +92,9 @@ def test_every_round_measures_every_step(place: Path) -> None:
 
 
 def test_a_worker_that_cannot_load_its_model_says_why(tmp_path: Path) -> None:
-    plan = LadderPlan(steps=(PLAIN,), workers=1, requests=1, rounds=1, seconds=1.0, distinct=5)
+    plan = LadderPlan(
+        steps=(PLAIN,), workers=1, requests=1, rounds=1, seconds=1.0, distinct_texts=5
+    )
     with StageProgress() as progress, pytest.raises(ArtefactError, match=r"small-fp32\.onnx"):
         measure(plan, tmp_path, progress)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from units_made import units
 
 from winnow.cli.plan import formulae
-from winnow.cli.plan.latency import QuestionPath, p50_ms, p99_ms
+from winnow.cli.plan.latency import QuestionCosts, p50_ms, p99_ms
 
 READ = units().node.read
 
@@ -89,7 +89,7 @@ def test_more_load_is_never_faster(servers: int, busy: float, more: float) -> No
 
 
 def test_a_question_takes_what_its_parts_take_one_after_the_other() -> None:
-    served = QuestionPath(shards=1, passages=8, cores=4, front=3.0, retrieve=1.5, read=10.0)
+    served = QuestionCosts(shards=1, passages=8, cores=4, front=3.0, retrieve=1.5, read=10.0)
     # front, encoding, retrieval, two calls, the question's own half, two rounds of four reads
     assert p50_ms(units(), served) == pytest.approx(3 + 2 + 1.5 + 2 + 1 + 20)
     assert p99_ms(units(), served, 0.0, 0.0) == pytest.approx(p50_ms(units(), served))
