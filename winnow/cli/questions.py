@@ -61,11 +61,11 @@ def _parse(line: bytes, location: str) -> LabelledQuestion:
     question = row.get("question") if isinstance(row, dict) else None
     answers = row.get("answers", []) if isinstance(row, dict) else []
     if not isinstance(question, str) or not question.strip():
-        raise ArtefactError(f"{location}: no string under question")
+        raise ArtefactError(f"{location}: `question` must be a string that is not blank")
     if not is_unicode(question):
         raise ArtefactError(f"{location}: lone surrogate in the question, not valid Unicode")
     if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
-        raise ArtefactError(f"{location}: answers must be a list of strings")
+        raise ArtefactError(f"{location}: `answers` must be a list of strings")
     accepted = tuple(answer for answer in answers if answer.strip())
     context = row.get("context")
     return LabelledQuestion(question, accepted, context if isinstance(context, str) else None)

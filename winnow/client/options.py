@@ -104,7 +104,7 @@ def _set(message: answer_pb2.AnswerRequest, name: str, value: Any) -> None:
     elif name == "after":
         message.after.extend(map(_position, [value] if isinstance(value, Position) else value))
     elif name == "question" and not isinstance(value, str):
-        raise TypeError("is no string")
+        raise TypeError("must be a string")
     else:
         setattr(message, _MESSAGE_FIELDS.get(name, name), value)
 

@@ -75,10 +75,10 @@ def _parse_keys(content: Any) -> tuple[Key, ...]:
 
 def _parse_key(entry: Any) -> Key:
     if not isinstance(entry, dict) or entry.keys() - _FIELDS:
-        raise ValueError(f"a key has the fields {', '.join(sorted(_FIELDS))} and no others")
+        raise ValueError(f"a key may only have the fields {', '.join(sorted(_FIELDS))}")
     scopes = entry.get("scopes")
     if not isinstance(scopes, list):
-        raise TypeError("the scopes of a key are a list")
+        raise TypeError("the scopes of a key must be a list")
     rate = None
     if entry.get("rate") is not None:
         per_second = float(entry["rate"])

@@ -32,8 +32,8 @@ def test_plain_and_compressed_files_read_alike(tmp_path: Path, suffix: str, pack
     ("content", "message"),
     [
         (b'{"question": "Who?"}\nnonsense\n', "line 2: not JSON: Expecting value at character 1;"),
-        (b'{"ask": "Who?"}\n', "line 1: no string under question"),
-        (b'{"question": "Who?", "answers": "Me"}\n', "answers must be a list"),
+        (b'{"ask": "Who?"}\n', "line 1: `question` must be a string that is not blank"),
+        (b'{"question": "Who?", "answers": "Me"}\n', "`answers` must be a list"),
         (b"\xff\n", "line 1: invalid UTF-8 at byte 0"),
         (b"[" * 100_000, "line 1: not JSON"),
         (b'{"question": "\\ud800"}\n', "line 1: lone surrogate"),

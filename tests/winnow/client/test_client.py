@@ -195,7 +195,7 @@ async def test_a_refusal_names_the_fields(front: ScriptedFront, client: Asks) ->
         ("passages_to_read", 1.5, "float"),
         ("read_scope", "everywhere", "everywhere"),
         ("question", "\udc80", "lone surrogate, not valid Unicode"),
-        ("question", 7, "is no string"),
+        ("question", 7, "must be a string"),
         ("heads", [7], "argument type"),
         ("after", [7], "'7' is no winnow.client.Position"),
         ("after", [Position(-1, 7)], "-1"),

@@ -28,7 +28,7 @@ _COLUMNS = ("passages", "exact match", "F1", "recall (answer)", "recall (passage
 def evaluate(
     questions: Annotated[
         Path,
-        typer.Option(help="JSON lines with question, answers and maybe context (.gz, .zst)."),
+        typer.Option(help="JSON lines with question, answers and optional context (.gz, .zst)."),
     ],
     address: options.FrontAddress = options.DEFAULT_ADDRESS,
     passages_to_read: options.PassagesToRead = 10,

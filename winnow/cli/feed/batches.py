@@ -41,9 +41,10 @@ class FeedBatch:
 def batch_rows(rows: Iterable[Row], max_rows: int, documents: bool = False) -> Iterator[FeedBatch]:
     """Splits rows into batches of at most `max_rows`, in order.
 
-    A batch has no id twice: the passages that a document no longer has are deleted after its batch,
-    and a later line may store them again. `documents`: whether the rows of a line are one document
-    that was cut.
+    An id occurs once in a batch. Passages that a document no longer has are deleted after its
+    batch, and a later line may store them again.
+
+    `documents`: whether the rows of a line are one document that was cut.
     """
     pending: list[Row] = []
     ids: set[str] = set()

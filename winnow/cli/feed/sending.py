@@ -89,7 +89,7 @@ class FeedTotals:
         self.truncated += sum(each.truncated for each in results)
 
     def add_documents(self, documents: Sequence[str], deleted: Sequence[str]) -> None:
-        """Counts documents to delete, and `deleted`, the ids of passages that existed."""
+        """Counts deleted documents, and their deleted passages (ids)."""
         existing = {split_passage_id(name)[0] for name in deleted}
         self.passages += len(deleted)
         self.outcomes.update(

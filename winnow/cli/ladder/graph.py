@@ -129,7 +129,7 @@ def _mask(graph: Graph) -> str:
 
 
 def _attention(graph: Graph, states: str, mask: str, shape: EncoderShape) -> str:
-    width, count = shape.width, shape.attention
+    width, count = shape.width, shape.attention_heads
     split = graph.constant(np.array([0, 0, count, width // count], np.int64))
 
     def project(order: list[int]) -> str:

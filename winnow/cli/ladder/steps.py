@@ -27,8 +27,7 @@ class EncoderShape:
     name: str
     layers: int
     width: int
-    attention: int = 12
-    """Attention heads."""
+    attention_heads: int = 12
 
 
 BERT = EncoderShape("bert-base", 12, 768)

@@ -23,7 +23,9 @@ _COLUMNS = ("load", "answered", "failed", "q/s", "p50 ms", "p90", "p95", "p99", 
 
 @with_credentials
 def bench(
-    questions: Annotated[Path, typer.Option(help="JSON lines with question (.gz, .zst).")],
+    questions: Annotated[
+        Path, typer.Option(help="File of questions: JSON lines with question (.gz, .zst).")
+    ],
     address: options.FrontAddress = options.DEFAULT_ADDRESS,
     clients: Annotated[
         int,

@@ -60,7 +60,7 @@ def run(settings: UpSettings) -> None:
     with _message_writer() as say:
         # Ctrl-C ends a cluster at any time
         with contextlib.suppress(KeyboardInterrupt), LocalCluster(plan) as cluster:
-            _expect_free(settings)
+            _require_free(settings)
             cluster.start()
             supervisor = ClusterSupervisor(cluster, RestartLimit(time.monotonic), say)
             signals.run(cluster.wait_ready(supervisor.check_at_start))
@@ -112,7 +112,7 @@ def _expect_a_node_each(settings: UpSettings) -> None:
         )
 
 
-def _expect_free(settings: UpSettings) -> None:
+def _require_free(settings: UpSettings) -> None:
     """Raises UnavailableError if an address is in use; the message names its flag."""
     for flag, listen in (
         ("--listen", settings.listen),

@@ -74,7 +74,7 @@ def grid(
 
 
 def _deployments(bundles: Sequence[Path], runtimes: Sequence[str]) -> Iterable[Deployment]:
-    """Every bundle with every runtime; several runtimes are a part of the names."""
+    """Yields every bundle with every runtime. Names include the runtime if there are several."""
     for bundle, runtime in product(bundles, runtimes):
         name = _describe(bundle) + (f" {runtime}" if len(runtimes) > 1 else "")
         flags = ("--runtime", runtime)

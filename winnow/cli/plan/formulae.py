@@ -46,7 +46,7 @@ def retrieve_ms(units: Units, passages: float, dimension: int) -> float:
 
 
 def _dimension_factor(units: Units, measured: int, dimension: int) -> float:
-    """Search time with `dimension`, divided by that with `measured`, for graphs of one size."""
+    """Search time in dimension `dimension`, divided by that in `measured`, for one graph size."""
     if dimension == measured:
         return 1.0
     times = {(each.passages, each.dimension): each.search_ms for each in units.node.graphs}
