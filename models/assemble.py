@@ -10,7 +10,7 @@ from typing import Any
 from models.network.export import states_of
 from models.network.split_reader import PASSAGE_POSITION
 from winnow.bundle import read_manifest
-from winnow.bundle.manifest import FILE, FORMAT_SPLIT, WHOLE
+from winnow.bundle.manifest import FILE, FORMAT_FULL, FORMAT_SPLIT
 from winnow.files.checksummed_json import to_checksummed_json
 from winnow.files.opened import sha256
 
@@ -98,7 +98,7 @@ def _manifest(target: Path, about: Description, files: Sequence[str]) -> dict[st
     score = about.score
     own = QUESTIONS in files
     return {
-        "format": FORMAT_SPLIT if LOWER in files else WHOLE,
+        "format": FORMAT_SPLIT if LOWER in files else FORMAT_FULL,
         "name": about.name,
         "version": about.version,
         "licences": {

@@ -15,7 +15,7 @@ from models.exporting.layout import Checkpoint
 from models.exporting.reader import CheckpointReader
 from models.exporting.sentence import Pooling, Similarity
 from models.network.export import states_of
-from winnow.bundle.manifest import WHOLE
+from winnow.bundle.manifest import FORMAT_FULL
 from winnow.files.opened import sha256
 
 _LEAST_POSITIONS = 128
@@ -107,7 +107,7 @@ def write_manifest(
     """Writes `bundle.json`; `entries` are those of `encoder` and `reader`."""
     encoder = entries["encoder"]
     manifest = {
-        "format": WHOLE,
+        "format": FORMAT_FULL,
         "name": naming.name,
         "version": naming.version,
         "licences": {"weights": naming.licence},

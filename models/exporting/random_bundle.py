@@ -27,7 +27,7 @@ from models.exporting.manifest import file_entries, reader_entry
 from models.exporting.reader import open_reader
 from models.network.architecture import quiet
 from winnow.bundle import Bundle, load_bundle
-from winnow.bundle.manifest import FILE, WHOLE
+from winnow.bundle.manifest import FILE, FORMAT_FULL
 
 _HEAD = 64
 
@@ -114,7 +114,13 @@ def random_bundle(
         }
         write(
             place,
-            {"format": WHOLE, **_encoding(source), **parts, "accuracy": {}, "untrained": True},
+            {
+                "format": FORMAT_FULL,
+                **_encoding(source),
+                **parts,
+                "accuracy": {},
+                "untrained": True,
+            },
         )
         made = load_bundle(place)
     return Bundle(target, made.manifest)
