@@ -17,7 +17,7 @@ from winnow.index_directory import shard_directories
 from winnow.rpc import process
 from winnow.standalone.composing.nodes import LocalNodes
 from winnow.standalone.settings import StandaloneSettings
-from winnow.stateless.composing.front import Front, Part, opened
+from winnow.stateless.composing.front import Front, Part, open_front
 from winnow.stateless.composing.serving import serve_front
 from winnow.telemetry.labelled import LabelledRegistries
 from winnow.telemetry.tracing.tracer import Tracer
@@ -35,7 +35,7 @@ async def _run(
 ) -> Sequence[DaemonWork[Any]]:
     directories = shard_directories(settings.index)
     node = settings.node(directories[0])
-    async with opened(settings, registry, tracer) as front:
+    async with open_front(settings, registry, tracer) as front:
         check_reader(node, front.bundle)
         parts = open_parts(node, front.bundle, registry, front.runtimes, len(directories))
         front.stack.callback(parts.pool.close)

@@ -1,11 +1,11 @@
-"""Puts a front node together and runs it."""
+"""Composes a front node from its parts, and runs it."""
 
 from functools import partial
 
 from prometheus_client import CollectorRegistry
 
 from winnow.rpc import process
-from winnow.stateless.composing.front import opened
+from winnow.stateless.composing.front import open_front
 from winnow.stateless.composing.nodes import RemoteNodes
 from winnow.stateless.composing.serving import serve_front
 from winnow.stateless.settings import FrontSettings
@@ -20,5 +20,5 @@ def run(settings: FrontSettings) -> None:
 async def _run(
     settings: FrontSettings, registry: CollectorRegistry, tracer: Tracer = NO_TRACER
 ) -> None:
-    async with opened(settings, registry, tracer) as front:
+    async with open_front(settings, registry, tracer) as front:
         await serve_front(front, RemoteNodes(front) if settings.serves_answers else None)

@@ -1,6 +1,6 @@
-"""Turns questions into encodings: tokenises, cuts what is too long, encodes.
+"""Tokenises, truncates and encodes questions.
 
-Knows the bundle's limit on length; does not know where its `TextEncoder` runs or what it keeps.
+Knows the bundle's limit of tokens; does not know where its `TextEncoder` runs.
 """
 
 import time
@@ -16,19 +16,20 @@ from winnow.text.encoder import TextEncoder
 from winnow.text.tokenizer import Tokenizer, Tokens
 
 _SPECIAL = 2
+"""Number of special tokens around a question."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenisedQuestion:
-    """A question with its tokens, made once for cache, encoder and heads."""
+    """A question with its tokens, which the cache, the encoder and heads share."""
 
     text: str
     tokens: Tokens
-    """The tokens that are read."""
+    """The tokens that the models read."""
     truncated: bool
-    """Whether the question's end was cut off."""
+    """Whether tokens at the end of the question were left out."""
     seconds: float = 0.0
-    """Time that tokenising took."""
+    """Duration of tokenising."""
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -37,28 +38,28 @@ class TokenisedQuestion:
 
 
 class QuestionEncoder:
-    """Encodes questions, each by itself, so that none depends on the others."""
+    """Encodes each question separately: its encoding does not depend on other questions."""
 
     def __init__(self, bundle: Bundle, tokenizer: Tokenizer, encoder: TextEncoder) -> None:
         self._tokenizer, self._encoder = tokenizer, encoder
-        self._most = bundle.manifest.encoder.max_question_tokens - _SPECIAL
+        self._max_tokens = bundle.manifest.encoder.max_question_tokens - _SPECIAL
         self._fingerprint = bundle.manifest.fingerprint
 
     def tokenise(self, text: str) -> TokenisedQuestion:
-        """Cuts a text into tokens; raises InvalidRequestError if it has no word."""
+        """Tokenises a question; raises InvalidRequestError if it has no word."""
         started = time.perf_counter()
         tokens = self._tokenizer.tokenise(text)
         if not tokens.ids:
             raise InvalidRequestError(Violation("question", "has no word in it"))
-        first, truncated = tokens.first(self._most), len(tokens) > self._most
-        return TokenisedQuestion(text, first, truncated, time.perf_counter() - started)
+        kept, truncated = tokens.first(self._max_tokens), len(tokens) > self._max_tokens
+        return TokenisedQuestion(text, kept, truncated, time.perf_counter() - started)
 
     async def encode(
         self, question: TokenisedQuestion, timings: Timings, client: str = ""
     ) -> tuple[EncodedQuestion, EncodedText]:
-        """The question's encoding for shards, and the same for heads; adds to `timings`.
+        """Encodes a question; returns the encoding for shards and for heads, and sets `timings`.
 
-        `client`: key of the caller, for sharing the encoder fairly.
+        `client`: key of the caller, for fair sharing of the encoder.
         """
         ids, truncated = question.ids, question.truncated
         with span("encode", {"winnow.tokens": len(ids)}) as step:
@@ -67,19 +68,18 @@ class QuestionEncoder:
         timings.tokenise = question.seconds
         timings.queue += encoding.queue
         timings.encode = encoding.encode
-        vector = encoding.vector
         encoded = EncodedQuestion(
             text=question.text,
             token_ids=ids,
-            vector=vector,
+            vector=encoding.vector,
             bundle_fingerprint=self._fingerprint,
             client=client,
         )
         return encoded, EncodedText(question.text, question.tokens, encoding, truncated)
 
     async def warm_up(self) -> None:
-        """Encodes once at several lengths: first runs at a new length are slow."""
-        await self._encoder.warm_up(self._most)
+        """Encodes texts of several lengths: the first run at a length is slow."""
+        await self._encoder.warm_up(self._max_tokens)
 
     def close(self) -> None:
         """Ends the encoder."""

@@ -24,7 +24,7 @@ from winnow.settings.values import (
     Threads,
 )
 from winnow.stateless.cluster.discovery import DiscoverySettings
-from winnow.stateless.heads.encoder_group_setting import EncoderGroupSetting, joined
+from winnow.stateless.heads.encoder_group_setting import EncoderGroupSetting, join_split_groups
 from winnow.stateless.heads.validation import MAX_TEXTS
 
 _MOST_AHEAD = 4
@@ -323,7 +323,7 @@ class FrontSettings(PeerSettings, ServiceSettings):
     @field_validator("rings", mode="before")
     @classmethod
     def _join_groups(cls, parts: Any) -> Any:
-        return joined(parts) if isinstance(parts, list) else parts
+        return join_split_groups(parts) if isinstance(parts, list) else parts
 
     @field_validator("rings")
     @classmethod

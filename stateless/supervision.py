@@ -1,50 +1,51 @@
-"""Serves together with a task that serving depends on, such as watching content nodes.
+"""Runs a server together with a task that it depends on, such as the polls of content nodes.
 
 Knows two coroutines; knows neither servers nor nodes.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import structlog
 
 from winnow.errors import WinnowError
 
+BackgroundTasks = Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
+"""Functions that start a task, by the task's name in errors."""
 _log = structlog.get_logger("stateless")
 
 
-async def supervised(
+async def serve_with_task(
     serving: Coroutine[Any, Any, None],
-    looking: Coroutine[Any, Any, None],
-    others: str = "content nodes",
+    task: Coroutine[Any, Any, None],
+    name: str = "content nodes",
 ) -> None:
-    """Runs `serving` until it ends, and cancels `looking`, which watches `others`, then.
+    """Runs `serving` and `task` until `serving` ends, then cancels `task`.
 
-    If `looking` ends first, `serving` is cancelled and the process should end. Only a mistake in
-    the program ends it, so its state cannot be trusted for another start in this process. A front
-    has no state to lose: `winnow up`, compose and Kubernetes restart it, and callers go to other
-    fronts meanwhile.
+    If `task` ends first, `serving` is cancelled and the process should end. Only a bug ends a task,
+    so its state cannot be trusted for a restart in this process. A front has no state to lose:
+    `winnow up`, compose and Kubernetes restart it, and callers use other fronts meanwhile.
 
     Raises:
-        WinnowError: `looking` ended first.
+        WinnowError: `task` ended first; has its `name`.
 
     """
-    served, looked = asyncio.create_task(serving), asyncio.create_task(looking)
+    server, supervised = asyncio.create_task(serving), asyncio.create_task(task)
     try:
-        await asyncio.wait((served, looked), return_when=asyncio.FIRST_COMPLETED)
-        ended_first = looked.done() and not served.done()
+        await asyncio.wait((server, supervised), return_when=asyncio.FIRST_COMPLETED)
+        ended_first = supervised.done() and not server.done()
         if ended_first:
-            _log.error(f"supervision of {others} ended", exc_info=_error(looked))
+            _log.error(f"supervision of {name} ended", exc_info=_error(supervised))
     finally:
-        for task in (served, looked):  # the last questions need the nodes
-            task.cancel()
-            await asyncio.wait([task])
+        for each in (server, supervised):  # in this order: the last questions need the nodes
+            each.cancel()
+            await asyncio.wait([each])
     if ended_first:
         raise WinnowError(
-            f"nobody looks after {others} any more ({_error(looked)!r}): start the front again"
+            f"the task of {name} ended ({_error(supervised)!r}): start the front again"
         )
-    served.result()
+    server.result()
 
 
 def _error(task: asyncio.Task[None]) -> BaseException | None:

@@ -16,7 +16,7 @@ from winnow.stateless.heads.core import PredictCore
 from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups, Memory
 from winnow.stateless.heads.metrics import HeadMetrics
 from winnow.stateless.heads.predictor import Predictor
-from winnow.stateless.heads.servicer import LARGEST, SERVICE, HeadServicer
+from winnow.stateless.heads.servicer import MAX_MESSAGE_BYTES, SERVICE, HeadServicer
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.cached import CachedTextEncoder
 from winnow.text.tokenizer import Tokenizer
@@ -43,7 +43,7 @@ class FakePredictions:
                 f"of-{name}",
                 tokenizer=self.tokenizer,
                 encoder=CachedTextEncoder(self.encoders[name], 100),
-                most_tokens=MOST_TOKENS,
+                max_tokens=MOST_TOKENS,
                 heads=self.heads[name],
                 memory=lambda: Memory(512, (HeadInMemory("intent", 3, 100, True),)),
             )
@@ -67,7 +67,7 @@ class FakePredictions:
         server = Server(
             services=[SERVICE],
             interceptor=CallInterceptor(RpcMetrics(self.registry)),
-            max_message_bytes=LARGEST,
+            max_message_bytes=MAX_MESSAGE_BYTES,
         )
         servicer = HeadServicer(self.core, 2.0)
         head_pb2_grpc.add_HeadServiceServicer_to_server(servicer, server.grpc)

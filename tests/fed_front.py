@@ -22,8 +22,14 @@ from winnow.stateless.feed.admission import FeedAdmission
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.encoding import FeedEncoder, PreparedPut
 from winnow.stateless.feed.metrics import FeedMetrics
-from winnow.stateless.feed.servicer import ARRIVING, LARGEST, SERVICE, FeedServicer, door_of
-from winnow.stateless.feed.storing import Storing
+from winnow.stateless.feed.servicer import (
+    MAX_MESSAGE_BYTES,
+    MAX_PENDING_BYTES,
+    SERVICE,
+    FeedServicer,
+    reject_without_room,
+)
+from winnow.stateless.feed.storing import WriteRouter
 from winnow.stateless.feed.unchanged import UnchangedPuts
 from winnow.stateless.feed.writers import OpenWriter, Writers
 from winnow.telemetry.metrics import RpcMetrics
@@ -77,15 +83,15 @@ class FedFront:
         self.encoder = CountingEncoder(bundle)
         writers = Writers(lambda: self.view, lambda: self.infos, self._open)
         self.admission = FeedAdmission(most, metrics)
-        self.storing = Storing(writers, metrics, self._rest, self._notice)
+        self.storing = WriteRouter(writers, metrics, self._rest, self._notice)
         self.aside = FairThreads(1, "fed")
         self.core = FeedCore(
             encoder=self.encoder,
             unchanged=UnchangedPuts(writers, self._notice),
-            storing=self.storing,
+            router=self.storing,
             admission=self.admission,
             metrics=metrics,
-            aside=self.aside,
+            prepare_thread=self.aside,
         )
         self._deadline = deadline
 
@@ -114,12 +120,12 @@ class FedFront:
     async def serving(self, port: int = 0) -> AsyncIterator[str]:
         """Serves by gRPC; yields HOST:PORT."""
         boundary = CallInterceptor(RpcMetrics(self.registry))
-        door = door_of(self.admission)
+        door = reject_without_room(self.admission)
         server = Server(
             services=[SERVICE],
             interceptor=boundary,
-            max_message_bytes=LARGEST,
-            max_pending_bytes=ARRIVING,
+            max_message_bytes=MAX_MESSAGE_BYTES,
+            max_pending_bytes=MAX_PENDING_BYTES,
             reject=door,
         )
         servicer = FeedServicer(self.core, self._deadline)

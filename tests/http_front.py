@@ -32,7 +32,7 @@ from winnow.stateless.composing.front import Front
 from winnow.stateless.composing.http import serve_http
 from winnow.stateless.early_rejection import EarlyRejection
 from winnow.stateless.encoding import TokenisedQuestion
-from winnow.stateless.http.answers import answer_calls
+from winnow.stateless.http.answers import answer_operations
 from winnow.stateless.http.call import Gate, HttpOperation
 from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.stateless.settings import FrontSettings
@@ -149,7 +149,7 @@ class HttpFront:
         self.calls: list[HttpOperation] = []
         self.boundary = CallInterceptor(RpcMetrics(self.registry), tracer=tracer)
         finished = self.boundary.record_part
-        self.add(answer_calls(self.core, 2.0, self.admission.refusal, finished))
+        self.add(answer_operations(self.core, 2.0, self.admission.refusal, finished))
         self.address, self.ready = "", True
 
     def _threads(self) -> FairThreads:
@@ -178,7 +178,7 @@ class HttpFront:
                 registry=self.registry,
                 metrics=None,  # type: ignore[arg-type]
                 runtimes=None,  # type: ignore[arg-type]
-                boundary=self.boundary,
+                interceptor=self.boundary,
                 server=None,  # type: ignore[arg-type]
                 rejection=rejection,
                 access=FrontAccess(self.security, PLAIN_TEXT, gate=self.gate),

@@ -151,7 +151,7 @@ class LiveFront:
     def _serve(self, cluster: Cluster) -> None:
         bundle = _bundle()
         encoder = QuestionEncoder(bundle, Tokenizer(bundle.tokenizer), FakeTextEncoder())
-        weigh = self.words.serve(cluster).weigh
+        weigh = self.words.count(cluster).weigh
         metrics = FrontMetrics(CollectorRegistry())
         limits = SearchLimits(merge_reserve=0.02, retrieve_share=0.4)
         self.core.set_answerer(

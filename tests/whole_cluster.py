@@ -298,7 +298,7 @@ def warm_group(
     stack.callback(heads.close)
     most = bundle.manifest.encoder.max_passage_tokens - 2
     return EncoderGroup(
-        "default", fingerprint, tokenizer=tokenizer, encoder=encoder, most_tokens=most, heads=heads
+        "default", fingerprint, tokenizer=tokenizer, encoder=encoder, max_tokens=most, heads=heads
     )
 
 

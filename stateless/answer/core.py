@@ -149,7 +149,7 @@ class AnswerCore:
         heads_deadline = deadline.earlier(deadline.left() * _ANSWER_RESERVE)
         with heads.begin(question, tokens, heads_deadline, client) as predicting:
             answered = await answering
-            predictions = await predicting.result()
+            predictions = await predicting
         answered.timings.total = time.perf_counter() - started
         return replace(answered, heads=predictions)
 

@@ -1,1 +1,1 @@
-"""Puts the parts of a front together. Only a `__main__` imports it."""
+"""Composes the parts of a front. Only a `__main__` imports it."""

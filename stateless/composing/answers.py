@@ -1,4 +1,4 @@
-"""Has the server of a front answer questions over a cluster."""
+"""Composes the answering of questions: cluster, admission, cache and answer core."""
 
 import time
 from functools import partial
@@ -22,7 +22,7 @@ from winnow.stateless.composing.front import Front
 from winnow.stateless.composing.nodes import NodeSource
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.heads.questions import QuestionHeads
-from winnow.stateless.http.answers import answer_calls
+from winnow.stateless.http.answers import answer_operations
 from winnow.stateless.metrics import AdmissionMetrics
 from winnow.stateless.words.statistics import WordStatistics
 from winnow.telemetry.metrics import CacheMetrics
@@ -33,15 +33,18 @@ _log = structlog.get_logger("stateless")
 def serve_answers(
     front: Front, source: NodeSource, encoder: QuestionEncoder, heads: QuestionHeads | None
 ) -> OpenCluster:
-    """Has the server answer, once the cluster is formed; `heads` are those of questions."""
+    """Adds the answer service to the front; it answers once the cluster is formed.
 
-    def serve(cluster: Cluster) -> None:
+    `heads`: applies heads to questions; None if the front serves no heads.
+    """
+
+    def set_cluster(cluster: Cluster) -> None:
         _log.info("index found", shards=len(cluster.infos))
-        core.set_answerer(_answerer(front, encoder, cluster, opened.words.serve(cluster)))
+        core.set_answerer(_answerer(front, encoder, cluster, opened.words.count(cluster)))
 
-    opened = open_cluster(front, source, serve)
-    packing = FairThreads(1, "packing")
-    front.stack.callback(packing.close)
+    opened = open_cluster(front, source, set_cluster)
+    pack_thread = FairThreads(1, "packing")
+    front.stack.callback(pack_thread.close)
     core = AnswerCore(
         _defaults(front, serves_heads=heads is not None),
         _admission(front, opened.snapshot),
@@ -49,14 +52,14 @@ def serve_answers(
         on_question=opened.nodes.record_request,
         cache=_cache(front, opened.snapshot),
         heads=heads,
-        pack=partial(pack, packing),
+        pack=partial(pack, pack_thread),
     )
     front.work.answering, front.work.seconds_per_read = core, opened.snapshot.seconds_per_read
-    seconds = front.settings.default_deadline
-    servicer = AnswerServicer(core, seconds)
-    servicer.add_to(front.server.grpc)
-    refusal, finished = partial(front.rejection.refusal, SERVICE), front.boundary.record_part
-    front.calls.extend(answer_calls(core, seconds, refusal, finished))
+    default_deadline = front.settings.default_deadline
+    AnswerServicer(core, default_deadline).add_to(front.server.grpc)
+    refusal, on_part = partial(front.rejection.refusal, SERVICE), front.interceptor.record_part
+    operations = answer_operations(core, default_deadline, refusal, on_part)
+    front.http_operations.extend(operations)
     return opened
 
 

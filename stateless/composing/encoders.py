@@ -28,20 +28,20 @@ class OpenEncoder:
     tokenizer: Tokenizer
     encoder: TextEncoder
     width: int | None
-    """Of the states of tokens; 0 if it gives none, None if it may not be there yet to tell."""
+    """Values of a token state; 0 without states, None if an encoder server has not reported it."""
 
 
 class Encoders:
-    """Opens encoders that remember; they count what they remember as one. The front closes them."""
+    """Opens encoders with caches, which share their metrics. The front closes them."""
 
     def __init__(self, front: Front) -> None:
         self._front = front
         self._watch = CacheMetrics(front.registry, "winnow_front_encoding_cache", "encoded texts")
-        self.followed: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {}
-        """What looks up the addresses of encoders as long as the front serves."""
+        self.tasks: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {}
+        """Tasks that resolve the addresses of encoder servers."""
 
     def open(self, bundle: Bundle, address: str = "") -> OpenEncoder:
-        """The encoder of a bundle; the one at an address need not be there yet."""
+        """Opens the encoder of a bundle; an encoder server at `address` may start later."""
         tokenizer = Tokenizer(bundle.tokenizer)
         if address:
             encoder, width = self._remote(bundle, address), None
@@ -62,11 +62,11 @@ class Encoders:
 
     def _remote(self, bundle: Bundle, address: str) -> TextEncoder:
         front, settings = self._front, self._front.settings
-        wanted = StatesFormat.FLOAT16 if settings.serves_heads else StatesFormat.NONE
+        states = StatesFormat.FLOAT16 if settings.serves_heads else StatesFormat.NONE
         fingerprint = bundle.manifest.states_fingerprint
-        encoder = RoutedTextEncoder(fingerprint, wanted, front.access.peers)
+        encoder = RoutedTextEncoder(fingerprint, states, front.access.peers)
         front.stack.push_async_callback(encoder.close_nodes)
-        self.followed["encoders"] = partial(
+        self.tasks["encoders"] = partial(
             follow_targets, "encoder", [resolver(address)], encoder.update, settings.resolve_every
         )
         return encoder

@@ -1,4 +1,4 @@
-"""Has a front take passages, on a separate port."""
+"""Composes the feed service of a front, on its own port."""
 
 import asyncio
 
@@ -12,19 +12,25 @@ from winnow.stateless.feed.admission import FeedAdmission
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.encoding import FeedEncoder
 from winnow.stateless.feed.metrics import FeedMetrics
-from winnow.stateless.feed.servicer import ARRIVING, LARGEST, SERVICE, FeedServicer, door_of
-from winnow.stateless.feed.storing import Storing
+from winnow.stateless.feed.servicer import (
+    MAX_MESSAGE_BYTES,
+    MAX_PENDING_BYTES,
+    SERVICE,
+    FeedServicer,
+    reject_without_room,
+)
+from winnow.stateless.feed.storing import WriteRouter
 from winnow.stateless.feed.unchanged import UnchangedPuts
 from winnow.stateless.feed.writers import Writers
-from winnow.stateless.http.passages import feed_calls
+from winnow.stateless.http.passages import feed_operations
 from winnow.v1 import feed_pb2_grpc
 
-_STREAMS = 128
-"""Calls that a connection may have in hand."""
+_MAX_STREAMS = 128
+"""Limit of concurrent calls on a connection."""
 
 
 async def serve_feed(front: Front, source: NodeSource, cluster: OpenCluster) -> Part:
-    """A server that feeds the cluster that the front answers from."""
+    """Opens the server that feeds the cluster of the front."""
     settings, metrics = front.settings, FeedMetrics(front.registry)
     encoder = await asyncio.to_thread(
         FeedEncoder, front.bundle, settings.runtime, settings.feed_threads, settings.feed_nice
@@ -34,29 +40,31 @@ async def serve_feed(front: Front, source: NodeSource, cluster: OpenCluster) -> 
     front.stack.push_async_callback(writers.close)
     admission = FeedAdmission(settings.feed_in_hand, metrics)
     front.work.passages = admission
-    storing = Storing(writers, metrics, record_write=cluster.snapshot.record_write)
-    aside = FairThreads(1, "fed")
-    front.stack.callback(aside.close)
+    record_write = cluster.snapshot.record_write
+    prepare_thread = FairThreads(1, "fed")
+    front.stack.callback(prepare_thread.close)
     core = FeedCore(
         encoder=encoder,
-        unchanged=UnchangedPuts(writers, cluster.snapshot.record_write),
-        storing=storing,
+        unchanged=UnchangedPuts(writers, record_write),
+        router=WriteRouter(writers, metrics, record_write=record_write),
         admission=admission,
         metrics=metrics,
-        aside=aside,
+        prepare_thread=prepare_thread,
     )
-    # not the door of questions, nor their places: none of them waits behind a passage
+    # limits apart from those of questions: no question waits behind a passage
     server = Server(
         services=[SERVICE],
-        interceptor=front.boundary,
-        max_message_bytes=LARGEST,
-        max_pending_bytes=ARRIVING,
-        reject=front.access.guarded(door_of(admission)),
-        max_streams=_STREAMS,
+        interceptor=front.interceptor,
+        max_message_bytes=MAX_MESSAGE_BYTES,
+        max_pending_bytes=MAX_PENDING_BYTES,
+        reject=front.access.with_key_check(reject_without_room(admission)),
+        max_streams=_MAX_STREAMS,
         security=front.access.security,
     )
     servicer = FeedServicer(core, settings.feed_deadline)
     feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, server.grpc)
     if settings.http_feed:
-        front.calls.extend(feed_calls(core, settings.feed_deadline, admission.refusal))
+        front.http_operations.extend(
+            feed_operations(core, settings.feed_deadline, admission.refusal)
+        )
     return Part(encoder.warm_up, servers=[Listener(server, settings.feed_listen)])

@@ -1,7 +1,7 @@
-"""What the parts of a front share, and how they are served together."""
+"""The collaborators that the parts of a front share, and the server that runs all parts."""
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,21 +17,21 @@ from winnow.rpc.service import Listener, serve_metrics
 from winnow.stateless.answer.servicer import SERVICE
 from winnow.stateless.composing.access import FrontAccess, open_access
 from winnow.stateless.early_rejection import EarlyRejection
-from winnow.stateless.heads.servicer import ARRIVING, LARGEST
+from winnow.stateless.heads.servicer import MAX_MESSAGE_BYTES, MAX_PENDING_BYTES
 from winnow.stateless.heads.servicer import SERVICE as HEAD_SERVICE
 from winnow.stateless.http.call import HttpOperation
 from winnow.stateless.metrics import FrontMetrics
 from winnow.stateless.settings import FrontSettings
 from winnow.stateless.showing.servicer import SERVICE as CLUSTER_SERVICE
 from winnow.stateless.showing.work import Work
-from winnow.stateless.supervision import supervised
+from winnow.stateless.supervision import BackgroundTasks, serve_with_task
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.telemetry.tracing.tracer import Tracer
 
-_LEAST_STREAMS = 128
-"""Least number of calls that a connection may have in hand. The usual number is twice that of the
-places, so that a client that has them all can still be refused, and can watch the health.
+_MIN_STREAMS = 128
+"""Minimum limit of concurrent calls on a connection. The limit is twice --max-in-flight if that is
+more: a client with all of these questions can still watch the health and be refused.
 """
 
 
@@ -44,50 +44,48 @@ class Front:
     registry: CollectorRegistry
     metrics: FrontMetrics
     runtimes: RuntimeMetrics
-    boundary: CallInterceptor
-    """Wraps the calls of all its servers."""
+    interceptor: CallInterceptor
+    """Wraps the calls of all servers of the front."""
     server: Server
     rejection: EarlyRejection
     """Refuses calls early, by a rule of each service."""
     access: FrontAccess
-    """Says who may call its servers, and how it calls other nodes."""
+    """Keys and certificates of its servers, and channels to other nodes."""
     stack: contextlib.AsyncExitStack
-    """Closes what was opened, the last one first."""
-    calls: list[HttpOperation] = field(default_factory=list)
-    """The HTTP operations of its parts, if HTTP is served."""
+    """Closes the parts in the reverse order of their opening."""
+    http_operations: list[HttpOperation] = field(default_factory=list)
+    """Operations of the parts, if HTTP is served."""
     work: Work = field(default_factory=Work)
-    """The parts that do work, for showing."""
+    """The parts that report their work in the state of the front."""
 
 
-async def _nothing() -> None:
+async def _do_nothing() -> None:
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The tasks and ports of a part of a front, beside its calls."""
+    """The preparation, tasks and further ports of a part of a front."""
 
-    prepare: Prepare = _nothing
-    """Is awaited before the front is ready, after the parts before it."""
-    beside: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
-    """Tasks that run as long as the front serves, by names for errors; see `supervised`. If one
-    ends, so does the front.
-    """
+    prepare: Prepare = _do_nothing
+    """Awaited before the front is ready, after the parts before it."""
+    tasks: BackgroundTasks = field(default_factory=dict)
+    """Tasks that run while the front serves. If one ends, the front ends; see `serve_with_task`."""
     servers: Sequence[Listener] = ()
-    """Further ports that the front serves on."""
+    """Servers on further ports."""
 
 
 @contextlib.asynccontextmanager
-async def opened(
+async def open_front(
     settings: FrontSettings, registry: CollectorRegistry, tracer: Tracer
 ) -> AsyncIterator[Front]:
-    """A front without parts; closes what its parts opened at the end."""
+    """Opens a front without parts; closes the parts at the end."""
     metrics = FrontMetrics(registry)
     bundle = await load_configured_bundle(settings, registry)
     rejection = EarlyRejection()
-    boundary = CallInterceptor(RpcMetrics(registry), tracer=tracer)
+    interceptor = CallInterceptor(RpcMetrics(registry), tracer=tracer)
     access = open_access(settings, registry)
-    server = _server(settings, boundary, rejection, access)
+    server = _server(settings, interceptor, rejection, access)
     serve_metrics(settings.metrics_listen, registry)
     async with contextlib.AsyncExitStack() as stack:
         yield Front(
@@ -96,7 +94,7 @@ async def opened(
             registry=registry,
             metrics=metrics,
             runtimes=RuntimeMetrics(registry),
-            boundary=boundary,
+            interceptor=interceptor,
             server=server,
             rejection=rejection,
             access=access,
@@ -105,7 +103,7 @@ async def opened(
 
 
 async def serve(front: Front, parts: Iterable[Part]) -> None:
-    """Serves until SIGTERM or SIGINT, with the tasks of all parts."""
+    """Prepares all parts, and serves with their tasks until SIGTERM or SIGINT."""
     parts = tuple(parts)
 
     async def prepare() -> None:
@@ -113,37 +111,38 @@ async def serve(front: Front, parts: Iterable[Part]) -> None:
             await part.prepare()
         front.metrics.ready.set(1)
 
-    further = [each for part in parts for each in part.servers]
     serving: Coroutine[Any, Any, None] = process.serve(
         front.server,
         front.settings,
         prepare,
         on_leave=lambda: front.metrics.ready.set(0),
-        extra_listeners=further,
+        extra_listeners=[each for part in parts for each in part.servers],
     )
-    for beside in (front.access.beside, *(part.beside for part in parts)):
-        for others, look_after in beside.items():
-            serving = supervised(serving, look_after(), others)
+    for tasks in (front.access.tasks, *(part.tasks for part in parts)):
+        for name, start in tasks.items():
+            serving = serve_with_task(serving, start(), name)
     await serving
 
 
 def _server(
     settings: FrontSettings,
-    boundary: CallInterceptor,
+    interceptor: CallInterceptor,
     rejection: EarlyRejection,
     access: FrontAccess,
 ) -> Server:
     services = [CLUSTER_SERVICE, *([SERVICE] if settings.serves_answers else [])]
-    streams = max(_LEAST_STREAMS, 2 * settings.max_in_flight)
-    made = partial(
+    streams = max(_MIN_STREAMS, 2 * settings.max_in_flight)
+    open_server = partial(
         Server,
-        interceptor=boundary,
-        reject=access.guarded(rejection),
+        interceptor=interceptor,
+        reject=access.with_key_check(rejection),
         max_streams=streams,
         security=access.security,
     )
     if not settings.serves_heads:
-        return made(services=services)
-    return made(
-        services=[*services, HEAD_SERVICE], max_message_bytes=LARGEST, max_pending_bytes=ARRIVING
+        return open_server(services=services)
+    return open_server(
+        services=[*services, HEAD_SERVICE],
+        max_message_bytes=MAX_MESSAGE_BYTES,
+        max_pending_bytes=MAX_PENDING_BYTES,
     )

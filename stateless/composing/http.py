@@ -25,22 +25,22 @@ def serve_http(front: Front) -> Part:
     metrics, readiness = HttpMetrics(registry), Readiness()
     aside = FairThreads(1, "json")
     front.stack.callback(aside.close)
-    boundary = front.boundary
+    interceptor = front.interceptor
     edge = Edge(
         gate=gate,
-        finished=boundary.record_call,
+        finished=interceptor.record_call,
         json=JsonText(aside),
         readiness=readiness,
-        tracer=boundary.tracer,
+        tracer=interceptor.tracer,
     )
     further = probes(readiness, registry, gate)
     if settings.http_pages:
-        further += [*docs(front.calls, running_version()), *routes()]
+        further += [*docs(front.http_operations, running_version()), *routes()]
     if not settings.metrics_listen:
         register_process_metrics(registry)
     listen_host, needs_keys = Address.parse(settings.http_listen).host, settings.keys is not None
     is_ours = host_check(listen_host, settings.http_hosts, needs_keys)
-    app = Outside(application(front.calls, edge, further), readiness, is_ours, metrics)
+    app = Outside(application(front.http_operations, edge, further), readiness, is_ours, metrics)
     certificates = front.access.security.certificates
     tls = http_context(certificates) if certificates else None
     server = HttpServer(

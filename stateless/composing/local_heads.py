@@ -1,20 +1,34 @@
-"""Opens heads that are applied in the front's own process."""
+"""Opens heads that run in the process of the front."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from winnow.domain.prediction import HeadInMemory
+from winnow.heads.heads import Heads
 from winnow.heads.local import LocalHeads
 from winnow.heads.metrics import HeadCacheMetrics
+from winnow.heads.run import BeginEncoderThreadRun, run_no_heads
 from winnow.heads.store import open_store
 from winnow.inference.fair_threads import FairThreads
 from winnow.stateless.composing.encoders import OpenEncoder
 from winnow.stateless.composing.front import Front
-from winnow.stateless.composing.open_heads import OpenHeads
 from winnow.stateless.heads.encoder_groups import Memory
 
 
+@dataclass(frozen=True, slots=True)
+class OpenHeads:
+    """The heads of an encoder group."""
+
+    heads: Heads
+    memory: Callable[[], Memory] = Memory
+    """Returns the memory that the heads take in this process."""
+    begin_run: BeginEncoderThreadRun = run_no_heads
+    """Begins a run of heads in the thread that encodes."""
+
+
 class LocalHeadsOpener:
-    """Opens the heads of encoder groups, which share its threads. The front closes them."""
+    """Opens the heads of encoder groups, with shared threads. The front closes them."""
 
     def __init__(self, front: Front) -> None:
         self._stack, self._metrics = front.stack, HeadCacheMetrics(front.registry)
@@ -23,7 +37,7 @@ class LocalHeadsOpener:
         self._stack.callback(self._threads.close)
 
     def open(self, name: str, encoder: OpenEncoder, store: str) -> OpenHeads:
-        """The heads of the encoder group of that name, from its store."""
+        """Opens the heads of the encoder group `name`, which are published in `store`."""
         heads = LocalHeads(
             open_store(store),
             fingerprint=encoder.bundle.manifest.states_fingerprint,
@@ -37,6 +51,7 @@ class LocalHeadsOpener:
 
 
 def _memory(heads: LocalHeads) -> Memory:
-    cached = heads.cached()
-    warm = (HeadInMemory(each.id, each.version, each.bytes, each.pinned) for each in cached)
-    return Memory(heads.budget_bytes, tuple(warm))
+    in_memory = (
+        HeadInMemory(each.id, each.version, each.bytes, each.pinned) for each in heads.cached()
+    )
+    return Memory(heads.budget_bytes, tuple(in_memory))

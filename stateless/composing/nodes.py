@@ -1,4 +1,4 @@
-"""Where the content nodes of a front are: behind gRPC, or in its own process."""
+"""The source of the content nodes of a front: gRPC targets, or shards in its own process."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -26,13 +26,13 @@ class NodeSource(Protocol):
         """Seconds to wait for all shards before serving a part of them."""
 
     def resolvers(self) -> Sequence[Resolver]:
-        """Finders of the addresses of all content nodes."""
+        """Returns the resolvers of the addresses of all content nodes."""
 
     def open_node(self, address: str) -> Node:
-        """The content node at an address, for questions."""
+        """Opens the content node at an address, for questions."""
 
     def open_writer(self, address: str, index: IndexIdentity, shard: int) -> OpenWriter:
-        """The writer to a shard of the content node at an address."""
+        """Opens the writer to a shard of the content node at an address."""
 
 
 class RemoteNodes:
@@ -44,7 +44,7 @@ class RemoteNodes:
         self._fingerprint = front.bundle.manifest.encoding_fingerprint
 
     def resolvers(self) -> Sequence[Resolver]:
-        """One for each target."""
+        """Returns a resolver for each target."""
         return [resolver(target) for target in self._targets]
 
     def open_node(self, address: str) -> Node:

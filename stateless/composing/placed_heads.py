@@ -1,4 +1,4 @@
-"""Opens heads that are applied on head servers."""
+"""Opens heads that run on head servers."""
 
 from collections.abc import Collection
 
@@ -8,25 +8,25 @@ from winnow.replicas.server_pool import follow_targets
 from winnow.resolving import resolver
 from winnow.stateless.composing.encoders import OpenEncoder
 from winnow.stateless.composing.front import Front
-from winnow.stateless.composing.open_heads import OpenHeads
+from winnow.stateless.composing.local_heads import OpenHeads
 
 
 class PlacedHeadsOpener:
-    """Opens the heads of encoder groups, and has all of them know where the servers are."""
+    """Opens the heads of encoder groups, and updates the addresses of their servers."""
 
     def __init__(self, front: Front) -> None:
         self._stack, self._settings, self._peers = front.stack, front.settings, front.access.peers
         self._placed: list[PlacedHeads] = []
 
     def open(self, _name: str, encoder: OpenEncoder, _store: str) -> OpenHeads:
-        """The heads of an encoder group, none of whose servers is known before `follow` runs."""
+        """Opens the heads of an encoder group; their servers are unknown until `follow` runs."""
         heads = placed_heads(encoder.bundle.manifest.states_fingerprint, self._peers)
         self._stack.push_async_callback(heads.close)
         self._placed.append(heads)
         return OpenHeads(heads)
 
     async def follow(self) -> None:
-        """Looks where the servers are, for ever."""
+        """Resolves the addresses of the servers periodically, until it is cancelled."""
         resolvers = [resolver(target) for target in self._settings.head_servers]
         await follow_targets("head server", resolvers, self._update, self._settings.resolve_every)
 

@@ -20,18 +20,18 @@ async def serve_front(
     """Serves until SIGTERM or SIGINT.
 
     Args:
-        front: what `opened` gave.
-        source: where the content nodes are; None for a front that only predicts.
+        front: result of `open_front`.
+        source: source of the content nodes; None for a front that only predicts.
         further: parts of the process that are prepared first.
 
     """
     settings = front.settings
     encoders = Encoders(front)
-    own = encoders.open(front.bundle, settings.encoder_address)
-    questions = QuestionEncoder(front.bundle, own.tokenizer, own.encoder)
-    groups, predicting = await open_encoder_groups(front, encoders, own)
+    default = encoders.open(front.bundle, settings.encoder_address)
+    questions = QuestionEncoder(front.bundle, default.tokenizer, default.encoder)
+    groups, heads_part = await open_encoder_groups(front, encoders, default)
     predictor = serve_heads(front, groups)
-    parts = [*further, Part(questions.warm_up, encoders.followed), predicting]
+    parts = [*further, Part(questions.warm_up, encoders.tasks), heads_part]
     cluster = None
     if source is not None:
         heads = QuestionHeads(predictor, groups.default, questions) if groups.all() else None

@@ -8,7 +8,7 @@ from winnow.stateless.cluster.showing import ClusterReporter
 from winnow.stateless.composing.cluster import OpenCluster
 from winnow.stateless.composing.front import Front
 from winnow.stateless.heads.encoder_groups import EncoderGroups
-from winnow.stateless.http.showing import showing_calls
+from winnow.stateless.http.showing import cluster_operations
 from winnow.stateless.showing.core import Names, ShowingCore
 from winnow.stateless.showing.servicer import ClusterServicer
 from winnow.v1 import cluster_pb2_grpc
@@ -26,6 +26,6 @@ def serve_showing(front: Front, cluster: OpenCluster | None, groups: EncoderGrou
         groups=lambda: [group.info() for group in groups.all()],
         clock=time.monotonic,
     )
-    front.calls.extend(showing_calls(core, front.settings.default_deadline))
+    front.http_operations.extend(cluster_operations(core, front.settings.default_deadline))
     cluster_pb2_grpc.add_ClusterServiceServicer_to_server(ClusterServicer(core), front.server.grpc)
     return core

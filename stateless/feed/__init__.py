@@ -1,1 +1,1 @@
-"""Feeding: passages that come and go while questions are answered."""
+"""Feeding: stores and deletes passages while questions are answered."""

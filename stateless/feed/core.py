@@ -1,12 +1,20 @@
 """The feed core: from passages and deletions to durable writes.
 
-Knows neither gRPC nor HTTP: both convert, call, and convert. A passage changes threads twice here.
-One thread validates and tokenises it, and another one encodes it.
+Knows neither gRPC nor HTTP: both convert requests and results. One thread validates and tokenises a
+passage, and another thread encodes it.
 """
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from typing import TypeVar
@@ -17,70 +25,69 @@ from winnow.inference.fair_threads import FairThreads
 from winnow.stateless.feed.admission import FeedAdmission, work_of
 from winnow.stateless.feed.encoding import FeedEncoder, PreparedPut
 from winnow.stateless.feed.metrics import FeedMetrics
-from winnow.stateless.feed.ordered_pipeline import Turn, ordered_pipeline
-from winnow.stateless.feed.storing import Placed, Storing
-from winnow.stateless.feed.stream import IdsInHand, StreamTally
+from winnow.stateless.feed.ordered_pipeline import AwaitTurn, ordered_pipeline
+from winnow.stateless.feed.storing import StoredWrite, WriteRouter
+from winnow.stateless.feed.stream import IdsInFlight, StreamTally
 from winnow.stateless.feed.unchanged import UnchangedPuts
 from winnow.stateless.feed.validation import validate_deletions
 from winnow.telemetry.tracing.span import span
 
-_RESERVE = 0.05
-"""Seconds before the deadline at which storing is given up; at most a tenth."""
-_AHEAD = 3
-"""Messages of a stream in hand: one is stored, and two keep the threads that encode busy."""
+_REPLY_RESERVE = 0.05
+"""Seconds before the deadline at which storing is given up; at most a tenth of the deadline."""
+_MAX_MESSAGES_IN_FLIGHT = 3
+"""Limit per stream: one message is being stored, and two keep the encoding threads busy."""
 Fed = TypeVar("Fed", FedPassage, Deletion)
 Ready = TypeVar("Ready", PreparedPut, Deletion)
 Store = Callable[
-    [Sequence[Ready], Deadline, str, Collection[str], Turn], Awaitable[list[WriteResult]]
+    [Sequence[Ready], Deadline, str, Collection[str], AwaitTurn], Awaitable[list[WriteResult]]
 ]
 NewDeadline = Callable[[], Deadline]
 """The deadline of a message that has just arrived."""
 
 
-async def _at_once() -> None:
-    """The turn of a request: nothing comes before it."""
+async def _no_wait() -> None:
+    """The turn of a request without a stream: no message is before it."""
 
 
 class FeedCore:
-    """Encodes passages, and stores them in the shards that they belong to."""
+    """Encodes passages, and stores and deletes them in their shards."""
 
     def __init__(
         self,
         *,
         encoder: FeedEncoder,
         unchanged: UnchangedPuts,
-        storing: Storing,
+        router: WriteRouter,
         admission: FeedAdmission,
         metrics: FeedMetrics,
-        aside: FairThreads,
+        prepare_thread: FairThreads,
     ) -> None:
-        """`aside` is one thread. It converts, validates and tokenises requests in their order: a
-        megabyte of metadata would hold up questions on the event loop.
+        """`prepare_thread` converts, validates and tokenises requests in their order. A megabyte of
+        metadata would block the event loop for too long.
         """
-        self._encoder, self._unchanged, self._storing = encoder, unchanged, storing
-        self._admission, self._metrics, self._aside = admission, metrics, aside
+        self._encoder, self._unchanged, self._router = encoder, unchanged, router
+        self._admission, self._metrics, self._thread = admission, metrics, prepare_thread
 
     async def put(
         self, passages: Sequence[FedPassage], deadline: Deadline, client: str = ""
     ) -> list[WriteResult]:
-        """Stores passages; returns when they are durable: one result for each, in their order.
+        """Stores passages; returns one result for each, in their order, when all are durable.
 
         Args:
-            passages: as the caller gave them, read in a thread. Of several with one id the last
-                one counts.
-            deadline: the caller's deadline.
-            client: a key of the caller, for sharing fairly; empty if it has none.
+            passages: passages of the caller. Of several with the same id the last one counts.
+            deadline: deadline of the caller.
+            client: key of the caller, for fair sharing; may be empty.
 
         Raises:
             InvalidRequestError: a field breaks a rule; nothing was stored.
-            OverloadedError: too much is in hand here or on a shard; says when to try again.
-            NotWritableError: the index takes no writes as it is set up; says what to change.
-            UnavailableError: a shard could not be reached. A part may have been stored.
-            DeadlineExceededError: it took too long. A part may have been stored.
+            OverloadedError: the front or a shard is overloaded; has the time to try again.
+            NotWritableError: the index is not set up for writes; says what to change.
+            UnavailableError: a shard could not be reached. Some passages may have been stored.
+            DeadlineExceededError: time ran out. Some passages may have been stored.
 
         """
-        puts = await self._aside.run(client, partial(self._encoder.prepare, passages))
-        deadline.check("the passages were looked at")
+        puts = await self._thread.run(client, partial(self._encoder.prepare, passages))
+        deadline.check("the passages were validated")
         with self._admission.enter(work_of(puts), client):
             return await self._put(puts, deadline, client)
 
@@ -88,8 +95,8 @@ class FeedCore:
         self, deletions: Sequence[Deletion], deadline: Deadline, client: str = ""
     ) -> list[WriteResult]:
         """Deletes passages; arguments, result and errors are those of `put`."""
-        valid = await self._aside.run(client, partial(validate_deletions, deletions))
-        deadline.check("the deletions were looked at")
+        valid = await self._thread.run(client, partial(validate_deletions, deletions))
+        deadline.check("the deletions were validated")
         with self._admission.enter(work_of(valid), client):
             return await self._delete(valid, deadline)
 
@@ -99,9 +106,9 @@ class FeedCore:
         new_deadline: NewDeadline,
         client: str = "",
     ) -> FeedSummary:
-        """Stores passages until the stream ends, which is read no faster than that.
+        """Stores passages until the stream ends. The stream is read no faster than it is stored.
 
-        Raises as `put` does, and the errors of reading. Earlier messages may have been stored.
+        Raises the errors of `put` and of reading. Earlier messages may have been stored.
         """
         return await self._stream(messages, self._encoder.prepare, self._put, new_deadline, client)
 
@@ -111,7 +118,7 @@ class FeedCore:
         new_deadline: NewDeadline,
         client: str = "",
     ) -> FeedSummary:
-        """Deletes passages until the stream ends; raises as `put_stream` does."""
+        """Deletes passages until the stream ends; errors are those of `put_stream`."""
         return await self._stream(messages, validate_deletions, self._delete, new_deadline, client)
 
     async def _stream(
@@ -122,20 +129,20 @@ class FeedCore:
         new_deadline: NewDeadline,
         client: str,
     ) -> FeedSummary:
-        tally, entering, in_hand = StreamTally(), asyncio.Lock(), IdsInHand()
+        tally, admitting, ids_in_flight = StreamTally(), asyncio.Lock(), IdsInFlight()
 
-        async def work(message: Sequence[Fed], turn: Turn) -> list[WriteResult]:
+        async def process(message: Sequence[Fed], await_turn: AwaitTurn) -> list[WriteResult]:
             deadline = new_deadline()
-            async with AsyncExitStack() as inside:
-                # one thread takes the messages of a stream in their order
-                ready = await self._aside.run(client, partial(prepare, message))
-                written = inside.enter_context(in_hand.holding([each.id for each in ready]))
-                async with entering:  # or a later one would take the room of an earlier one
+            async with AsyncExitStack() as stack:
+                # one thread prepares the messages of a stream in their order
+                ready = await self._thread.run(client, partial(prepare, message))
+                earlier_ids = stack.enter_context(ids_in_flight.track([each.id for each in ready]))
+                async with admitting:  # or a later message would take the room of an earlier one
                     room = self._admission.wait_and_enter(work_of(ready), client, deadline)
-                    await inside.enter_async_context(room)
-                return await store(ready, deadline, client, written, turn)
+                    await stack.enter_async_context(room)
+                return await store(ready, deadline, client, earlier_ids, await_turn)
 
-        await ordered_pipeline(messages, work, tally.add, _AHEAD)
+        await ordered_pipeline(messages, process, tally.add, _MAX_MESSAGES_IN_FLIGHT)
         return tally.summary()
 
     async def _put(
@@ -143,20 +150,21 @@ class FeedCore:
         puts: Sequence[PreparedPut],
         deadline: Deadline,
         client: str,
-        written: Collection[str] = (),
-        turn: Turn = _at_once,
+        earlier_ids: Collection[str] = (),
+        await_turn: AwaitTurn = _no_wait,
     ) -> list[WriteResult]:
-        """Encodes and stores the passages that shards lack; `written` as of `UnchangedPuts`."""
+        """Encodes and stores the passages that shards lack; see `UnchangedPuts.find`."""
         with self._timed("encode"):
-            known = await self._unchanged.find([each.digest for each in puts], deadline, written)
-            new = [each for each, placed in zip(puts, known, strict=True) if placed is None]
+            digests = [each.digest for each in puts]
+            unchanged = await self._unchanged.find(digests, deadline, earlier_ids)
+            new = [put for put, result in zip(puts, unchanged, strict=True) if result is None]
             writes = await self._encoder.encode(new, client)
-        await turn()
+        await await_turn()
         stored = iter(await self._store(writes, deadline))
-        placed = [each or next(stored) for each in known]
-        return self._results(
-            WriteResult(put.id, *each, put.truncated)
-            for put, each in zip(puts, placed, strict=True)
+        results = [result or next(stored) for result in unchanged]
+        return self._count(
+            WriteResult(put.id, *result, put.truncated)
+            for put, result in zip(puts, results, strict=True)
         )
 
     async def _delete(
@@ -164,30 +172,31 @@ class FeedCore:
         deletions: Sequence[Deletion],
         deadline: Deadline,
         _client: str = "",
-        _written: Collection[str] = (),
-        turn: Turn = _at_once,
+        _earlier_ids: Collection[str] = (),
+        await_turn: AwaitTurn = _no_wait,
     ) -> list[WriteResult]:
-        await turn()
-        placed = await self._store([Write(each.id, each.version) for each in deletions], deadline)
-        return self._results(
-            WriteResult(deletion.id, *each)
-            for deletion, each in zip(deletions, placed, strict=True)
+        await await_turn()
+        writes = [Write(each.id, each.version) for each in deletions]
+        results = await self._store(writes, deadline)
+        return self._count(
+            WriteResult(deletion.id, *result)
+            for deletion, result in zip(deletions, results, strict=True)
         )
 
-    async def _store(self, writes: Sequence[Write], deadline: Deadline) -> list[Placed]:
+    async def _store(self, writes: Sequence[Write], deadline: Deadline) -> list[StoredWrite]:
         deadline.check("the passages were stored")
-        in_time = deadline.earlier(min(_RESERVE, deadline.left() / 10))
+        store_deadline = deadline.earlier(min(_REPLY_RESERVE, deadline.left() / 10))
         with self._timed("store"):
-            return await self._storing.store(writes, in_time)
+            return await self._router.store(writes, store_deadline)
 
-    def _results(self, results: Iterator[WriteResult]) -> list[WriteResult]:
-        found = list(results)
-        self._metrics.written(each.outcome for each in found)
-        return found
+    def _count(self, results: Iterable[WriteResult]) -> list[WriteResult]:
+        counted = list(results)
+        self._metrics.count_writes(each.outcome for each in counted)
+        return counted
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
         started = time.perf_counter()
         with span(stage):
             yield
-        self._metrics.stage(stage, time.perf_counter() - started)
+        self._metrics.observe_stage(stage, time.perf_counter() - started)

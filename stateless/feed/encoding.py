@@ -1,6 +1,6 @@
-"""Fed passages to writes: validate, tokenise, encode.
+"""Validates, tokenises and encodes fed passages into writes.
 
-Knows the bundle's models; does not know where a write goes.
+Knows the bundle's models; does not know where writes are stored.
 """
 
 import asyncio
@@ -22,19 +22,19 @@ from winnow.passages.encoding import SPECIAL, PassageEncoder, TokenisedPut, toke
 from winnow.stateless.feed.validation import check_tokens, validate_puts
 from winnow.text.tokenizer import Tokenizer
 
-_WARM_UP = (16, 64, 128)
-"""Tokens, beside the longest passage."""
+_WARM_UP_LENGTHS = (16, 64, 128)
+"""Lengths in tokens of the warm-up texts, in addition to the maximum length."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedPut:
     """A valid passage with its tokens and its digest.
 
-    Its tokens are packed: messages of streams wait for room with them.
+    The tokens are packed to save memory while a message of a stream waits for room.
     """
 
     write: Write
-    """The write that stores it, without a vector."""
+    """The write that stores the passage, still without its vector."""
     digest: PassageDigest
     truncated: bool
     """Whether the encoder reads only the beginning of the text."""
@@ -53,8 +53,8 @@ class FeedEncoder:
         Args:
             bundle: the bundle of the front.
             runtime: the runtime of the encoder.
-            threads: the number of threads that encode.
-            nice: how far they give way to the threads that answer questions.
+            threads: number of encoding threads.
+            nice: niceness of these threads; a higher value favours questions.
 
         Raises:
             ArtefactError: a model cannot be opened.
@@ -65,45 +65,48 @@ class FeedEncoder:
         options = InferenceOptions(runtime=runtime, runs=threads)
         model = open_passage_encoder(bundle, self._tokenizer.special, options)
         self._encoder = PassageEncoder(model, entry)
-        self._longest = entry.max_passage_tokens - SPECIAL
+        self._max_tokens = entry.max_passage_tokens - SPECIAL
         self._pool = FairThreads(threads, "feed", partial(give_way, nice))
 
     def prepare(self, passages: Sequence[FedPassage]) -> list[PreparedPut]:
-        """Validates and tokenises the passages of a request: brief beside encoding them, and too
-        long for the event loop.
+        """Validates and tokenises the passages of a request. It would block the event loop: call it
+        in a thread.
 
         Raises:
-            InvalidRequestError: naming every field that breaks a rule.
+            InvalidRequestError: a field breaks a rule; has every invalid field.
 
         """
         tokenised = list(tokenise(self._tokenizer, validate_puts(passages)))
         check_tokens([len(each.text) for each in tokenised])
-        return [self._prepared(each) for each in tokenised]
+        return [self._prepare(each) for each in tokenised]
 
     async def encode(self, puts: Sequence[PreparedPut], client: str = "") -> list[Write]:
-        """Encodes passages, each by itself, in threads that give way to questions.
+        """Encodes each passage separately, in threads with a lower priority than questions.
 
-        `client`: a key of the caller, for sharing the threads fairly.
+        `client`: key of the caller, for fair sharing of the threads.
         """
         return await asyncio.gather(
             *(self._pool.run(client, partial(self._encode, each.write)) for each in puts)
         )
 
     async def warm_up(self) -> None:
-        """Encodes at several lengths: first runs at a length are slow."""
-        for tokens in (*(each for each in _WARM_UP if each < self._longest), self._longest):
+        """Encodes texts of several lengths: the first run at a length is slow."""
+        for tokens in (
+            *(each for each in _WARM_UP_LENGTHS if each < self._max_tokens),
+            self._max_tokens,
+        ):
             text = placeholder_tokens(tokens)
             await self._pool.run("", partial(self._encoder.encode, (), text))
 
     def close(self) -> None:
-        """Drops the passages that wait, and waits for the threads to end."""
+        """Drops the waiting passages, and waits for the threads to end."""
         self._pool.close()
 
-    def _prepared(self, tokenised: TokenisedPut) -> PreparedPut:
+    def _prepare(self, tokenised: TokenisedPut) -> PreparedPut:
         passage, version = tokenised.put.passage, tokenised.put.version
         truncated = self._encoder.truncates(tokenised.title.ids, tokenised.text.ids)
-        own = PassageDigest(passage.id, version, digest(passage))
-        return PreparedPut(tokenised.write(), own, truncated)
+        passage_digest = PassageDigest(passage.id, version, digest(passage))
+        return PreparedPut(tokenised.write(), passage_digest, truncated)
 
     def _encode(self, write: Write) -> Write:
         put = write.put

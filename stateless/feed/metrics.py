@@ -1,4 +1,4 @@
-"""Metrics of feeding. No label is made of what a caller sends."""
+"""Metrics of feeding. No label has a value that a caller chooses."""
 
 from collections.abc import Iterable
 
@@ -41,9 +41,9 @@ class FeedMetrics:
             "shard",
         )
 
-    def stage(self, name: str, seconds: float) -> None:
+    def observe_stage(self, name: str, seconds: float) -> None:
         self._stage.labels(name).observe(seconds)
 
-    def written(self, outcomes: Iterable[Outcome]) -> None:
+    def count_writes(self, outcomes: Iterable[Outcome]) -> None:
         for outcome in outcomes:
             self._writes.labels(outcome.value).inc()

@@ -1,7 +1,7 @@
-"""Work on the messages of a stream: several are in hand, and they are done in their order.
+"""Processes several messages of a stream concurrently, and finishes them in their order.
 
-A later message may be encoded while an earlier one is stored. It is never stored before it: of two
-passages with one id the later one counts.
+A message may be encoded while an earlier one is stored, but is never stored first: of two passages
+with the same id the later one counts.
 """
 
 import asyncio
@@ -12,55 +12,56 @@ from typing import Any, TypeVar
 from winnow.errors import LeavingError
 
 Message = TypeVar("Message")
-Done = TypeVar("Done")
-Turn = Callable[[], Awaitable[None]]
-"""Waits until the previous message is done; raises the previous message's error."""
+MessageResult = TypeVar("MessageResult")
+AwaitTurn = Callable[[], Awaitable[None]]
+"""Waits until the previous message is finished; raises its error."""
 
 
 async def ordered_pipeline(
     messages: AsyncIterator[Message],
-    work: Callable[[Message, Turn], Awaitable[Done]],
-    done: Callable[[Done], None],
-    most: int,
+    process: Callable[[Message, AwaitTurn], Awaitable[MessageResult]],
+    on_result: Callable[[MessageResult], None],
+    max_in_flight: int,
 ) -> None:
-    """Works on messages until the stream ends. No message is read while `most` are in hand.
+    """Processes messages until the stream ends; reads none while `max_in_flight` are in flight.
 
-    `work` is begun for each message at once, and `done` gets the results in order. An error of a
-    message or of reading is raised at once, and work on the other messages is cancelled. Work that
-    others cancel, such as threads that close, raises LeavingError: its message was not done.
+    `process` starts when a message is read. `on_result` gets the results in order. The first error
+    of a message or of reading is raised immediately, and cancels the other messages. If anything
+    else cancels `process`, such as closing threads, LeavingError is raised.
     """
-    room = asyncio.Semaphore(most)
-    before: asyncio.Task[None] | None = None
+    slots = asyncio.Semaphore(max_in_flight)
+    previous: asyncio.Task[None] | None = None
 
-    async def one(message: Message, turn: Turn) -> None:
+    async def process_in_turn(message: Message, await_turn: AwaitTurn) -> None:
         try:
-            result = await work(message, turn)
+            result = await process(message, await_turn)
         except asyncio.CancelledError as error:
             if _is_cancelled():
                 raise
-            # a group takes a cancelled task for one that has succeeded
+            # a TaskGroup takes a cancelled task for a successful one
             raise LeavingError("the node is leaving") from error
-        await turn()
-        done(result)
-        room.release()
+        await await_turn()
+        on_result(result)
+        slots.release()
 
     try:
         async with asyncio.TaskGroup() as group:
-            await room.acquire()
+            await slots.acquire()
             async for message in messages:
-                before = group.create_task(one(message, partial(_after, before)))
-                await room.acquire()
-    except BaseExceptionGroup as failed:
-        raise failed.exceptions[0] from None
+                await_turn = partial(_await_task, previous)
+                previous = group.create_task(process_in_turn(message, await_turn))
+                await slots.acquire()
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
 
 
 def _is_cancelled() -> bool:
-    """Whether the present task is cancelled, and not only something that it waits for."""
+    """Whether this task was cancelled itself, not only a future that it awaits."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
 
 
-async def _after(before: "asyncio.Task[Any] | None") -> None:
-    if before is not None:
-        await asyncio.wait([before])  # which is not cancelled with this task
-        before.result()
+async def _await_task(task: "asyncio.Task[Any] | None") -> None:
+    if task is not None:
+        await asyncio.wait([task])  # cancelling this task does not cancel the awaited one
+        task.result()

@@ -20,19 +20,19 @@ from winnow.rpc.server import KIB
 from winnow.rpc.status import error_of_node
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 
-LARGEST = 240 * KIB
-"""Bytes of the writes of a message: less than a node takes, for the message's other fields. The
-largest valid write is smaller.
+MAX_BATCH_BYTES = 240 * KIB
+"""Limit of the bytes of all writes in a message. It leaves room for the other fields in a node's
+limit of messages, and is more than the largest valid write.
 """
-_AT_ONCE = 50
-"""Short writes that are converted on the event loop without a pause: tenths of a millisecond."""
-_AROUND = 8
+_WRITES_PER_YIELD = 50
+"""Number of writes that are converted before the event loop runs: tenths of a millisecond."""
+_FIELD_OVERHEAD_BYTES = 8
 """Bytes of the tag and the length of a write in its message."""
 Reply = TypeVar("Reply")
 
 
 class RemoteShardWriter:
-    """Writes to a content node; deadlines and request ids travel along."""
+    """Writes to a shard on a content node; sends deadlines and request ids with each call."""
 
     def __init__(
         self,
@@ -43,28 +43,28 @@ class RemoteShardWriter:
         shard: int,
         fingerprint: str,
     ) -> None:
-        """Writes are meant for `shard` of the index. `fingerprint` names the encoder of their
-        vectors.
+        """`fingerprint` identifies the encoder of the vectors. The node refuses writes for another
+        index, shard or encoder.
         """
         self._stub = shard_feed_pb2_grpc.ShardFeedServiceStub(channel)
         self.address = address
-        self._meant: dict[str, Any] = {
+        self._target_fields: dict[str, Any] = {
             "index_id": index_id,
             "shard": shard,
             "encoding_fingerprint": fingerprint,
         }
         self.calls = 0
-        """The number of calls in hand."""
+        """Number of running calls."""
 
     async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
-        """Stores writes in their order, in several messages if one does not hold them.
+        """Stores writes in their order, in several messages if they exceed one.
 
-        If a later message fails, the earlier ones are stored nevertheless.
+        If a message fails, the earlier messages stay stored.
         """
-        found: list[Written] = []
-        with self._in_hand():
+        written: list[Written] = []
+        with self._counted():
             async for batch in _batches(writes):
-                request = shard_feed_pb2.WriteRequest(**self._meant, writes=batch)
+                request = shard_feed_pb2.WriteRequest(**self._target_fields, writes=batch)
                 reply = await self._call(
                     self._stub.Write(
                         request,
@@ -72,16 +72,16 @@ class RemoteShardWriter:
                         metadata=call_metadata.build(),
                     )
                 )
-                found += convert.written_of_message(reply, len(batch))
-        return found
+                written += convert.written_of_message(reply, len(batch))
+        return written
 
     async def find_unchanged(
         self, puts: Sequence[PassageDigest], deadline: Deadline
     ) -> list[Written | None]:
-        """Finds the puts that change nothing: none on a node of an older version."""
+        """Finds the puts that change nothing; an older node without this call finds none."""
         passages = convert.digests_to_messages(puts)
-        request = shard_feed_pb2.FindUnchangedRequest(**self._meant, passages=passages)
-        with self._in_hand():
+        request = shard_feed_pb2.FindUnchangedRequest(**self._target_fields, passages=passages)
+        with self._counted():
             try:
                 reply = await self._call(
                     self._stub.FindUnchanged(
@@ -95,22 +95,22 @@ class RemoteShardWriter:
         return convert.unchanged_of_message(reply, len(puts))
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
-        """The passages of the whole index that had each word when it was built."""
+        """Number of passages of the whole index that had each word when it was built."""
         return convert.built_of_message(await self._counts(deadline, changes_only=False))
 
     async def changes(self, deadline: Deadline) -> WordChanges:
-        """The changes of these counts by writes to this shard."""
+        """Changes of these counts by writes to this shard."""
         return convert.changes_of_message(await self._counts(deadline, changes_only=True))
 
     async def _counts(
         self, deadline: Deadline, changes_only: bool
     ) -> shard_feed_pb2.GetWordCountsResponse:
         request = shard_feed_pb2.GetWordCountsRequest(changes_only=changes_only)
-        with self._in_hand():
+        with self._counted():
             return await self._call(self._stub.GetWordCounts(request, timeout=timeout(deadline)))
 
     @contextmanager
-    def _in_hand(self) -> Iterator[None]:
+    def _counted(self) -> Iterator[None]:
         self.calls += 1
         try:
             yield
@@ -131,19 +131,19 @@ class RemoteShardWriter:
 
 
 async def _batches(writes: Sequence[Write]) -> AsyncIterator[list[shard_feed_pb2.EncodedWrite]]:
-    """The writes as they travel, in messages of bounded size."""
+    """Converts writes to messages, in batches of at most `MAX_BATCH_BYTES`."""
     batch: list[shard_feed_pb2.EncodedWrite] = []
     size = 0
-    for place, write in enumerate(writes, start=1):
-        # one at a time: a few long passages fill a message, and others run while it is sent
+    for count, write in enumerate(writes, start=1):
+        # one at a time: a few long passages fill a batch, which is sent before the next conversion
         (message,) = convert.writes_to_messages([write])
-        more = message.ByteSize() + _AROUND
-        if batch and size + more > LARGEST:
+        message_size = message.ByteSize() + _FIELD_OVERHEAD_BYTES
+        if batch and size + message_size > MAX_BATCH_BYTES:
             yield batch
             batch, size = [], 0
         batch.append(message)
-        size += more
-        if place % _AT_ONCE == 0:
+        size += message_size
+        if count % _WRITES_PER_YIELD == 0:
             await asyncio.sleep(0)
     if batch:
         yield batch

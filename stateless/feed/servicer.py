@@ -1,4 +1,4 @@
-"""`winnow.v1.FeedService`: convert, call, convert."""
+"""`winnow.v1.FeedService`: converts requests, calls the feed core, converts results."""
 
 from collections.abc import AsyncIterator
 from functools import partial
@@ -15,20 +15,20 @@ from winnow.stateless.feed.core import FeedCore
 from winnow.v1 import feed_pb2, feed_pb2_grpc
 
 SERVICE = "winnow.v1.FeedService"
-LARGEST = 1 << 20
-"""Bytes of a message: 100 passages of 1 500 words, or fewer of 10 000 characters."""
-ARRIVING = 64 * LARGEST
-"""Bytes of all messages that are arriving."""
+MAX_MESSAGE_BYTES = 1 << 20
+"""Limit of the bytes of a message: 100 passages of 1500 words, or fewer longer ones."""
+MAX_PENDING_BYTES = 64 * MAX_MESSAGE_BYTES
+"""Limit of the bytes of all messages that are being received."""
 
 
 class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
-    """The feed core behind gRPC."""
+    """Serves the feed core over gRPC."""
 
     def __init__(self, core: FeedCore, default_deadline: float) -> None:
-        """`default_deadline`: seconds for a call whose caller sets no deadline, and at most for
-        each message of a stream.
+        """`default_deadline`: seconds for a call without a deadline, and the limit for each message
+        of a stream.
         """
-        self._core, self._default = core, default_deadline
+        self._core, self._default_deadline = core, default_deadline
 
     async def Put(  # noqa: N802
         self, request: feed_pb2.PutRequest, context: Any
@@ -41,7 +41,7 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
         self, requests: AsyncIterator[feed_pb2.PutRequest], context: Any
     ) -> feed_pb2.FeedSummary:
         messages = (convert.passages_of_message(each) async for each in requests)
-        new_deadline = partial(self._at_most, context)
+        new_deadline = partial(self._message_deadline, context)
         summary = await self._core.put_stream(messages, new_deadline, _client(context))
         return convert.summary_to_message(summary)
 
@@ -56,28 +56,28 @@ class FeedServicer(feed_pb2_grpc.FeedServiceServicer):
         self, requests: AsyncIterator[feed_pb2.DeleteRequest], context: Any
     ) -> feed_pb2.FeedSummary:
         messages = (convert.deletions_of_message(each) async for each in requests)
-        new_deadline = partial(self._at_most, context)
+        new_deadline = partial(self._message_deadline, context)
         summary = await self._core.delete_stream(messages, new_deadline, _client(context))
         return convert.summary_to_message(summary)
 
     def _deadline(self, context: Any) -> Deadline:
-        return deadline_of(context, self._default)
+        return deadline_of(context, self._default_deadline)
 
-    def _at_most(self, context: Any) -> Deadline:
-        """The deadline of a message that has just arrived: streams may go on for hours."""
-        left = deadline_of(context, self._default).left()
-        return Deadline.after(min(left, self._default))
+    def _message_deadline(self, context: Any) -> Deadline:
+        """The deadline of a message that has just arrived: a stream may last for hours."""
+        remaining = deadline_of(context, self._default_deadline).left()
+        return Deadline.after(min(remaining, self._default_deadline))
 
 
-def door_of(admission: FeedAdmission) -> Reject:
-    """Refuses requests before their messages are read. Streams wait for room instead."""
+def reject_without_room(admission: FeedAdmission) -> Reject:
+    """Returns a rule that refuses requests before they are read. Streams wait for room instead."""
 
-    def door(method: str, metadata: Metadata) -> WinnowError | None:
+    def reject(method: str, metadata: Metadata) -> WinnowError | None:
         if not method.startswith(f"/{SERVICE}/") or method.endswith("Stream"):
             return None
         return admission.refusal(client_key.of_metadata(metadata))
 
-    return door
+    return reject
 
 
 def _client(context: Any) -> str:

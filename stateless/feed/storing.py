@@ -1,11 +1,11 @@
-"""Stores writes in their shards, or raises an error if one was not stored.
+"""Sends each write to its shard, and retries failed attempts.
 
-Knows writers by shard and when to send a write again; does not know how a writer works.
+Knows the writers by shard; does not know how they send a write.
 """
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from winnow.deadline import Deadline
 from winnow.domain.shard import shard_of
@@ -24,71 +24,69 @@ from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.feed.writers import Writers
 from winnow.telemetry.tracing.span import SpanKind, span
 
-_WORST = (NotWritableError, OverloadedError, UnavailableError, DeadlineExceededError)
-"""The order in which the error of several failed shards is chosen: the first kind is raised."""
-Placed = tuple[Outcome, Position]
-Rest = Callable[[float], Awaitable[None]]
+_ERROR_ORDER = (NotWritableError, OverloadedError, UnavailableError, DeadlineExceededError)
+"""If several shards fail, the error of the first kind in this order is raised."""
+StoredWrite = tuple[Outcome, Position]
+"""The outcome of a write, and its position in the log of its shard."""
+Sleep = Callable[[float], Awaitable[None]]
 RecordWrite = Callable[[int, int, str], None]
-"""Gets a shard, the number of its last write, and the name of the log that counts it."""
+"""Records a durable write: `record_write(shard, sequence, log_id)`."""
 
 
-class Storing:
-    """Stores writes durably, each in the shard that its id belongs to."""
+class WriteRouter:
+    """Stores each write durably in the shard that its id belongs to."""
 
     def __init__(
         self,
         writers: Writers,
         metrics: FeedMetrics,
-        rest: Rest = asyncio.sleep,
+        sleep: Sleep = asyncio.sleep,
         record_write: RecordWrite = lambda _shard, _sequence, _log_id: None,
     ) -> None:
-        """`rest` waits for a number of seconds. `record_write` is called as soon as the last write
-        of a shard is durable, before the caller gets its result.
+        """`record_write` is called with the last durable write of a shard, before the caller gets
+        its result.
         """
         self._writers, self._metrics = writers, metrics
-        self._rest, self._record_write = rest, record_write
+        self._sleep, self._record_write = sleep, record_write
 
-    async def store(self, writes: Sequence[Write], deadline: Deadline) -> list[Placed]:
+    async def store(self, writes: Sequence[Write], deadline: Deadline) -> list[StoredWrite]:
         """Stores writes, in each shard in their order. Returns when all are durable.
 
         Raises:
             WinnowError: at least one write was not stored by the deadline. Others may have been
-                stored, and all may be sent again.
+                stored; the caller may send all of them again.
 
         """
-        shards = self._writers.shards
-        parts: defaultdict[int, list[int]] = defaultdict(list)
-        for place, write in enumerate(writes):
-            parts[shard_of(write.id, shards)].append(place)
+        indices = _indices_by_shard([write.id for write in writes], self._writers.shards)
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = {
                     shard: group.create_task(
-                        self._attempt(shard, [writes[place] for place in places], deadline)
+                        self._store_in_shard(shard, [writes[index] for index in own], deadline)
                     )
-                    for shard, places in parts.items()
+                    for shard, own in indices.items()
                 }
         finally:
-            await self._writers.tidy()
-        _expect_all({shard: task.result() for shard, task in tasks.items()}, len(writes), parts)
-        found: dict[int, Placed] = {}
-        for shard, places in parts.items():
-            written = tasks[shard].result()
+            await self._writers.close_unused()
+        results = {shard: task.result() for shard, task in tasks.items()}
+        _raise_if_failed(results, len(writes), indices)
+        stored: dict[int, StoredWrite] = {}
+        for shard, written in results.items():
             assert not isinstance(written, WinnowError)
-            for place, each in zip(places, written, strict=True):
-                found[place] = each.outcome, Position(shard, each.sequence)
-        return [found[place] for place in range(len(writes))]
+            for index, each in zip(indices[shard], written, strict=True):
+                stored[index] = each.outcome, Position(shard, each.sequence)
+        return [stored[index] for index in range(len(writes))]
 
-    async def _attempt(
+    async def _store_in_shard(
         self, shard: int, writes: Sequence[Write], deadline: Deadline
     ) -> list[Written] | WinnowError:
-        """The outcomes of one shard's writes. A failure is returned, so that others go on."""
+        """Stores the writes of one shard. Returns a failure: it must not cancel other shards."""
         attempt = 0
         tried: list[str] = []
         while True:
-            name, about = ("retry" if attempt else "write"), {"winnow.shard": shard}
+            name, attributes = ("retry" if attempt else "write"), {"winnow.shard": shard}
             try:
-                with span(name, about, SpanKind.CLIENT):
+                with span(name, attributes, SpanKind.CLIENT):
                     address = self._writers.address(shard, tried)
                     tried.append(address)
                     writer = self._writers.writer(address, shard)
@@ -99,16 +97,16 @@ class Storing:
                 if wait is None:
                     return error
             else:
-                self._writers.worked(address, shard)
+                self._writers.record_success(address, shard)
                 last = max(written, key=lambda each: each.sequence)
                 self._record_write(shard, last.sequence, last.log_id)
                 return written
             self._metrics.retries.labels(str(shard)).inc()
-            await self._rest(wait)
+            await self._sleep(wait)
 
 
 def _pause(error: WinnowError, attempt: int, deadline: Deadline) -> float | None:
-    """Seconds before the next attempt; None where none would help, or there is no time."""
+    """Seconds before the next attempt; None if it would fail, too, or time runs out."""
     if isinstance(error, OverloadedError):
         return retry_delay(attempt, deadline.left(), error.retry_after)
     if isinstance(error, UnavailableError) and not isinstance(error, NotLoadedError):
@@ -116,24 +114,32 @@ def _pause(error: WinnowError, attempt: int, deadline: Deadline) -> float | None
     return None
 
 
-def _expect_all(
-    results: dict[int, list[Written] | WinnowError], total: int, parts: dict[int, list[int]]
+def _raise_if_failed(
+    results: dict[int, list[Written] | WinnowError], total: int, indices: dict[int, list[int]]
 ) -> None:
-    """Raises the worst error of the failed shards, with the number of writes they lost."""
+    """Raises the error of a failed shard, with the number of writes that all failed shards lost."""
     failed = {shard: each for shard, each in results.items() if isinstance(each, WinnowError)}
     if not failed:
         return
-    for kind in (*_WORST, WinnowError):
+    for kind in (*_ERROR_ORDER, WinnowError):
         for shard, error in sorted(failed.items()):
             if isinstance(error, kind):
-                lost = sum(len(parts[each]) for each in failed)
+                lost = sum(len(indices[each]) for each in failed)
                 lead = f"{lost} of {many(total, 'write')} may not be stored: shard {shard}: "
-                again = _said_again(error, f"{lead}{error}")
-                raise again.with_public(f"{lead}{error.public or error}") from error
+                reworded = _with_message(error, f"{lead}{error}")
+                raise reworded.with_public(f"{lead}{error.public or error}") from error
 
 
-def _said_again(error: WinnowError, message: str) -> WinnowError:
+def _with_message(error: WinnowError, message: str) -> WinnowError:
     """An error of the same kind with another message."""
     if isinstance(error, OverloadedError):
         return OverloadedError(message, error.retry_after)
-    return next((kind(message) for kind in _WORST if isinstance(error, kind)), error)
+    return next((kind(message) for kind in _ERROR_ORDER if isinstance(error, kind)), error)
+
+
+def _indices_by_shard(ids: Iterable[str], shards: int) -> dict[int, list[int]]:
+    """Groups the indices of passage ids by the shard that each id belongs to."""
+    indices: defaultdict[int, list[int]] = defaultdict(list)
+    for index, passage_id in enumerate(ids):
+        indices[shard_of(passage_id, shards)].append(index)
+    return indices

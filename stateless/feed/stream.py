@@ -1,4 +1,4 @@
-"""What one stream that feeds has in hand, and the outcomes of its writes."""
+"""The state of one feeding stream: ids in flight, and the outcomes of its writes."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -7,27 +7,27 @@ from contextlib import contextmanager
 from winnow.domain.write import FeedSummary, Outcome, Position, WriteResult
 
 
-class IdsInHand:
-    """Ids that messages of the stream write and that are not stored yet."""
+class IdsInFlight:
+    """Counts the ids of passages that messages of a stream are writing."""
 
     def __init__(self) -> None:
-        self._held: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
 
     @contextmanager
-    def holding(self, ids: Collection[str]) -> Iterator[frozenset[str]]:
-        """Holds the ids of the next message; gives the ones that earlier messages hold, too."""
+    def track(self, ids: Collection[str]) -> Iterator[frozenset[str]]:
+        """Counts the ids of the next message; yields those that earlier messages are writing."""
         own = set(ids)
-        before = frozenset(name for name in own if self._held[name])
-        self._held.update(own)
+        earlier = frozenset(each for each in own if self._counts[each])
+        self._counts.update(own)
         try:
-            yield before
+            yield earlier
         finally:
-            self._held.subtract(own)
-            self._held = +self._held
+            self._counts.subtract(own)
+            self._counts = +self._counts
 
 
 class StreamTally:
-    """Counts outcomes, and keeps the last position in each shard."""
+    """Counts the outcomes of writes, and keeps the last position in each shard."""
 
     def __init__(self) -> None:
         self._outcomes: Counter[Outcome] = Counter()

@@ -1,7 +1,7 @@
-"""Which node takes the writes of a shard. Pure.
+"""Chooses the node that takes the writes of a shard. Pure.
 
-A write has to reach every replica of a shard, or replicas would give different answers. Replicas
-that follow one journal all read the write there, so any of them may take it.
+A write has to reach every replica of a shard, or replicas would give different answers. Replicas of
+one journal read each write from it, so any of them may take a write.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from winnow.errors import NotWritableError, UnavailableError
 from winnow.journal.journal import JOURNAL
 
-BEGINS = JOURNAL
-"""The log of a node that is going to follow a journal, and has not read it yet."""
+UNREAD_JOURNAL = JOURNAL
+"""Log id of a node that follows a journal, and has not read it yet."""
 
 
-def target(
+def choose_target(
     shard: int,
-    used: Sequence[str],
+    replicas: Sequence[str],
     logs: Mapping[str, str],
     tried: Sequence[str] = (),
     preferred: str = "",
@@ -23,39 +23,39 @@ def target(
     """The address of the node that takes the writes of a shard.
 
     Args:
-        shard: its number.
-        used: the addresses that questions go to.
-        logs: by address, the log that a node with this shard follows, or `BEGINS`. Nodes that are
-            left out now count: they may be used later, and would lack the writes.
-        tried: the addresses that have failed; the one that was tried least often is taken.
-        preferred: the address that took the last writes.
+        shard: number of the shard.
+        replicas: addresses that get questions.
+        logs: log id of each node with this shard, by address; `UNREAD_JOURNAL` if unread. Nodes
+            that get no questions now count, too: later they would lack the writes.
+        tried: addresses of failed attempts; the address with the fewest is chosen.
+        preferred: address that took the last writes.
 
     Raises:
-        UnavailableError: no node serves it now, or none has begun to follow its journal.
-        NotWritableError: its replicas do not follow one journal. If several nodes have the same
-            log without a journal, it was copied, and each would continue its copy.
+        UnavailableError: no node serves the shard, or none has begun to follow its journal.
+        NotWritableError: its replicas do not follow one journal. Several nodes with the same log
+            and no journal have copies of it, and each would continue its copy.
 
     """
-    if not used:
+    if not replicas:
         raise UnavailableError(f"no node serves shard {shard} now")
-    followed = {address: logs.get(address, "") for address in {*used, *logs}}
-    ready = [each for each in used if followed[each] != BEGINS]
-    if len(followed) > 1:
-        _expect_one_journal(shard, followed)
+    log_of = {address: logs.get(address, "") for address in {*replicas, *logs}}
+    ready = [each for each in replicas if log_of[each] != UNREAD_JOURNAL]
+    if len(log_of) > 1:
+        _check_same_journal(shard, log_of)
         if not ready:
-            what = f"no replica of shard {shard} has begun to follow its journal"
-            where = f"({', '.join(sorted(followed))}): is the journal running?"
-            raise UnavailableError(f"{what} {where}").with_public(f"{what}: try again")
-    return min(ready or used, key=lambda each: (tried.count(each), each != preferred, each))
+            problem = f"no replica of shard {shard} has begun to follow its journal"
+            addresses = f"({', '.join(sorted(log_of))}): is the journal running?"
+            raise UnavailableError(f"{problem} {addresses}").with_public(f"{problem}: try again")
+    return min(ready or replicas, key=lambda each: (tried.count(each), each != preferred, each))
 
 
-def _expect_one_journal(shard: int, followed: Mapping[str, str]) -> None:
-    names = set(followed.values()) - {BEGINS}
-    if len(names) > 1 or not all(name.startswith(JOURNAL) for name in names):
-        replicas = f"shard {shard} has {len(followed)} replicas"
-        what = (
+def _check_same_journal(shard: int, log_of: Mapping[str, str]) -> None:
+    log_ids = set(log_of.values()) - {UNREAD_JOURNAL}
+    if len(log_ids) > 1 or not all(log_id.startswith(JOURNAL) for log_id in log_ids):
+        replicas = f"shard {shard} has {len(log_of)} replicas"
+        problem = (
             "share no log, so a write would reach only one of them: serve one node for each shard, "
             "or have them follow a journal (--journal)"
         )
-        named = NotWritableError(f"{replicas} ({', '.join(sorted(followed))}) that {what}")
-        raise named.with_public(f"{replicas} that {what}")
+        error = NotWritableError(f"{replicas} ({', '.join(sorted(log_of))}) that {problem}")
+        raise error.with_public(f"{replicas} that {problem}")

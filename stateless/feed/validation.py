@@ -1,6 +1,6 @@
-"""Which requests that feed are valid. Pure."""
+"""Validates requests that feed passages. Pure."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -10,62 +10,63 @@ from winnow.passages.canonical import canonical
 from winnow.passages.validation import CUT, deletion_violations, passage_violations
 from winnow.stateless.heads.validation import raise_if_any
 
-MOST_PASSAGES = 100
-"""Passages of a request."""
-MOST_DELETIONS = 1_000
-"""Deletions of a request."""
-MOST_TOKENS = 14_000
-"""Tokens of a text. Some characters become several tokens; a write has to fit a node's message."""
+MAX_PASSAGES = 100
+"""Limit of the passages of a request."""
+MAX_DELETIONS = 1_000
+"""Limit of the deletions of a request."""
+MAX_TOKENS = 14_000
+"""Limit of the tokens of a text: its write has to fit into a message. A character may become
+several tokens.
+"""
 Fed = TypeVar("Fed", FedPassage, Deletion)
 
 
 def validate_puts(passages: Sequence[FedPassage]) -> list[Put]:
-    """The passages of a request in canonical form, in its order.
+    """Converts the passages of a request to canonical puts, in their order.
 
     Raises:
-        InvalidRequestError: naming every field that breaks a rule.
+        InvalidRequestError: a field breaks a rule; has every invalid field.
 
     """
-    _check("passages", passages, MOST_PASSAGES, passage_violations)
+    _check("passages", passages, MAX_PASSAGES, passage_violations)
     return list(map(canonical, passages))
 
 
 def validate_deletions(deletions: Sequence[Deletion]) -> list[Deletion]:
-    """The deletions of a request, in its order; raises as `validate_puts`."""
-    _check("deletions", deletions, MOST_DELETIONS, deletion_violations)
+    """Validates the deletions of a request; errors are those of `validate_puts`."""
+    _check("deletions", deletions, MAX_DELETIONS, deletion_violations)
     return list(deletions)
 
 
 def check_tokens(counts: Iterable[int]) -> None:
-    """Raises InvalidRequestError, naming every text of a request that has too many tokens."""
+    """Raises InvalidRequestError with every text that has too many tokens."""
     raise_if_any(
         [
             Violation(
                 f"passages[{number}].text",
-                f"has {tokens} tokens, at most {MOST_TOKENS} are allowed: {CUT}",
+                f"has {tokens} tokens, at most {MAX_TOKENS} are allowed: {CUT}",
             )
             for number, tokens in enumerate(counts)
-            if tokens > MOST_TOKENS
+            if tokens > MAX_TOKENS
         ]
     )
 
 
 def _check(
     field: str,
-    fed: Sequence[Fed],
-    most: int,
-    violations: Callable[[Fed], Iterable[Violation]],
+    items: Sequence[Fed],
+    max_items: int,
+    violations_of: Callable[[Fed], Iterable[Violation]],
 ) -> None:
-    found = list(_count(field, len(fed), most))
-    if not found:
-        for number, each in enumerate(fed):
-            place = f"{field}[{number}]"
-            found += [replace(one, field=f"{place}.{one.field}") for one in violations(each)]
-    raise_if_any(found)
-
-
-def _count(field: str, count: int, most: int) -> Iterator[Violation]:
-    if not count:
-        yield Violation(field, f"is empty: send 1 to {most}")
-    elif count > most:
-        yield Violation(field, f"has {count}, at most {most} are allowed: send several requests")
+    if not items:
+        raise_if_any([Violation(field, f"is empty: send 1 to {max_items}")])
+    if len(items) > max_items:
+        problem = f"has {len(items)}, at most {max_items} are allowed: send several requests"
+        raise_if_any([Violation(field, problem)])
+    raise_if_any(
+        [
+            replace(violation, field=f"{field}[{index}].{violation.field}")
+            for index, item in enumerate(items)
+            for violation in violations_of(item)
+        ]
+    )

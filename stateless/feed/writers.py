@@ -1,6 +1,6 @@
-"""The writers of the index: found by shard, and opened when they are needed.
+"""The writers of the shards of the served index, opened when they are first needed.
 
-Uses the same cluster view as questions. Does not know the protocol for writing to a node.
+Uses the same cluster view as questions; does not know the protocol of a writer.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -10,21 +10,21 @@ from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError
 from winnow.shard_writer import ShardWriter
 from winnow.stateless.cluster.membership import ClusterView, IndexIdentity
-from winnow.stateless.feed.targets import BEGINS, target
+from winnow.stateless.feed.targets import UNREAD_JOURNAL, choose_target
 
 
 @dataclass(frozen=True, slots=True)
 class OpenWriter:
-    """The connection to a node that takes writes."""
+    """A connection to a node that takes writes."""
 
     writer: ShardWriter
     busy: Callable[[], bool]
-    """Whether calls are in hand."""
+    """Returns whether calls are running."""
     close: Callable[[], Awaitable[None]]
 
 
 Open = Callable[[str, IndexIdentity, int], OpenWriter]
-"""Given an address, the index, and the number of a shard."""
+"""Opens a writer: `open_(address, index, shard)`."""
 _Key = tuple[str, IndexIdentity, int]
 
 
@@ -37,12 +37,13 @@ class Writers:
         present: Callable[[], Mapping[str, ShardInfo]],
         open_: Open,
     ) -> None:
-        """`view` gives the shards that are served now; `present` the last report of every node, by
-        address.
+        """`view` returns the current cluster view, and `present` the last report of every present
+        node, by address.
         """
         self._view, self._present, self._open = view, present, open_
         self._opened: dict[_Key, OpenWriter] = {}
-        self._worked: dict[int, str] = {}
+        self._last_address: dict[int, str] = {}
+        """Address that took the last writes, by shard."""
 
     @property
     def shards(self) -> int:
@@ -53,18 +54,16 @@ class Writers:
         return identity.shards
 
     def address(self, shard: int, tried: Sequence[str] = ()) -> str:
-        """The node that takes the writes of a shard: the one that took the last writes, unless it
-        was tried. Raises as `target` does.
-        """
+        """The address of the node that takes the writes of a shard; see `choose_target`."""
         view = self._view()
         index = view.identity.index_id if view.identity else ""
         logs = {
-            address: info.log_id or (BEGINS if info.journaled else "")
+            address: info.log_id or (UNREAD_JOURNAL if info.journaled else "")
             for address, info in self._present().items()
             if (info.index_id, info.shard) == (index, shard)
         }
-        used = view.replicas.get(shard, ())
-        return target(shard, used, logs, tried, self._worked.get(shard, ""))
+        replicas = view.replicas.get(shard, ())
+        return choose_target(shard, replicas, logs, tried, self._last_address.get(shard, ""))
 
     def writer(self, address: str, shard: int) -> ShardWriter:
         """The writer to the shard of a node that `address` has just returned."""
@@ -75,18 +74,19 @@ class Writers:
             self._opened[key] = self._open(*key)
         return self._opened[key].writer
 
-    def worked(self, address: str, shard: int) -> None:
-        """Notes that the node has stored writes of the shard: it gets the next ones, too."""
-        self._worked[shard] = address
+    def record_success(self, address: str, shard: int) -> None:
+        """Records that the node has stored writes of the shard: it gets the next ones, too."""
+        self._last_address[shard] = address
 
-    async def tidy(self) -> None:
-        """Closes connections to nodes that do not serve the index any more."""
+    async def close_unused(self) -> None:
+        """Closes connections to nodes that no longer serve the index."""
         view = self._view()
-        there = {(a, shard) for shard, own in view.replicas.items() for a in own}
+        serving = {(a, shard) for shard, own in view.replicas.items() for a in own}
         for key, opened in list(self._opened.items()):
             address, identity, shard = key
-            gone = identity != view.identity or (address, shard) not in there
-            if gone and not opened.busy() and key in self._opened:  # or another call closes it
+            is_unused = identity != view.identity or (address, shard) not in serving
+            # another call may have closed it while this one waited
+            if is_unused and not opened.busy() and key in self._opened:
                 del self._opened[key]
                 await opened.close()
 

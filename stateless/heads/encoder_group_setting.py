@@ -1,4 +1,4 @@
-"""A further encoder group as settings have it: NAME=BUNDLE,STORE, or NAME=BUNDLE. Pure."""
+"""Parses the setting of a further encoder group: NAME=BUNDLE,STORE, or NAME=BUNDLE. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -8,35 +8,35 @@ from typing import Self
 
 _NAME = r"[a-z0-9][a-z0-9._-]{0,63}"
 _GROUP = re.compile(rf"({_NAME})=([^,]+)(?:,(.+))?")
-_BEGINNING = re.compile(rf"{_NAME}=.*")
+_GROUP_START = re.compile(rf"{_NAME}=.*")
 
 
 @dataclass(frozen=True, slots=True)
 class EncoderGroupSetting:
-    """Where an encoder group's encoder and heads are."""
+    """The locations of an encoder group's bundle and heads."""
 
     name: str
     bundle: Path
     store: str
-    """A directory or a URL; empty where heads are on servers."""
+    """Store of its heads, a directory or a URL; empty if heads are on servers."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Reads NAME=BUNDLE,STORE; raises ValueError if it is something else."""
-        found = _GROUP.fullmatch(text)
-        if found is None:
+        """Parses NAME=BUNDLE,STORE or NAME=BUNDLE; raises ValueError for any other text."""
+        match = _GROUP.fullmatch(text)
+        if match is None:
             raise ValueError(
                 f"{text!r} is no encoder group: expected NAME=BUNDLE,STORE, such as "
                 "de=bundles/german,heads/german, with a name of a-z, 0-9, dot, dash and underscore"
             )
-        return cls(found[1], Path(found[2]), found[3] or "")
+        return cls(match[1], Path(match[2]), match[3] or "")
 
 
-def joined(parts: Iterable[str]) -> list[str]:
-    """Encoder groups whole again, where a list was taken apart at every comma."""
+def join_split_groups(parts: Iterable[str]) -> list[str]:
+    """Joins the parts of encoder groups, after a list was split at every comma."""
     groups: list[str] = []
     for part in parts:
-        if groups and not _BEGINNING.fullmatch(part):
+        if groups and not _GROUP_START.fullmatch(part):
             groups[-1] += f",{part}"
         else:
             groups.append(part)

@@ -1,4 +1,4 @@
-"""Encoder groups: an encoder and the heads that were trained on it; and all groups of a front."""
+"""Encoder groups: each has an encoder and the heads that were trained on it."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -12,32 +12,32 @@ from winnow.quoting import quoted
 from winnow.text.encoder import OnEncoded, TextEncoder, TextEncoding
 from winnow.text.tokenizer import Tokenizer, Tokens
 
-_QUICK = 500
-"""Characters that are always tokenised within half a millisecond."""
+_MAX_INLINE_CHARACTERS = 500
+"""Longer texts are tokenised in a thread; this length takes less than half a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedText:
-    """A text, its tokens and its encoding: what heads are applied to, and what their spans mean."""
+    """A text with its tokens and its encoding; heads return spans of these tokens."""
 
     text: str
     tokens: Tokens
     """The tokens that were encoded."""
     encoding: TextEncoding
     truncated: bool
-    """Whether the text had more."""
+    """Whether tokens at the end of the text were left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Memory that heads take, if they run in this process."""
+    """Memory of the heads that run in this process."""
 
     budget_bytes: int = 0
-    warm: tuple[HeadInMemory, ...] = ()
+    heads: tuple[HeadInMemory, ...] = ()
 
 
 class EncoderGroup:
-    """Encodes texts, and knows the heads that were trained on its encoder."""
+    """An encoder, and the heads that were trained on it."""
 
     def __init__(
         self,
@@ -46,22 +46,22 @@ class EncoderGroup:
         *,
         tokenizer: Tokenizer,
         encoder: TextEncoder,
-        most_tokens: int,
+        max_tokens: int,
         heads: Heads,
         memory: Callable[[], Memory] = Memory,
-        ahead: BeginEncoderThreadRun = run_no_heads,
+        begin_run: BeginEncoderThreadRun = run_no_heads,
     ) -> None:
-        """`most_tokens`: that a text keeps, without special tokens; `ahead`: runs heads in the
-        thread that encodes.
+        """`max_tokens`: limit of the tokens of a text, without special tokens; `begin_run` begins a
+        run of heads in the thread that encodes.
         """
         self.name, self.fingerprint, self.heads = name, fingerprint, heads
-        self.ahead = ahead
-        self._tokenizer, self._encoder, self._most = tokenizer, encoder, most_tokens
+        self.begin_run = begin_run
+        self._tokenizer, self._encoder, self._max_tokens = tokenizer, encoder, max_tokens
         self._memory = memory
 
     async def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
-        """All tokens of each text; of long ones in a thread, for the event loop's sake."""
-        if sum(map(len, texts)) <= _QUICK:
+        """Tokenises texts completely; long texts in a thread, to keep the event loop free."""
+        if sum(map(len, texts)) <= _MAX_INLINE_CHARACTERS:
             return self._tokenise(texts)
         return await asyncio.to_thread(self._tokenise, texts)
 
@@ -69,18 +69,18 @@ class EncoderGroup:
         self, text: str, tokens: Tokens, client: str = "", on_encoded: OnEncoded | None = None
     ) -> EncodedText:
         """Encodes the first tokens of a text; `client` and `on_encoded` are for the encoder."""
-        kept = tokens.first(self._most)
+        kept = tokens.first(self._max_tokens)
         encoding = await self._encoder.encode(kept.ids, client, on_encoded)
-        return EncodedText(text, kept, encoding, len(tokens) > self._most)
+        return EncodedText(text, kept, encoding, len(tokens) > self._max_tokens)
 
     def info(self) -> EncoderGroupInfo:
-        """What the encoder group is, and what it has in memory."""
+        """The name, fingerprint and heads in memory of the encoder group."""
         memory = self._memory()
-        return EncoderGroupInfo(self.name, self.fingerprint, memory.budget_bytes, memory.warm)
+        return EncoderGroupInfo(self.name, self.fingerprint, memory.budget_bytes, memory.heads)
 
     async def warm_up(self) -> None:
-        """Encodes at several lengths: first runs at a length are slow."""
-        await self._encoder.warm_up(self._most)
+        """Encodes texts of several lengths: the first run at a length is slow."""
+        await self._encoder.warm_up(self._max_tokens)
 
     def _tokenise(self, texts: Sequence[str]) -> list[Tokens]:
         return [self._tokenizer.tokenise(text) for text in texts]
@@ -90,48 +90,48 @@ class EncoderGroups:
     """Encoder groups by name; the first one is the default."""
 
     def __init__(self, groups: Sequence[EncoderGroup] = ()) -> None:
-        """`encoder groups`: none where the front serves no heads.
+        """`groups`: empty if the front serves no heads.
 
         Raises:
-            WinnowError: two have the same name.
+            WinnowError: two groups have the same name.
 
         """
         self._groups: dict[str, EncoderGroup] = {}
         for group in groups:
             if group.name in self._groups:
                 raise WinnowError(
-                    f"two encoder groups have the name {group.name}; the default one has its "
-                    "bundle's name: give the other one another name"
+                    f"two encoder groups have the name {group.name}: rename the one of --rings; "
+                    "the default group has the name of its bundle"
                 )
             self._groups[group.name] = group
 
     @property
     def default(self) -> EncoderGroup:
-        """The group of requests that name none; raises UnavailableError if there is no group."""
+        """The encoder group of requests that name none; raises UnavailableError without groups."""
         if not self._groups:
             raise UnavailableError("this front serves no heads: start it with --heads STORE")
         return next(iter(self._groups.values()))
 
     def find(self, name: str) -> EncoderGroup:
-        """The encoder group of that name, or the default one if it is empty.
+        """The encoder group `name`, or the default group if it is empty.
 
         Raises:
-            NotFoundError: there is none; names those that there are.
-            UnavailableError: there is no encoder group at all.
+            NotFoundError: the group is unknown; has the known groups.
+            UnavailableError: the front serves no heads.
 
         """
         default = self.default
         if name and name not in self._groups:
             known = ", ".join(self._groups)
-            raise NotFoundError(f"there is no encoder group {quoted(name)} here: there is {known}")
+            raise NotFoundError(f"unknown encoder group {quoted(name)}: this front has {known}")
         return self._groups[name] if name else default
 
     def get(self, name: str) -> EncoderGroup | None:
-        """The encoder group of that name, if it is here."""
+        """The encoder group `name`; None if it is unknown."""
         return self._groups.get(name)
 
     def all(self) -> list[EncoderGroup]:
-        """All encoder groups, the default one first."""
+        """All encoder groups, the default group first."""
         return list(self._groups.values())
 
     async def warm_up(self) -> None:

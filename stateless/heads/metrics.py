@@ -1,4 +1,4 @@
-"""Metrics of predictions. No label is made of what a caller sends."""
+"""Metrics of predictions. No label has a value that a caller chooses."""
 
 from prometheus_client import CollectorRegistry
 
@@ -22,7 +22,7 @@ _RESULTS: tuple[tuple[type[WinnowError], str], ...] = (
 
 
 class HeadMetrics:
-    """What a front predicts."""
+    """Metrics of the predictions of a front."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -45,12 +45,12 @@ class HeadMetrics:
             "Requests for predictions that were refused because too many texts were in hand",
         )
 
-    def predicted(self, failure: WinnowError | None) -> None:
-        """Counts a head applied to a text, or why it was not."""
+    def count_prediction(self, failure: WinnowError | None) -> None:
+        """Counts the result of a head on a text; `failure`: None if it was applied."""
         self._predictions.labels(_result(failure)).inc()
 
     def observe(self, timings: PredictTimings) -> None:
-        """Takes the times of a request."""
+        """Observes the timings of a request."""
         for stage in STAGES:
             self._stage.labels(stage).observe(getattr(timings, stage))
 

@@ -1,4 +1,4 @@
-"""Predictions as callers are told them: labels, entities in whole words, or a failure."""
+"""Builds the predictions that callers get: labels, entities in whole words, or a failure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -18,63 +18,63 @@ from winnow.stateless.heads.encoder_groups import EncodedText
 from winnow.text.entities import LabelledSpan, to_entities
 
 _log = structlog.get_logger("stateless")
-_TELLING = (
+_PUBLIC_ERRORS = (
     NotFoundError,
     IdentityError,
     OverloadedError,
     DeadlineExceededError,
     UnavailableError,
 )
-"""Errors that callers are told as they are. Any other one names the server's files."""
+"""Errors that callers get unchanged. Any other error may name files of the server."""
 
 Offsets = Sequence[tuple[int, int]]
-"""Of each token its first character and one past its last, in code points."""
+"""Start and end of each token in the text, in code points; the end is exclusive."""
 
 
 def prediction_of(text: EncodedText, applied: Applied) -> HeadPrediction:
-    """The prediction of a head that was applied to a text, or why there is none."""
-    said = applied.prediction
-    if said is None:
-        return failed(applied.head, applied.failure or missing(applied.head))
-    if isinstance(said, SequencePrediction):
+    """The prediction of a head that was applied to a text, or its failure."""
+    prediction = applied.prediction
+    if prediction is None:
+        return failed_prediction(applied.head, applied.failure or no_result_error(applied.head))
+    if isinstance(prediction, SequencePrediction):
         return HeadPrediction(
             head_id=applied.head,
             version=applied.version,
-            labels=said.labels,
-            out_of_scope=said.out_of_scope,
+            labels=prediction.labels,
+            out_of_scope=prediction.out_of_scope,
         )
     try:
-        found = entities(text.text, text.tokens.offsets, said.spans)
+        found = entities(text.text, text.tokens.offsets, prediction.spans)
     except WinnowError as error:
-        return failed(applied.head, error)
+        return failed_prediction(applied.head, error)
     return HeadPrediction(head_id=applied.head, version=applied.version, entities=found)
 
 
-def failed(head: str, error: WinnowError) -> HeadPrediction:
-    """A head that failed. Callers are not told where it was looked for, nor names of files."""
+def failed_prediction(head: str, error: WinnowError) -> HeadPrediction:
+    """The result of a head that failed. It hides the names of stores and files from callers."""
     if isinstance(error, NotFoundError):
         error = NotFoundError(f"there is no head {quoted(head)} in this encoder group")
-    if not isinstance(error, _TELLING):
+    if not isinstance(error, _PUBLIC_ERRORS):
         _log.error("head failed", head=head, error=str(error), exc_info=error)
         error = UnavailableError(f"head {head} cannot be applied; the server's log has the details")
     return HeadPrediction(head_id=head, failure=error)
 
 
-def missing(head: str) -> UnavailableError:
-    """The error of a head without a result: a mistake in the program that applied it."""
-    return UnavailableError(f"nothing came back for head {head}")
+def no_result_error(head: str) -> UnavailableError:
+    """The error of a head without a result, which is a bug in the code that applied it."""
+    return UnavailableError(f"head {head} returned no result")
 
 
-def failures(ids: Sequence[str], error: WinnowError) -> tuple[HeadPrediction, ...]:
+def failed_predictions(ids: Sequence[str], error: WinnowError) -> tuple[HeadPrediction, ...]:
     """The same failure for each head."""
-    return tuple(failed(each, error) for each in ids)
+    return tuple(failed_prediction(each, error) for each in ids)
 
 
 def entities(text: str, offsets: Offsets, spans: Iterable[TokenSpan]) -> tuple[Entity, ...]:
-    """The entities of `text` at these spans of its tokens, grown to whole words.
+    """The entities of `text` at these spans of its tokens, extended to whole words.
 
     Raises:
-        UnavailableError: a span is of tokens that are not there: the head read another text.
+        UnavailableError: a span is beyond the tokens of the text.
 
     """
     return to_entities(text, [_characters(offsets, span) for span in spans])
@@ -83,6 +83,6 @@ def entities(text: str, offsets: Offsets, spans: Iterable[TokenSpan]) -> tuple[E
 def _characters(offsets: Offsets, span: TokenSpan) -> LabelledSpan:
     if not 0 <= span.first < span.last <= len(offsets):
         raise UnavailableError(
-            f"the head labels tokens {span.first} to {span.last} of {len(offsets)}"
+            f"the head returned tokens {span.first} to {span.last} of a text of {len(offsets)}"
         )
     return offsets[span.first][0], offsets[span.last - 1][1], span.label, span.score

@@ -1,6 +1,6 @@
-"""Heads applied to one text, each on the states of the encoder group that serves it.
+"""Applies heads to one text, each to the token states of its encoder group.
 
-Knows encoder groups and encoded texts; does not know whether a question is answered, too.
+Knows encoder groups and encoded texts; does not know whether the text is a question.
 """
 
 import asyncio
@@ -18,14 +18,19 @@ from winnow.errors import (
 )
 from winnow.stateless.heads.encoder_groups import EncodedText, EncoderGroup, EncoderGroups
 from winnow.stateless.heads.metrics import HeadMetrics
-from winnow.stateless.heads.predictions import failed, failures, missing, prediction_of
+from winnow.stateless.heads.predictions import (
+    failed_prediction,
+    failed_predictions,
+    no_result_error,
+    prediction_of,
+)
 from winnow.telemetry.tracing.span import span
 from winnow.text.encoder import OnEncoded
 from winnow.text.tokenizer import Tokens
 
 _log = structlog.get_logger("stateless")
-_RESERVED = 0.05
-"""Share of the time left that is reserved for handing over predictions."""
+_RESULT_RESERVE = 0.05
+"""Share of the remaining time in which the predictions are collected."""
 
 
 class Predictor:
@@ -41,24 +46,28 @@ class Predictor:
         ids: Sequence[str],
         deadline: Deadline,
         client: str,
-        done: Sequence[Applied] = (),
+        applied_before: Sequence[Applied] = (),
     ) -> tuple[HeadPrediction, ...]:
         """The predictions of a text that `group` has encoded, in the order of `ids`.
 
-        Never fails as a whole: a head that cannot be applied before the deadline is a failure.
-        `done`: the heads that were applied already.
+        Never raises: a head that cannot be applied before the deadline has a failure as its result.
+        `applied_before`: heads that were applied already.
         """
-        known = {each.head for each in done}
-        left = [each for each in ids if each not in known]
-        applied = [*done, *(await _apply(group, text, left, deadline, client) if left else ())]
-        predicted = {each.head: prediction_of(text, each) for each in applied}
-        predicted |= await self._moved(group, text.text, applied, deadline, client)
-        found = tuple(predicted.get(each) or failed(each, missing(each)) for each in ids)
-        for each in found:
-            self._metrics.predicted(each.failure)
-        return found
+        known_ids = {each.head for each in applied_before}
+        remaining = [each for each in ids if each not in known_ids]
+        applied = list(applied_before)
+        if remaining:
+            applied += await _apply(group, text, remaining, deadline, client)
+        by_id = {each.head: prediction_of(text, each) for each in applied}
+        by_id |= await self._predict_moved(group, text.text, applied, deadline, client)
+        predictions = tuple(
+            by_id.get(each) or failed_prediction(each, no_result_error(each)) for each in ids
+        )
+        for prediction in predictions:
+            self._metrics.count_prediction(prediction.failure)
+        return predictions
 
-    async def _moved(
+    async def _predict_moved(
         self,
         group: EncoderGroup,
         text: str,
@@ -66,7 +75,7 @@ class Predictor:
         deadline: Deadline,
         client: str,
     ) -> dict[str, HeadPrediction]:
-        """Predictions of heads that another group of this front serves now, without failures."""
+        """Predictions of heads that moved to another group of this front, without failures."""
         moved: defaultdict[str, list[str]] = defaultdict(list)
         for each in applied:
             if each.moved_to and each.moved_to != group.name:
@@ -74,16 +83,16 @@ class Predictor:
         others = [(other, ids) for name, ids in moved.items() if (other := self._groups.get(name))]
         async with asyncio.TaskGroup() as running:
             tasks = [
-                running.create_task(_by_other(other, text, ids, deadline, client))
+                running.create_task(_predict_with(other, text, ids, deadline, client))
                 for other, ids in others
             ]
-        found = [each for task in tasks for each in task.result()]
-        return {each.head_id: each for each in found if each.failure is None}
+        predictions = [each for task in tasks for each in task.result()]
+        return {each.head_id: each for each in predictions if each.failure is None}
 
 
-def for_heads(deadline: Deadline) -> Deadline:
-    """The deadline of heads, a little earlier: then a late head does not fail the others."""
-    return deadline.earlier(max(deadline.left(), 0.0) * _RESERVED)
+def heads_deadline(deadline: Deadline) -> Deadline:
+    """An earlier deadline for heads, so that a late head does not fail the others."""
+    return deadline.earlier(max(deadline.left(), 0.0) * _RESULT_RESERVE)
 
 
 async def encode(
@@ -97,7 +106,7 @@ async def encode(
     """Encodes a text by the encoder of `group`; `on_encoded` may be called in the encoder's thread.
 
     Raises:
-        WinnowError: it was not encoded before the deadline, or cannot be.
+        WinnowError: the text could not be encoded before the deadline.
 
     """
     try:
@@ -108,14 +117,14 @@ async def encode(
         raise DeadlineExceededError("the deadline passed before the text was encoded") from error
 
 
-async def _by_other(
+async def _predict_with(
     group: EncoderGroup, text: str, ids: Sequence[str], deadline: Deadline, client: str
 ) -> tuple[HeadPrediction, ...]:
     try:
         (tokens,) = await group.tokenise([text])
         encoded = await encode(group, text, tokens, deadline, client)
     except WinnowError as error:
-        return failures(ids, error)
+        return failed_predictions(ids, error)
     applied = await _apply(group, encoded, ids, deadline, client)
     return tuple(prediction_of(encoded, each) for each in applied)
 
@@ -124,10 +133,10 @@ async def _apply(
     group: EncoderGroup, text: EncodedText, ids: Sequence[str], deadline: Deadline, client: str
 ) -> Sequence[Applied]:
     states = text.encoding.states
-    failure: WinnowError = UnavailableError(f"the encoder of group {group.name} gives no states")
+    failure: WinnowError = UnavailableError(f"the encoder of group {group.name} returns no states")
     try:
         if states is not None:
-            until = for_heads(deadline)
+            until = heads_deadline(deadline)
             with span("heads", {"winnow.ring": group.name, "winnow.heads": len(ids)}):
                 async with asyncio.timeout(max(deadline.left(), 0.0)):
                     return await group.heads.apply(states, ids, until, client)

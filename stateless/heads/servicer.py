@@ -1,4 +1,4 @@
-"""`winnow.v1.HeadService`: convert, call, convert."""
+"""`winnow.v1.HeadService`: converts requests, calls the predict core, converts results."""
 
 from typing import Any
 
@@ -9,15 +9,14 @@ from winnow.stateless.heads.core import PredictCore
 from winnow.v1 import head_pb2, head_pb2_grpc
 
 SERVICE = "winnow.v1.HeadService"
-LARGEST = 160 * 1024
-"""Bytes of a message: 16 texts of 2000 characters of 4 bytes, and 32 ids of heads."""
-
-ARRIVING = 256 * LARGEST
-"""Bytes of all messages on their way, most of which are questions."""
+MAX_MESSAGE_BYTES = 160 * 1024
+"""Limit of the bytes of a message: 16 texts of 2000 characters of 4 bytes, and 32 head ids."""
+MAX_PENDING_BYTES = 256 * MAX_MESSAGE_BYTES
+"""Limit of the bytes of all messages that are being received; most of them are questions."""
 
 
 class HeadServicer(head_pb2_grpc.HeadServiceServicer):
-    """The predict core behind gRPC."""
+    """Serves the predict core over gRPC."""
 
     def __init__(self, core: PredictCore, default_deadline: float) -> None:
         """`default_deadline`: seconds for a caller that sets no deadline."""

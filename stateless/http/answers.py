@@ -33,7 +33,7 @@ PartFinished = Callable[[str, str, float], None]
 """Called after every question of several with its name, its gRPC status, and its seconds."""
 
 
-def answer_calls(
+def answer_operations(
     core: AnswerCore, seconds: float, refusal: Refusal, finished: PartFinished
 ) -> list[HttpOperation]:
     """The operations of the answer core.

@@ -9,13 +9,13 @@ from functools import partial
 
 from winnow.convert import feed as convert
 from winnow.stateless.feed.core import FeedCore
-from winnow.stateless.feed.servicer import LARGEST
+from winnow.stateless.feed.servicer import MAX_MESSAGE_BYTES
 from winnow.stateless.http.call import ESCAPED, HttpOperation, NewDeadline, Refusal
 from winnow.stateless.http.headers import in_time
 from winnow.v1 import feed_pb2
 
 
-def feed_calls(core: FeedCore, seconds: float, refusal: Refusal) -> list[HttpOperation]:
+def feed_operations(core: FeedCore, seconds: float, refusal: Refusal) -> list[HttpOperation]:
     """The operations of the feed core.
 
     Args:
@@ -35,7 +35,7 @@ def feed_calls(core: FeedCore, seconds: float, refusal: Refusal) -> list[HttpOpe
             request=feed_pb2.PutRequest,
             response=feed_pb2.PutResponse,
             seconds=seconds,
-            largest=LARGEST * ESCAPED,
+            largest=MAX_MESSAGE_BYTES * ESCAPED,
             refusal=refusal,
         ),
         HttpOperation(
@@ -48,7 +48,7 @@ def feed_calls(core: FeedCore, seconds: float, refusal: Refusal) -> list[HttpOpe
             request=feed_pb2.DeleteRequest,
             response=feed_pb2.DeleteResponse,
             seconds=seconds,
-            largest=LARGEST * ESCAPED,
+            largest=MAX_MESSAGE_BYTES * ESCAPED,
             refusal=refusal,
         ),
     ]

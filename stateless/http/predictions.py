@@ -5,13 +5,13 @@ from functools import partial
 from winnow.convert import head as convert
 from winnow.rpc import request_id
 from winnow.stateless.heads.core import PredictCore
-from winnow.stateless.heads.servicer import LARGEST
+from winnow.stateless.heads.servicer import MAX_MESSAGE_BYTES
 from winnow.stateless.http.call import ESCAPED, HttpOperation, NewDeadline
 from winnow.stateless.http.headers import in_time
 from winnow.v1 import head_pb2
 
 
-def predict_calls(core: PredictCore, seconds: float) -> list[HttpOperation]:
+def predict_operations(core: PredictCore, seconds: float) -> list[HttpOperation]:
     """The operations of the predict core; `seconds` for a caller that sets no deadline."""
     return [
         HttpOperation(
@@ -24,7 +24,7 @@ def predict_calls(core: PredictCore, seconds: float) -> list[HttpOperation]:
             request=head_pb2.PredictRequest,
             response=head_pb2.PredictResponse,
             seconds=seconds,
-            largest=LARGEST * ESCAPED,
+            largest=MAX_MESSAGE_BYTES * ESCAPED,
         ),
         HttpOperation(
             name="ListHeads",

@@ -6,7 +6,7 @@ from winnow.stateless.showing.core import ShowingCore
 from winnow.v1 import cluster_pb2
 
 
-def showing_calls(core: ShowingCore, seconds: float) -> list[HttpOperation]:
+def cluster_operations(core: ShowingCore, seconds: float) -> list[HttpOperation]:
     """The operation of the showing core; `seconds`: longest time of a call."""
 
     async def show(

@@ -1,1 +1,1 @@
-"""Counts how rare words are in an index that changes, by adding up the counts of its shards."""
+"""Document frequencies of words in a changing index, added up over its shards."""

@@ -12,36 +12,36 @@ from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.errors import WinnowError
 from winnow.text.rarity import mean_length, rarities
 
-_MOST_TOKEN = 10_000_000
-"""Greatest token id that is accepted, which bounds the memory; no vocabulary is larger."""
+_MAX_TOKEN_ID = 10_000_000
+"""Limit of token ids, to bound the memory; no vocabulary is larger."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexCounts:
-    """The counts of a whole index."""
+    """The word counts of a whole index."""
 
     containing: NDArray[np.int64]
-    """Number of passages that contain each token, [greatest token + 1]."""
+    """Number of passages that contain each token, [greatest token id + 1]."""
     passages: int
     tokens: int
 
     @classmethod
     def of(cls, built: WordCounts, changes: Iterable[WordChanges]) -> Self:
-        """Adds the changes by writes to each shard to the counts from when the index was built.
+        """Adds the changes by writes to each shard to the counts at the build of the index.
 
         Raises:
-            WinnowError: the counts are impossible: fewer than no passages contain a token, or more
-                than there are.
+            WinnowError: the counts are inconsistent: a count is negative, or above the number of
+                passages.
 
         """
-        every = list(changes)
-        greatest = max((_greatest(each) for each in every), default=-1)
+        all_changes = list(changes)
+        greatest = max((_greatest_token_id(each) for each in all_changes), default=-1)
         containing = np.zeros(max(built.vocabulary, greatest + 1), np.int64)
         containing[: built.vocabulary] = built.passages
-        for each in every:
+        for each in all_changes:
             containing[each.ids] += each.by
-        passages = built.total + sum(each.passages for each in every)
-        tokens = built.tokens + sum(each.tokens for each in every)
+        passages = built.total + sum(each.passages for each in all_changes)
+        tokens = built.tokens + sum(each.tokens for each in all_changes)
         if containing.min(initial=0) < 0 or containing.max(initial=0) > passages or tokens < 0:
             raise WinnowError(
                 f"inconsistent document frequencies: {containing.min(initial=0)} to "
@@ -50,7 +50,7 @@ class IndexCounts:
         return cls(containing, passages, tokens)
 
     def weigh(self, question: EncodedQuestion) -> EncodedQuestion:
-        """The question with how rare its tokens are."""
+        """Adds the rarities of its tokens to a question."""
         ids = np.array(question.token_ids, np.int64)
         known = ids < len(self.containing)
         containing = np.where(known, self.containing[np.where(known, ids, 0)], 0)
@@ -59,18 +59,20 @@ class IndexCounts:
         return replace(question, rarities=tuple(rarity.tolist()), mean_length=length)
 
 
-def _greatest(changes: WordChanges) -> int:
-    """The greatest token, -1 if there is none; raises WinnowError if tokens are not in order."""
+def _greatest_token_id(changes: WordChanges) -> int:
+    """The greatest token id, -1 without tokens; raises WinnowError if they are not ascending."""
     ids = changes.ids.astype(np.int64)
     if (np.diff(ids) <= 0).any():
-        raise WinnowError("inconsistent document frequencies: the changed tokens are not in order")
+        raise WinnowError(
+            "inconsistent document frequencies: the changed token ids are not ascending"
+        )
     greatest = int(ids[-1]) if len(ids) else -1
-    if greatest > _MOST_TOKEN:
-        raise WinnowError(f"inconsistent document frequencies: there is no token {greatest}")
+    if greatest > _MAX_TOKEN_ID:
+        raise WinnowError(f"inconsistent document frequencies: unknown token id {greatest}")
     return greatest
 
 
-def same(one: WordCounts, other: WordCounts) -> bool:
-    """Whether two shards have the same counts from when the index was built."""
-    totals = (one.total, one.tokens) == (other.total, other.tokens)
-    return totals and np.array_equal(one.passages, other.passages)
+def are_same(counts: WordCounts, other: WordCounts) -> bool:
+    """Whether two shards have the same counts at the build of the index."""
+    totals_match = (counts.total, counts.tokens) == (other.total, other.tokens)
+    return totals_match and np.array_equal(counts.passages, other.passages)

@@ -12,7 +12,7 @@ from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 
 
 class RemoteWordCounts:
-    """Asks a content node; raises its errors as a WinnowError."""
+    """Fetches word counts from a content node; raises its errors as a WinnowError."""
 
     def __init__(self, channel: grpc.aio.Channel, address: str) -> None:
         self._stub = shard_feed_pb2_grpc.ShardFeedServiceStub(channel)
@@ -20,13 +20,13 @@ class RemoteWordCounts:
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
         """Number of passages of the whole index that had each word when it was built."""
-        return convert.built_of_message(await self._ask(deadline, changes_only=False))
+        return convert.built_of_message(await self._fetch(deadline, changes_only=False))
 
     async def changes(self, deadline: Deadline) -> WordChanges:
         """Changes of these counts by writes to this shard."""
-        return convert.changes_of_message(await self._ask(deadline, changes_only=True))
+        return convert.changes_of_message(await self._fetch(deadline, changes_only=True))
 
-    async def _ask(
+    async def _fetch(
         self, deadline: Deadline, changes_only: bool
     ) -> shard_feed_pb2.GetWordCountsResponse:
         request = shard_feed_pb2.GetWordCountsRequest(changes_only=changes_only)

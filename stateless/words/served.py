@@ -12,18 +12,18 @@ _log = structlog.get_logger("stateless.words.served")
 
 
 class ServedWords:
-    """The statistics of one index, then of the next one."""
+    """Keeps the word statistics of the served index, and replaces them with the index."""
 
     def __init__(
         self,
         sources: Callable[[int], Sequence[WordSource]],
         pause: Callable[[], Awaitable[object]],
     ) -> None:
-        """Has none yet.
+        """Creates an object without statistics.
 
         Args:
-            sources: the replicas of a shard that may be asked, the one with most writes first.
-            pause: is awaited between two rounds of counting.
+            sources: returns the replicas of a shard; the replica with most writes is first.
+            pause: awaited between two refreshes.
 
         """
         self._sources, self._pause = sources, pause
@@ -31,16 +31,16 @@ class ServedWords:
 
     @property
     def name(self) -> object:
-        """Equal for equal counts."""
+        """Name of the current counts: equal names mean equal counts."""
         return self._statistics.name if self._statistics is not None else ()
 
-    def serve(self, cluster: Cluster) -> WordStatistics:
-        """Counts the words of this cluster from now on; returns statistics for its questions."""
+    def count(self, cluster: Cluster) -> WordStatistics:
+        """Replaces the counted cluster; returns the statistics for its questions."""
         self._statistics = WordStatistics(cluster, self._sources)
         return self._statistics
 
     async def run(self) -> None:
-        """Counts in a loop, until it is cancelled."""
+        """Refreshes the counts periodically, until it is cancelled."""
         while True:
             if self._statistics is not None:
                 await self._refresh(self._statistics)
@@ -49,5 +49,5 @@ class ServedWords:
     async def _refresh(self, statistics: WordStatistics) -> None:
         try:
             await statistics.refresh()
-        except Exception:  # noqa: BLE001 (counting must go on)
+        except Exception:  # noqa: BLE001 (counting must continue)
             _log.exception("counting words failed unexpectedly")

@@ -1,4 +1,4 @@
-"""The interface of a replica that counts words."""
+"""The interface to the word counts of a replica."""
 
 from typing import Protocol
 

@@ -32,7 +32,7 @@ from winnow.heads.remote import RemoteHeads
 from winnow.keys.key import Scope
 from winnow.rpc.status import rich_status
 from winnow.stateless.feed.remote import RemoteShardWriter
-from winnow.stateless.feed.targets import target
+from winnow.stateless.feed.targets import choose_target
 from winnow.stateless.http.problems import problem_of
 from winnow.stateless.replicas.remote import RemoteSearcher
 from winnow.text.remote import RemoteEncoder
@@ -177,7 +177,7 @@ async def test_a_feeder_is_not_told_what_a_node_says(fault: Fault, bundle: Bundl
 
 def test_a_feeder_is_not_told_which_replicas_share_no_log() -> None:
     with pytest.raises(WinnowError) as caught:
-        target(0, ["10.7.3.9:9001", "10.7.3.10:9001"], {})
+        choose_target(0, ["10.7.3.9:9001", "10.7.3.10:9001"], {})
     expect_told_to_admins_only(lambda: told(caught.value), "10.7.3.10:9001")
 
 

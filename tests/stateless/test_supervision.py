@@ -13,7 +13,7 @@ from winnow.errors import UnavailableError, WinnowError
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve
-from winnow.stateless.supervision import supervised
+from winnow.stateless.supervision import serve_with_task
 from winnow.telemetry.metrics import RpcMetrics
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -43,7 +43,7 @@ class Parts:
             self.ended.append(name)
 
     def run(self) -> "asyncio.Task[None]":
-        return asyncio.create_task(supervised(self.serving(), self.looking()))
+        return asyncio.create_task(serve_with_task(self.serving(), self.looking()))
 
 
 async def test_nodes_are_looked_after_until_serving_has_ended() -> None:
@@ -70,7 +70,7 @@ async def test_serving_ends_with_an_error_when_the_looking_does(fails: Exception
     parts.look_on.set()
     with (
         capture_logs() as logs,
-        pytest.raises(WinnowError, match=r"nobody looks after content nodes .* start the front"),
+        pytest.raises(WinnowError, match=r"the task of content nodes ended .* start the front"),
     ):
         await asyncio.wait_for(parts.run(), LONG)
     assert parts.ended == ["looking", "serving"]
@@ -100,7 +100,7 @@ async def test_a_front_that_nobody_looks_after_says_that_it_does_not_serve() -> 
         pass
 
     serving = serve(server, f"127.0.0.1:{port}", prepare, linger=LONG, grace=LONG)
-    running = asyncio.create_task(supervised(serving, parts.looking()))
+    running = asyncio.create_task(serve_with_task(serving, parts.looking()))
     said = []
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         stub = health_pb2_grpc.HealthStub(channel)
@@ -112,5 +112,5 @@ async def test_a_front_that_nobody_looks_after_says_that_it_does_not_serve() -> 
             elif parts.look_on.is_set():
                 break
     assert said[-1] == health_pb2.HealthCheckResponse.NOT_SERVING
-    with pytest.raises(WinnowError, match="nobody looks after"):
+    with pytest.raises(WinnowError, match="the task of content nodes ended"):
         await asyncio.wait_for(running, LONG)

@@ -40,7 +40,7 @@ from winnow.stateless.heads.core import PredictCore
 from winnow.stateless.heads.encoder_groups import EncoderGroup, EncoderGroups
 from winnow.stateless.heads.metrics import HeadMetrics
 from winnow.stateless.heads.predictor import Predictor
-from winnow.stateless.heads.servicer import LARGEST, HeadServicer
+from winnow.stateless.heads.servicer import MAX_MESSAGE_BYTES, HeadServicer
 from winnow.stateless.heads.servicer import SERVICE as HEAD_SERVICE
 from winnow.stateless.metrics import AdmissionMetrics, FrontMetrics
 from winnow.telemetry.metrics import RpcMetrics
@@ -119,7 +119,7 @@ async def start_front(stack: contextlib.AsyncExitStack) -> str:
     server = Server(
         services=[SERVICE, HEAD_SERVICE],
         interceptor=CallInterceptor(RpcMetrics(REGISTRY)),
-        max_message_bytes=LARGEST,
+        max_message_bytes=MAX_MESSAGE_BYTES,
     )
     servicer = AnswerServicer(core, 2.0)
     servicer.add_to(server.grpc)

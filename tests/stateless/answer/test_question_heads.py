@@ -71,7 +71,7 @@ class House:
             "f",
             tokenizer=tokenizer,
             encoder=FakeTextEncoder(fails=WinnowError()),
-            most_tokens=8,
+            max_tokens=8,
             heads=heads,
         )
         predictor = Predictor(EncoderGroups([group]), HeadMetrics(registry))

@@ -9,7 +9,7 @@ from awaited import AwaitedList
 from tenacious import turn
 
 from winnow.errors import LeavingError
-from winnow.stateless.feed.ordered_pipeline import Turn, ordered_pipeline
+from winnow.stateless.feed.ordered_pipeline import AwaitTurn, ordered_pipeline
 
 
 class Work:
@@ -23,7 +23,7 @@ class Work:
         self.may_begin: dict[int, asyncio.Event] = {n: asyncio.Event() for n in range(9)}
         self.fails: int | None = None
 
-    async def __call__(self, number: int, turn: Turn) -> int:
+    async def __call__(self, number: int, turn: AwaitTurn) -> int:
         self.begun.append(number)
         try:
             await self.may_begin[number].wait()
@@ -117,7 +117,7 @@ async def test_work_that_others_cancel_fails_the_stream(count: int) -> None:
     threads: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     told, waiting = AwaitedList[int](), AwaitedList[int]()
 
-    async def work(number: int, turn: Turn) -> int:
+    async def work(number: int, turn: AwaitTurn) -> int:
         if number:
             waiting.append(number)
             await threads

@@ -29,8 +29,8 @@ from winnow.passages.validation import MAX_METADATA, MAX_TEXT, MAX_TITLE
 from winnow.rpc.channel import open_unshared
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import KIB, Server
-from winnow.stateless.feed.remote import LARGEST, RemoteShardWriter
-from winnow.stateless.feed.validation import MOST_TOKENS
+from winnow.stateless.feed.remote import MAX_BATCH_BYTES, RemoteShardWriter
+from winnow.stateless.feed.validation import MAX_TOKENS
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.tokenizer import Tokens
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
@@ -195,9 +195,9 @@ async def test_the_largest_passage_that_is_valid_fits_in_a_message() -> None:
     text, title = "🎻" * MAX_TEXT, "🎻" * MAX_TITLE
     metadata = f'{{"a": "{"b" * (MAX_METADATA - 9)}"}}'
     assert len(metadata) == MAX_METADATA
-    largest = putting("🎻" * 256, text=text, title=title, tokens=MOST_TOKENS, metadata=metadata)
+    largest = putting("🎻" * 256, text=text, title=title, tokens=MAX_TOKENS, metadata=metadata)
     (message,) = convert.writes_to_messages([largest])
-    assert message.ByteSize() < LARGEST
+    assert message.ByteSize() < MAX_BATCH_BYTES
     async with reached() as (servicer, writer):
         await writer.write([largest, largest], soon())
         assert len(servicer.requests) == 2

@@ -75,7 +75,7 @@ async def test_replicas_that_are_about_to_follow_are_waited_for(front: FedFront)
     async def rest(_: float) -> None:
         front.infos.update(followed)
 
-    front.storing._rest = rest
+    front.storing._sleep = rest
     await put(front, "one")
     assert calls(front) == [1, 0, 0]
 

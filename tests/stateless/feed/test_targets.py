@@ -4,13 +4,13 @@ import pytest
 
 from winnow.errors import NotWritableError, UnavailableError
 from winnow.replicas.policy.retrying import retry_delay
-from winnow.stateless.feed.targets import BEGINS, target
+from winnow.stateless.feed.targets import UNREAD_JOURNAL, choose_target
 
 
 def test_the_only_node_takes_them_whatever_it_says_of_its_log() -> None:
     """It says better than anybody why it does not."""
-    assert target(0, ["a"], {"a": ""}) == "a"
-    assert target(0, ["a"], {}) == "a"
+    assert choose_target(0, ["a"], {"a": ""}) == "a"
+    assert choose_target(0, ["a"], {}) == "a"
 
 
 LOGS = dict.fromkeys(("a", "b", "left-out"), "journal-1")
@@ -33,19 +33,21 @@ LOGS = dict.fromkeys(("a", "b", "left-out"), "journal-1")
 def test_a_replica_that_was_not_tried_comes_first_then_the_one_that_worked(
     tried: list[str], preferred: str, expected: str
 ) -> None:
-    assert target(0, ["b", "a"], LOGS, tried, preferred) == expected
+    assert choose_target(0, ["b", "a"], LOGS, tried, preferred) == expected
 
 
 def test_a_replica_that_has_yet_to_follow_gets_no_writes_and_stops_none() -> None:
-    logs = {"a": BEGINS, "b": "journal-1"}
-    assert [target(0, ["a", "b"], logs, tried) for tried in ([], ["b"])] == ["b", "b"]
+    logs = {"a": UNREAD_JOURNAL, "b": "journal-1"}
+    assert [choose_target(0, ["a", "b"], logs, tried) for tried in ([], ["b"])] == ["b", "b"]
 
 
-@pytest.mark.parametrize("logs", [{"a": BEGINS, "b": BEGINS}, {"a": BEGINS, "b": "journal-1"}])
+@pytest.mark.parametrize(
+    "logs", [{"a": UNREAD_JOURNAL, "b": UNREAD_JOURNAL}, {"a": UNREAD_JOURNAL, "b": "journal-1"}]
+)
 def test_replicas_that_have_yet_to_follow_are_unavailable(logs: dict[str, str]) -> None:
     """Whether their journal is the same is not known yet, or the one that knows is not used."""
     with pytest.raises(UnavailableError, match="has begun to follow its journal"):
-        target(0, ["a"], logs)
+        choose_target(0, ["a"], logs)
 
 
 @pytest.mark.parametrize("other", ["", "another log"])
@@ -53,25 +55,25 @@ def test_a_replica_that_has_yet_to_follow_shares_no_log_with_one_that_never_will
     other: str,
 ) -> None:
     with pytest.raises(NotWritableError, match="share no log"):
-        target(0, ["a", "b"], {"a": BEGINS, "b": other})
+        choose_target(0, ["a", "b"], {"a": UNREAD_JOURNAL, "b": other})
 
 
 @pytest.mark.parametrize("other", ["", "another log", "journal-2"])
 @pytest.mark.parametrize("used", [["a"], ["a", "b"]])
 def test_replicas_that_share_no_log_are_named(other: str, used: list[str]) -> None:
     with pytest.raises(NotWritableError, match=r"shard 0 has 2 replicas \(a, b\)"):
-        target(0, used, {"a": "journal-1", "b": other})
+        choose_target(0, used, {"a": "journal-1", "b": other})
 
 
 def test_a_log_that_was_copied_with_its_directory_is_no_journal() -> None:
     """Each node would go on with its copy, and the two would answer differently for ever."""
     with pytest.raises(NotWritableError, match="share no log"):
-        target(0, ["a", "b"], {"a": "log", "b": "log"})
+        choose_target(0, ["a", "b"], {"a": "log", "b": "log"})
 
 
 def test_a_shard_without_a_node_is_unavailable() -> None:
     with pytest.raises(UnavailableError, match="no node serves shard 3 now"):
-        target(3, [], {})
+        choose_target(3, [], {})
 
 
 @pytest.mark.parametrize(

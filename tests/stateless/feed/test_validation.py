@@ -8,8 +8,8 @@ from winnow.domain.write import Deletion, FedPassage
 from winnow.errors import InvalidRequestError
 from winnow.passages.validation import MAX_METADATA
 from winnow.stateless.feed.validation import (
-    MOST_DELETIONS,
-    MOST_PASSAGES,
+    MAX_DELETIONS,
+    MAX_PASSAGES,
     validate_deletions,
     validate_puts,
 )
@@ -105,7 +105,7 @@ def test_everything_that_breaks_a_rule_is_named_and_the_rest_is_counted() -> Non
     assert many[-1] == ("request", "has 4 more fields with a broken rule")
 
 
-@pytest.mark.parametrize("count", [0, MOST_PASSAGES + 1])
+@pytest.mark.parametrize("count", [0, MAX_PASSAGES + 1])
 def test_a_request_has_some_passages_and_not_too_many(count: int) -> None:
     ((field, _),) = faults(*[fed()] * count)
     assert field == "passages"
@@ -114,7 +114,7 @@ def test_a_request_has_some_passages_and_not_too_many(count: int) -> None:
 def test_deletions_are_checked_alike() -> None:
     valid = [Deletion("a"), Deletion("a" * 512, 3)]
     assert validate_deletions(valid) == valid
-    for wrong in ([], [Deletion("a")] * (MOST_DELETIONS + 1)):
+    for wrong in ([], [Deletion("a")] * (MAX_DELETIONS + 1)):
         with pytest.raises(InvalidRequestError, match="deletions: "):
             validate_deletions(wrong)
     with pytest.raises(InvalidRequestError) as caught:

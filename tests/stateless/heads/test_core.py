@@ -78,7 +78,7 @@ async def test_texts_without_a_word_are_named_all_at_once(fake: FakePredictions)
 
 
 async def test_unknown_groups_and_heads_are_not_found_and_named(fake: FakePredictions) -> None:
-    with pytest.raises(NotFoundError, match="no encoder group 'fr' here: there is en, de"):
+    with pytest.raises(NotFoundError, match="unknown encoder group 'fr': this front has en, de"):
         await fake.predict("hello", group="fr")
     with pytest.raises(NotFoundError, match=r"there is no head 'x', 'y' in this encoder group"):
         await fake.predict("hello", "you", ids="x,intent,y")
@@ -163,7 +163,7 @@ async def test_a_caller_that_goes_away_frees_its_encoder_and_heads(
 
 async def test_a_deadline_that_has_passed_is_not_begun(fake: FakePredictions) -> None:
     clock = ManualClock()
-    with pytest.raises(DeadlineExceededError, match="before the texts were looked at"):
+    with pytest.raises(DeadlineExceededError, match="before the texts were validated"):
         await fake.core.predict(
             PredictRequest("hello", head_ids=("intent",)), Deadline.after(0, clock)
         )
@@ -210,7 +210,7 @@ async def test_heads_that_were_run_where_the_text_was_encoded_are_not_run_again(
         )
         yield EncoderThreadRun(applied=lambda: [done])
 
-    fake.groups.default.ahead = ahead
+    fake.groups.default.begin_run = ahead
     predicted = await fake.predict("a text", ids="intent,mood,names")
     assert [(each.head_id, each.version) for each in predicted.results[0].heads] == [
         ("intent", 1),
@@ -255,5 +255,5 @@ async def test_encoder_groups_are_listed_with_their_heads_in_memory(fake: FakePr
     assert [group.name for group in fake.core.groups()] == ["en", "de"]
     (group,) = fake.core.groups("de")
     assert (group.fingerprint, group.budget_bytes, len(group.warm)) == ("of-de", 512, 1)
-    with pytest.raises(NotFoundError, match="no encoder group 'fr'"):
+    with pytest.raises(NotFoundError, match="unknown encoder group 'fr'"):
         fake.core.groups("fr")

@@ -175,9 +175,11 @@ async def test_who_is_refused_at_the_door_is_told_before_the_question_is_read(
     refused = OverloadedError("come later", 0.25)
     monkeypatch.setattr(front.admission, "refusal", lambda client: client == "greedy" and refused)
     front.calls.clear()
-    from winnow.stateless.http.answers import answer_calls
+    from winnow.stateless.http.answers import answer_operations
 
-    front.add(answer_calls(front.core, 2.0, front.admission.refusal, front.boundary.record_part))
+    front.add(
+        answer_operations(front.core, 2.0, front.admission.refusal, front.boundary.record_part)
+    )
     async with front.serving(), wire(front.address) as line:
         line.send("POST /v1/answer HTTP/1.1\r\nhost: localhost\r\nx-winnow-client: greedy\r\n")
         line.send("content-type: application/json\r\ncontent-length: 20\r\n\r\n")

@@ -10,15 +10,15 @@ from http_front import HttpFront
 from winnow.bundle import Bundle
 from winnow.stateless.http.docs import _page
 from winnow.stateless.http.openapi import openapi
-from winnow.stateless.http.passages import feed_calls
-from winnow.stateless.http.predictions import predict_calls
+from winnow.stateless.http.passages import feed_operations
+from winnow.stateless.http.predictions import predict_operations
 
 
 @pytest.fixture
 def front(bundle: Bundle) -> HttpFront:
     front = HttpFront()
-    front.add(predict_calls(FakePredictions(bundle).core, 1.0))
-    front.add(feed_calls(None, 1.0, lambda _client: None))  # type: ignore[arg-type]
+    front.add(predict_operations(FakePredictions(bundle).core, 1.0))
+    front.add(feed_operations(None, 1.0, lambda _client: None))  # type: ignore[arg-type]
     return front
 
 

@@ -9,8 +9,8 @@ from fed_front import FedFront
 from http_front import HttpFront
 
 from winnow.bundle import Bundle
-from winnow.stateless.http.passages import feed_calls
-from winnow.stateless.http.predictions import predict_calls
+from winnow.stateless.http.passages import feed_operations
+from winnow.stateless.http.predictions import predict_operations
 
 PASSAGE = {"id": "1", "title": "Oslo", "text": "Oslo is the capital.", "metadata": {"year": 2031}}
 
@@ -18,7 +18,7 @@ PASSAGE = {"id": "1", "title": "Oslo", "text": "Oslo is the capital.", "metadata
 @pytest.fixture
 async def predicting(bundle: Bundle) -> AsyncIterator[httpx.AsyncClient]:
     front = HttpFront()
-    front.add(predict_calls(FakePredictions(bundle).core, 30.0))
+    front.add(predict_operations(FakePredictions(bundle).core, 30.0))
     async with front.serving() as client:
         yield client
 
@@ -67,7 +67,7 @@ def fed(bundle: Bundle) -> FedFront:
 @pytest.fixture
 async def feeding(fed: FedFront) -> AsyncIterator[httpx.AsyncClient]:
     front = HttpFront()
-    front.add(feed_calls(fed.core, 30.0, fed.admission.refusal))
+    front.add(feed_operations(fed.core, 30.0, fed.admission.refusal))
     async with front.serving() as client:
         yield client
 

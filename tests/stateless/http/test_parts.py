@@ -29,7 +29,7 @@ from winnow.errors import (
 )
 from winnow.rpc.status import _CODE_BY_ERROR
 from winnow.stateless.composing.access import open_gate
-from winnow.stateless.http.answers import answer_calls
+from winnow.stateless.http.answers import answer_operations
 from winnow.stateless.http.endpoint import Edge, Endpoint
 from winnow.stateless.http.headers import in_time
 from winnow.stateless.http.hosts import host_check
@@ -245,7 +245,9 @@ def _asking_stuck(
     readiness = Readiness()
     readiness.say(True)
     edge = Edge(gate=open_gate, finished=finished, json=JsonText(stuck), readiness=readiness)  # type: ignore[arg-type]
-    endpoint = Endpoint(answer_calls(core, 60.0, lambda _client: None, lambda *_: None)[0], edge)
+    endpoint = Endpoint(
+        answer_operations(core, 60.0, lambda _client: None, lambda *_: None)[0], edge
+    )
     kind = (b"content-type", b"application/json")
     scope = {"type": "http", "method": "POST", "headers": [kind, *headers], "query_string": b""}
     task = asyncio.create_task(endpoint(scope, receive, send))

@@ -4,7 +4,7 @@ from http_front import HttpFront
 from manual_clock import ManualClock
 
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
-from winnow.stateless.http.showing import showing_calls
+from winnow.stateless.http.showing import cluster_operations
 from winnow.stateless.showing.core import Names, ShowingCore
 from winnow.stateless.showing.work import Work
 
@@ -21,7 +21,7 @@ def showing() -> ShowingCore:
 async def test_the_cluster_is_shown_as_the_call_shows_it_also_before_the_front_is_ready() -> None:
     front = HttpFront()
     front.ready = False
-    front.add(showing_calls(showing(), 2.0))
+    front.add(cluster_operations(showing(), 2.0))
     async with front.serving() as client:
         reply = await client.get("/v1/cluster")
     assert reply.status_code == 200
@@ -43,7 +43,7 @@ async def test_whoever_may_only_ask_is_not_shown_the_cluster() -> None:
         return ""
 
     front = HttpFront(gate=gate)
-    front.add(showing_calls(showing(), 2.0))
+    front.add(cluster_operations(showing(), 2.0))
     async with front.serving() as client:
         await client.get("/v1/cluster")
     assert wanted == ["admin"]

@@ -9,7 +9,7 @@ from http_front import TEXT, HttpFront
 from manual_clock import ManualClock
 
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
-from winnow.stateless.http.showing import showing_calls
+from winnow.stateless.http.showing import cluster_operations
 from winnow.stateless.showing.core import Names, ShowingCore
 from winnow.stateless.showing.work import Work
 
@@ -51,7 +51,7 @@ async def test_the_page_shows_what_the_front_says_and_marks_what_it_refuses() ->
     from playwright.async_api import async_playwright
 
     front = HttpFront()
-    front.add(showing_calls(showing(front), 2.0))
+    front.add(cluster_operations(showing(front), 2.0))
     async with front.serving(), async_playwright() as driver:
         chromium = await driver.chromium.launch(
             executable_path=shutil.which("chromium"), args=FLAGS, timeout=2 * PATIENCE

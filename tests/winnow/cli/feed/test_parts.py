@@ -18,7 +18,7 @@ from winnow.domain.write import Put
 from winnow.errors import ArtefactError
 from winnow.passages.rows import Row
 from winnow.passages.validation import MAX_METADATA
-from winnow.stateless.feed.servicer import LARGEST
+from winnow.stateless.feed.servicer import MAX_MESSAGE_BYTES
 
 SCALARS = st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False) | st.text()
 
@@ -57,7 +57,7 @@ def test_metadata_counts_as_it_is_packed(value: list[object]) -> None:
     assert len(metadata) <= MAX_METADATA
     rows = [Row(n, Put(Passage(f"p{n}", "", "x" * 7_000, metadata))) for n in range(100)]
     for made in batch_rows(rows, 100):
-        assert put_call(made.fields()).request.ByteSize() < LARGEST
+        assert put_call(made.fields()).request.ByteSize() < MAX_MESSAGE_BYTES
 
 
 @given(st.dictionaries(st.text(min_size=1), SCALARS | st.lists(SCALARS)))
