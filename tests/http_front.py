@@ -183,7 +183,7 @@ class HttpFront:
                 rejection=rejection,
                 access=FrontAccess(self.security, PLAIN_TEXT, gate=self.gate),
                 stack=self.stack,
-                calls=self.calls,
+                http_operations=self.calls,
             )
             (listener,) = serve_http(front).servers
             self.server = listener.server

@@ -1,6 +1,7 @@
 """Opens the encoder groups of a front, and adds the head service to it."""
 
 import asyncio
+from collections.abc import Callable
 
 from winnow.bundle import load_bundle
 from winnow.heads.admission import TextAdmission
@@ -28,6 +29,7 @@ async def open_encoder_groups(
     if not front.settings.serves_heads:
         return EncoderGroups(), Part()
     tasks: BackgroundTasks = {}
+    open_heads: Callable[[str, OpenEncoder, str], OpenHeads]
     if front.settings.head_servers:
         placed = PlacedHeadsOpener(front)
         tasks, open_heads = {"head servers": placed.follow}, placed.open

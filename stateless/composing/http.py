@@ -1,4 +1,4 @@
-"""Has a front take calls by HTTP, too."""
+"""Composes the HTTP server of a front."""
 
 from winnow.address import Address
 from winnow.inference.fair_threads import FairThreads
@@ -12,7 +12,7 @@ from winnow.stateless.http.docs import docs
 from winnow.stateless.http.endpoint import Edge
 from winnow.stateless.http.hosts import host_check
 from winnow.stateless.http.json_text import JsonText
-from winnow.stateless.http.outside import Outside
+from winnow.stateless.http.outside import OuterApp
 from winnow.stateless.http.probes import Readiness, probes
 from winnow.stateless.http.server import HttpServer
 from winnow.stateless.page.routes import routes
@@ -20,27 +20,29 @@ from winnow.telemetry.endpoint import register_process_metrics
 
 
 def serve_http(front: Front) -> Part:
-    """A server of the calls that the parts of the front have told of by now."""
+    """Opens the HTTP server of the operations that the parts have added so far."""
     settings, registry, gate = front.settings, front.registry, front.access.gate
     metrics, readiness = HttpMetrics(registry), Readiness()
-    aside = FairThreads(1, "json")
-    front.stack.callback(aside.close)
+    json_thread = FairThreads(1, "json")
+    front.stack.callback(json_thread.close)
     interceptor = front.interceptor
     edge = Edge(
         gate=gate,
-        finished=interceptor.record_call,
-        json=JsonText(aside),
+        record_call=interceptor.record_call,
+        json=JsonText(json_thread),
         readiness=readiness,
         tracer=interceptor.tracer,
     )
-    further = probes(readiness, registry, gate)
+    extra_routes = probes(readiness, registry, gate)
     if settings.http_pages:
-        further += [*docs(front.http_operations, running_version()), *routes()]
+        extra_routes += [*docs(front.http_operations, running_version()), *routes()]
     if not settings.metrics_listen:
         register_process_metrics(registry)
     listen_host, needs_keys = Address.parse(settings.http_listen).host, settings.keys is not None
-    is_ours = host_check(listen_host, settings.http_hosts, needs_keys)
-    app = Outside(application(front.http_operations, edge, further), readiness, is_ours, metrics)
+    is_allowed_host = host_check(listen_host, settings.http_hosts, needs_keys)
+    app = OuterApp(
+        application(front.http_operations, edge, extra_routes), readiness, is_allowed_host, metrics
+    )
     certificates = front.access.security.certificates
     tls = http_context(certificates) if certificates else None
     server = HttpServer(

@@ -1,4 +1,4 @@
-"""Accepts connections. Knows no TLS and no HTTP."""
+"""Accepts TCP connections; does not know TLS or HTTP."""
 
 import asyncio
 import socket
@@ -10,52 +10,53 @@ from winnow.address import Address
 
 _log = structlog.get_logger("stateless.http")
 _BACKLOG = 128
-_AT_ONCE = 8
+_MAX_ACCEPTS = 8
+"""Limit of connections that are accepted before the event loop serves running requests."""
 _PAUSE = 1.0
-"""Seconds without new connections when no descriptor is left for them."""
+"""Seconds until the next attempt after the process ran out of file descriptors."""
 
 
 class Acceptor:
-    """Listens on a port."""
+    """Listens on a port, and accepts its connections."""
 
-    def __init__(self, address: Address, came: Callable[[socket.socket], None]) -> None:
-        """Calls `came` with each connection. Raises OSError if the address cannot be bound."""
+    def __init__(self, address: Address, on_connection: Callable[[socket.socket], None]) -> None:
+        """Calls `on_connection` with each connection. Raises OSError if it cannot bind."""
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-        both = address.host == "::" and socket.has_dualstack_ipv6()
-        self._listening = socket.create_server(
-            (address.host, address.port), family=family, backlog=_BACKLOG, dualstack_ipv6=both
+        dual_stack = address.host == "::" and socket.has_dualstack_ipv6()
+        self._listener = socket.create_server(
+            (address.host, address.port), family=family, backlog=_BACKLOG, dualstack_ipv6=dual_stack
         )
-        self._listening.setblocking(False)
-        self._came, self._loop = came, asyncio.get_running_loop()
-        self._later: asyncio.TimerHandle | None = None
-        self._open()
+        self._listener.setblocking(False)
+        self._on_connection, self._loop = on_connection, asyncio.get_running_loop()
+        self._resume_timer: asyncio.TimerHandle | None = None
+        self._resume()
 
     @property
     def port(self) -> int:
-        """The port that it listens on."""
-        return int(self._listening.getsockname()[1])
+        """The bound port."""
+        return int(self._listener.getsockname()[1])
 
     def close(self) -> None:
-        """Accepts no more; may be called again."""
-        if self._later is not None:
-            self._later.cancel()
-        if self._listening.fileno() >= 0:
-            self._loop.remove_reader(self._listening)
-            self._listening.close()
+        """Closes the listener; may be called again."""
+        if self._resume_timer is not None:
+            self._resume_timer.cancel()
+        if self._listener.fileno() >= 0:
+            self._loop.remove_reader(self._listener)
+            self._listener.close()
 
-    def _open(self) -> None:
-        self._loop.add_reader(self._listening, self._accept)
+    def _resume(self) -> None:
+        self._loop.add_reader(self._listener, self._accept)
 
     def _accept(self) -> None:
-        """Accepts a few: further ones wait until requests in hand had their turn."""
-        for _ in range(_AT_ONCE):
+        """Accepts some of the waiting connections."""
+        for _ in range(_MAX_ACCEPTS):
             try:
-                opened, _ = self._listening.accept()
+                accepted, _ = self._listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return  # there is none, or its caller has gone
+                return  # no connection waits, or the client closed it
             except OSError as error:
                 _log.error("accepting connections paused", error=str(error))
-                self._loop.remove_reader(self._listening)
-                self._later = self._loop.call_later(_PAUSE, self._open)
+                self._loop.remove_reader(self._listener)
+                self._resume_timer = self._loop.call_later(_PAUSE, self._resume)
                 return
-            self._came(opened)
+            self._on_connection(accepted)

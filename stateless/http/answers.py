@@ -13,36 +13,35 @@ from winnow.rpc import request_id
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
 from winnow.stateless.answer.core import AnswerCore
-from winnow.stateless.http.call import ESCAPED, HttpOperation, NewDeadline, Refusal
-from winnow.stateless.http.headers import in_time
+from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation, NewDeadline, Refusal
+from winnow.stateless.http.headers import before_deadline
 from winnow.stateless.http.packed_answers import PackedReply, SeveralReplies
 from winnow.stateless.http.problems import problem_of
 from winnow.v1 import answer_pb2, http_pb2
 
 _log = structlog.get_logger("stateless.http")
-MOST_QUESTIONS = 100
-"""Most questions of a request."""
-_LARGEST = 16 * KIB * ESCAPED
-_LARGEST_OF_MANY = 256 * KIB * ESCAPED
-_AT_ONCE = 4
-"""Questions of a request that are asked at the same time. More would be refused, or take the places
-of other callers."""
+MAX_QUESTIONS = 100
+"""Limit of the questions of a request."""
+_MAX_BODY_BYTES = 16 * KIB * MAX_ESCAPED_BYTES
+_MAX_BODY_BYTES_OF_MANY = 256 * KIB * MAX_ESCAPED_BYTES
+_MAX_CONCURRENT = 4
+"""Limit of concurrent questions of a request: more might be refused, or delay other callers."""
 ONE_OF_MANY = "AnswerOfMany"
 """Name in metrics of a question of `Answers`, a call that succeeds even if all questions fail."""
-PartFinished = Callable[[str, str, float], None]
-"""Called after every question of several with its name, its gRPC status, and its seconds."""
+RecordPart = Callable[[str, str, float], None]
+"""Records one question of several: `record(name, gRPC status, seconds)`."""
 
 
 def answer_operations(
-    core: AnswerCore, seconds: float, refusal: Refusal, finished: PartFinished
+    core: AnswerCore, default_deadline: float, refusal: Refusal, record_part: RecordPart
 ) -> list[HttpOperation]:
     """The operations of the answer core.
 
     Args:
         core: answers questions.
-        seconds: for a question whose caller sets no deadline.
-        refusal: says which client is refused before its question is read.
-        finished: is called after each question of a request that has several.
+        default_deadline: seconds for a question without a deadline.
+        refusal: returns the error of a client whose question is refused before it is read.
+        record_part: records each question of a request with several.
 
     """
     return [
@@ -54,24 +53,24 @@ def answer_operations(
             run=partial(_answer, core),
             request=answer_pb2.AnswerRequest,
             response=answer_pb2.AnswerResponse,
-            seconds=seconds,
-            largest=_LARGEST,
+            default_deadline=default_deadline,
+            max_body_bytes=_MAX_BODY_BYTES,
             refusal=refusal,
         ),
         HttpOperation(
             name="Answers",
             path="/v1/answers",
-            about=f"Answers up to {MOST_QUESTIONS} questions, {_AT_ONCE} at a time. One that fails "
-            "has a problem in the place of its answer; the others stay. The time that a caller "
-            "allows is for all of them together.",
+            about=f"Answers up to {MAX_QUESTIONS} questions, {_MAX_CONCURRENT} at a time. One that "
+            "fails has a problem in the place of its answer; the others stay. The time that a "
+            "caller allows is for all of them together.",
             scope="ask",
-            run=partial(_answers, core, finished),
+            run=partial(_answers, core, record_part),
             request=http_pb2.AnswersRequest,
             response=http_pb2.AnswersResponse,
-            seconds=seconds,
-            largest=_LARGEST_OF_MANY,
+            default_deadline=default_deadline,
+            max_body_bytes=_MAX_BODY_BYTES_OF_MANY,
             refusal=refusal,
-            calls=lambda message: len(message.requests),
+            count_calls=lambda message: len(message.requests),
         ),
     ]
 
@@ -80,26 +79,26 @@ async def _answer(
     core: AnswerCore, message: answer_pb2.AnswerRequest, new_deadline: NewDeadline, client: str
 ) -> answer_pb2.AnswerResponse | PackedReply:
     deadline, request = new_deadline(), convert.request_of_message(message)
-    answered = await in_time(core.answer(request, deadline, client), deadline)
+    answered = await before_deadline(core.answer(request, deadline, client), deadline)
     reply = convert.answered_to_message(answered, request_id.current())
     return reply if answered.packed is None else PackedReply(reply, answered.packed)
 
 
 async def _answers(
     core: AnswerCore,
-    finished: PartFinished,
+    record_part: RecordPart,
     message: http_pb2.AnswersRequest,
     new_deadline: NewDeadline,
     client: str,
 ) -> http_pb2.AnswersResponse | SeveralReplies:
     count = len(message.requests)
-    if not 1 <= count <= MOST_QUESTIONS:
-        wrong = f"has {count} questions, 1 to {MOST_QUESTIONS} are allowed"
-        raise InvalidRequestError(Violation("requests", wrong))
-    places = asyncio.Semaphore(_AT_ONCE)
+    if not 1 <= count <= MAX_QUESTIONS:
+        problem = f"has {count} questions, 1 to {MAX_QUESTIONS} are allowed"
+        raise InvalidRequestError(Violation("requests", problem))
+    slots = asyncio.Semaphore(_MAX_CONCURRENT)
 
-    async def result(each: answer_pb2.AnswerRequest) -> http_pb2.AnswerResult | PackedReply:
-        async with places:
+    async def answer(each: answer_pb2.AnswerRequest) -> http_pb2.AnswerResult | PackedReply:
+        async with slots:
             started, code = time.perf_counter(), "CANCELLED"
             try:
                 response = await _answer(core, each, new_deadline, client)
@@ -110,17 +109,17 @@ async def _answers(
             except WinnowError as error:
                 code = code_of(error).name
                 return http_pb2.AnswerResult(problem=problem_of(error))
-            except Exception as error:  # noqa: BLE001 (the other answers are not thrown away)
+            except Exception as error:  # noqa: BLE001 (the other answers are still returned)
                 code = "INTERNAL"
                 _log.error("question failed", error=str(error), exc_info=error)
                 return http_pb2.AnswerResult(problem=problem_of(WinnowError()))
             finally:
-                finished(ONE_OF_MANY, code, time.perf_counter() - started)
+                record_part(ONE_OF_MANY, code, time.perf_counter() - started)
 
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(result(each)) for each in message.requests]
+        tasks = [group.create_task(answer(each)) for each in message.requests]
     results = [task.result() for task in tasks]
-    short = [each for each in results if isinstance(each, http_pb2.AnswerResult)]
-    if len(short) < len(results):
+    unpacked = [each for each in results if isinstance(each, http_pb2.AnswerResult)]
+    if len(unpacked) < len(results):
         return SeveralReplies(results, request_id.current())
-    return http_pb2.AnswersResponse(results=short, request_id=request_id.current())
+    return http_pb2.AnswersResponse(results=unpacked, request_id=request_id.current())

@@ -10,38 +10,30 @@ from winnow.deadline import Deadline
 from winnow.errors import WinnowError
 
 NewDeadline = Callable[[], Deadline]
-"""The deadline of a call that begins now; that of the whole request, if its caller set one."""
+"""Returns the deadline of the request; without one, the default deadline from now."""
 
 
 class LongReply(Protocol):
-    """A response whose answers are serialised already."""
+    """A response with answers that were serialised before."""
 
-    def text(self) -> bytes:
+    def to_json(self) -> bytes:
         """The response as JSON. Call it in a thread: it may take long."""
 
 
 Run = Callable[[Any, NewDeadline, str], Coroutine[Any, Any, Message | LongReply]]
-"""Serves a call: from a request message, its deadline and the client's key to the response."""
+"""Serves a call: `run(message, new_deadline, client)` returns the response."""
 Refusal = Callable[[str], WinnowError | None]
-"""Why a client is refused now, by its key; None if it is not."""
+"""A rule: returns the error of a client, by its key, or None to read its body."""
 
 Gate = Callable[..., str]
-"""`gate(scope, headers, calls=1, begun=0)` gives a caller's key, for fair sharing.
+"""Checks a key: `gate(scope, headers, calls=1, begun=0)` returns it, for fair sharing.
 
-It raises a WinnowError if the caller lacks the scope, or may not make `calls` further calls beside
-the `begun` ones that were counted before.
+It raises a WinnowError if the key lacks the scope, or its rate limit forbids `calls` further calls
+after the `begun` calls that were counted before.
 """
 
-ESCAPED = 2
-"""Most bytes of JSON for a byte of a protobuf message, as in escapes like \\u00e4."""
-
-
-def _open(_client: str) -> WinnowError | None:
-    return None
-
-
-def _one(_request: object) -> int:
-    return 1
+MAX_ESCAPED_BYTES = 2
+"""Limit of the bytes of JSON for one byte of protobuf, with escapes like \\u00e4."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,21 +44,20 @@ class HttpOperation:
     """The gRPC call that it mirrors, as metrics and logs name it."""
     path: str
     about: str
-    """Its description, in a sentence or two."""
+    """Its description for users, one or two sentences."""
     scope: str
     """The scope that a caller's key needs: ask, predict, feed or admin."""
     run: Run
     request: type[Message]
     response: type[Message]
-    seconds: float
-    """Longest time for a caller that sets no deadline."""
+    default_deadline: float
+    """Seconds for a call without a deadline."""
     verb: str = "POST"
-    """GET takes its request from the query, POST from a body."""
-    largest: int = 0
-    """Most bytes of a body."""
-    refusal: Refusal = _open
-    """Is called before the body is read."""
-    early: bool = False
-    """Whether it is of use before the front is ready."""
-    calls: Callable[[Any], int] = _one
-    """Number of calls that a request counts as, for the rate limits of keys."""
+    """HTTP method. GET has its request in the query, POST in the body."""
+    max_body_bytes: int = 0
+    refusal: Refusal = lambda _client: None
+    """The rule of early refusals, which is called before the body is read."""
+    before_ready: bool = False
+    """Whether it is served before the front is ready."""
+    count_calls: Callable[[Any], int] = lambda _request: 1
+    """Returns the number of calls of a request, for the rate limits of keys."""

@@ -1,10 +1,10 @@
-"""A connection, as uvicorn serves it, that tells when it waits and when it is busy.
+"""A connection of uvicorn that reports to a limiter when it waits and when it is busy.
 
-This file alone knows what uvicorn and asyncio do not promise. Tried with uvicorn 0.54 and
-Python 3.11; `tests/stateless/http/test_libraries.py` fails by name when one of them moves:
+Only this file depends on internals of uvicorn and asyncio. Tested with uvicorn 0.54, Python 3.11.
+`tests/stateless/http/test_libraries.py` fails when one of these changes:
 
 * uvicorn's `H11Protocol`, its `handle_events`, `send_400_response`, `conn`, `cycle` and `flow`;
-* uvicorn's `ServerState`, whose `tasks` are the requests in hand;
+* uvicorn's `ServerState`, whose `tasks` are the running requests;
 * asyncio's `_ssl_protocol._transport`, the transport below TLS. Only it knows how many encrypted
   bytes wait, and a client that takes none of them must be cut off.
 """
@@ -21,20 +21,20 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from winnow.stateless.http.connection_limiter import ConnectionLimiter
-from winnow.stateless.http.parsing import RationedConnection, malformed
+from winnow.stateless.http.parsing import RationedConnection, bad_request_reply
 
 KEY = "connection"
-"""Where the state of an ASGI scope has the connection."""
+"""Key of the connection in the state of an ASGI scope."""
 
 
-class Requests:
-    """The requests in hand of all connections of a server."""
+class RunningRequests:
+    """The running requests of all connections of a server."""
 
     def __init__(self) -> None:
         self.state = ServerState()
 
-    async def end(self) -> None:
-        """Waits until the tasks of all requests have ended."""
+    async def wait(self) -> None:
+        """Waits until all requests have ended."""
         if tasks := tuple(self.state.tasks):
             await asyncio.wait(tasks)
 
@@ -46,32 +46,32 @@ class HttpConnection(H11Protocol):
     """
 
     def __init__(
-        self, limiter: ConnectionLimiter, config: Config, requests: Requests, age: float
+        self, limiter: ConnectionLimiter, config: Config, requests: RunningRequests, max_age: float
     ) -> None:
-        """`limiter` and `requests` are shared by all connections of the server; `age`: seconds
-        after which the connection is to end.
+        """All connections of the server share `limiter` and `requests`; `max_age`: seconds after
+        which replies ask the client to reconnect.
         """
         super().__init__(config, requests.state, {KEY: self})
-        self._old_at = self.loop.time() + age
+        self._old_at = self.loop.time() + max_age
         self._limiter, self._idle = limiter, False
-        self._arriving: asyncio.Task[Any]
+        self._handshake: asyncio.Task[Any]
         self.conn = self._events = RationedConnection()
-        self._further: asyncio.Handle | None = None
-        """Handling of events that have arrived already."""
+        self._continuation: asyncio.Handle | None = None
+        """Scheduled call that handles further events."""
 
-    def arrive(self, opened: socket.socket, tls: ssl.SSLContext | None) -> None:
-        """Counts the connection; over TLS before the handshake, which may never end."""
+    def open(self, opened: socket.socket, tls: ssl.SSLContext | None) -> None:
+        """Opens the connection; counts it before the TLS handshake, which may never end."""
         made = self.loop.connect_accepted_socket(lambda: self, opened, ssl=tls)
-        self._arriving = self.loop.create_task(made)
-        self._arriving.add_done_callback(partial(self._arrived, opened))
-        self._limiter.came(self)
+        self._handshake = self.loop.create_task(made)
+        self._handshake.add_done_callback(partial(self._on_opened, opened))
+        self._limiter.add(self)
 
-    def _arrived(self, opened: socket.socket, arriving: asyncio.Task[Any]) -> None:
-        if not arriving.cancelled():
-            arriving.exception()  # most often of a handshake: the other side's mistake
-        if self._arrives():
+    def _on_opened(self, opened: socket.socket, handshake: asyncio.Task[Any]) -> None:
+        if not handshake.cancelled():
+            handshake.exception()  # retrieve it: a failed handshake is the client's error
+        if self._is_opening():
             opened.close()
-            self._limiter.left(self)
+            self._limiter.remove(self)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Expects the first request."""
@@ -79,57 +79,61 @@ class HttpConnection(H11Protocol):
         # sets this by itself for sockets that it opens
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
-        self._limiter.spoke(self)
+        self._limiter.record_data(self)
 
     def data_received(self, data: bytes) -> None:
         """Takes the first bytes after a reply as the beginning of the next request."""
         if self._idle:
             self._idle = False
-            self._limiter.spoke(self)
+            self._limiter.record_data(self)
         super().data_received(data)
 
     def handle_events(self) -> None:
-        """Handles some events, and the others after those of other connections."""
-        self._events.again()
+        """Handles a limited number of events, so that other connections are served meanwhile."""
+        self._events.allow_more()
         super().handle_events()
-        if self._events.interrupted and self._further is None and not self.transport.is_closing():
-            self._further = self.loop.call_soon(self._go_on)
+        if (
+            self._events.interrupted
+            and self._continuation is None
+            and not self.transport.is_closing()
+        ):
+            self._continuation = self.loop.call_soon(self._continue)
             self.transport.pause_reading()
 
-    def _go_on(self) -> None:
-        self._further = None
+    def _continue(self) -> None:
+        self._continuation = None
         if self.transport.is_closing():
             return
         self.handle_events()
-        if self._further is None and not self.flow.read_paused:
+        if self._continuation is None and not self.flow.read_paused:
             self.transport.resume_reading()
 
     def send_400_response(self, _msg: str) -> None:
-        """Refuses bytes that are no HTTP, unless a reply was begun: they may be in a body."""
+        """Refuses bytes that are not HTTP, unless a reply has begun: they may be in a body."""
         if self.cycle is not None:  # it has no caller any more
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             # not by h11, which allows no body if the request before was a HEAD
-            self.transport.write(malformed())
+            self.transport.write(bad_request_reply())
         self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Frees its place."""
+        """Removes the connection from the limiter."""
         super().connection_lost(exc)
-        self._limiter.left(self)
+        self._limiter.remove(self)
 
-    def began(self) -> None:
-        """Notes that the headers of a request are here."""
-        self._limiter.began(self)
+    def start_request(self) -> None:
+        """Records that the headers of a request have arrived."""
+        self._limiter.start_request(self)
 
-    def ended(self) -> None:
-        """Notes that the reply was handed over."""
+    def end_request(self) -> None:
+        """Records that the reply was sent to the transport."""
         self._idle = True
-        self._limiter.ended(self)
+        self._limiter.end_request(self)
 
     @property
-    def old(self) -> bool:
+    def is_old(self) -> bool:
         """Whether the client should open a new connection."""
         return self.loop.time() >= self._old_at
 
@@ -143,25 +147,25 @@ class HttpConnection(H11Protocol):
 
     def close(self) -> None:
         """Closes it once everything was sent."""
-        if self._arrives():
-            self._arriving.cancel()
+        if self._is_opening():
+            self._handshake.cancel()
         else:
             self.transport.close()
 
     def abort(self) -> None:
-        """Closes it at once, even if bytes wait to be sent."""
-        if self._arrives():
-            self._arriving.cancel()
+        """Closes it immediately, even if bytes wait to be sent."""
+        if self._is_opening():
+            self._handshake.cancel()
         else:
             self.transport.abort()
 
-    def _arrives(self) -> bool:
+    def _is_opening(self) -> bool:
         """Whether it is still being opened, for example in a TLS handshake."""
         return self.transport is None
 
 
 def connection_of(scope: Any) -> HttpConnection:
     """The connection of a request."""
-    found = scope["state"][KEY]
-    assert isinstance(found, HttpConnection)
-    return found
+    connection = scope["state"][KEY]
+    assert isinstance(connection, HttpConnection)
+    return connection

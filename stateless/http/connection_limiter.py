@@ -1,7 +1,7 @@
-"""Limits open connections: how many there are, and how long one may keep the server waiting.
+"""Limits open connections, and the time for which a client may keep the server waiting.
 
-Knows no HTTP. A client that connects and sends nothing takes a place, and places are limited. If
-none is left, the connection that has kept the server waiting for longest is closed.
+Does not know HTTP. Once the limit is reached, each new connection closes the connection that has
+kept the server waiting for longest.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from winnow.telemetry.metrics import MetricFactory
 
 
 class HttpMetrics:
-    """Metrics of connections. Those of calls are `winnow_request_seconds`, as for gRPC."""
+    """Metrics of HTTP connections; calls are in `winnow_request_seconds`, as for gRPC."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -27,14 +27,14 @@ class HttpMetrics:
         )
 
 
-HEAD_SECONDS = 10.0
-"""Longest time from the first byte of a request to the end of its headers. It also bounds the time
-from connecting to the end of a TLS handshake, and from there to the end of the first headers."""
+HEADER_SECONDS = 10.0
+"""Limit from the first byte of a request to the end of its headers. It also limits a TLS handshake,
+and the time from there to the end of the first headers.
+"""
 IDLE_SECONDS = 75.0
-"""Longest time between two requests; a proxy keeps unused connections for less."""
-
-TAKING_SECONDS = 30.0
-"""Longest time until a caller has received its reply, or a part of a long one."""
+"""Limit between two requests, above the usual limits of proxies."""
+REPLY_SECONDS = 30.0
+"""Limit until a caller has received its reply, or a part of a long reply."""
 
 
 class OpenConnection(Protocol):
@@ -48,103 +48,104 @@ class OpenConnection(Protocol):
         """Closes it once everything was sent."""
 
     def abort(self) -> None:
-        """Closes it at once, even if bytes wait to be sent."""
+        """Closes it immediately, even if bytes wait to be sent."""
 
 
 class ConnectionLimiter:
-    """Open connections, each with a timer that ends it while the server waits for it."""
+    """Tracks open connections, and closes a connection that keeps the server waiting too long."""
 
     def __init__(
         self,
-        most: int,
+        max_connections: int,
         metrics: HttpMetrics,
         *,
-        head: float = HEAD_SECONDS,
-        idle: float = IDLE_SECONDS,
-        taking: float = TAKING_SECONDS,
+        header_timeout: float = HEADER_SECONDS,
+        idle_timeout: float = IDLE_SECONDS,
+        reply_timeout: float = REPLY_SECONDS,
     ) -> None:
-        """`most`: most connections at once; `head`, `idle` and `taking`: seconds."""
-        self._most, self._metrics = most, metrics
-        self._head, self._idle, self._taking = head, idle, taking
+        """All timeouts are in seconds."""
+        self._max_connections, self._metrics = max_connections, metrics
+        self._header_timeout, self._idle_timeout = header_timeout, idle_timeout
+        self._reply_timeout = reply_timeout
         self._waiting: dict[OpenConnection, asyncio.TimerHandle] = {}
         """Connections that the server waits for, longest first, with the timers that end them."""
         self._busy: set[OpenConnection] = set()
-        """Connections with a request in hand."""
+        """Connections with a running request."""
         self._leaving = False
-        self._none = asyncio.Event()
-        self._none.set()
+        self._all_closed = asyncio.Event()
+        self._all_closed.set()
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._busy)
 
-    def came(self, connection: OpenConnection) -> None:
-        """Counts a connection that was opened; another may be closed for it."""
+    def add(self, connection: OpenConnection) -> None:
+        """Adds a new connection; may close another one to make room."""
         if self._leaving:
             connection.abort()
             return
-        if len(self) >= self._most:
+        if len(self) >= self._max_connections:
             oldest = next(iter(self._waiting), connection)
             self._end(oldest, "crowded")
             if oldest is connection:
                 return
-        self._wait(connection, self._head, "slow")
+        self._wait(connection, self._header_timeout, "slow")
         self._count()
 
-    def began(self, connection: OpenConnection) -> None:
-        """Notes that a request has begun: its headers are here."""
+    def start_request(self, connection: OpenConnection) -> None:
+        """Records that the headers of a request have arrived."""
         if connection in self._waiting:
             self._forget(connection)
             self._busy.add(connection)
 
-    def ended(self, connection: OpenConnection) -> None:
-        """Notes that the reply was handed over."""
+    def end_request(self, connection: OpenConnection) -> None:
+        """Records that the reply was sent to the connection's buffer."""
         if connection in self._busy:
             unread = connection.unsent > 0
-            seconds = self._taking if unread else self._idle
+            seconds = self._reply_timeout if unread else self._idle_timeout
             self._wait(connection, seconds, "unread" if unread else "idle")
             if self._leaving:
                 connection.close()
 
-    def spoke(self, connection: OpenConnection) -> None:
-        """Notes that an idle connection sent the beginning of a request."""
+    def record_data(self, connection: OpenConnection) -> None:
+        """Records the first bytes of a request on an idle connection."""
         if connection in self._waiting:
-            self._wait(connection, self._head, "slow")
+            self._wait(connection, self._header_timeout, "slow")
 
-    def left(self, connection: OpenConnection) -> None:
-        """Forgets a connection that was closed."""
+    def remove(self, connection: OpenConnection) -> None:
+        """Removes a closed connection."""
         self._forget(connection)
         self._count()
 
-    async def leave(self, grace: float) -> None:
-        """Takes no more connections, waits up to `grace` seconds for requests in hand, and ends all
-        connections that are left.
+    async def drain(self, grace: float) -> None:
+        """Refuses new connections, waits up to `grace` seconds for running requests, then aborts
+        the remaining connections.
         """
         self._leaving = True
         for connection in tuple(self._waiting):
             connection.close()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(grace):
-                await self._none.wait()
+                await self._all_closed.wait()
         for connection in (*self._waiting, *self._busy):
             connection.abort()
 
-    def _wait(self, connection: OpenConnection, seconds: float, why: str) -> None:
+    def _wait(self, connection: OpenConnection, seconds: float, reason: str) -> None:
         self._forget(connection)
         loop = asyncio.get_running_loop()
-        self._waiting[connection] = loop.call_later(seconds, self._end, connection, why)
+        self._waiting[connection] = loop.call_later(seconds, self._end, connection, reason)
 
-    def _end(self, connection: OpenConnection, why: str) -> None:
+    def _end(self, connection: OpenConnection, reason: str) -> None:
         self._forget(connection)
-        self._metrics.ended.labels(why).inc()
+        self._metrics.ended.labels(reason).inc()
         connection.abort()
         self._count()
 
     def _count(self) -> None:
         self._metrics.connections.set(len(self))
         if len(self):
-            self._none.clear()
+            self._all_closed.clear()
         else:
-            self._none.set()
+            self._all_closed.set()
 
     def _forget(self, connection: OpenConnection) -> None:
         self._busy.discard(connection)

@@ -21,18 +21,23 @@ from winnow.rpc.interceptor import bind_request_id
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
 from winnow.stateless.http.call import Gate, HttpOperation
-from winnow.stateless.http.headers import Headers, in_time, new_deadline_of, text_of
+from winnow.stateless.http.headers import Headers, before_deadline, new_deadline_of, text_of
 from winnow.stateless.http.json_text import JsonText
 from winnow.stateless.http.probes import Readiness
 from winnow.stateless.http.problems import LateBodyError, response_of
-from winnow.stateless.http.receiving import Body, GoneError, check_media_type, while_there
+from winnow.stateless.http.receiving import (
+    Body,
+    ClientDisconnectedError,
+    check_media_type,
+    while_connected,
+)
 from winnow.telemetry.tracing.span import NO_SPAN, Span
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
 
-Finished = Callable[[str, str, float, Exception | None], None]
-"""Called after every call with its name, its gRPC status, its seconds, and its error."""
-_ARRIVING = 64 * KIB * KIB
-"""Most bytes of bodies of one operation that are being received."""
+RecordCall = Callable[[str, str, float, Exception | None], None]
+"""Records a call: `record(name, gRPC status, seconds, error)`."""
+_MAX_PENDING_BYTES = 64 * KIB * KIB
+"""Limit of the bytes of all bodies of one operation that are being received."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +45,7 @@ class Edge:
     """The collaborators that all endpoints of a server share."""
 
     gate: Gate
-    finished: Finished
+    record_call: RecordCall
     json: JsonText
     readiness: Readiness
     tracer: Tracer = NO_TRACER
@@ -51,10 +56,10 @@ class Endpoint:
 
     def __init__(self, call: HttpOperation, edge: Edge) -> None:
         self._call, self._edge = call, edge
-        self._arrivals = BoundedReceive(_ARRIVING // max(call.largest, KIB))
+        self._bodies = BoundedReceive(_MAX_PENDING_BYTES // max(call.max_body_bytes, KIB))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one call; sends nothing if the caller has gone."""
+        """Serves one call; sends nothing if the caller has disconnected."""
         with self._traced(scope):
             bind_request_id(request_id.current())
             response = await self._response(scope, receive)
@@ -62,52 +67,52 @@ class Endpoint:
             await response(scope, receive, send)
 
     def _traced(self, scope: Scope) -> Span:
-        """A span in its caller's trace, or in a new one; none for calls that are not traced."""
+        """Opens a span in the caller's trace, or in a new trace, if the call is traced."""
         call, tracer = self._call, self._edge.tracer
         if not tracer.may_trace(call.name):
             return NO_SPAN
         return tracer.begin(f"{call.verb} {call.path}", scope["headers"])
 
     async def _response(self, scope: Scope, receive: Receive) -> Response | None:
-        """The response; None if the caller has gone."""
+        """The response; None if the caller has disconnected."""
         started, code = time.perf_counter(), "CANCELLED"
-        fault: Exception | None = None
+        failure: Exception | None = None
         try:
             reply = await self._reply(scope, receive)
             code = "OK"
             return Response(reply, media_type="application/json")
-        except GoneError:
+        except ClientDisconnectedError:
             return None
         except WinnowError as error:
-            code, fault = code_of(error).name, error
+            code, failure = code_of(error).name, error
             return response_of(error, request_id.current())
-        except Exception as error:  # noqa: BLE001 (nothing may take the node down)
-            code, fault = "INTERNAL", error
+        except Exception as error:  # noqa: BLE001 (an error must not end the node)
+            code, failure = "INTERNAL", error
             return response_of(WinnowError(), request_id.current())
         finally:
-            self._edge.finished(self._call.name, code, time.perf_counter() - started, fault)
+            self._edge.record_call(self._call.name, code, time.perf_counter() - started, failure)
 
     async def _reply(self, scope: Scope, receive: Receive) -> bytes:
         call, edge, headers = self._call, self._edge, text_of(scope["headers"])
-        if edge.readiness.starting and not call.early:
+        if edge.readiness.starting and not call.before_ready:
             raise UnavailableError("this front is not ready yet: see /readyz, and try again")
         client = edge.gate(call.scope, headers)
-        new_deadline = new_deadline_of(headers, call.seconds)
-        if refused := call.refusal(client):
-            raise refused
+        new_deadline = new_deadline_of(headers, call.default_deadline)
+        if error := call.refusal(client):
+            raise error
         data = await self._data(scope, headers, receive)
 
-        async def done() -> bytes:
+        async def read_and_run() -> bytes:
             reading = edge.json.message(call.request, data, client)
-            request = await in_time(reading, new_deadline())  # others may have longer texts to read
-            if (more := call.calls(request) - 1) > 0:
+            request = await before_deadline(reading, new_deadline())  # it may wait for longer texts
+            if (more := call.count_calls(request) - 1) > 0:
                 edge.gate(call.scope, headers, more, 1)
             reply = await call.run(request, new_deadline, client)
             if isinstance(reply, Message):
-                return await edge.json.text(reply, client)
-            return await edge.json.long_text(reply, client)
+                return await edge.json.to_json(reply, client)
+            return await edge.json.long_to_json(reply, client)
 
-        return await while_there(done(), receive)
+        return await while_connected(read_and_run(), receive)
 
     async def _data(self, scope: Scope, headers: Headers, receive: Receive) -> bytes:
         """The request as JSON: the body, or the query."""
@@ -116,7 +121,9 @@ class Endpoint:
             return json.dumps(dict(parse_qsl(query, keep_blank_values=True))).encode()
         check_media_type(headers)
         try:
-            data: bytes = await self._arrivals.first_message(Body(receive, self._call.largest))
+            data: bytes = await self._bodies.first_message(Body(receive, self._call.max_body_bytes))
         except DeadlineExceededError as error:
-            raise LateBodyError("the body was not here in time: send all of it at once") from error
+            raise LateBodyError(
+                "the body did not arrive in time: send all of it without a pause"
+            ) from error
         return data

@@ -19,7 +19,7 @@ ALWAYS = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
-"""Headers of every reply that does not set its own."""
+"""Default headers of every reply."""
 
 
 def text_of(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
@@ -39,36 +39,38 @@ Result = TypeVar("Result")
 
 
 def new_deadline_of(headers: Headers, default: float) -> NewDeadline:
-    """The deadline that a request's header sets, counted from now. Without the header, each call
-    of the request has `default` seconds from its start.
+    """Returns a function that returns the deadline of a call of the request.
+
+    The header sets one deadline for the whole request, counted from now. Without it, each call has
+    `default` seconds from its start.
 
     Raises:
-        InvalidRequestError: the header has no number of seconds above 0.
+        InvalidRequestError: the header is not a number of seconds above 0.
 
     """
-    given = find(headers, TIMEOUT)
-    if not given:
+    value = find(headers, TIMEOUT)
+    if not value:
         return partial(Deadline.after, default)
-    seconds = float(given) if _SECONDS.fullmatch(given) else 0.0
+    seconds = float(value) if _SECONDS.fullmatch(value) else 0.0
     if not seconds:
-        wrong = f"{quoted(given)} is no number of seconds above 0, such as 0.5"
-        raise InvalidRequestError(Violation(TIMEOUT, wrong))
+        problem = f"{quoted(value)} is no number of seconds above 0, such as 0.5"
+        raise InvalidRequestError(Violation(TIMEOUT, problem))
     deadline = Deadline.after(min(seconds, MAX_SECONDS))
     return lambda: deadline
 
 
-async def in_time(work: Awaitable[Result], deadline: Deadline) -> Result:
-    """The result of work, which is cancelled at the deadline; gRPC does so by itself.
+async def before_deadline(work: Awaitable[Result], deadline: Deadline) -> Result:
+    """Returns the result of `work`; cancels it at the deadline, as gRPC does.
 
     Raises:
-        DeadlineExceededError: the work was not done in time.
+        DeadlineExceededError: the deadline passed.
 
     """
-    left = asyncio.timeout(max(deadline.left(), 0.0))
+    timeout = asyncio.timeout(max(deadline.left(), 0.0))
     try:
-        async with left:
+        async with timeout:
             return await work
     except TimeoutError:
-        if not left.expired():
+        if not timeout.expired():
             raise
         raise DeadlineExceededError("the deadline passed before there was a reply") from None

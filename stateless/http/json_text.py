@@ -21,23 +21,24 @@ from winnow.stateless.http.call import LongReply
 from winnow.stateless.http.json_fields import misplaced_boolean, short_names, with_full_names
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
-_ASIDE = 8 * 1024
-"""Bytes from which a text is read or written in a thread; that many take some 0.3 ms."""
-_PIECES = 64
-"""Parts from which it is, too, even if they are short: one takes up to 7 microseconds."""
-_MOST_OBJECTS = 20_000
-"""Most objects of a request, nested or not. Reading that many takes some 0.2 s; the objects of a
-body of 2 MB could take 10 s."""
-_WAITING = 64 << 20
-"""Most bytes of texts that wait to be read, or are being read."""
+_THREAD_BYTES = 8 * 1024
+"""Size from which JSON is converted in a thread: this size takes about 0.3 ms."""
+_THREAD_ITEMS = 64
+"""Number of items from which it is, too, even if they are short: one takes up to 7 microseconds."""
+_MAX_OBJECTS = 20_000
+"""Limit of the JSON objects of a request. They take about 0.2 s; a body of 2 MB could have objects
+for 10 s.
+"""
+_MAX_WAITING_BYTES = 64 << 20
+"""Limit of the bytes of all requests that wait to be parsed, or are being parsed."""
 _SPACE = b" \t\r\n"
-# an error of the library may be as long as the request and quote it anywhere: each pattern looks at
-# a place once, so that repeated words do not make it slow
+# an error of the library may be as long as the request and quote it: no pattern backtracks, so
+# repeated words do not make it slow
 _OF_FIELD = re.compile(r"Failed to parse (\w+) field: ")
 _UNKNOWN = re.compile(r'[^"]*"[^"]*" has no field named "(.*)" at ', re.DOTALL)
-_PLACE = re.compile(r"\w+((?:\.\w+)*)")
+_FIELD_PATH = re.compile(r"\w+((?:\.\w+)*)")
 _ENUM = re.compile(r"Invalid enum value (.*) for enum type ([\w.]+)", re.DOTALL)
-_WORDS = (
+_PLAIN_MESSAGES = (
     (r"expected string or bytes-like object, got '\w+'", "is no string: give it in quotes"),
     (r"invalid literal for int\(\) with base \d+: (?P<value>.*)", "is no whole number"),
     (r"Couldn't parse integer: (?P<value>.*)", "is no whole number"),
@@ -48,131 +49,133 @@ _WORDS = (
     (r"repeated field \w+ must be in \[\] .*", "is no list: put it in [ ]"),
     (r"Expected true or false without quotes", "is neither true nor false"),
 )
-"""Errors of the library, and their words for callers who do not know Python."""
+"""Patterns of the library's errors, and plain messages for callers who do not know Python."""
 Result = TypeVar("Result")
 
 
 class JsonText:
-    """Reads and writes JSON; long texts in a thread, or questions would wait for them."""
+    """Converts JSON to messages and back; long texts in a thread, so that questions do not wait."""
 
-    def __init__(self, aside: FairThreads) -> None:
-        """`aside`: where long texts are read and written."""
-        self._aside = aside
-        self._waiting = 0
+    def __init__(self, threads: FairThreads) -> None:
+        """`threads` convert long texts."""
+        self._threads = threads
+        self._waiting_bytes = 0
 
     async def message(self, kind: type[AnyMessage], data: bytes, client: str) -> AnyMessage:
-        """The message that a caller sent.
+        """Parses the message that a caller sent.
 
         Raises:
-            InvalidRequestError: the text is no such message.
-            OverloadedError: too many texts wait to be read.
+            InvalidRequestError: the text is not valid JSON of such a message.
+            OverloadedError: too many requests wait to be parsed.
 
         """
-        if self._waiting + len(data) > _WAITING:
+        if self._waiting_bytes + len(data) > _MAX_WAITING_BYTES:
             raise OverloadedError("too many requests wait to be read; send it again", 1.0)
-        pieces = data.count(b"{") + data.count(b",")
-        self._waiting += len(data)
+        items = data.count(b"{") + data.count(b",")
+        self._waiting_bytes += len(data)
         try:
-            return await self._run(len(data), pieces, client, lambda: read(kind, data))
+            return await self._run(len(data), items, client, lambda: read(kind, data))
         finally:
-            self._waiting -= len(data)
+            self._waiting_bytes -= len(data)
 
-    async def text(self, message: Message, client: str) -> bytes:
-        """The text of a reply."""
-        pieces = sum(len(value) for field, value in message.ListFields() if field.is_repeated)
-        return await self._run(message.ByteSize(), pieces, client, lambda: written(message))
+    async def to_json(self, message: Message, client: str) -> bytes:
+        """Converts a reply to JSON."""
+        items = sum(len(value) for field, value in message.ListFields() if field.is_repeated)
+        return await self._run(message.ByteSize(), items, client, lambda: message_to_json(message))
 
-    async def long_text(self, reply: LongReply, client: str) -> bytes:
-        """The text of a long reply."""
-        return await self._aside.run(client, reply.text)
+    async def long_to_json(self, reply: LongReply, client: str) -> bytes:
+        """Converts a long reply to JSON, in a thread."""
+        return await self._threads.run(client, reply.to_json)
 
-    async def _run(self, size: int, pieces: int, client: str, work: Callable[[], Result]) -> Result:
-        if size < _ASIDE and pieces < _PIECES:
+    async def _run(self, size: int, items: int, client: str, work: Callable[[], Result]) -> Result:
+        if size < _THREAD_BYTES and items < _THREAD_ITEMS:
             return work()
-        return await self._aside.run(client, work)
+        return await self._threads.run(client, work)
 
 
 def read(kind: type[AnyMessage], data: bytes) -> AnyMessage:
-    """The message that a text is the JSON of.
+    """Parses the JSON of a message.
 
     Raises:
-        InvalidRequestError: it is of none; names the field that is wrong.
+        InvalidRequestError: the JSON is invalid; has the invalid field.
 
     """
     if not data.lstrip(_SPACE).startswith(b"{"):
-        raise _wrong("request", "is no JSON object: send one, such as {}")
-    value = _loaded(data)
-    if wrong := misplaced_boolean(kind, value):
-        raise InvalidRequestError(wrong)
+        raise _invalid("request", "is no JSON object: send one, such as {}")
+    value = _parse(data)
+    if violation := misplaced_boolean(kind, value):
+        raise InvalidRequestError(violation)
     try:
         return json_format.ParseDict(with_full_names(kind.DESCRIPTOR, value), kind())
     except Exception as error:  # the library has errors of many kinds for what a caller sends
-        raise _violation(str(error)) from error
+        raise _request_error(str(error)) from error
 
 
-def written(message: Message) -> bytes:
-    """The text of a message."""
-    return text_of(object_of(message))
+def message_to_json(message: Message) -> bytes:
+    """Converts a message to JSON."""
+    return value_to_json(object_of(message))
 
 
-def text_of(value: object) -> bytes:
-    """A value as JSON: without spaces, and with all characters as they are."""
+def value_to_json(value: object) -> bytes:
+    """Converts a value to JSON without spaces or escapes of non-ASCII characters."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def object_of(message: Message) -> dict[str, Any]:
-    """A message as an object for `json`."""
+    """Converts a message to a dictionary."""
     return json_format.MessageToDict(message, always_print_fields_with_no_presence=True)
 
 
-def _loaded(data: bytes) -> dict[str, Any]:
+def _parse(data: bytes) -> dict[str, Any]:
     objects = 0
 
-    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         nonlocal objects
         objects += 1
-        if objects > _MOST_OBJECTS:
-            raise _wrong("request", f"has more than {_MOST_OBJECTS} objects: send several requests")
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        if objects > _MAX_OBJECTS:
+            raise _invalid(
+                "request", f"has more than {_MAX_OBJECTS} objects: send several requests"
+            )
+        result = dict(pairs)
+        if len(result) < len(pairs):
             ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
-            raise _wrong("request", f"has {quoted(twice)} twice in an object")
-        return found
+            raise _invalid("request", f"has {quoted(twice)} twice in an object")
+        return result
 
     try:
-        value: dict[str, Any] = json.loads(data.decode(), object_pairs_hook=made)
+        value: dict[str, Any] = json.loads(data.decode(), object_pairs_hook=to_dict)
     except UnicodeDecodeError as error:
-        raise _wrong("request", f"is not UTF-8 ({error.reason} at byte {error.start})") from error
+        raise _invalid("request", f"is not UTF-8 ({error.reason} at byte {error.start})") from error
     except (ValueError, RecursionError) as error:
-        raise _wrong("request", f"cannot be read as JSON: {shortened(str(error))}") from error
+        raise _invalid("request", f"cannot be read as JSON: {shortened(str(error))}") from error
     return value
 
 
-def _violation(said: str) -> InvalidRequestError:
-    """The error of a request, from the library's text."""
+def _request_error(message: str) -> InvalidRequestError:
+    """Converts an error message of the library to an error for the caller."""
     path, at = list[str](), 0
-    while nested := _OF_FIELD.match(said, at):
+    while nested := _OF_FIELD.match(message, at):
         path.append(nested[1])
         at = nested.end()
-    if unknown := _UNKNOWN.match(said, at):
-        wrong = f"{quoted(unknown[1])} is no field of this request: see /openapi.json"
-        return _wrong(shortened(unknown[1]) or "request", wrong)
-    said = said[at:].rstrip(".")
-    before, _, place = said.rpartition(" at ")
-    if before and (named := _PLACE.fullmatch(place)):
-        said, path = before, path or named[1].split(".")[1:]
-    return _wrong(".".join(path) or "request", shortened(_plainly(said)))
+    if unknown := _UNKNOWN.match(message, at):
+        problem = f"{quoted(unknown[1])} is no field of this request: see /openapi.json"
+        return _invalid(shortened(unknown[1]) or "request", problem)
+    message = message[at:].rstrip(".")
+    problem, _, location = message.rpartition(" at ")
+    if problem and (field_path := _FIELD_PATH.fullmatch(location)):
+        message, path = problem, path or field_path[1].split(".")[1:]
+    return _invalid(".".join(path) or "request", shortened(_plain(message)))
 
 
-def _plainly(said: str) -> str:
-    if enum := _ENUM.fullmatch(said):
+def _plain(message: str) -> str:
+    if enum := _ENUM.fullmatch(message):
         names = short_names(descriptor_pool.Default().FindEnumTypeByName(enum[2]))
         return f"{quoted(enum[1])} is none of {', '.join(names)}"
-    for pattern, words in _WORDS:
-        if found := re.fullmatch(pattern, said, re.DOTALL):
-            return f"{found.groupdict().get('value', '')} {words}".lstrip()
-    return said
+    for pattern, plain in _PLAIN_MESSAGES:
+        if match := re.fullmatch(pattern, message, re.DOTALL):
+            return f"{match.groupdict().get('value', '')} {plain}".lstrip()
+    return message
 
 
-def _wrong(field: str, description: str) -> InvalidRequestError:
+def _invalid(field: str, description: str) -> InvalidRequestError:
     return InvalidRequestError(Violation(field, description))

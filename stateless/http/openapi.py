@@ -32,32 +32,34 @@ _OBJECT = "google.protobuf.Struct"
 
 
 class Schemas:
-    """The schemas of messages and of the messages in them, by name."""
+    """Collects the schemas of messages and of the messages in them."""
 
     def __init__(self, comments: Mapping[str, str]) -> None:
-        """`comments`: by full names, as `proto/comments.py` writes them."""
+        """`comments`: by full name, as `proto/comments.py` writes them."""
         self._comments = comments
-        self.found: dict[str, Schema] = {}
+        self.by_name: dict[str, Schema] = {}
 
     def add(self, kind: type[Message]) -> Schema:
-        """A reference to the schema of a message."""
+        """Adds the schema of a message; returns a reference to it."""
         return self._message(kind.DESCRIPTOR)
 
     def _message(self, message: Any) -> Schema:
         if message.full_name == _OBJECT:
             return {"type": "object", "additionalProperties": True}
         name = _name(message)
-        if name not in self.found:
-            self.found[name] = {}  # a message may hold itself
+        if name not in self.by_name:
+            self.by_name[name] = {}  # a message may hold itself
             fields = {field.json_name: self._field(field) for field in message.fields}
-            self.found[name] = self._told(message.full_name, type="object", properties=fields)
+            self.by_name[name] = self._with_comment(
+                message.full_name, type="object", properties=fields
+            )
         return {"$ref": f"#/components/schemas/{name}"}
 
     def _field(self, field: FieldDescriptor) -> Schema:
         schema = self._value(field)
         if field.is_repeated and "additionalProperties" not in schema:
             schema = {"type": "array", "items": schema}
-        return self._told(field.full_name, **schema)
+        return self._with_comment(field.full_name, **schema)
 
     def _value(self, field: FieldDescriptor) -> Schema:
         message = field.message_type
@@ -72,13 +74,13 @@ class Schemas:
 
     def _choice(self, choice: EnumDescriptor) -> Schema:
         name = _name(choice)
-        if name not in self.found:
-            told = self._told(choice.full_name, type="string")
+        if name not in self.by_name:
+            schema = self._with_comment(choice.full_name, type="string")
             short = f"Requests may have short names, in any case: {', '.join(short_names(choice))}."
             values = map(self._enum_value_line(choice), choice.values)
-            lines = [told.get("description", ""), *values, short]
-            told["description"] = "\n".join(filter(None, lines))
-            self.found[name] = {**told, "enum": [value.name for value in choice.values]}
+            lines = [schema.get("description", ""), *values, short]
+            schema["description"] = "\n".join(filter(None, lines))
+            self.by_name[name] = {**schema, "enum": [value.name for value in choice.values]}
         return {"$ref": f"#/components/schemas/{name}"}
 
     def _enum_value_line(self, choice: EnumDescriptor) -> Any:
@@ -88,14 +90,14 @@ class Schemas:
 
         return line
 
-    def _told(self, name: str, **schema: Any) -> Schema:
+    def _with_comment(self, name: str, **schema: Any) -> Schema:
         comment = self._comments.get(name)
         return {**schema, "description": comment} if comment else schema
 
 
-def _name(what: Descriptor | EnumDescriptor) -> str:
-    """Without the package: `ShardCoverage.Status`."""
-    return what.full_name.removeprefix("winnow.v1.")
+def _name(descriptor: Descriptor | EnumDescriptor) -> str:
+    """The full name without the package, such as `ShardCoverage.Status`."""
+    return descriptor.full_name.removeprefix("winnow.v1.")
 
 
 ABOUT = (
@@ -113,25 +115,25 @@ _HEADERS = {
 
 
 def openapi(calls: Iterable[HttpOperation], version: str) -> Schema:
-    """The description of some calls; reads the comments of the protos from a packaged file."""
+    """Describes the operations; reads the comments of the protos from a packaged file."""
     comments = json.loads(files("winnow.v1").joinpath("comments.json").read_text("utf-8"))
     schemas = Schemas(comments)
     problem = _content(MEDIA_TYPE, schemas.add(http_pb2.Problem), "An error.")
     paths: dict[str, Schema] = {}
     for call in calls:
-        told = _operation(call, schemas, problem)
-        paths.setdefault(call.path, {})[call.verb.lower()] = told
+        operation = _operation(call, schemas, problem)
+        paths.setdefault(call.path, {})[call.verb.lower()] = operation
     return {
         "openapi": "3.1.0",
         "info": {"title": "Winnow", "version": version, "description": ABOUT},
         "paths": paths,
-        "components": {"schemas": dict(sorted(schemas.found.items()))},
+        "components": {"schemas": dict(sorted(schemas.by_name.items()))},
     }
 
 
 def _operation(call: HttpOperation, schemas: Schemas, problem: Schema) -> Schema:
     reply = schemas.add(call.response)
-    told: Schema = {
+    schema: Schema = {
         "operationId": call.name,
         "summary": call.about.partition(". ")[0].rstrip("."),
         "description": call.about,
@@ -140,12 +142,12 @@ def _operation(call: HttpOperation, schemas: Schemas, problem: Schema) -> Schema
     }
     request = schemas.add(call.request)
     if call.verb == "GET":
-        fields = schemas.found[call.request.DESCRIPTOR.name]["properties"]
-        told["parameters"] += [_parameter(name, schema) for name, schema in fields.items()]
+        fields = schemas.by_name[call.request.DESCRIPTOR.name]["properties"]
+        schema["parameters"] += [_parameter(name, field) for name, field in fields.items()]
     else:
-        body = _content("application/json", request, f"At most {call.largest} bytes.")
-        told["requestBody"] = {**body, "required": True}
-    return told
+        body = _content("application/json", request, f"At most {call.max_body_bytes} bytes.")
+        schema["requestBody"] = {**body, "required": True}
+    return schema
 
 
 def _header(name: str, about: str) -> Schema:

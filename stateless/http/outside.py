@@ -1,7 +1,7 @@
-"""Wraps the ASGI application of a front, for requests of every path.
+"""Wraps the ASGI application of a front.
 
-Checks the Host header, adds request ids and the headers of every reply, and gives up callers that
-do not take their reply.
+Checks the Host header, adds a request id and default headers to every reply, and disconnects
+callers that do not read their reply.
 """
 
 import asyncio
@@ -17,78 +17,78 @@ from winnow import caller
 from winnow.quoting import quoted
 from winnow.rpc import request_id
 from winnow.stateless.http.connection import HttpConnection, connection_of
-from winnow.stateless.http.connection_limiter import TAKING_SECONDS, HttpMetrics
+from winnow.stateless.http.connection_limiter import REPLY_SECONDS, HttpMetrics
 from winnow.stateless.http.headers import ALWAYS, Headers, find, text_of
 from winnow.stateless.http.probes import Readiness
 from winnow.stateless.http.problems import HttpRefusedError, response_of
-from winnow.stateless.http.receiving import until_gone
+from winnow.stateless.http.receiving import until_disconnected
 
 _log = structlog.get_logger("stateless.http")
-_UNREAD = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-"""Statuses of replies to requests that were not read to their end."""
-IsOurs = Callable[[str], bool]
-"""Whether a front may be called by the name in a Host header."""
+_BODY_UNREAD = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+"""Statuses of replies to requests whose body was not read completely."""
+HostCheck = Callable[[str], bool]
+"""Returns whether a Host header is allowed."""
 
 
-class Outside:
-    """An ASGI application around all others."""
+class OuterApp:
+    """The outermost ASGI application."""
 
     def __init__(
         self,
         app: ASGIApp,
         readiness: Readiness,
-        is_ours: IsOurs,
+        is_allowed_host: HostCheck,
         metrics: HttpMetrics,
         *,
-        taking: float = TAKING_SECONDS,
+        reply_timeout: float = REPLY_SECONDS,
     ) -> None:
-        """`taking`: longest time, in seconds, until a caller has received a part of its reply."""
-        self._app, self._readiness, self._is_ours = app, readiness, is_ours
-        self._metrics, self._taking = metrics, taking
+        """`reply_timeout`: seconds until a caller must have received a part of its reply."""
+        self._app, self._readiness, self._is_allowed_host = app, readiness, is_allowed_host
+        self._metrics, self._reply_timeout = metrics, reply_timeout
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one request."""
         connection, headers = connection_of(scope), text_of(scope["headers"])
         structlog.contextvars.clear_contextvars()
-        chosen = request_id.accept(headers)
+        current_id = request_id.accept(headers)
         caller.forget()  # uvicorn begins a request in the context of the one before it
-        connection.began()
+        connection.start_request()
 
         async def reply(event: Message) -> None:
             if event["type"] == "http.response.start":
-                self._complete(event, chosen, connection)
+                self._add_headers(event, current_id, connection)
             try:
-                async with asyncio.timeout(self._taking):
+                async with asyncio.timeout(self._reply_timeout):
                     await send(event)
             except TimeoutError:
-                await self._give_up(connection, receive)
+                await self._disconnect(connection, receive)
 
         try:
-            await self._serve(headers)(scope, receive, reply)
-        except Exception as error:  # noqa: BLE001 (a mistake in a page)
+            await self._app_for(headers)(scope, receive, reply)
+        except Exception as error:  # noqa: BLE001 (a bug must not end the server)
             _log.error("request failed", error=str(error), exc_info=error)
         finally:
-            connection.ended()
+            connection.end_request()
 
-    def _serve(self, headers: Headers) -> ASGIApp:
+    def _app_for(self, headers: Headers) -> ASGIApp:
         host = find(headers, "host")
-        if self._is_ours(host):
+        if self._is_allowed_host(host):
             return self._app
-        wrong = f"{quoted(host)} is no name of this front: add it to --http-hosts"
-        error = HttpRefusedError(HTTPStatus.MISDIRECTED_REQUEST, "host", wrong)
+        problem = f"{quoted(host)} is not an allowed host: add it to --http-hosts"
+        error = HttpRefusedError(HTTPStatus.MISDIRECTED_REQUEST, "host", problem)
         return response_of(error, request_id.current())
 
-    def _complete(self, event: Message, chosen: str, connection: HttpConnection) -> None:
-        """Adds the headers that every reply has."""
+    def _add_headers(self, event: Message, current_id: str, connection: HttpConnection) -> None:
+        """Adds the headers of every reply."""
         headers = MutableHeaders(scope=event)
         for name, value in ALWAYS.items():
             headers.setdefault(name, value)
         headers["date"] = formatdate(usegmt=True)
-        headers[request_id.KEY] = chosen
-        if self._readiness.leaving or connection.old or event["status"] in _UNREAD:
+        headers[request_id.KEY] = current_id
+        if self._readiness.leaving or connection.is_old or event["status"] in _BODY_UNREAD:
             headers["connection"] = "close"
 
-    async def _give_up(self, connection: HttpConnection, receive: Receive) -> None:
+    async def _disconnect(self, connection: HttpConnection, receive: Receive) -> None:
         self._metrics.ended.labels("unread").inc()
         connection.abort()
-        await until_gone(receive)
+        await until_disconnected(receive)

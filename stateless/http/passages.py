@@ -1,7 +1,7 @@
 """`/v1/passages`: converts requests, calls the feed core, converts results.
 
 Passages are put by POST, several at once: PUT would replace all passages. They are deleted by POST,
-too, at `/v1/passages:delete`: proxies need not hand on the body of a DELETE, and an id may have any
+too, at `/v1/passages:delete`: proxies may drop the body of a DELETE, and an id may have any
 characters.
 """
 
@@ -10,18 +10,20 @@ from functools import partial
 from winnow.convert import feed as convert
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.servicer import MAX_MESSAGE_BYTES
-from winnow.stateless.http.call import ESCAPED, HttpOperation, NewDeadline, Refusal
-from winnow.stateless.http.headers import in_time
+from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation, NewDeadline, Refusal
+from winnow.stateless.http.headers import before_deadline
 from winnow.v1 import feed_pb2
 
 
-def feed_operations(core: FeedCore, seconds: float, refusal: Refusal) -> list[HttpOperation]:
+def feed_operations(
+    core: FeedCore, default_deadline: float, refusal: Refusal
+) -> list[HttpOperation]:
     """The operations of the feed core.
 
     Args:
         core: stores and deletes passages.
-        seconds: for a call whose caller sets no deadline.
-        refusal: says which client is refused before a body is read.
+        default_deadline: seconds for a call without a deadline.
+        refusal: returns the error of a client that is refused before its body is read.
 
     """
     return [
@@ -34,8 +36,8 @@ def feed_operations(core: FeedCore, seconds: float, refusal: Refusal) -> list[Ht
             run=partial(_put, core),
             request=feed_pb2.PutRequest,
             response=feed_pb2.PutResponse,
-            seconds=seconds,
-            largest=MAX_MESSAGE_BYTES * ESCAPED,
+            default_deadline=default_deadline,
+            max_body_bytes=MAX_MESSAGE_BYTES * MAX_ESCAPED_BYTES,
             refusal=refusal,
         ),
         HttpOperation(
@@ -47,8 +49,8 @@ def feed_operations(core: FeedCore, seconds: float, refusal: Refusal) -> list[Ht
             run=partial(_delete, core),
             request=feed_pb2.DeleteRequest,
             response=feed_pb2.DeleteResponse,
-            seconds=seconds,
-            largest=MAX_MESSAGE_BYTES * ESCAPED,
+            default_deadline=default_deadline,
+            max_body_bytes=MAX_MESSAGE_BYTES * MAX_ESCAPED_BYTES,
             refusal=refusal,
         ),
     ]
@@ -59,7 +61,7 @@ async def _put(
 ) -> feed_pb2.PutResponse:
     deadline = new_deadline()
     passages = convert.passages_of_message(message)
-    results = await in_time(core.put(passages, deadline, client), deadline)
+    results = await before_deadline(core.put(passages, deadline, client), deadline)
     return feed_pb2.PutResponse(results=convert.results_to_messages(results))
 
 
@@ -68,5 +70,5 @@ async def _delete(
 ) -> feed_pb2.DeleteResponse:
     deadline = new_deadline()
     deletions = convert.deletions_of_message(message)
-    results = await in_time(core.delete(deletions, deadline, client), deadline)
+    results = await before_deadline(core.delete(deletions, deadline, client), deadline)
     return feed_pb2.DeleteResponse(results=convert.results_to_messages(results))

@@ -6,13 +6,13 @@ from winnow.convert import head as convert
 from winnow.rpc import request_id
 from winnow.stateless.heads.core import PredictCore
 from winnow.stateless.heads.servicer import MAX_MESSAGE_BYTES
-from winnow.stateless.http.call import ESCAPED, HttpOperation, NewDeadline
-from winnow.stateless.http.headers import in_time
+from winnow.stateless.http.call import MAX_ESCAPED_BYTES, HttpOperation, NewDeadline
+from winnow.stateless.http.headers import before_deadline
 from winnow.v1 import head_pb2
 
 
-def predict_operations(core: PredictCore, seconds: float) -> list[HttpOperation]:
-    """The operations of the predict core; `seconds` for a caller that sets no deadline."""
+def predict_operations(core: PredictCore, default_deadline: float) -> list[HttpOperation]:
+    """The operations of the predict core; `default_deadline` in seconds."""
     return [
         HttpOperation(
             name="Predict",
@@ -23,8 +23,8 @@ def predict_operations(core: PredictCore, seconds: float) -> list[HttpOperation]
             run=partial(_predict, core),
             request=head_pb2.PredictRequest,
             response=head_pb2.PredictResponse,
-            seconds=seconds,
-            largest=MAX_MESSAGE_BYTES * ESCAPED,
+            default_deadline=default_deadline,
+            max_body_bytes=MAX_MESSAGE_BYTES * MAX_ESCAPED_BYTES,
         ),
         HttpOperation(
             name="ListHeads",
@@ -35,7 +35,7 @@ def predict_operations(core: PredictCore, seconds: float) -> list[HttpOperation]
             run=partial(_list_heads, core),
             request=head_pb2.ListHeadsRequest,
             response=head_pb2.ListHeadsResponse,
-            seconds=seconds,
+            default_deadline=default_deadline,
         ),
     ]
 
@@ -44,7 +44,7 @@ async def _predict(
     core: PredictCore, message: head_pb2.PredictRequest, new_deadline: NewDeadline, client: str
 ) -> head_pb2.PredictResponse:
     deadline, request = new_deadline(), convert.request_of_message(message)
-    predicted = await in_time(core.predict(request, deadline, client), deadline)
+    predicted = await before_deadline(core.predict(request, deadline, client), deadline)
     return convert.predicted_to_message(predicted, request_id.current())
 
 

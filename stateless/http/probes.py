@@ -1,4 +1,4 @@
-"""What machines look at: whether the front is alive, whether it is ready, and its metrics."""
+"""Routes for machines: liveness, readiness and metrics."""
 
 import asyncio
 import json
@@ -22,13 +22,13 @@ class Readiness:
     def __init__(self) -> None:
         self._ready = self._was_ready = self._closed = False
 
-    def say(self, ready: bool) -> None:
-        """Changes whether it is ready, unless it was closed."""
+    def set_ready(self, ready: bool) -> None:
+        """Sets the readiness, unless it was closed."""
         self._ready = ready and not self._closed
         self._was_ready |= self._ready
 
     def close(self) -> None:
-        """Not ready, for ever."""
+        """Makes the front not ready permanently."""
         self._ready, self._closed = False, True
 
     @property
@@ -38,7 +38,7 @@ class Readiness:
 
     @property
     def starting(self) -> bool:
-        """Whether it was never ready: models may not be warm, or shards not be found."""
+        """Whether it was never ready: models may be cold, or shards missing."""
         return not self._was_ready
 
     @property
@@ -49,14 +49,14 @@ class Readiness:
 
 def probes(readiness: Readiness, registry: CollectorRegistry, gate: Gate) -> list[Route]:
     """`/livez`, `/readyz` and `/metrics`; the last one needs the scope `admin`."""
-    one = asyncio.Lock()
+    metrics_lock = asyncio.Lock()
 
     async def live(_request: Request) -> Response:
-        return _said(True, "alive")
+        return _status_response(True, "alive")
 
     async def ready(_request: Request) -> Response:
         word = "starting" if readiness.starting else "leaving"
-        return _said(readiness.ready, "ready" if readiness.ready else word)
+        return _status_response(readiness.ready, "ready" if readiness.ready else word)
 
     async def metrics(request: Request) -> Response:
         headers = text_of(request.scope["headers"])
@@ -64,14 +64,14 @@ def probes(readiness: Readiness, registry: CollectorRegistry, gate: Gate) -> lis
             gate("admin", headers)
         except WinnowError as error:
             return response_of(error, request_id.current())
-        async with one:  # several at a time would hold up questions
+        async with metrics_lock:  # concurrent expositions would delay questions
             kind, page = await asyncio.to_thread(exposition, registry, find(headers, "accept"))
         return Response(page, headers={"content-type": kind})
 
     return [Route("/livez", live), Route("/readyz", ready), Route("/metrics", metrics)]
 
 
-def _said(well: bool, word: str) -> Response:
+def _status_response(is_ok: bool, word: str) -> Response:
     return Response(
-        json.dumps({"status": word}), 200 if well else 503, media_type="application/json"
+        json.dumps({"status": word}), 200 if is_ok else 503, media_type="application/json"
     )

@@ -16,7 +16,7 @@ from winnow.errors import (
 )
 from winnow.rpc.request_id import KEY
 from winnow.rpc.status import INTERNAL_MESSAGE, code_of
-from winnow.stateless.http.json_text import written
+from winnow.stateless.http.json_text import message_to_json
 from winnow.v1 import http_pb2
 
 MEDIA_TYPE = "application/problem+json"
@@ -88,7 +88,7 @@ def response_of(error: WinnowError, request_id: str) -> Response:
         headers["www-authenticate"] = "Bearer"  # RFC 6750
     if problem.HasField("retry_after_seconds"):  # whole seconds are all that the header can say
         headers["retry-after"] = str(max(math.ceil(problem.retry_after_seconds), 1))
-    return Response(written(problem), problem.status, headers)
+    return Response(message_to_json(problem), problem.status, headers)
 
 
 def _sendable(text: str) -> str:

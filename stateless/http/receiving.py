@@ -1,4 +1,4 @@
-"""Receives the body of a request, and notices when its caller closes the connection."""
+"""Receives the body of a request, and detects that its caller disconnects."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -11,58 +11,58 @@ from winnow.quoting import quoted
 from winnow.stateless.http.headers import Headers, find
 from winnow.stateless.http.problems import HttpRefusedError
 
-_READ_ON = 1 << 20
-"""Bytes beyond the largest body that are read and dropped. So the sender reads what is wrong, and
-not that the connection was reset."""
+_MAX_DROPPED_BYTES = 1 << 20
+"""Bytes beyond the limit of a body that are read and dropped. The sender then gets the error
+instead of a reset connection.
+"""
 
 
-class GoneError(Exception):
+class ClientDisconnectedError(Exception):
     """The caller has closed its connection."""
 
 
 class Body:
     """The body of one request; `winnow.rpc.bounded_receive` reads it like a message of gRPC."""
 
-    def __init__(self, receive: Receive, largest: int) -> None:
-        """`largest`: most bytes of the body."""
-        self._receive, self._largest = receive, largest
+    def __init__(self, receive: Receive, max_bytes: int) -> None:
+        self._receive, self._max_bytes = receive, max_bytes
 
     async def read(self) -> bytes:
         """Reads the whole body.
 
         Raises:
             HttpRefusedError: the body is too large.
-            GoneError: the caller closed the connection before the end.
+            ClientDisconnectedError: the caller closed the connection before the end.
 
         """
         parts: list[bytes] = []
         size, more = 0, True
-        while more and size <= self._largest + _READ_ON:
+        while more and size <= self._max_bytes + _MAX_DROPPED_BYTES:
             event = await self._receive()
             if event["type"] == "http.disconnect":
-                raise GoneError
+                raise ClientDisconnectedError
             part: bytes = event.get("body", b"")
             size, more = size + len(part), bool(event.get("more_body"))
-            if size <= self._largest:
+            if size <= self._max_bytes:
                 parts.append(part)
             else:
                 parts.clear()
-        if size > self._largest:
-            wrong = f"has more than {self._largest} bytes: send a smaller one, or several"
-            raise HttpRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "request", wrong)
+        if size > self._max_bytes:
+            problem = f"has more than {self._max_bytes} bytes: send a smaller request, or several"
+            raise HttpRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "request", problem)
         return b"".join(parts)
 
 
 def check_media_type(headers: Headers) -> None:
-    """Raises HttpRefusedError if a body is no plain JSON.
+    """Raises HttpRefusedError unless the body is plain JSON.
 
-    Pages of other sites can send other types without asking the browser's permission, and a
-    compressed body may be larger than it seems.
+    Pages of other sites can send other types without a CORS preflight. A compressed body could be
+    far larger than its limit.
     """
     kind = find(headers, "content-type")
     if kind.partition(";")[0].strip().lower() != "application/json":
-        said = f"is {quoted(kind)}" if kind else "is missing"
-        _refuse("content-type", f"{said}: send application/json")
+        problem = f"is {quoted(kind)}" if kind else "is missing"
+        _refuse("content-type", f"{problem}: send application/json")
     if (coding := find(headers, "content-encoding")) not in ("", "identity"):
         _refuse("content-encoding", f"is {quoted(coding)}: send the body as it is")
 
@@ -74,25 +74,25 @@ def _refuse(field: str, description: str) -> None:
 Result = TypeVar("Result")
 
 
-async def until_gone(receive: Receive) -> None:
-    """Returns when the caller has closed its connection."""
+async def until_disconnected(receive: Receive) -> None:
+    """Waits until the caller closes its connection."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-async def while_there(work: Coroutine[Any, Any, Result], receive: Receive) -> Result:
-    """The result of work, which is cancelled if its caller goes.
+async def while_connected(work: Coroutine[Any, Any, Result], receive: Receive) -> Result:
+    """Returns the result of `work`; cancels it if the caller disconnects.
 
-    `receive` is that of a request whose body was read. Raises GoneError if the caller has gone.
+    The body of the request must have been read from `receive`. Raises ClientDisconnectedError.
     """
     working = asyncio.create_task(work)
-    gone = asyncio.create_task(until_gone(receive))
+    disconnected = asyncio.create_task(until_disconnected(receive))
     try:
-        await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((working, disconnected), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
-            raise GoneError
+            raise ClientDisconnectedError
         return working.result()
     finally:
-        for task in (working, gone):
+        for task in (working, disconnected):
             task.cancel()
-        await asyncio.wait((working, gone))
+        await asyncio.wait((working, disconnected))

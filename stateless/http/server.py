@@ -1,7 +1,7 @@
 """An HTTP server that runs in the current event loop, and starts and drains like a gRPC server.
 
-uvicorn reads and writes HTTP. Its own server is not used: it takes signals for itself, wakes up ten
-times a second, and waits for callers that do not take their replies.
+uvicorn parses and writes HTTP. Its own server is not used: it handles signals itself, wakes up ten
+times a second, and waits for callers that do not read their replies.
 """
 
 import math
@@ -15,7 +15,7 @@ from winnow.address import Address
 from winnow.errors import UnavailableError
 from winnow.rpc.server import MAX_CONNECTION_SECONDS
 from winnow.stateless.http.accepting import Acceptor
-from winnow.stateless.http.connection import HttpConnection, Requests
+from winnow.stateless.http.connection import HttpConnection, RunningRequests
 from winnow.stateless.http.connection_limiter import ConnectionLimiter
 from winnow.stateless.http.probes import Readiness
 
@@ -35,10 +35,10 @@ class HttpServer:
         tls: ssl.SSLContext | None = None,
         age: float = MAX_CONNECTION_SECONDS,
     ) -> None:
-        """Binds nothing yet.
+        """Creates a server that is not bound yet.
 
-        `readiness` tells `app` whether the server is ready; `tls`: None for plain text; `age`:
-        seconds after which a connection over TLS ends.
+        `readiness` is shared with `app`; `tls`: None for plain text; `age`: seconds after which a
+        connection over TLS ends.
         """
         self._age = math.inf if tls is None else age
         self._readiness, self._limiter, self._tls = readiness, limiter, tls
@@ -58,39 +58,39 @@ class HttpServer:
             timeout_keep_alive=_FOREVER,
         )
         self._config.load()
-        self._requests = Requests()
+        self._requests = RunningRequests()
         self._acceptor: Acceptor | None = None
 
     async def start(self, address: str) -> int:
-        """Listens, not ready; returns the port.
+        """Starts to listen, not ready yet; returns the port.
 
         Raises:
             UnavailableError: the address cannot be bound.
 
         """
         try:
-            self._acceptor = Acceptor(Address.parse(address), self._came)
+            self._acceptor = Acceptor(Address.parse(address), self._open_connection)
         except OSError as error:
             raise UnavailableError(f"cannot listen on {address}: is it in use?") from error
         return self._acceptor.port
 
     async def set_serving(self, ready: bool) -> None:
         """Changes the reply of /readyz."""
-        self._readiness.say(ready)
+        self._readiness.set_ready(ready)
 
     async def drain(self, grace: float) -> None:
         """Reports not ready, closes the listener, and waits up to `grace` seconds for running
         requests.
 
-        Callers without a reply by then are cut off, and their work is cancelled.
+        Callers without a reply by then are disconnected, and their work is cancelled.
         """
         self._readiness.close()
         if self._acceptor is None:
             return
         self._acceptor.close()
-        await self._limiter.leave(grace)
-        await self._requests.end()
+        await self._limiter.drain(grace)
+        await self._requests.wait()
 
-    def _came(self, opened: socket.socket) -> None:
+    def _open_connection(self, opened: socket.socket) -> None:
         connection = HttpConnection(self._limiter, self._config, self._requests, self._age)
-        connection.arrive(opened, self._tls)
+        connection.open(opened, self._tls)

@@ -1,4 +1,4 @@
-"""`/v1/cluster`: calls the showing core and converts its reply."""
+"""`/v1/cluster`: calls the showing core and converts its result."""
 
 from winnow.convert import cluster as convert
 from winnow.stateless.http.call import HttpOperation, NewDeadline
@@ -6,8 +6,8 @@ from winnow.stateless.showing.core import ShowingCore
 from winnow.v1 import cluster_pb2
 
 
-def cluster_operations(core: ShowingCore, seconds: float) -> list[HttpOperation]:
-    """The operation of the showing core; `seconds`: longest time of a call."""
+def cluster_operations(core: ShowingCore, default_deadline: float) -> list[HttpOperation]:
+    """The operation of the showing core; `default_deadline` in seconds."""
 
     async def show(
         _message: cluster_pb2.GetClusterRequest, _new_deadline: NewDeadline, _client: str
@@ -24,7 +24,7 @@ def cluster_operations(core: ShowingCore, seconds: float) -> list[HttpOperation]
             run=show,
             request=cluster_pb2.GetClusterRequest,
             response=cluster_pb2.GetClusterResponse,
-            seconds=seconds,
-            early=True,
+            default_deadline=default_deadline,
+            before_ready=True,
         )
     ]

@@ -140,7 +140,7 @@ def predict_core() -> PredictCore:
                 "f",
                 tokenizer=tokenizer,
                 encoder=FakeTextEncoder(),
-                most_tokens=254,
+                max_tokens=254,
                 heads=heads,
             )
         ]

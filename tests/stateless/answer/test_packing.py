@@ -19,7 +19,7 @@ from winnow.domain.question import ReadScope
 from winnow.inference.fair_threads import FairThreads
 from winnow.stateless.answer.answer_cache import memory_bytes
 from winnow.stateless.answer.servicer import pack
-from winnow.stateless.http.json_text import written
+from winnow.stateless.http.json_text import message_to_json
 from winnow.stateless.http.packed_answers import PackedReply
 from winnow.v1 import answer_pb2
 
@@ -95,15 +95,15 @@ def test_a_packed_reply_says_the_same_as_any_other(metadata: list[dict[str, obje
     assert answer_pb2.AnswerResponse.FromString(wire) == message
     assert convert.answered_to_bytes(plain, "id") == message.SerializeToString()
     assert packed.packed is not None
-    text = PackedReply(convert.answered_to_message(packed, "id"), packed.packed).text()
-    assert json.loads(text) == json.loads(written(message))
+    text = PackedReply(convert.answered_to_message(packed, "id"), packed.packed).to_json()
+    assert json.loads(text) == json.loads(message_to_json(message))
 
 
 def test_the_json_of_an_answer_is_made_once() -> None:
     plain = answered(LONG)
     packed = convert.packed(plain)
     rests = [convert.answered_to_message(replace(plain, packed=packed), name) for name in "ab"]
-    texts = [PackedReply(rest, packed).text() for rest in rests]
+    texts = [PackedReply(rest, packed).to_json() for rest in rests]
     assert [json.loads(each)["requestId"] for each in texts] == ["a", "b"]
     assert json.loads(packed.json) == json.loads(texts[0])["answers"]
 
@@ -111,7 +111,7 @@ def test_the_json_of_an_answer_is_made_once() -> None:
 def test_what_is_packed_is_counted_where_answers_are_kept() -> None:
     plain = answered(LONG)
     packed = convert.packed(plain)
-    PackedReply(answer_pb2.AnswerResponse(), packed).text()
+    PackedReply(answer_pb2.AnswerResponse(), packed).to_json()
     more = memory_bytes(replace(plain, packed=packed)) - memory_bytes(plain)
     assert more >= len(packed.wire) + len(packed.json)
 

@@ -162,7 +162,7 @@ async def test_a_refusal_says_when_to_try_again(
     def ask(*_: object) -> None:
         raise OverloadedError("too much to do", 2.5)
 
-    monkeypatch.setattr(front.core, "ask", ask)
+    monkeypatch.setattr(front.core, "answer", ask)
     reply = await client.post("/v1/answer", json={"question": "Who?"})
     assert (reply.status_code, reply.headers["retry-after"]) == (429, "3")
     assert reply.json()["retryAfterSeconds"] == 2.5

@@ -31,9 +31,9 @@ from winnow.rpc.status import _CODE_BY_ERROR
 from winnow.stateless.composing.access import open_gate
 from winnow.stateless.http.answers import answer_operations
 from winnow.stateless.http.endpoint import Edge, Endpoint
-from winnow.stateless.http.headers import in_time
+from winnow.stateless.http.headers import before_deadline
 from winnow.stateless.http.hosts import host_check
-from winnow.stateless.http.json_text import JsonText, read, written
+from winnow.stateless.http.json_text import JsonText, message_to_json, read
 from winnow.stateless.http.parsing import RationedConnection
 from winnow.stateless.http.probes import Readiness
 from winnow.stateless.http.problems import HttpRefusedError, LateBodyError, problem_of, status_of
@@ -91,7 +91,7 @@ def test_a_message_is_the_same_after_a_journey() -> None:
         max_loss=0.0,
         after=[answer_pb2.Position(shard=0, sequence=2**53 + 1)],
     )
-    assert read(answer_pb2.AnswerRequest, written(request)) == request
+    assert read(answer_pb2.AnswerRequest, message_to_json(request)) == request
 
 
 JSON = st.recursive(
@@ -186,7 +186,7 @@ async def test_what_is_long_or_in_many_parts_is_read_and_written_aside(
     data = json.dumps(request_text, separators=(",", ":")).encode()
     message = await text.message(http_pb2.AnswersRequest, data, "")
     assert threads.runs == aside
-    await text.text(message, "")
+    await text.to_json(message, "")
     assert threads.runs == 2 * aside
 
 
@@ -243,8 +243,8 @@ def _asking_stuck(
             statuses.append(event["status"])
 
     readiness = Readiness()
-    readiness.say(True)
-    edge = Edge(gate=open_gate, finished=finished, json=JsonText(stuck), readiness=readiness)  # type: ignore[arg-type]
+    readiness.set_ready(True)
+    edge = Edge(gate=open_gate, record_call=finished, json=JsonText(stuck), readiness=readiness)  # type: ignore[arg-type]
     endpoint = Endpoint(
         answer_operations(core, 60.0, lambda _client: None, lambda *_: None)[0], edge
     )
@@ -379,7 +379,7 @@ def test_headers_have_one_limit_however_they_come(size: int, taken: bool, step: 
     read: object = h11.NEED_DATA
     try:
         for start in range(0, size, step):
-            connection.again()
+            connection.allow_more()
             connection.receive_data(whole[start : start + step])
             read = connection.next_event()
     except h11.RemoteProtocolError:
@@ -406,7 +406,7 @@ async def test_work_is_cancelled_at_its_deadline() -> None:
             raise
 
     with pytest.raises(DeadlineExceededError):
-        await in_time(work(), Deadline.after(0.01, ManualClock()))
+        await before_deadline(work(), Deadline.after(0.01, ManualClock()))
     assert cancelled.is_set()
 
 
@@ -415,4 +415,4 @@ async def test_a_timeout_of_the_work_itself_is_no_deadline() -> None:
         raise TimeoutError("the disk")
 
     with pytest.raises(TimeoutError, match="the disk"):
-        await in_time(work(), Deadline.after(60))
+        await before_deadline(work(), Deadline.after(60))

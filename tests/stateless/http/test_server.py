@@ -27,7 +27,7 @@ from winnow.security.serving import http_context
 from winnow.stateless.http.accepting import Acceptor
 from winnow.stateless.http.app import application
 from winnow.stateless.http.connection_limiter import ConnectionLimiter, HttpMetrics
-from winnow.stateless.http.outside import Outside
+from winnow.stateless.http.outside import OuterApp
 from winnow.stateless.http.probes import Readiness
 from winnow.stateless.http.server import HttpServer
 
@@ -41,17 +41,25 @@ class Site:
     def __init__(
         self,
         most: int = 8,
-        head: float = FOREVER,
-        idle: float = FOREVER,
-        taking: float = FOREVER,
+        header_timeout: float = FOREVER,
+        idle_timeout: float = FOREVER,
+        reply_timeout: float = FOREVER,
         app: ASGIApp | None = None,
         tls: ssl.SSLContext | None = None,
         age: float = FOREVER,
     ) -> None:
         self.registry = CollectorRegistry()
         metrics, readiness = HttpMetrics(self.registry), Readiness()
-        served = Outside(app or self._page, readiness, lambda _host: True, metrics, taking=taking)
-        crowd = ConnectionLimiter(most, metrics, head=head, idle=idle, taking=taking)
+        served = OuterApp(
+            app or self._page, readiness, lambda _host: True, metrics, reply_timeout=reply_timeout
+        )
+        crowd = ConnectionLimiter(
+            most,
+            metrics,
+            header_timeout=header_timeout,
+            idle_timeout=idle_timeout,
+            reply_timeout=reply_timeout,
+        )
         self.server = HttpServer(served, readiness, crowd, tls=tls, age=age)
         self.page, self.parts, self.waits, self.asked = b"hello", 1, False, 0
         self.go_on = asyncio.Event()
@@ -93,14 +101,14 @@ async def status(line: Wire) -> bytes:
 
 
 async def test_who_never_ends_its_headers_is_cut_off() -> None:
-    async with Site(head=0.05).serving() as site, wire(site.address) as line:
+    async with Site(header_timeout=0.05).serving() as site, wire(site.address) as line:
         line.send("GET / HTTP/1.1\r\nx: y")
         await line.closed()
         assert (site.ended("slow"), site.open) == (1, 0)
 
 
 async def test_who_sends_its_headers_byte_by_byte_is_cut_off_all_the_same() -> None:
-    async with Site(head=0.2).serving() as site, wire(site.address) as line:
+    async with Site(header_timeout=0.2).serving() as site, wire(site.address) as line:
         closed = asyncio.create_task(line.closed())
         line.send("GET / HTTP/1.1\r\nx: ")
         while not closed.done():
@@ -116,14 +124,14 @@ async def test_the_next_request_of_a_connection_has_no_longer_than_the_first() -
         assert await status(line) == b"200"
         await line.reader.readexactly(5)
         crowd = site.server._limiter
-        crowd._head = 0.05
+        crowd._header_timeout = 0.05
         line.send("GET / HTTP")
         await line.closed()
         assert site.ended("slow") == 1
 
 
 async def test_who_says_nothing_between_two_requests_is_let_go() -> None:
-    async with Site(idle=0.05).serving() as site, wire(site.address) as line:
+    async with Site(idle_timeout=0.05).serving() as site, wire(site.address) as line:
         line.send(GET)
         assert await status(line) == b"200"
         await line.reader.readexactly(5)
@@ -288,7 +296,7 @@ async def test_a_connection_over_tls_is_made_anew_after_a_while(
 async def test_who_does_not_take_its_reply_over_tls_is_cut_off_as_soon(
     tls: ssl.SSLContext, authority: Authority
 ) -> None:
-    site = Site(taking=0.05, tls=tls)
+    site = Site(reply_timeout=0.05, tls=tls)
     site.page = b"x" * 10_000_000
     async with site.serving():
         line = await trusting(authority, site.address)
@@ -300,7 +308,7 @@ async def test_who_does_not_take_its_reply_over_tls_is_cut_off_as_soon(
 
 
 async def test_who_begins_a_handshake_and_stops_is_cut_off(tls: ssl.SSLContext) -> None:
-    async with Site(head=0.05, tls=tls).serving() as site, wire(site.address) as line:
+    async with Site(header_timeout=0.05, tls=tls).serving() as site, wire(site.address) as line:
         line.send(b"\x16\x03\x01\x00\xc8\x01")
         await line.closed()
         await happens(lambda: (site.ended("slow"), site.open) == (1, 0), LONG)
@@ -324,7 +332,7 @@ async def test_a_handshake_in_hand_holds_up_no_end(tls: ssl.SSLContext) -> None:
 async def test_a_lack_of_descriptors_is_waited_out(monkeypatch: pytest.MonkeyPatch) -> None:
     came = asyncio.Queue[socket.socket]()
     acceptor = Acceptor(Address("127.0.0.1", 0), came.put_nowait)
-    taken, lacking = acceptor._listening, [OSError(errno.EMFILE, "too many open files")]
+    taken, lacking = acceptor._listener, [OSError(errno.EMFILE, "too many open files")]
 
     class Scarce:
         """As the socket, but for the first time."""
@@ -342,7 +350,7 @@ async def test_a_lack_of_descriptors_is_waited_out(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("winnow.stateless.http.accepting._PAUSE", 0.01)
     port = acceptor.port
-    monkeypatch.setattr(acceptor, "_listening", Scarce())
+    monkeypatch.setattr(acceptor, "_listener", Scarce())
     async with wire(f"127.0.0.1:{port}"):
         (await asyncio.wait_for(came.get(), LONG)).close()
     assert not lacking
@@ -351,7 +359,7 @@ async def test_a_lack_of_descriptors_is_waited_out(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("parts", [1, 3])
 async def test_who_does_not_take_its_reply_is_cut_off(parts: int) -> None:
-    site = Site(taking=0.05)
+    site = Site(reply_timeout=0.05)
     site.page, site.parts = b"x" * 10_000_000, parts
     async with site.serving(), wire(site.address) as line:
         line.send(GET)
@@ -385,7 +393,7 @@ async def test_what_is_no_http_behind_a_request_is_refused_as_a_problem(
 
 
 async def test_a_connection_that_was_refused_and_stays_is_cut_off() -> None:
-    async with Site(head=0.05).serving() as site, wire(site.address) as line:
+    async with Site(header_timeout=0.05).serving() as site, wire(site.address) as line:
         line.send("nonsense\r\n\r\n")
         await line.closed()
         await happens(lambda: site.open == 0, LONG)
