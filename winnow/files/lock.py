@@ -10,10 +10,10 @@ from winnow.errors import UnavailableError
 
 
 @contextlib.contextmanager
-def locked(path: Path, busy: str) -> Iterator[None]:
+def locked(path: Path, busy_message: str) -> Iterator[None]:
     """Holds the lock of the file `path`. The kernel releases it if the process ends.
 
-    Raises UnavailableError with the message `busy` if another process holds the lock. Raises
+    Raises UnavailableError with `busy_message` if another process holds the lock. Raises
     OSError if the file cannot be created.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -21,7 +21,7 @@ def locked(path: Path, busy: str) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise UnavailableError(busy) from error
+            raise UnavailableError(busy_message) from error
         yield
     finally:
         os.close(descriptor)

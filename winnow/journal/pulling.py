@@ -64,7 +64,7 @@ async def messages(
             received = await _receive(subscription)
             statuses = [_status(message) for message in received]
             entries = [each for each, status in zip(received, statuses, strict=True) if not status]
-            remaining = 0 if _is_over(statuses) else remaining - len(entries)
+            remaining = 0 if _has_ended(statuses) else remaining - len(entries)
             yield entries
     except nats.errors.TimeoutError as error:
         raise UnavailableError("the server sends no heartbeats") from error
@@ -98,11 +98,11 @@ async def _receive(subscription: Subscription) -> list[Msg]:
 
 
 def _status(message: Msg) -> str:
-    """Returns the status of a status message; empty for an entry."""
+    """Returns the status code that the server sent instead of an entry; empty for an entry."""
     return (message.headers or {}).get("Status", "") if not message.data else ""
 
 
-def _is_over(statuses: Iterable[str]) -> bool:
+def _has_ended(statuses: Iterable[str]) -> bool:
     """Returns whether the request has ended. Raises UnavailableError for an unexpected status."""
     ending = {status for status in statuses if status not in ("", _STATUS_HEARTBEAT)}
     if ending - set(_STATUSES_REQUEST_ENDED):

@@ -63,7 +63,7 @@ def digest(passage: Passage) -> bytes:
 
 
 def _normalised(text: str) -> str:
-    """Returns the canonical form of stored metadata, which an older version may have written."""
+    """Converts stored metadata to its canonical form; older versions stored other forms."""
     return metadata_text(json.loads(text)) if text else ""
 
 
