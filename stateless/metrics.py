@@ -12,7 +12,7 @@ FRONT_STAGES = ("queue", "tokenise", "encode", "retrieve", "read", "merge")
 
 
 class FrontMetrics:
-    """What a front node does."""
+    """Metrics of the questions of a front node."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -77,7 +77,7 @@ class AdmissionMetrics:
 
 
 class ClusterMetrics:
-    """What a front node knows of the content nodes."""
+    """Metrics of the content nodes of a front node."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -96,12 +96,12 @@ class ClusterMetrics:
         )
 
     def shard(self, shard: int, passages: int, replicas: int) -> None:
-        """Sets the figures of one shard."""
+        """Sets the passages and replicas of one shard."""
         self._index.labels(str(shard)).set(passages)
         self._replicas.labels(str(shard)).set(replicas)
 
     def clear(self) -> None:
-        """Drops the shards of another index."""
+        """Drops the series of all shards, before another index is served."""
         self._index.clear()
         self._replicas.clear()
 
@@ -168,7 +168,7 @@ class ShardPoolMetrics(PoolObserver):
                     metric.remove(self._shard, address)
 
     def on_outstanding(self, address: str, requests: int) -> None:
-        """Sets how many requests a replica has in hand."""
+        """Sets the number of requests in flight at a replica."""
         self._metrics.outstanding.labels(self._shard, address).set(requests)
 
     def on_ejected(self, address: str, first: bool, error: BaseException | None) -> None:
@@ -176,7 +176,7 @@ class ShardPoolMetrics(PoolObserver):
         self._metrics.ejections.labels(self._shard, address).inc()
 
     def lag(self, address: str, writes: int) -> None:
-        """Sets how many writes of its shard a replica does not have yet."""
+        """Sets the number of writes of its shard that a replica lacks."""
         self._metrics.lag.labels(self._shard, address).set(writes)
 
     def on_hedge(self, result: str) -> None:

@@ -27,7 +27,7 @@ def fields_of_index(infos: Iterable[ShardInfo]) -> frozenset[str] | None:
 
 
 def unknown_fields(names: Sequence[str], known: Collection[str]) -> Iterator[Violation]:
-    """Yields a violation if a filter names unknown fields; it has the known fields' names."""
+    """Yields a violation with the known fields if a filter names unknown fields."""
     unknown = [name for name in dict.fromkeys(names) if name not in known]
     if not unknown:
         return

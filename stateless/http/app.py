@@ -1,4 +1,4 @@
-"""The ASGI application of a front: its calls, and the errors of paths that it does not serve."""
+"""The ASGI application of a front: its operations, and the errors of other paths."""
 
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
@@ -31,10 +31,10 @@ _NEEDS = {
     "/docs": _PAGES,
     "/openapi.json": _PAGES,
 }
-"""What a front needs to serve each path."""
+"""The settings that a front needs to serve each path."""
 
 
-def absent(path: str) -> str:
+def not_found_detail(path: str) -> str:
     """The detail of a 404; names the setting that serves the path, if there is one."""
     if needs := _NEEDS.get(path):
         return f"this front does not serve {quoted(path)}: it needs {needs}"
@@ -42,33 +42,33 @@ def absent(path: str) -> str:
 
 
 def application(
-    calls: Iterable[HttpOperation], edge: Edge, further: Sequence[BaseRoute]
+    calls: Iterable[HttpOperation], edge: Edge, extra_routes: Sequence[BaseRoute]
 ) -> ASGIApp:
-    """Serves operations by their paths; `further` are routes of other kinds."""
+    """Serves operations by their paths; `extra_routes`: routes that are not operations."""
     routes = [
         Route(call.path, Endpoint(call, edge), methods=[call.verb], name=call.name)
         for call in calls
     ]
-    handlers = {HTTPException: _of_routing, Exception: _of_mistake}
-    app = Starlette(routes=[*routes, *further], exception_handlers=handlers)
+    handlers = {HTTPException: _routing_error, Exception: _internal_error}
+    app = Starlette(routes=[*routes, *extra_routes], exception_handlers=handlers)
     # /livez/ is not served: behind a proxy that ends TLS, a redirect would lead out of it, to http://
     app.router.redirect_slashes = False
     return app
 
 
-async def _of_routing(request: Request, error: Exception) -> Response:
+async def _routing_error(request: Request, error: Exception) -> Response:
     """The error of a path that does not exist, or takes another method."""
     assert isinstance(error, HTTPException)
     status, path = HTTPStatus(error.status_code), quoted(request.url.path)
-    told: WinnowError = HttpRefusedError(status, "request", error.detail)
+    problem: WinnowError = HttpRefusedError(status, "request", error.detail)
     if status is HTTPStatus.NOT_FOUND:
-        told = NotFoundError(absent(request.url.path))
+        problem = NotFoundError(not_found_detail(request.url.path))
     elif status is HTTPStatus.METHOD_NOT_ALLOWED:
-        told = HttpRefusedError(status, "method", f"{quoted(request.method)} is not for {path}")
-    response = response_of(told, request_id.current())
+        problem = HttpRefusedError(status, "method", f"{quoted(request.method)} is not for {path}")
+    response = response_of(problem, request_id.current())
     response.headers.update(error.headers or {})
     return response
 
 
-async def _of_mistake(_request: Request, _error: Exception) -> Response:
+async def _internal_error(_request: Request, _error: Exception) -> Response:
     return response_of(WinnowError(), request_id.current())

@@ -1,9 +1,8 @@
-"""The names by which a front may be called. Pure.
+"""Checks the Host header of requests. Pure.
 
-A page of another site can have its own name lead to a front (DNS rebinding). Then it could read
-the front, or feed it, with the browser's place in the network. So a front is called by an IP
-address, as localhost, or by names that it was given: an address cannot be made to lead elsewhere.
-Where callers need keys, such a page has none.
+A page of another site can make its own host name resolve to a front (DNS rebinding). Then it could
+read or feed the front from the browser's network. So a front accepts only IP addresses, localhost
+and configured names: an attacker cannot control these. If callers need keys, such a page has none.
 """
 
 import ipaddress

@@ -1,7 +1,7 @@
-"""Fields of JSON requests that protobuf reads otherwise than callers expect: enums and booleans.
+"""Corrects the JSON of requests where protobuf's parser surprises callers: enums and booleans.
 
-Enum values have short names here, `hybrid` for `RETRIEVER_HYBRID`. True and false are refused where
-a number or an enum value belongs; protobuf takes them for 1 and 0.
+Enum values may have short names, such as `hybrid` for `RETRIEVER_HYBRID`. A boolean is refused in
+place of a number or an enum value; protobuf would take it for 1 or 0.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def with_full_names(message: Any, value: Any) -> Any:
 
     `message` is the descriptor, `value` its JSON as `json` reads it, which is not changed.
     """
-    if not isinstance(value, dict) or not (fields := _leading_to_choices(message)):
+    if not isinstance(value, dict) or not (fields := _enum_fields(message)):
         return value
     return {
         name: _field(fields[name], each) if name in fields else each for name, each in value.items()
@@ -58,33 +58,33 @@ def _names(choice: EnumDescriptor) -> dict[str, str]:
 
 
 @cache
-def _leading_to_choices(message: Any) -> dict[str, FieldDescriptor]:
-    """Fields that are enums or hold enums, by both of their names; maps hold none."""
-    found = [field for field in message.fields if _choices(field, {message.full_name})]
-    return {name: field for field in found for name in (field.name, field.json_name)}
+def _enum_fields(message: Any) -> dict[str, FieldDescriptor]:
+    """Fields that are enums or contain enums, by both of their names; maps contain none."""
+    fields = [field for field in message.fields if _has_enum(field, {message.full_name})]
+    return {name: field for field in fields for name in (field.name, field.json_name)}
 
 
-def _choices(field: FieldDescriptor, above: set[str]) -> bool:
-    """Whether a field is an enum or holds one; a message that holds itself is searched once."""
+def _has_enum(field: FieldDescriptor, above: set[str]) -> bool:
+    """Whether a field is or contains an enum; a recursive message is searched once."""
     inner = field.message_type
     if inner is None or inner.full_name in above or inner.GetOptions().map_entry:
         return field.enum_type is not None
-    return any(_choices(each, above | {inner.full_name}) for each in inner.fields)
+    return any(_has_enum(each, above | {inner.full_name}) for each in inner.fields)
 
 
-_FRACTIONS = {FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE}
-_TRUTHS = {FieldDescriptor.CPPTYPE_BOOL, FieldDescriptor.CPPTYPE_STRING}
-"""Types that may be a boolean, and types for which the library refuses one."""
+_FLOAT_TYPES = {FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE}
+_BOOLEAN_SAFE_TYPES = {FieldDescriptor.CPPTYPE_BOOL, FieldDescriptor.CPPTYPE_STRING}
+"""Types that may be a boolean, or for which the library refuses one itself."""
 _WELL_KNOWN = "google.protobuf."
 """Package of messages that have a special form in JSON."""
 
 
 def misplaced_boolean(kind: type[Message], value: Any) -> Violation | None:
-    """A violation if a field of a request is true or false and must not be."""
-    return next(_misplaced(kind.DESCRIPTOR, value, ""), None)
+    """Returns a violation if a field of a request is a boolean but has another type."""
+    return next(_misplaced_booleans(kind.DESCRIPTOR, value, ""), None)
 
 
-def _misplaced(kind: Any, value: Any, path: str) -> Iterator[Violation]:
+def _misplaced_booleans(kind: Any, value: Any, path: str) -> Iterator[Violation]:
     """Violations of a message's fields; `path` leads to it, with a dot at its end if not empty."""
     if not isinstance(value, dict):
         return  # the library says what is wrong
@@ -95,7 +95,7 @@ def _misplaced(kind: Any, value: Any, path: str) -> Iterator[Violation]:
         for number, each in enumerate(found if several else [found]):
             place = f"{path}{name}[{number}]" if several else f"{path}{name}"
             if field.message_type is not None:
-                yield from _misplaced(field.message_type, each, f"{place}.")
+                yield from _misplaced_booleans(field.message_type, each, f"{place}.")
             elif isinstance(each, bool):
                 yield Violation(place, f"{str(each).lower()} {_wrong(field)}")
 
@@ -105,11 +105,11 @@ def _fields(kind: Any) -> dict[str, FieldDescriptor]:
     """The fields that may hold a boolean in the wrong place, by both of their names."""
     if kind.full_name.startswith(_WELL_KNOWN) or kind.GetOptions().map_entry:
         return {}
-    fields = (field for field in kind.fields if field.cpp_type not in _TRUTHS)
+    fields = (field for field in kind.fields if field.cpp_type not in _BOOLEAN_SAFE_TYPES)
     return {name: field for field in fields for name in (field.name, field.json_name)}
 
 
 def _wrong(field: FieldDescriptor) -> str:
     if field.enum_type is not None:
         return "is no choice: give its name in quotes"
-    return "is no number" if field.cpp_type in _FRACTIONS else "is no whole number"
+    return "is no number" if field.cpp_type in _FLOAT_TYPES else "is no whole number"

@@ -1,4 +1,4 @@
-"""Errors over HTTP: the one table of statuses, and the problem that a caller reads (RFC 9457)."""
+"""Converts errors to HTTP: the table of statuses, and problem details (RFC 9457)."""
 
 import math
 from http import HTTPStatus
@@ -32,13 +32,13 @@ STATUSES = {
     StatusCode.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
     StatusCode.DEADLINE_EXCEEDED: HTTPStatus.GATEWAY_TIMEOUT,
 }
-"""As google/rpc/code.proto has them."""
-_LONGEST = 4_000
-"""Most characters of a text."""
+"""HTTP status of each gRPC status, as in google/rpc/code.proto."""
+_MAX_CHARACTERS = 4_000
+"""Limit of the characters of a text in a problem."""
 
 
 class HttpRefusedError(InvalidRequestError):
-    """Refused for something that gRPC has no status for."""
+    """A request is refused with a status that gRPC lacks."""
 
     def __init__(self, status: HTTPStatus, field: str, description: str) -> None:
         super().__init__(Violation(field, description))
@@ -59,7 +59,7 @@ def status_of(error: WinnowError) -> HTTPStatus:
 
 
 def problem_of(error: WinnowError, request_id: str = "") -> http_pb2.Problem:
-    """The problem that tells a caller of an error."""
+    """The problem details of an error."""
     code, status = code_of(error), status_of(error)
     problem = http_pb2.Problem(
         type="about:blank",
@@ -71,8 +71,8 @@ def problem_of(error: WinnowError, request_id: str = "") -> http_pb2.Problem:
     )
     if isinstance(error, InvalidRequestError):
         for each in violations_of(error):
-            said = _sendable(each.description)
-            problem.violations.add(field=_sendable(each.field), description=said)
+            description = _sendable(each.description)
+            problem.violations.add(field=_sendable(each.field), description=description)
     if isinstance(error, OverloadedError):
         problem.retry_after_seconds = error.retry_after
     for fault in error.faults:
@@ -81,7 +81,7 @@ def problem_of(error: WinnowError, request_id: str = "") -> http_pb2.Problem:
 
 
 def response_of(error: WinnowError, request_id: str) -> Response:
-    """The response that tells an error."""
+    """The HTTP response of an error."""
     problem = problem_of(error, request_id)
     headers = {"content-type": MEDIA_TYPE, KEY: request_id}
     if problem.status == HTTPStatus.UNAUTHORIZED:
@@ -92,5 +92,5 @@ def response_of(error: WinnowError, request_id: str) -> Response:
 
 
 def _sendable(text: str) -> str:
-    """A text that JSON can carry: names of files need not be UTF-8."""
-    return text.encode(errors="backslashreplace").decode()[:_LONGEST]
+    """Escapes characters that JSON cannot have: file names need not be UTF-8."""
+    return text.encode(errors="backslashreplace").decode()[:_MAX_CHARACTERS]

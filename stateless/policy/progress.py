@@ -79,9 +79,7 @@ class NeededWrite:
         self._progress, self._sequence = progress, sequence
 
     def select(self, replicas: Sequence[Replica]) -> Sequence[Replica]:
-        """The preferred replicas: with the write, else all; of these without lag, else most
-        advanced.
-        """
+        """Prefers replicas with the write, then replicas without lag, then the most advanced."""
         sequence = self._progress.sequence
         with_write = [r for r in replicas if sequence(r) >= self._sequence] or replicas
         current = [r for r in with_write if not self._progress.lags(r)]

@@ -1,9 +1,9 @@
-"""How long to wait for shards that have not answered yet.
+"""Decides how long to wait for shards that have not answered yet.
 
-Knows how many shards were asked and how many replied, and a deadline; knows neither shards nor
-calls. Once enough shards have answered, the others get only a part of the time left: the fewer are
-missing, the less. An answer that exists is never lost to that: until one shard has found something,
-all are waited for. The rest of the rule is that of Vespa's dispatch, `AdaptiveTimeoutHandler`:
+Knows numbers of shards and a deadline; knows neither shards nor calls. Once enough shards have
+answered, the others get only a share of the remaining time: the fewer are missing, the less. All
+shards are awaited until one has found something. The rest of the rule is that of Vespa's dispatch,
+`AdaptiveTimeoutHandler`:
 https://github.com/vespa-engine/vespa, in container-search, com.yahoo.search.dispatch.
 """
 
@@ -18,34 +18,34 @@ class WaitingSettings:
     """When to stop waiting. The defaults are Vespa's: wait for every shard."""
 
     minimum_coverage: float = 1.0
-    """Share of the shards, 0 to 1, that is waited for until the deadline; 1 waits for all.
+    """Share of the shards, 0 to 1, that is awaited until the deadline; 1 waits for all.
 
-    However small it is, one that found something is waited for.
+    At least one shard that found something is awaited.
     """
     min_factor: float = 0.0
-    """Share of the time left, 0 to 1, to wait once that is reached and one shard is missing."""
+    """Share of the remaining time, 0 to 1, to wait for the last missing shard."""
     max_factor: float = 1.0
-    """The same, `min_factor` to 1, if as many shards are missing as `minimum_coverage` allows."""
+    """Share of the remaining time to wait when `minimum_coverage` has just been reached."""
 
 
 def of_step(settings: WaitingSettings, shards: int, called: int, failed: int) -> WaitingSettings:
     """The settings of one step of a question, which calls some of its shards.
 
-    One result is waited for in any case: nothing answers no question. And where shards failed in an
-    earlier step, more of the others are needed until the minimum of all shards is reached.
+    At least one result is awaited. If shards failed in an earlier step, more of the others are
+    needed to reach the minimum coverage of all shards.
 
     Args:
-        settings: of the question.
-        shards: all of its shards.
-        called: those that have something to do in this step.
-        failed: those that failed before it.
+        settings: settings of the question.
+        shards: number of shards of the index.
+        called: number of shards that are called in this step.
+        failed: number of shards that failed in earlier steps.
 
     """
     covered = shards - failed - called
-    least = max(at_least(settings.minimum_coverage, shards) - covered, 1)
-    if at_least(settings.minimum_coverage, called) >= min(least, called):
+    needed = max(at_least(settings.minimum_coverage, shards) - covered, 1)
+    if at_least(settings.minimum_coverage, called) >= min(needed, called):
         return settings
-    return replace(settings, minimum_coverage=min(least / called, 1.0))
+    return replace(settings, minimum_coverage=min(needed / called, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,29 +55,29 @@ class Wait:
     seconds: float
     """0 or more; shards that have not replied by then are given up."""
     adaptive: bool
-    """Whether they are given up by this policy; if not, the deadline has passed."""
+    """Whether this policy ends the wait; else the deadline does."""
 
 
 class AdaptiveTimeout:
-    """The waits of one scatter, computed again after every reply."""
+    """The timeout of one scatter, which is computed again after every reply."""
 
-    def __init__(self, settings: WaitingSettings, asked: int, deadline: Deadline) -> None:
-        """`asked`: the number of shards called, including unreachable ones."""
-        self._settings, self._asked, self._deadline = settings, asked, deadline
-        self._minimum = at_least(settings.minimum_coverage, asked)
+    def __init__(self, settings: WaitingSettings, called: int, deadline: Deadline) -> None:
+        """`called`: number of called shards, including unreachable ones."""
+        self._settings, self._called, self._deadline = settings, called, deadline
+        self._minimum = at_least(settings.minimum_coverage, called)
         self._until = deadline
-        self._left: float | None = None
-        """Seconds that were left when the minimum was reached."""
+        self._remaining_at_minimum: float | None = None
+        """Seconds that remained when the minimum was reached."""
 
     def next(self, answered: int, failed: int = 0, empty: int = 0) -> Wait:
         """How long to wait now that `answered` shards gave a result and `failed` an error.
 
-        A failure covers nothing, so it never counts towards the minimum; it is not waited for
-        either. Waits never get longer from one reply to the next.
+        A failed shard does not count towards the minimum, and is not awaited. No wait ends later
+        than the wait before.
 
-        `empty`: the shards among `answered` that found nothing.
+        `empty`: number of the `answered` shards that found nothing.
         """
-        pending = self._asked - answered - failed
+        pending = self._called - answered - failed
         if pending <= 0:
             return Wait(0.0, adaptive=False)
         if answered >= self._minimum and answered > empty:
@@ -85,16 +85,16 @@ class AdaptiveTimeout:
         return Wait(max(self._until.left(), 0.0), self._until is not self._deadline)
 
     def _shorten(self, pending: int) -> None:
-        if self._left is None:
-            self._left = max(self._deadline.left(), 0.0)
-        wait = self._left * self._factor(pending)
+        if self._remaining_at_minimum is None:
+            self._remaining_at_minimum = max(self._deadline.left(), 0.0)
+        wait = self._remaining_at_minimum * self._factor(pending)
         if wait < self._until.left():
             self._until = Deadline.after(wait, self._deadline.clock)
 
     def _factor(self, pending: int) -> float:
-        """From `min_factor` with one shard pending to `max_factor` with all that may be."""
+        """`min_factor` for one pending shard, up to `max_factor` for as many as are allowed."""
         settings = self._settings
-        miss = (1 - settings.minimum_coverage) * self._asked - 1
+        miss = (1 - settings.minimum_coverage) * self._called - 1
         if pending == 1 or miss <= 0:
             return settings.min_factor
         slope = min((pending - 1) / miss, 1.0)

@@ -1,1 +1,1 @@
-"""Shards as the front searches them: one behind gRPC, and one with several replicas."""
+"""Searchers of a shard: one calls a content node, the other one several replicas."""

@@ -22,15 +22,15 @@ Reply = TypeVar("Reply")
 
 
 class RemoteSearcher:
-    """Calls a content node; deadlines, request ids and keys of clients travel along."""
+    """Calls a content node; sends deadlines, request ids and client keys with each call."""
 
     def __init__(self, channel: grpc.aio.Channel, address: str) -> None:
         self._stub = shard_pb2_grpc.ShardServiceStub(channel)
         self.address = address
         self.calls = 0
-        """Calls in hand, without polls."""
+        """Number of running calls, without polls."""
         self.reads = 0
-        """Passages to read in hand."""
+        """Number of passages that are being read."""
 
     async def info(self, deadline: Deadline) -> ShardInfo:
         """Which shard this is."""
@@ -51,7 +51,7 @@ class RemoteSearcher:
             filter=depth.where,
             after=depth.after,
         )
-        with self._in_hand():
+        with self._counted():
             reply = await self._call(
                 self._stub.Retrieve(
                     request, timeout=timeout(deadline), metadata=_metadata(question)
@@ -73,7 +73,7 @@ class RemoteSearcher:
             max_answer_tokens=max_answer_tokens,
             generation=convert.generation_of(hits),
         )
-        with self._in_hand(len(hits)):
+        with self._counted(len(hits)):
             reply = await self._call(
                 self._stub.Read(request, timeout=timeout(deadline), metadata=_metadata(question))
             )
@@ -86,7 +86,7 @@ class RemoteSearcher:
         max_answer_tokens: int,
         deadline: Deadline,
     ) -> Read:
-        """Retrieves and reads at once."""
+        """Retrieves and reads in one round trip."""
         request = shard_pb2.SearchRequest(
             question=convert.question_to_message(question),
             passages=depth.passages,
@@ -96,14 +96,14 @@ class RemoteSearcher:
             filter=depth.where,
             after=depth.after,
         )
-        with self._in_hand(depth.passages):
+        with self._counted(depth.passages):
             reply = await self._call(
                 self._stub.Search(request, timeout=timeout(deadline), metadata=_metadata(question))
             )
         return convert.search_of_message(reply)
 
     @contextmanager
-    def _in_hand(self, reads: int = 0) -> Iterator[None]:
+    def _counted(self, reads: int = 0) -> Iterator[None]:
         self.calls += 1
         self.reads += reads
         try:
