@@ -1,13 +1,13 @@
-"""Putting a bundle together: graphs, tokenizer and the manifest that vouches for them."""
+"""Bundles assembled from graphs and a tokenizer, with the manifest that checksums these files."""
 
 import json
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from models.network.export import states_of
+from models.network.export import find_states_output
 from models.network.split_reader import PASSAGE_POSITION
 from winnow.bundle import read_manifest
 from winnow.bundle.manifest import FILE, FORMAT_FULL, FORMAT_SPLIT
@@ -17,12 +17,12 @@ from winnow.files.opened import sha256
 ENCODER, READER, TOKENIZER = "encoder.onnx", "reader.onnx", "tokenizer.json"
 QUESTIONS, LOWER = "question_encoder.onnx", "reader-lower.onnx"
 PASSAGE_TOKENS = 256
-"""Most tokens of a passage in a split reader."""
+"""Longest passage of a split reader, in tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Weights of relevance logit, span logit and squared distance, and the least good score."""
+    """Weights of the final score, and the lowest score at which a span counts as an answer."""
 
     relevance: float = 1.0
     span: float = 0.0
@@ -31,8 +31,8 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Description:
-    """Fields of the manifest beside file names."""
+class BundleDescription:
+    """Fields of the manifest that do not follow from the files."""
 
     name: str
     version: str
@@ -40,26 +40,26 @@ class Description:
     """Precision of the reader."""
     dimension: int
     max_answer_tokens: int
-    score: Score = Score()
     question_precision: str = "int8"
     """Precision of the question encoder, if it has a separate file."""
     provenance: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
-    """The files that make a bundle."""
+class BundleSources:
+    """Files that are copied into a bundle."""
 
     encoder: Path
-    """Encoder of passages, in int8; of questions too, if they have no separate one."""
+    """Passage encoder in int8. It encodes questions, too, unless `questions` is set."""
     reader: Path
     tokenizer: Path
     questions: Path | None = None
+    """Separate question encoder; None if `encoder` also encodes questions."""
     lower: Path | None = None
-    """Lower layers of a split reader."""
+    """Lower layers of a split reader; None for a full cross-encoder."""
 
 
-def assemble(target: Path, sources: Sources, about: Description) -> None:
+def assemble(target: Path, sources: BundleSources, description: BundleDescription) -> None:
     """Copies the files into `target` and writes `bundle.json`."""
     target.mkdir(parents=True, exist_ok=True)
     files = {ENCODER: sources.encoder, READER: sources.reader, TOKENIZER: sources.tokenizer}
@@ -69,38 +69,45 @@ def assemble(target: Path, sources: Sources, about: Description) -> None:
         files[LOWER] = sources.lower
     for name, source in files.items():
         shutil.copyfile(source, target / name)
-    plain_tokenizer(target / TOKENIZER)
-    write(target, _manifest(target, about, list(files)))
+    remove_tokenizer_limits(target / TOKENIZER)
+    write_manifest(target, _manifest(target, description, list(files)))
     read_manifest(target)
 
 
-def write(target: Path, manifest: dict[str, Any]) -> None:
-    """Writes `bundle.json` with a checksum of itself, aside and renamed."""
-    aside = target / f"{FILE}.partial"
-    aside.write_text(to_checksummed_json(manifest), encoding="utf-8")
-    aside.replace(target / FILE)
+def write_manifest(target: Path, manifest: dict[str, Any]) -> None:
+    """Writes `bundle.json` with a checksum of itself. The file is replaced atomically."""
+    partial = target / f"{FILE}.partial"
+    partial.write_text(to_checksummed_json(manifest), encoding="utf-8")
+    partial.replace(target / FILE)
 
 
-def amend(target: Path, **parts: Any) -> None:
-    """Replaces top-level parts of `bundle.json`, such as `score` or `accuracy`."""
+def amend_manifest(target: Path, **fields: Any) -> None:
+    """Replaces top-level fields of `bundle.json`, such as `score` or `accuracy`."""
     manifest = json.loads((target / FILE).read_text(encoding="utf-8"))
-    write(target, {**manifest, **parts})
+    write_manifest(target, {**manifest, **fields})
 
 
-def plain_tokenizer(path: Path) -> None:
+def file_entries(directory: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Returns SHA-256 and size in bytes of every file, by name."""
+    return {
+        name: {"sha256": sha256(directory / name), "bytes": (directory / name).stat().st_size}
+        for name in names
+    }
+
+
+def remove_tokenizer_limits(path: Path) -> None:
     """Removes truncation and padding from a tokenizer file: the services limit lengths."""
     content = json.loads(path.read_text(encoding="utf-8"))
     content["truncation"] = content["padding"] = None
     path.write_text(json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n", "utf-8")
 
 
-def _manifest(target: Path, about: Description, files: Sequence[str]) -> dict[str, Any]:
-    score = about.score
-    own = QUESTIONS in files
+def _manifest(target: Path, description: BundleDescription, files: Sequence[str]) -> dict[str, Any]:
+    question_encoder = QUESTIONS if QUESTIONS in files else ENCODER
     return {
         "format": FORMAT_SPLIT if LOWER in files else FORMAT_FULL,
-        "name": about.name,
-        "version": about.version,
+        "name": description.name,
+        "version": description.version,
         "licences": {
             "weights": "Apache-2.0 (sentence-transformers/all-MiniLM-L6-v2)",
             "training data": (
@@ -109,48 +116,41 @@ def _manifest(target: Path, about: Description, files: Sequence[str]) -> dict[st
                 "them; Wikipedia passages CC BY-SA 3.0"
             ),
         },
-        "provenance": about.provenance,
+        "provenance": description.provenance,
         "encoder": {
-            "question": QUESTIONS if own else ENCODER,
+            "question": question_encoder,
             "passage": ENCODER,
-            "dimension": about.dimension,
+            "dimension": description.dimension,
             "pooling": "mean",
             "normalised": True,
             "max_question_tokens": 64,
             "max_passage_tokens": 256,
             "passage_token_types": [0, 0],
             "precision": "int8",
-            "question_precision": about.question_precision if own else None,
-            "states": states_of(target / (QUESTIONS if own else ENCODER)),
+            "question_precision": description.question_precision if QUESTIONS in files else None,
+            "states": find_states_output(target / question_encoder),
         },
         "reader": {
             "file": READER,
             "max_tokens": 320,
             "window_overlap": 64,
             "token_types": [0, 1],
-            "max_answer_tokens": about.max_answer_tokens,
-            "precision": about.precision,
-            **({"apart": _apart(about)} if LOWER in files else {}),
+            "max_answer_tokens": description.max_answer_tokens,
+            "precision": description.precision,
+            **({"apart": _split_entry(description)} if LOWER in files else {}),
         },
-        "score": {
-            "relevance": score.relevance,
-            "span": score.span,
-            "distance": score.distance,
-            "no_answer_below": score.no_answer_below,
-        },
+        "score": asdict(Score()),
         "tokenizer": TOKENIZER,
-        "files": {
-            name: {"sha256": sha256(target / name), "bytes": (target / name).stat().st_size}
-            for name in files
-        },
+        "files": file_entries(target, files),
         "accuracy": {},
     }
 
 
-def _apart(about: Description) -> dict[str, Any]:
+def _split_entry(description: BundleDescription) -> dict[str, Any]:
+    """Returns the manifest entry of a split reader's lower layers."""
     return {
         "lower": LOWER,
-        "width": about.dimension,
+        "width": description.dimension,
         "passage_tokens": PASSAGE_TOKENS,
         "passage_position": PASSAGE_POSITION,
     }

@@ -1,7 +1,7 @@
-"""Questions and passages of public data, and answers in passages by their words.
+"""Reads questions and passages of public data, and finds answers in passages.
 
-Knows the row formats of public data: DPR's TSV and JSON lines, plain or zstandard. Normalisation of
-answers is SQuAD's (Rajpurkar et al. 2016, section 6.1), from `winnow.text.scores`.
+Reads DPR's TSV and JSON lines, plain or compressed. Answers are normalised as by SQuAD (Rajpurkar
+et al. 2016, section 6.1).
 """
 
 import json
@@ -17,12 +17,12 @@ from winnow.text.scores import normalise
 
 
 class DataError(WinnowError):
-    """A data file is missing, or has another format."""
+    """A data file is missing or has the wrong format."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A title and a text that answers may be found in."""
+    """A title and a text."""
 
     title: str
     text: str
@@ -30,56 +30,55 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question, its accepted answers, and the passage that answers it where one is given."""
+    """A question with its accepted answers."""
 
     text: str
     answers: tuple[str, ...]
     source: str
+    """Name of the data set."""
     gold: Passage | None = None
+    """Passage that contains the answer, if the data set names one."""
     answer_start: int | None = None
+    """First character of the answer in the text of `gold`."""
 
 
-def lines(path: Path) -> Iterator[str]:
-    """Yields the lines of a text file, unpacked if its name ends in `.gz` or `.zst`.
+def read_lines(path: Path) -> Iterator[str]:
+    """Yields the lines of a text file. Files named `.gz` or `.zst` are decompressed.
 
     Raises:
-        DataError: there is no such file.
+        DataError: the file does not exist.
 
     """
     if not path.is_file():
-        raise DataError(f"no file {path}: point --data at the directory that holds it")
+        raise DataError(f"file {path} is missing: set --data to the directory that contains it")
     with open_bytes(path) as stream:
         for line in stream:
             yield line.decode("utf-8")
 
 
 def read_questions(path: Path) -> list[Question]:
-    """Reads questions of a JSON lines file, with or without passages."""
-    return [_question(json.loads(line)) for line in lines(path)]
+    """Reads the questions of a JSON lines file. A row may contain its passage."""
+    return [_parse_question(json.loads(line)) for line in read_lines(path)]
 
 
 def read_passages(path: Path, keep_every: int = 1) -> Iterator[Passage]:
     """Yields every `keep_every`-th passage of a DPR TSV file (`id`, `text`, `title`)."""
-    for row, line in enumerate(lines(path)):
+    for row, line in enumerate(read_lines(path)):
         if row % keep_every == 0:
             _, text, title = line.rstrip("\n").split("\t")
             yield Passage(title, text)
 
 
-def _question(row: dict[str, Any]) -> Question:
+def _parse_question(row: dict[str, Any]) -> Question:
     answers = tuple(row["answers"]) if "answers" in row else (row["answer"],)
     gold = Passage(row.get("title", ""), row["context"]) if "context" in row else None
-    source = row.get("source", "")
     return Question(
         text=row["question"],
         answers=answers,
-        source=source,
+        source=row.get("source", ""),
         gold=gold,
         answer_start=row.get("answer_start"),
     )
-
-
-__all__ = ["contains_answer", "find_answer", "normalise"]
 
 
 def contains_answer(passage: Passage, answers: Iterable[str]) -> bool:
@@ -89,18 +88,22 @@ def contains_answer(passage: Passage, answers: Iterable[str]) -> bool:
 
 
 def find_answer(text: str, answers: Iterable[str]) -> tuple[str, int] | None:
-    """Returns the first answer in `text` as whole words: its spelling there, and its start."""
+    """Finds the first answer that `text` contains as whole words.
+
+    Returns its spelling in the text and its first character, or None.
+    """
     for answer in answers:
         words = [re.escape(word) for word in re.findall(r"\w+|[^\w\s]", answer)]
         if not words:
             continue
-        found = re.search(r"(?<!\w)" + r"\s*".join(words) + r"(?!\w)", text, re.IGNORECASE)
-        if found is not None:
-            return found.group(), found.start()
+        match = re.search(r"(?<!\w)" + r"\s*".join(words) + r"(?!\w)", text, re.IGNORECASE)
+        if match is not None:
+            return match.group(), match.start()
     return None
 
 
 DEVELOPMENT = ("dev-squad", "dev-nq")
+"""Names of the development sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ class DataDirectory:
     root: Path
 
     def development(self, name: str) -> list[Question]:
-        """Reads a development set: for measuring, never for training."""
+        """Reads a development set. It measures models and never trains them."""
         return read_questions(self.root / "qa" / f"{name}.jsonl.zst")
 
     def all_development(self) -> list[Question]:
@@ -118,11 +121,11 @@ class DataDirectory:
         return [question for name in DEVELOPMENT for question in self.development(name)]
 
     def gold(self) -> list[Question]:
-        """Reads training questions with the paragraph that answers them."""
+        """Reads training questions, each with the paragraph that answers it."""
         return read_questions(self.root / "qa" / "reader-train.jsonl.zst")
 
     def pairs(self) -> list[Question]:
-        """Reads training questions with answers only."""
+        """Reads training questions that have answers but no paragraphs."""
         return read_questions(self.root / "qa" / "pairs-train.jsonl.zst")
 
     def wikipedia(self, keep_every: int = 1) -> list[Passage]:

@@ -1,7 +1,7 @@
 """Progress of a long step: a bar on a terminal, a line from time to time in a log.
 
-The caller that advances also draws. No thread redraws: a new thread beside those of PyTorch and
-OpenVINO may never begin, and its starter would wait for it.
+The caller that advances a bar also draws it. No thread redraws: a new thread beside those of
+PyTorch and OpenVINO may never begin, and its starter would wait for it.
 """
 
 import time
@@ -18,24 +18,24 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-DRAWN_EVERY = 0.25
-"""Seconds, on a terminal."""
-SAID_EVERY = 30.0
-"""Seconds, elsewhere."""
+REDRAW_SECONDS = 0.25
+"""Interval between two drawings of a bar."""
+LOG_SECONDS = 30.0
+"""Interval between two lines of a log."""
 
 Item = TypeVar("Item")
 Clock = Callable[[], float]
 
 
 class IntervalTimer:
-    """Agrees at most once in `seconds`, and not before these have passed."""
+    """Limits an action to once in `seconds`. The first interval begins with the timer."""
 
     def __init__(self, seconds: float, clock: Clock = time.monotonic) -> None:
         self._seconds, self._clock = seconds, clock
         self._last = clock()
 
     def due(self) -> bool:
-        """Returns whether it is time again."""
+        """Returns whether the interval has passed, and if so begins the next."""
         now = self._clock()
         if now - self._last < self._seconds:
             return False
@@ -43,8 +43,8 @@ class IntervalTimer:
         return True
 
 
-def bar(console: Console, speed_estimate_period: float = 30.0) -> Progress:
-    """Returns a bar that is drawn when it is refreshed; nothing where there is no terminal."""
+def progress_bar(console: Console, speed_estimate_period: float = 30.0) -> Progress:
+    """Returns a bar that is drawn only by `refresh`, and only on a terminal."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -59,24 +59,24 @@ def bar(console: Console, speed_estimate_period: float = 30.0) -> Progress:
     )
 
 
-def followed(
+def track(
     items: Iterable[Item],
-    what: str,
+    label: str,
     total: int,
     console: Console | None = None,
     clock: Clock = time.monotonic,
 ) -> Iterator[Item]:
-    """`items`, of which there are `total`, while standard error says how many have passed."""
+    """Yields `total` items, and shows on standard error how many were consumed."""
     console = console or Console(stderr=True, highlight=False, soft_wrap=True)
-    timer = IntervalTimer(DRAWN_EVERY if console.is_terminal else SAID_EVERY, clock)
+    timer = IntervalTimer(REDRAW_SECONDS if console.is_terminal else LOG_SECONDS, clock)
     started = clock()
-    with bar(console) as drawn:
-        task = drawn.add_task(what, total=total)
+    with progress_bar(console) as bar:
+        task = bar.add_task(label, total=total)
         for done, item in enumerate(items, 1):
             yield item
-            drawn.update(task, completed=done)
+            bar.update(task, completed=done)
             if timer.due():
-                drawn.refresh()
+                bar.refresh()
                 if not console.is_terminal:
-                    left = (clock() - started) / done * (total - done)
-                    console.print(f"{what}: {done} of {total}, about {left:.0f} s left")
+                    seconds_left = (clock() - started) / done * (total - done)
+                    console.print(f"{label}: {done} of {total}, about {seconds_left:.0f} s left")

@@ -1,4 +1,4 @@
-"""The directory in which the steps of making a bundle leave their results for one another."""
+"""The directory in which the steps of making a bundle leave their results for later steps."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,76 +8,76 @@ from models.data import DataError
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A directory of intermediate files; everything in it can be made again."""
+    """A directory of intermediate files, which the commands can make again."""
 
     root: Path
 
     @property
     def mined(self) -> Path:
-        """Training questions with their passages."""
+        """Directory of training questions with hard negatives."""
         return self.root / "mined"
 
     @property
-    def mined_by(self) -> Path:
-        """Checksum of the encoder that mined them."""
+    def mining_encoder(self) -> Path:
+        """File with the SHA-256 of the encoder graph that `mined` was made with."""
         return self.mined / "encoder.sha256"
 
     @property
-    def found(self) -> Path:
-        """Passages that the served retriever finds for training questions."""
+    def retrieved(self) -> Path:
+        """File of passages that the served retriever finds for training questions."""
         return self.root / "found.jsonl"
 
     @property
     def ranked(self) -> Path:
-        """Training questions with the passages that the served retriever finds."""
+        """Directory of training questions with negatives of the served retriever."""
         return self.root / "ranked"
 
     @property
     def clozes(self) -> Path:
-        """Cloze questions, made of passages."""
+        """Directory of cloze questions."""
         return self.root / "clozes"
 
     def run(self, network: str, layers: int | None = None) -> Path:
-        """Returns the checkpoint of a training run of `encoder` or `reader`."""
+        """Returns the checkpoint of a training run of `encoder`, `reader` or `ranking`."""
         return self.root / f"{_name(network, layers)}.pt"
 
     def split_run(self, layers: int) -> Path:
-        """Returns the training run of a split reader."""
+        """Returns the checkpoint of a split reader's training run."""
         return self.root / f"reader-apart-{layers}.pt"
 
     def reader_runs(self, members: int) -> list[Path]:
-        """Returns the training runs whose readers are averaged."""
+        """Returns the checkpoints of the readers whose weights are averaged."""
         others = [self.root / f"reader.{member}.pt" for member in range(2, members + 1)]
         return [self.run("reader"), *others]
 
     @property
     def states(self) -> Path:
-        """States of labelled texts, kept."""
+        """Directory that caches the states of labelled texts."""
         return self.root / "states"
 
     @property
     def vectors(self) -> Path:
-        """Vectors of passages, kept."""
+        """Directory that caches the vectors of passages."""
         return self.root / "vectors"
 
     @property
     def candidates(self) -> Path:
-        """Candidates that the reader read for held-out questions."""
+        """File of the readings of held-out questions that calibration used."""
         return self.root / "candidates.npz"
 
     def graph(self, network: str, precision: str, layers: int | None = None) -> Path:
-        """Returns an exported network, `encoder` or `reader`, in `fp32` or `int8`."""
+        """Returns the graph of `encoder` or `reader` in `fp32` or `int8`."""
         return self.root / f"{_name(network, layers)}-{precision}.onnx"
 
     def split_graph(self, part: str, precision: str, layers: int) -> Path:
-        """Returns an exported network of a split reader: `lower` or `upper`."""
+        """Returns the graph of the `lower` or `upper` layers of a split reader."""
         return self.root / f"reader-apart-{layers}-{part}-{precision}.onnx"
 
-    def made(self) -> "Workspace":
-        """Makes the directory, and returns the workspace.
+    def create(self) -> "Workspace":
+        """Creates the directory and returns the workspace.
 
         Raises:
-            DataError: it cannot be made.
+            DataError: the directory cannot be created.
 
         """
         try:
@@ -95,14 +95,14 @@ def _name(network: str, layers: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReaderKind:
-    """The kind of reader of a bundle."""
+    """The kind of a bundle's reader: full, smaller or split."""
 
     layers: int | None = None
-    """Layers of a smaller reader; None for the whole one."""
-    apart: int = 0
-    """Lower layers that are split; 0 for a reader that is not."""
+    """Layers of a smaller reader; None for all layers."""
+    split_layers: int = 0
+    """Lower layers that see question and passage separately; 0 for a full cross-encoder."""
 
     def __str__(self) -> str:
-        if self.apart:
-            return f"reader with {self.apart} split layers"
+        if self.split_layers:
+            return f"reader with {self.split_layers} split layers"
         return "full reader" if self.layers is None else f"reader of {self.layers} layers"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from checkpoints import make
 
-from models.exporting.bundle import Choices, Sources, export_bundle
-from models.exporting.manifest import Naming
+from models.exporting.bundle import CheckpointDirectories, ExportOptions, export_bundle
+from models.exporting.manifest import ExportNaming
 from winnow.bundle import Bundle
 
 FILLING = ["the", "in", "tour", "black"]
@@ -19,11 +19,11 @@ def tiny_bundle(directory: Path, name: str, **config: object) -> Bundle:
     """Exports a bundle of random networks of width 16; `config` changes the encoder."""
     encoder = make("bert", directory / f"{name}-encoder", **{"num_hidden_layers": 1, **config})
     reader = make("bert-reader", directory / f"{name}-reader")
-    naming = Naming(
+    naming = ExportNaming(
         name=name, version="1", licence="none", max_answer_tokens=10, no_answer_below=-1e9
     )
-    sources = Sources(encoder, encoder, reader)
-    return export_bundle(sources, directory / name, Choices(), naming, lambda _: None)
+    sources = CheckpointDirectories(encoder, encoder, reader)
+    return export_bundle(sources, directory / name, ExportOptions(), naming, lambda _: None)
 
 
 def write_lines(path: Path, rows: Sequence[object]) -> Path:

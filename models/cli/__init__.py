@@ -1,4 +1,4 @@
-"""`winnow models`: make the default bundle, export other people's models, train heads."""
+"""`winnow models`: build the default bundle, export third-party models, train heads."""
 
 import typer
 
@@ -7,7 +7,7 @@ from models.cli.bundle import assemble, build, calibrate, ladder
 from models.cli.exporting import export, random
 from models.cli.heads import measure_heads, train_head
 from models.cli.mining import mine, mine_clozes, mine_ranking
-from models.cli.training import train_apart, train_encoder, train_ranking, train_reader
+from models.cli.training import train_encoder, train_ranking, train_reader, train_split_reader
 
 app = typer.Typer(no_args_is_help=True)
 for command in (
@@ -18,7 +18,7 @@ for command in (
     mine_ranking,
     train_ranking,
     mine_clozes,
-    train_apart,
+    train_split_reader,
     assemble,
     calibrate,
     verify,
@@ -30,4 +30,4 @@ for command in (
     train_head,
     measure_heads,
 ):
-    app.command()(command)
+    app.command("train-apart" if command is train_split_reader else None)(command)

@@ -1,4 +1,4 @@
-"""Commands of `winnow models` that make bundles: one, every step of it, and every combination."""
+"""Commands of `winnow models` that make bundles."""
 
 import shutil
 from collections.abc import Sequence
@@ -14,15 +14,15 @@ from models.cli.training import train_encoder, train_reader
 from models.network.weights import minilm
 from models.steps import calibration
 from models.steps.bundle import (
-    ENCODERS,
+    LADDER_ENCODERS,
+    LADDER_READERS,
     MAX_ANSWER_TOKENS,
-    READERS,
-    WHOLE,
+    MINILM_LAYERS,
     BundleNaming,
     LadderBundle,
+    ladder_bundles,
     make_bundle,
-    make_rung,
-    rungs,
+    make_ladder_bundle,
     share_score,
 )
 from models.steps.graphs import export_encoder, export_reader
@@ -53,34 +53,38 @@ def assemble(
     version: options.VersionOption = options.VERSION,
     max_answer_tokens: options.MaxAnswerTokensOption = MAX_ANSWER_TOKENS,
     layers: options.LayersOption = None,
-    apart: options.ApartOption = 0,
+    split_layers: options.SplitLayersOption = 0,
     encoder_of: Annotated[
         Path | None,
         typer.Option(
-            help="Bundle whose encoder is taken over, so that indexes stay what they are.",
-            show_default="the trained one",
+            help="Bundle to copy the encoder from, so that existing indexes remain valid.",
+            show_default="the trained encoder",
         ),
     ] = None,
 ) -> None:
     """Export the trained networks in int8 and make a bundle of them."""
-    kind = options.reader_kind(layers, apart)
-    place = Workspace(work)
+    kind = options.reader_kind(layers, split_layers)
+    workspace = Workspace(work)
     with minilm(weights) as directory:
-        if apart:
-            export_split_reader(directory, place, apart)
+        if split_layers:
+            export_split_reader(directory, workspace, split_layers)
         elif layers is not None:
-            export_small_reader(directory, place, layers)
+            export_small_reader(directory, workspace, layers)
         else:
-            export_reader(directory, place)
+            export_reader(directory, workspace)
         if encoder_of is None:
-            export_encoder(directory, place)
+            export_encoder(directory, workspace)
         else:
-            shutil.copyfile(load_bundle(encoder_of).passage_encoder, place.graph("encoder", "int8"))
-        about = BundleNaming(
-            name or (options.NAME if apart else f"{options.NAME}-whole"), version, max_answer_tokens
+            shutil.copyfile(
+                load_bundle(encoder_of).passage_encoder, workspace.graph("encoder", "int8")
+            )
+        naming = BundleNaming(
+            name or (options.NAME if split_layers else f"{options.NAME}-whole"),
+            version,
+            max_answer_tokens,
         )
-        target = bundle or (options.BUNDLE if apart else options.TEACHER)
-        make_bundle(directory, place, target, about, kind, encoder_of)
+        target = bundle or (options.BUNDLE if split_layers else options.TEACHER)
+        make_bundle(directory, workspace, target, naming, kind, encoder_of)
     typer.echo(f"{target}: {sum(f.stat().st_size for f in target.iterdir()) / 1e6:.1f} MB")
 
 
@@ -88,21 +92,20 @@ def calibrate(
     bundle: options.BundleOption = options.BUNDLE,
     work: options.WorkOption = options.WORK,
     seed: options.SeedOption = options.SEED,
-    found: Annotated[
+    use_ranking_passages: Annotated[
         bool,
         typer.Option(
             "--found",
-            help="Fit on the passages that mine-ranking found; matching words stay worth what they "
-            "are.",
+            help="Fit on passages of mine-ranking, and keep the weight of matching words.",
         ),
     ] = False,
 ) -> None:
     """Fit the final score on held-out questions and write it into the bundle.
 
-    Also fits the worth of matching words in retrieval, and the rules for stopping early.
+    Also fits the weight of matching words in retrieval, and the rules of early stopping.
     """
-    fitted = calibration.calibrate_on_found if found else calibration.calibrate
-    score = fitted(Workspace(work), bundle, seed, typer.echo)
+    fit = calibration.calibrate_on_retrieved if use_ranking_passages else calibration.calibrate
+    score = fit(Workspace(work), bundle, seed, typer.echo)
     typer.echo(
         f"score = {score.relevance:.4f} relevance + {score.span:.4f} span "
         f"+ {score.distance:.4f} distance; no answer below {score.no_answer_below:.3f}"
@@ -114,36 +117,36 @@ def build(
     weights: options.WeightsOption = options.WEIGHTS,
     work: options.WorkOption = options.WORK,
     bundle: options.BundleOption = options.TEACHER,
-    extra: options.ExtraOption = options.EXTRA,
+    extra_passages: options.ExtraPassagesOption = options.EXTRA_PASSAGES,
     scale: options.ScaleOption = 1.0,
     seed: options.SeedOption = options.SEED,
     max_loss: options.MaxLossOption = options.MAX_LOSS,
 ) -> None:
-    """Make a bundle with a whole reader from data and pretrained weights.
+    """Make a bundle with a full cross-encoder from data and pretrained weights.
 
     Runs mine, train-encoder, mine, train-reader, assemble, calibrate and verify, in this order.
     After an interruption, the same command continues. Takes about three hours on two cores with
     bfloat16.
     """
     with minilm(weights) as directory:
-        _mine_if_needed(data, directory, work, extra)
+        _mine_if_needed(data, directory, work, extra_passages)
         train_encoder(directory, work, scale=scale, seed=seed)
-        _mine_if_needed(data, directory, work, extra)
+        _mine_if_needed(data, directory, work, extra_passages)
         train_reader(directory, work, scale=scale, seed=seed)
         assemble(bundle, directory, work)
         calibrate(bundle, work, seed)
         verify(bundle, data, directory, work, max_loss, record_gold=True)
 
 
-def _mine_if_needed(data: Path, weights: Path, work: Path, extra: int) -> None:
-    place = Workspace(work).made()
-    export_encoder(weights, place)
-    if not is_mined(place):
-        mine(data, weights, work, extra)
+def _mine_if_needed(data: Path, weights: Path, work: Path, extra_passages: int) -> None:
+    workspace = Workspace(work).create()
+    export_encoder(weights, workspace)
+    if not is_mined(workspace):
+        mine(data, weights, work, extra_passages)
 
 
 def ladder(
-    out: Annotated[Path, typer.Option(help="Directory for the bundles, one subdirectory each.")],
+    out: Annotated[Path, typer.Option(help="Directory of the bundles, one subdirectory each.")],
     bundle: options.BundleOption = options.TEACHER,
     data: options.DataOption = options.DATA,
     weights: options.WeightsOption = options.WEIGHTS,
@@ -151,56 +154,62 @@ def ladder(
     reader: Annotated[
         list[int] | None,
         typer.Option(
-            min=1, max=WHOLE, help="Layers of a smaller reader.", show_default="4, 3, 2 and 1"
+            min=1,
+            max=MINILM_LAYERS,
+            help="Layers of a smaller reader. May be repeated.",
+            show_default="4, 3, 2, 1",
         ),
     ] = None,
     encoder: Annotated[
         list[int] | None,
         typer.Option(
-            min=1, max=WHOLE, help="Layers of a smaller question encoder.", show_default="3 and 2"
+            min=1,
+            max=MINILM_LAYERS,
+            help="Layers of a smaller question encoder. May be repeated.",
+            show_default="3, 2",
         ),
     ] = None,
     scale: Annotated[
         float,
         typer.Option(
             min=0.01,
-            help="Length of the readers' training: 0.5 is half of the full one.",
+            help="Factor for the length of the readers' training: 0.5 is half as long.",
         ),
     ] = 0.4,
     seed: options.SeedOption = options.SEED,
 ) -> None:
-    """Train smaller networks and make a bundle of every combination.
+    """Train smaller readers and question encoders, and make a bundle of every combination.
 
-    The smaller ones are readers and question encoders. Needs the directory --work of an earlier
-    build, and its bundle. After an interruption, the same command continues.
+    Needs the bundle and the directory --work of an earlier build. After an interruption, the same
+    command continues.
     """
-    place = Workspace(work)
-    readers, encoders = reader or READERS, encoder or ENCODERS
+    workspace = Workspace(work)
+    reader_layers, encoder_layers = reader or LADDER_READERS, encoder or LADDER_ENCODERS
     with minilm(weights) as directory:
-        for layers in encoders:
+        for layers in encoder_layers:
             train_encoder(directory, work, data, layers, seed=seed)
-            export_small_encoder(directory, place, layers)
-        for layers in readers:
+            export_small_encoder(directory, workspace, layers)
+        for layers in reader_layers:
             train_reader(directory, work, bundle, layers, scale=scale, seed=seed)
-            export_small_reader(directory, place, layers)
-        _make_rungs(directory, place, out, None, bundle, encoders)
-        for layers in readers:
-            first = out / LadderBundle(layers).name
-            make_rung(directory, place, first, LadderBundle(layers))
-            calibrate(first, work, seed)
-            _make_rungs(directory, place, out, layers, first, encoders)
+            export_small_reader(directory, workspace, layers)
+        _make_ladder_bundles(directory, workspace, out, None, bundle, encoder_layers)
+        for layers in reader_layers:
+            calibrated = out / LadderBundle(layers).name
+            make_ladder_bundle(directory, workspace, calibrated, LadderBundle(layers))
+            calibrate(calibrated, work, seed)
+            _make_ladder_bundles(directory, workspace, out, layers, calibrated, encoder_layers)
 
 
-def _make_rungs(
+def _make_ladder_bundles(
     weights: Path,
     work: Workspace,
-    out: Path,
-    reader: int | None,
+    bundles: Path,
+    reader_layers: int | None,
     calibrated: Path,
-    encoders: Sequence[int],
+    encoder_layers: Sequence[int],
 ) -> None:
-    """Every bundle with this reader, each with the score of the calibrated one."""
-    for rung in rungs(reader, encoders):
-        make_rung(weights, work, out / rung.name, rung)
-        share_score(calibrated, out / rung.name)
-        typer.echo(out / rung.name)
+    """Makes the other bundles with this reader. They share the score of the calibrated bundle."""
+    for ladder_bundle in ladder_bundles(reader_layers, encoder_layers):
+        make_ladder_bundle(weights, work, bundles / ladder_bundle.name, ladder_bundle)
+        share_score(calibrated, bundles / ladder_bundle.name)
+        typer.echo(bundles / ladder_bundle.name)

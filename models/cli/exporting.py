@@ -1,4 +1,4 @@
-"""`winnow models export` and `random`: other people's checkpoints, or none, to a bundle."""
+"""`winnow models export` and `random`: bundles of third-party checkpoints or random weights."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from models.cli import options
-from models.exporting.bundle import Choices, Sources, export_bundle
+from models.exporting.bundle import CheckpointDirectories, ExportOptions, export_bundle
 from models.exporting.graph import Precision
-from models.exporting.manifest import Naming
+from models.exporting.manifest import ExportNaming
 from models.exporting.random_bundle import Shape, random_bundle
 from models.exporting.sentence import Pooling, Similarity
 from models.steps.bundle import MAX_ANSWER_TOKENS
@@ -41,14 +41,14 @@ def export(
         Pooling | None,
         typer.Option(
             help="Pooling of token states into one vector.",
-            show_default="as the checkpoint says, else mean",
+            show_default="setting of the checkpoint, else mean",
         ),
     ] = None,
     similarity: Annotated[
         Similarity | None,
         typer.Option(
-            help="Comparison of two vectors.",
-            show_default="as the checkpoint says, else dot for DPR and cosine for others",
+            help="Similarity of two vectors.",
+            show_default="setting of the checkpoint, else dot for DPR and cosine for others",
         ),
     ] = None,
     name: _Name = None,
@@ -62,14 +62,14 @@ def export(
 ) -> None:
     """Make a bundle from checkpoints in the Hugging Face layout.
 
-    DPR, BERT, MiniLM and DistilBERT can be exported. Every graph is compared with PyTorch before
-    the bundle appears.
+    Supports DPR, BERT, MiniLM and DistilBERT. Writes the bundle only if every graph computes the
+    same as PyTorch.
     """
-    made = export_bundle(
-        Sources(question_encoder, passage_encoder or question_encoder, reader),
+    exported = export_bundle(
+        CheckpointDirectories(question_encoder, passage_encoder or question_encoder, reader),
         bundle,
-        Choices(pooling, similarity, precision),
-        Naming(
+        ExportOptions(pooling, similarity, precision),
+        ExportNaming(
             name=name or bundle.name,
             version=version,
             licence=licence,
@@ -78,8 +78,8 @@ def export(
         ),
         typer.echo,
     )
-    size = sum(entry.bytes for entry in made.manifest.files.values())
-    typer.echo(f"{bundle}: {size / 1e6:.1f} MB; accuracy not measured: `winnow evaluate` does")
+    size = sum(entry.bytes for entry in exported.manifest.files.values())
+    typer.echo(f"{bundle}: {size / 1e6:.1f} MB; measure its accuracy by `winnow evaluate`")
 
 
 def random(
@@ -88,7 +88,7 @@ def random(
     source: Annotated[
         Path | None,
         typer.Option(
-            help="Bundle to take encoder and vocabulary from.", show_default="the default bundle"
+            help="Bundle to copy encoder and vocabulary from.", show_default="the default bundle"
         ),
     ] = None,
     precision: _Precision = Precision.INT8,
@@ -96,8 +96,10 @@ def random(
 ) -> None:
     """Make a bundle whose reader has random weights, to measure latency.
 
-    It works with every index of the source bundle. Its answers mean nothing.
+    The bundle can serve every index of the source bundle. Its answers are meaningless.
     """
     loaded = load_bundle(source or default_bundle())
-    made = random_bundle(shape, bundle, loaded, precision, seed, typer.echo)
-    typer.echo(f"{bundle}: {made.manifest.name}, {made.manifest.version}")
+    random_weights_bundle = random_bundle(shape, bundle, loaded, precision, seed, typer.echo)
+    typer.echo(
+        f"{bundle}: {random_weights_bundle.manifest.name}, {random_weights_bundle.manifest.version}"
+    )

@@ -17,7 +17,15 @@ from models.heads.record import HeadNaming
 from models.heads.refit import Refit
 from models.heads.refit import refit as refit_heads
 from models.heads.rows import Fields
-from models.heads.settings import BENCHMARKS, OUT_OF_SCOPE, Benchmark, HeadJob, HeadPlan
+from models.heads.settings import (
+    BENCHMARKS,
+    DEFAULT_PLAN,
+    OUT_OF_SCOPE,
+    Benchmark,
+    HeadJob,
+    HeadPlan,
+    default_fields,
+)
 from models.heads.unfrozen import EPOCHS as UNFROZEN_EPOCHS
 from models.heads.unfrozen import measure_unfrozen
 from models.network.weights import minilm
@@ -29,21 +37,20 @@ from winnow.heads.store import open_store
 from winnow.quoting import many, quoted
 
 MAX_LOSS = 0.5
-_RING = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-_PLAN = HeadPlan()
-_FIELDS = {Kind.SEQUENCE: ("text", "label"), Kind.TOKEN: ("tokens", "labels")}
+"""Default of --max-loss, in points of accuracy."""
+_ENCODER_GROUP = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
-def _id(value: str) -> str:
+def _parse_head_id(value: str) -> str:
     try:
         return validate_head_id(value)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
 
 
-def _ring(value: str | None) -> str | None:
-    """Returns a name; refuses one that no encoder group of a front can have."""
-    if value is not None and not _RING.fullmatch(value):
+def _parse_encoder_group(value: str | None) -> str | None:
+    """Returns the name if it is valid for an encoder group of a front node."""
+    if value is not None and not _ENCODER_GROUP.fullmatch(value):
         raise typer.BadParameter(
             f"{quoted(value)} is no name of an encoder group: use 1 to 64 of a-z, 0-9, dot, dash "
             "and underscore, as in --rings of `winnow front`"
@@ -51,15 +58,15 @@ def _ring(value: str | None) -> str | None:
     return value
 
 
-def _licences(values: list[str]) -> dict[str, str]:
-    found = dict(value.partition("=")[::2] for value in values)
-    if not all(name and licence for name, licence in found.items()):
+def _parse_licences(values: list[str]) -> dict[str, str]:
+    licences = dict(value.partition("=")[::2] for value in values)
+    if not all(name and licence for name, licence in licences.items()):
         raise typer.BadParameter("a licence is WHAT=LICENCE, such as data='CC BY 4.0'")
-    return found
+    return licences
 
 
 KindOption = Annotated[
-    Kind, typer.Option(help="Labels of whole texts (sequence) or of parts of texts (token).")
+    Kind, typer.Option(help="Kind of labels: of whole texts (sequence) or of words (token).")
 ]
 MaxLossOption = Annotated[
     float,
@@ -68,12 +75,12 @@ MaxLossOption = Annotated[
         help="Maximum loss of accuracy by int8, in points. Above it the head stays in float32.",
     ),
 ]
-KeptOption = Annotated[
+StatesCacheOption = Annotated[
     Path | None,
     typer.Option(
         "--work",
-        help="Directory to keep the states of texts in, for the next run on the same texts.",
-        show_default="not kept",
+        help="Directory that caches the states of texts for the next run.",
+        show_default="no cache",
     ),
 ]
 TextFieldOption = Annotated[
@@ -88,10 +95,10 @@ LabelFieldOption = Annotated[
 
 def train_head(
     data: Annotated[
-        Path, typer.Option(help="Labelled texts: CSV or JSON lines, .gz and .zst, too.")
+        Path, typer.Option(help="Labelled texts: CSV or JSON lines, optionally .gz or .zst.")
     ],
     kind: KindOption,
-    name: Annotated[str, typer.Option("--id", help="Id of the head.", callback=_id)],
+    head_id: Annotated[str, typer.Option("--id", help="Id of the head.", callback=_parse_head_id)],
     out: Annotated[
         Path | None,
         typer.Option(help="Directory to write the head to.", show_default="required"),
@@ -103,8 +110,8 @@ def train_head(
     validation: Annotated[
         Path | None,
         typer.Option(
-            help="Labelled texts to stop training and to calibrate with.",
-            show_default="a part of --data",
+            help="Labelled texts for early stopping and calibration.",
+            show_default="a share of --data",
         ),
     ] = None,
     tenant: Annotated[str, typer.Option(help="Owner of the head.")] = "",
@@ -113,72 +120,71 @@ def train_head(
     label_field: LabelFieldOption = None,
     multi_label: Annotated[
         bool,
-        typer.Option(
-            "--multi-label", help="A text may have several labels: a list, or a|b in CSV."
-        ),
+        typer.Option("--multi-label", help="Allow several labels per text: a list, or a|b in CSV."),
     ] = False,
     out_of_scope: Annotated[
-        str, typer.Option(help="Label of texts that none of the other labels fits.")
+        str, typer.Option(help="Label of texts that no other label fits.")
     ] = OUT_OF_SCOPE,
     licence: Annotated[
         list[str] | None,
-        typer.Option(help="Licence to record, as WHAT=LICENCE; may be given several times."),
+        typer.Option(help="Licence to record, as WHAT=LICENCE. May be repeated."),
     ] = None,
     names_only: Annotated[
         bool,
-        typer.Option("--names-only", help="Record the names of files without their directories."),
+        typer.Option("--names-only", help="Record file names without their directories."),
     ] = False,
     epochs: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Passes over the texts, at most.",
-            show_default=f"{_PLAN.epochs}; {UNFROZEN_EPOCHS} with --unfreeze",
+            help="Maximum number of passes over the texts.",
+            show_default=f"{DEFAULT_PLAN.epochs}; {UNFROZEN_EPOCHS} with --unfreeze",
         ),
     ] = None,
     patience: Annotated[
-        int, typer.Option(min=1, help="Passes without improvement that end the training.")
-    ] = _PLAN.patience,
-    batch: Annotated[int, typer.Option(min=1, help="Texts in a training step.")] = _PLAN.batch,
-    rate: Annotated[float, typer.Option(min=1e-9, help="Peak learning rate.")] = _PLAN.rate,
+        int, typer.Option(min=1, help="Passes without improvement before training ends.")
+    ] = DEFAULT_PLAN.patience,
+    batch: Annotated[
+        int, typer.Option(min=1, help="Texts per training step.")
+    ] = DEFAULT_PLAN.batch,
+    rate: Annotated[float, typer.Option(min=1e-9, help="Peak learning rate.")] = DEFAULT_PLAN.rate,
     dropout: Annotated[
-        float, typer.Option(min=0, max=0.95, help="Share of values that training leaves out.")
-    ] = _PLAN.dropout,
+        float, typer.Option(min=0, max=0.95, help="Dropout rate in training.")
+    ] = DEFAULT_PLAN.dropout,
     hidden: Annotated[
-        int, typer.Option(min=1, max=4096, help="Values of the hidden layer.")
-    ] = _PLAN.hidden,
+        int, typer.Option(min=1, max=4096, help="Width of the hidden layer.")
+    ] = DEFAULT_PLAN.hidden,
     queries: Annotated[
-        int, typer.Option(min=1, max=64, help="Weighted means of a text that are looked at.")
-    ] = _PLAN.queries,
+        int, typer.Option(min=1, max=64, help="Attention queries of a sequence head.")
+    ] = DEFAULT_PLAN.queries,
     held_out: Annotated[
         float,
-        typer.Option(min=0.01, max=0.5, help="Share of --data to hold out without --validation."),
-    ] = _PLAN.held_out,
+        typer.Option(
+            min=0.01, max=0.5, help="Share of --data to hold out if --validation is not set."
+        ),
+    ] = DEFAULT_PLAN.held_out,
     max_loss: MaxLossOption = MAX_LOSS,
     unfreeze: Annotated[
         bool,
-        typer.Option(
-            "--unfreeze", help="Train the encoder, too, and only say how right the head is then."
-        ),
+        typer.Option("--unfreeze", help="Train the encoder, too, and only print the accuracy."),
     ] = False,
     weights: options.WeightsOption = options.WEIGHTS,
-    work: KeptOption = None,
+    work: StatesCacheOption = None,
     seed: options.SeedOption = options.SEED,
     as_json: AsJson = False,
 ) -> None:
     """Train a head on labelled texts, on the states of a bundle's encoder.
 
-    Takes minutes on two cores. With --work, states are computed once and kept there. The encoder
-    stays as it is. The head is exported in int8, calibrated, measured and written to --out; publish
-    it with `winnow heads publish`.
+    Takes minutes on two cores. With --work, states are cached there. The encoder is not changed.
+    The head is exported in int8, calibrated, measured and written to --out. Publish it with
+    `winnow heads publish`.
     """
     if out is None and not unfreeze:
         raise typer.BadParameter(
-            f"name a directory to write the head to, such as --out my-heads/{name}; or only "
-            "measure, with --unfreeze"
+            f"--out is missing: set --out my-heads/{head_id}, or only measure by --unfreeze"
         )
     plan = HeadPlan(
-        epochs=epochs or _PLAN.epochs,
+        epochs=epochs or DEFAULT_PLAN.epochs,
         patience=patience,
         batch=batch,
         rate=rate,
@@ -188,43 +194,42 @@ def train_head(
         held_out=held_out,
         seed=seed,
     )
-    usual = _FIELDS[kind]
-    fields = Fields(text_field or usual[0], label_field or usual[1], multi_label)
+    defaults = default_fields(kind)
     job = HeadJob(
         kind=kind,
         data=data,
-        fields=fields,
+        fields=Fields(text_field or defaults.text, label_field or defaults.label, multi_label),
         plan=plan,
         validation=validation,
         test=test,
         out_of_scope=out_of_scope,
     )
     naming = HeadNaming(
-        id=name,
+        id=head_id,
         tenant=tenant,
         version=version,
-        licences=_licences(licence or []),
+        licences=_parse_licences(licence or []),
         names_only=names_only,
     )
-    with _states(work) as kept:
-        maker = HeadMaker(load_bundle(bundle), kept, max_loss, _say)
+    with _states_cache(work) as states_cache:
+        maker = HeadMaker(load_bundle(bundle), states_cache, max_loss, _report)
         if unfreeze:
             with minilm(weights) as directory:
-                _show(
-                    f"{name}, with a separate encoder",
+                _print_figures(
+                    f"{head_id}, with a separate encoder",
                     measure_unfrozen(job, maker, directory, epochs or UNFROZEN_EPOCHS),
                     as_json,
                 )
             return
         assert out is not None, "checked above"
-        made = make_head(job, naming, maker, out)
-    size = f"{made.model.bytes / 1e6:.2f} MB"
-    _show(f"{out}: {made.id}, {many(len(made.labels), 'label')}, {size}", made.accuracy, as_json)
+        head = make_head(job, naming, maker, out)
+    title = f"{out}: {head.id}, {many(len(head.labels), 'label')}, {head.model.bytes / 1e6:.2f} MB"
+    _print_figures(title, head.accuracy, as_json)
 
 
 @contextmanager
-def _states(work: Path | None) -> Iterator[Path]:
-    """Yields the directory of states: below `work`, or a temporary one."""
+def _states_cache(work: Path | None) -> Iterator[Path]:
+    """Yields the directory that caches states: in `work`, or a temporary directory."""
     if work is not None:
         yield Workspace(work).states
         return
@@ -232,11 +237,11 @@ def _states(work: Path | None) -> Iterator[Path]:
         yield Path(directory)
 
 
-def _say(text: str) -> None:
+def _report(text: str) -> None:
     typer.echo(text, err=True)
 
 
-def _show(title: str, figures: dict[str, float], as_json: bool) -> None:
+def _print_figures(title: str, figures: dict[str, float], as_json: bool) -> None:
     lines = [title, *(f"  {name}: {value:.2f} %" for name, value in figures.items())]
     if as_json:
         print_json(figures)
@@ -245,116 +250,122 @@ def _show(title: str, figures: dict[str, float], as_json: bool) -> None:
 
 
 def refit(
-    source: Annotated[str, typer.Option("--from", help="Store of the heads that are served now.")],
-    target: Annotated[str, typer.Option("--to", help="Store of the heads of the new encoder.")],
-    bundle: Annotated[Path, typer.Option(help="Directory of the bundle of the new encoder.")],
-    only: Annotated[
+    source: Annotated[str, typer.Option("--from", help="Store of the current heads.")],
+    target: Annotated[str, typer.Option("--to", help="Store for the heads of the new encoder.")],
+    bundle: Annotated[Path, typer.Option(help="Directory of the bundle with the new encoder.")],
+    head_ids: Annotated[
         list[str] | None,
-        typer.Option(help="Head to refit; may be given several times.", show_default="all heads"),
+        typer.Option("--only", help="Id of a head. May be repeated.", show_default="all heads"),
     ] = None,
-    worse: Annotated[
-        float, typer.Option(min=0, help="Points of accuracy that a head may lose.")
+    max_accuracy_loss: Annotated[
+        float, typer.Option("--worse", min=0, help="Points of accuracy that a head may lose.")
     ] = 1.0,
-    ring: Annotated[
+    group: Annotated[
         str | None,
         typer.Option(
+            "--ring",
             help="Encoder group of the new encoder.",
             show_default="name of the bundle",
-            callback=_ring,
+            callback=_parse_encoder_group,
         ),
     ] = None,
     data: Annotated[
         list[Path] | None,
-        typer.Option(help="Directory of training data that is not where it was."),
+        typer.Option(help="Directory to search for training data that has moved. May be repeated."),
     ] = None,
     max_loss: MaxLossOption = MAX_LOSS,
-    work: KeptOption = None,
+    work: StatesCacheOption = None,
 ) -> None:
-    """Train the heads of a store again for another encoder, and move them one by one.
+    """Retrain the heads of a store for another encoder, and move them one by one.
 
-    Each head is trained on the file that its head.json names; the checksum must be the same. A head
-    moves if it is about as accurate as before. Else it stays, the command prints the reason and
-    exits with 1. Ctrl-C is safe: run the command again to resume.
+    Each head is trained on the file that its head.json names. The checksum must be unchanged. A
+    head moves if it is about as accurate as before. Otherwise it stays, the command prints the
+    reason and exits with 1. Ctrl-C is safe: run the command again to resume.
     """
     loaded = load_bundle(bundle)
-    if "://" not in target:  # a store that is not there yet cannot be told from a lost disk
+    if "://" not in target:  # open_store takes a missing directory for a lost disk
         Path(target).mkdir(parents=True, exist_ok=True)
-    with _states(work) as kept:
+    with _states_cache(work) as states_cache:
         plan = Refit(
             old=open_store(source),
             new=open_store(target),
-            group=ring or loaded.manifest.name,
-            worse=worse,
+            group=group or loaded.manifest.name,
+            max_accuracy_loss=max_accuracy_loss,
             directories=data or [],
-            maker=HeadMaker(loaded, kept, max_loss, _say),
+            maker=HeadMaker(loaded, states_cache, max_loss, _report),
         )
-        failed = refit_heads(plan, only or [])
+        failed = refit_heads(plan, head_ids or [])
     raise typer.Exit(1 if failed else 0)
 
 
-_IDS = [each.id for each in BENCHMARKS]
+_BENCHMARK_IDS = [each.id for each in BENCHMARKS]
 
 
 def measure_heads(
     data: Annotated[
-        Path, typer.Option(help="Directory of the public data sets, such as banking77-test.")
+        Path,
+        typer.Option(
+            help="Directory of public data sets, with files such as banking77-test.jsonl.zst."
+        ),
     ] = Path("../shared/data/heads"),
-    only: Annotated[
+    head_ids: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Head to make: {', '.join(_IDS)}; may be given several times.",
+            "--only",
+            help=f"Id of a head: {', '.join(_BENCHMARK_IDS)}. May be repeated.",
             show_default="all heads",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Directory to keep the heads in.", show_default="not kept"),
+        typer.Option(help="Directory to write the heads to.", show_default="not written"),
     ] = None,
     unfreeze: Annotated[
         bool,
-        typer.Option("--unfreeze", help="Train the encoder, too, to see the cost of sharing it."),
+        typer.Option(
+            "--unfreeze", help="Train the encoder, too, to measure the cost of sharing it."
+        ),
     ] = False,
     bundle: options.BundleOption = options.BUNDLE,
     weights: options.WeightsOption = options.WEIGHTS,
     work: options.WorkOption = options.WORK,
     as_json: AsJson = False,
 ) -> None:
-    """Train a head on each public data set, and measure it on the test set.
+    """Train a head on each public data set and measure it on the test set.
 
-    The heads that come with Winnow are made by this command, with --out.
+    This command with --out makes the heads that come with Winnow.
     """
-    if unknown := set(only or []) - set(_IDS):
-        raise DataError(f"no such head: {', '.join(sorted(unknown))}; there are {', '.join(_IDS)}")
-    maker = HeadMaker(
-        load_bundle(bundle),
-        Workspace(work).states,
-        MAX_LOSS,
-        _say,
-    )
-    found: dict[str, dict[str, Any]] = {}
+    if unknown := set(head_ids or []) - set(_BENCHMARK_IDS):
+        raise DataError(
+            f"no such head: {', '.join(sorted(unknown))}; there are {', '.join(_BENCHMARK_IDS)}"
+        )
+    maker = HeadMaker(load_bundle(bundle), Workspace(work).states, MAX_LOSS, _report)
+    results: dict[str, dict[str, Any]] = {}
     for each in BENCHMARKS:
-        if only and each.id not in only:
+        if head_ids and each.id not in head_ids:
             continue
-        _say(f"{each.id}: {each.name}")
-        began = time.monotonic()
+        _report(f"{each.id}: {each.name}")
+        started = time.monotonic()
         if unfreeze:
             with minilm(weights) as directory:
                 figures = measure_unfrozen(each.job(data), maker, directory, UNFROZEN_EPOCHS)
         else:
-            figures = _made(each, data, out, maker)
-        found[each.id] = {**figures, "seconds": round(time.monotonic() - began)}
+            figures = _make_benchmark_head(each, data, out, maker)
+        results[each.id] = {**figures, "seconds": round(time.monotonic() - started)}
         if not as_json:
-            typer.echo("\n".join([each.id, *(f"  {k}: {v}" for k, v in found[each.id].items())]))
+            typer.echo("\n".join([each.id, *(f"  {k}: {v}" for k, v in results[each.id].items())]))
     if as_json:
-        print_json(found)
+        print_json(results)
 
 
-def _made(benchmark: Benchmark, data: Path, out: Path | None, maker: HeadMaker) -> dict[str, float]:
-    """Returns the accuracy of a head, and the bytes of its model."""
+def _make_benchmark_head(
+    benchmark: Benchmark, data: Path, out: Path | None, maker: HeadMaker
+) -> dict[str, float]:
+    """Returns the accuracy of a head in percent, and the size of its model in bytes."""
     naming = HeadNaming(
         id=benchmark.id, licences={"training data": benchmark.licence}, names_only=True
     )
     with TemporaryDirectory() as directory:
         target = (out or Path(directory)) / benchmark.id
-        made = make_head(benchmark.job(data), naming, maker, target)
-        return {**made.accuracy, "bytes": made.model.bytes}
+        head = make_head(benchmark.job(data), naming, maker, target)
+        return {**head.accuracy, "bytes": head.model.bytes}

@@ -20,18 +20,18 @@ def mine(
     data: options.DataOption = options.DATA,
     weights: options.WeightsOption = options.WEIGHTS,
     work: options.WorkOption = options.WORK,
-    extra: options.ExtraOption = options.EXTRA,
+    extra_passages: options.ExtraPassagesOption = options.EXTRA_PASSAGES,
 ) -> None:
     """Find hard negatives for every training question.
 
     A hard negative is a passage near the question that lacks every answer. The encoder is exported
-    first, since its own mistakes are wanted.
+    first, because the negatives are its own mistakes.
     """
-    place = Workspace(work).made()
+    workspace = Workspace(work).create()
     with minilm(weights) as directory:
-        export_encoder(directory, place)
-        count = mine_questions(DataDirectory(data), directory, place, extra)
-    typer.echo(f"{place.mined}: {many(count, 'question')}")
+        export_encoder(directory, workspace)
+        count = mine_questions(DataDirectory(data), directory, workspace, extra_passages)
+    typer.echo(f"{workspace.mined}: {many(count, 'question')}")
 
 
 def mine_clozes(
@@ -39,38 +39,35 @@ def mine_clozes(
     bundle: options.BundleOption = options.TEACHER,
     work: options.WorkOption = options.WORK,
     passages: Annotated[
-        int, typer.Option(min=1, help="Wikipedia passages to make a question of, one each.")
+        int, typer.Option(min=1, help="Wikipedia passages to make one question of each.")
     ] = 80_000,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Which passages; another number draws others.")
-    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random choice of passages.")] = 0,
 ) -> None:
-    """Make training questions of Wikipedia's sentences.
+    """Make cloze questions of Wikipedia's sentences.
 
-    A phrase of a sentence is asked for. Kept are the questions that the bundle's reader answers
-    with this phrase: in another passage that has it, or else in the sentence's own. Takes about
-    twenty minutes on two cores.
+    The answer is a phrase of a sentence. A question is kept if the bundle's reader finds the phrase
+    in another passage or in the sentence's own passage. Takes about twenty minutes on two cores.
     """
-    place = Workspace(work)
-    count = clozes.mine_clozes(DataDirectory(data), load_bundle(bundle), place, passages, seed)
-    typer.echo(f"{place.clozes}: {many(count, 'question')}")
+    workspace = Workspace(work)
+    count = clozes.mine_clozes(DataDirectory(data), load_bundle(bundle), workspace, passages, seed)
+    typer.echo(f"{workspace.clozes}: {many(count, 'question')}")
 
 
 def mine_ranking(
     index: Annotated[
         Path,
         typer.Option(
-            help="Index of Wikipedia and of the training paragraphs (python -m bench corpus)."
+            help="Index of Wikipedia and the training paragraphs (python -m bench corpus)."
         ),
     ],
     data: options.DataOption = options.DATA,
     bundle: options.BundleOption = options.TEACHER,
     work: options.WorkOption = options.WORK,
 ) -> None:
-    """Find the passages that the bundle's retriever has for every training question.
+    """Retrieve passages for every training question with the bundle's retriever.
 
     Takes about twenty minutes on two cores. After an interruption, the same command continues.
     """
-    place = Workspace(work)
-    count = ranking.mine_ranking(DataDirectory(data), index, load_bundle(bundle), place)
-    typer.echo(f"{place.ranked}: {many(count, 'question')}")
+    workspace = Workspace(work)
+    count = ranking.mine_ranking(DataDirectory(data), index, load_bundle(bundle), workspace)
+    typer.echo(f"{workspace.ranked}: {many(count, 'question')}")

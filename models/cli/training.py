@@ -1,4 +1,4 @@
-"""Commands of `winnow models` that train: encoders and readers, whole, smaller or split."""
+"""Commands of `winnow models` that train encoders and readers."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +10,9 @@ from models.cli import options
 from models.data import DataDirectory
 from models.network.weights import minilm
 from models.steps import ranking, split_reader, training
-from models.steps.bundle import WHOLE
+from models.steps.bundle import MINILM_LAYERS
 from models.steps.clozes import with_clozes
 from models.steps.students import train_small_encoder, train_small_reader
-from models.steps.training import READ
 from models.training.encoding_task import EncodingPlan
 from models.training.loop import Schedule
 from models.training.question_task import QuestionPlan
@@ -36,33 +35,32 @@ def train_encoder(
         float | None,
         typer.Option(min=0, help="Peak learning rate.", show_default="1e-4, or 5e-4 with --layers"),
     ] = None,
-    quantised: options.QuantisedOption = options.QUANTISED,
+    quantised_share: options.QuantisedShareOption = options.QUANTISED_SHARE,
     scale: options.ScaleOption = 1.0,
     seed: options.SeedOption = options.SEED,
-    every: options.EveryOption = options.EVERY,
+    checkpoint_every: options.CheckpointEveryOption = options.CHECKPOINT_EVERY,
 ) -> None:
     """Train the encoder on mined questions.
 
-    After an interruption, the same command continues from the last checkpoint. Mine again
-    afterwards: another encoder makes other mistakes.
+    After an interruption, the same command continues from the last checkpoint. Run mine again
+    afterwards, because the trained encoder makes other mistakes.
 
-    With --layers, a smaller encoder for questions is trained to give the same vectors, so that
-    indexes remain valid.
+    With --layers, trains a smaller question encoder to give the same vectors. Indexes remain valid.
     """
-    place = Workspace(work)
+    workspace = Workspace(work)
+    if rate is None:
+        rate = _ENCODER_RATE if layers is None else _SMALL_ENCODER_RATE
+    schedule = Schedule(rate, _WARMUP, quantised_share, seed)
     with minilm(weights) as directory:
         if layers is None:
-            schedule = _schedule(_ENCODER_RATE if rate is None else rate, quantised, seed)
-            plan = EncodingPlan(passes=options.scaled(training.ENCODED, scale), passages=passages)
-            training.train_encoder(directory, place, plan, schedule, every)
+            passes = options.scale_passes(training.ENCODER_PASSES, scale)
+            plan = EncodingPlan(passes=passes, passages=passages)
+            training.train_encoder(directory, workspace, plan, schedule, checkpoint_every)
         else:
-            schedule = _schedule(_SMALL_ENCODER_RATE if rate is None else rate, quantised, seed)
-            small = QuestionPlan(layers=layers, passes=scale)
-            train_small_encoder(directory, place, DataDirectory(data), small, schedule, every)
-
-
-def _schedule(rate: float, quantised: float, seed: int) -> Schedule:
-    return Schedule(rate, _WARMUP, quantised, seed)
+            student = QuestionPlan(layers=layers, passes=scale)
+            train_small_encoder(
+                directory, workspace, DataDirectory(data), student, schedule, checkpoint_every
+            )
 
 
 def train_reader(
@@ -72,38 +70,38 @@ def train_reader(
     layers: options.LayersOption = None,
     members: Annotated[
         int,
-        typer.Option(
-            min=1, max=training.MEMBERS, help="Training runs; their weights are averaged."
-        ),
+        typer.Option(min=1, max=training.MEMBERS, help="Training runs whose weights are averaged."),
     ] = training.MEMBERS,
     negatives: Annotated[int, typer.Option(min=1, help="Hard negatives of each question.")] = 1,
     questions: options.QuestionsOption = options.QUESTIONS,
     rate: options.RateOption = options.RATE,
-    quantised: options.QuantisedOption = options.QUANTISED,
+    quantised_share: options.QuantisedShareOption = options.QUANTISED_SHARE,
     scale: options.ScaleOption = 1.0,
     seed: options.SeedOption = options.SEED,
-    every: options.EveryOption = options.EVERY,
+    checkpoint_every: options.CheckpointEveryOption = options.CHECKPOINT_EVERY,
 ) -> None:
     """Train the reader on mined questions.
 
     After an interruption, the same command continues from the last checkpoint. A run takes about
-    forty minutes on two cores with bfloat16. Preload jemalloc where you can: glibc's allocator may
+    forty minutes on two cores with bfloat16. Preload jemalloc if possible: glibc's allocator may
     spend most of the time in the kernel.
 
-    With --layers, one smaller reader is trained. The trained one teaches it; where there is none,
-    that of the bundle.
+    With --layers, trains one smaller reader. Its teacher is the trained reader, or the bundle's
+    reader if none was trained.
     """
-    place = Workspace(work)
-    plan = ReadingPlan(options.scaled(training.READ, scale), questions, negatives)
-    schedule = Schedule(rate, quantised=quantised, seed=seed)
+    workspace = Workspace(work)
+    plan = ReadingPlan(options.scale_passes(training.READER_PASSES, scale), questions, negatives)
+    schedule = Schedule(rate, quantised=quantised_share, seed=seed)
     with minilm(weights) as directory:
         if layers is None:
-            for number, run in enumerate(place.reader_runs(members)):
-                own = replace(schedule, seed=seed + number)
-                training.train_reader(directory, place, plan, own, every, run)
+            for number, run in enumerate(workspace.reader_runs(members)):
+                seeded = replace(schedule, seed=seed + number)
+                training.train_reader(directory, workspace, plan, seeded, checkpoint_every, run)
         else:
-            both = (plan, DistillingPlan(layers))
-            train_small_reader(directory, place, load_bundle(bundle), both, schedule, every)
+            plans = (plan, DistillingPlan(layers))
+            train_small_reader(
+                directory, workspace, load_bundle(bundle), plans, schedule, checkpoint_every
+            )
 
 
 def train_ranking(
@@ -113,38 +111,43 @@ def train_ranking(
     clozes: options.ClozesOption = 0.0,
     negatives: options.NegativesOption = 4,
     questions: options.QuestionsOption = options.QUESTIONS,
-    absolute: options.AbsoluteOption = options.ABSOLUTE,
+    absolute_weight: options.AbsoluteWeightOption = options.ABSOLUTE_WEIGHT,
     rate: options.RateOption = 3e-5,
-    quantised: options.QuantisedOption = options.QUANTISED,
+    quantised_share: options.QuantisedShareOption = options.QUANTISED_SHARE,
     scale: options.ScaleOption = 1.0,
     seed: options.SeedOption = options.SEED,
-    every: options.EveryOption = options.EVERY,
+    checkpoint_every: options.CheckpointEveryOption = options.CHECKPOINT_EVERY,
 ) -> None:
-    """Train the reader to tell the right passage from those that are retrieved beside it.
+    """Train the reader to rank the right passage above other retrieved passages.
 
-    Begins with the reader that `train-reader` trained; where there is none, with the bundle's.
-    Takes about an hour on two cores with bfloat16. After an interruption, the same command
+    Starts from the reader that `train-reader` trained, or from the bundle's reader if none was
+    trained. Takes about an hour on two cores with bfloat16. After an interruption, the same command
     continues.
     """
-    place = Workspace(work)
-    passes = with_clozes(options.scaled(ranking.RANKED, scale), clozes)
-    plan = ReadingPlan(passes, questions, negatives, absolute)
-    schedule = Schedule(rate, quantised=quantised, seed=seed)
+    workspace = Workspace(work)
+    passes = with_clozes(options.scale_passes(ranking.RANKING_PASSES, scale), clozes)
+    plan = ReadingPlan(passes, questions, negatives, absolute_weight)
+    schedule = Schedule(rate, quantised=quantised_share, seed=seed)
     with minilm(weights) as directory:
-        ranking.train_ranking(directory, place, load_bundle(bundle), plan, schedule, every)
+        ranking.train_ranking(
+            directory, workspace, load_bundle(bundle), plan, schedule, checkpoint_every
+        )
 
 
-FADING = 0.7
-"""Share of the run after which the teacher's states count no longer: a student that ranks has to
-leave them.
+_STATES_FADE = 0.7
+"""Share of the run over which the teacher's states lose their weight with --own-ranking.
+
+A student that learns its own ranking has to move away from these states.
 """
 
 
-def train_apart(
+def train_split_reader(
     layers: Annotated[
         int,
         typer.Option(
-            min=1, max=WHOLE - 1, help="Lower layers in which question and passage are apart."
+            min=1,
+            max=MINILM_LAYERS - 1,
+            help="Lower layers that see question and passage separately.",
         ),
     ] = 3,
     weights: options.WeightsOption = options.WEIGHTS,
@@ -154,15 +157,13 @@ def train_apart(
         int,
         typer.Option(
             min=0,
-            help="Neurons in the feed-forward part of every upper layer: fewer take less time. 0 "
-            "leaves all.",
+            help="Neurons of the feed-forward part of every upper layer. 0 keeps all.",
         ),
     ] = 0,
     begin_with: Annotated[
         Path | None,
         typer.Option(
-            help="Checkpoint of a finished run, or a bundle with such a reader, to go on from its "
-            "weights.",
+            help="Finished checkpoint or bundle of a split reader to start from.",
             show_default="the teacher's weights",
         ),
     ] = None,
@@ -170,43 +171,48 @@ def train_apart(
         bool,
         typer.Option(
             "--average",
-            help="Average the trained weights with those of --begin-with, which is often better.",
+            help="Average the trained weights with those of --begin-with. Often more accurate.",
         ),
     ] = False,
     own_ranking: Annotated[
         bool,
         typer.Option(
             "--own-ranking",
-            help="The teacher tells where the answer is in a passage, not which passage has it.",
+            help="Learn only spans from the teacher, not its ranking of passages.",
         ),
     ] = False,
     clozes: options.ClozesOption = 0.0,
     negatives: options.NegativesOption = 1,
     questions: options.QuestionsOption = options.QUESTIONS,
-    absolute: options.AbsoluteOption = options.ABSOLUTE,
+    absolute_weight: options.AbsoluteWeightOption = options.ABSOLUTE_WEIGHT,
     rate: options.RateOption = options.RATE,
-    quantised: options.QuantisedOption = options.QUANTISED,
+    quantised_share: options.QuantisedShareOption = options.QUANTISED_SHARE,
     scale: options.ScaleOption = 1.0,
     seed: options.SeedOption = options.SEED,
-    every: options.EveryOption = options.EVERY,
+    checkpoint_every: options.CheckpointEveryOption = options.CHECKPOINT_EVERY,
 ) -> None:
-    """Train a reader whose lower layers look at question and passage apart.
+    """Train a reader whose lower layers see question and passage separately.
 
-    What they make of a passage is computed when it is indexed. The trained reader teaches it; where
-    there is none, that of the bundle. After an interruption, the same command continues.
+    The states of a passage can then be computed when it is indexed. The teacher is the trained
+    reader, or the bundle's reader if none was trained. After an interruption, the same command
+    continues.
     """
     if average and begin_with is None:
-        raise typer.BadParameter("--average needs --begin-with: a run to average with")
-    place = Workspace(work)
-    passes = with_clozes(options.scaled(READ, scale), clozes)
-    plan = ReadingPlan(passes, questions, negatives, absolute)
-    begun = str(begin_with.resolve()) if begin_with else ""
-    taught = SplitPlan(layers, neurons, begun, average)
+        raise typer.BadParameter("--average needs --begin-with: name a run to average with")
+    workspace = Workspace(work)
+    passes = with_clozes(options.scale_passes(training.READER_PASSES, scale), clozes)
+    plan = ReadingPlan(passes, questions, negatives, absolute_weight)
+    initial_weights = str(begin_with.resolve()) if begin_with else ""
+    split_plan = SplitPlan(layers, neurons, initial_weights, average)
     if own_ranking:
-        taught = replace(taught, answers=1.0, fading=FADING, ranks=False)
-    schedule = Schedule(rate, quantised=quantised, seed=seed)
+        split_plan = replace(split_plan, answers=1.0, fading=_STATES_FADE, ranks=False)
+    schedule = Schedule(rate, quantised=quantised_share, seed=seed)
     with minilm(weights) as directory:
-        both = (plan, taught)
         split_reader.train_split_reader(
-            directory, place, load_bundle(bundle), both, schedule, every
+            directory,
+            workspace,
+            load_bundle(bundle),
+            (plan, split_plan),
+            schedule,
+            checkpoint_every,
         )

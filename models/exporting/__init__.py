@@ -1,1 +1,1 @@
-"""Checkpoints that others trained, in the Hugging Face layout, exported as bundles."""
+"""Export of third-party checkpoints in the Hugging Face layout as bundles."""

@@ -1,6 +1,6 @@
-"""Checkpoints to a bundle: every step, in order.
+"""Makes a bundle of checkpoints: the order of all steps.
 
-Knows what comes after what; the bundle appears under its name only once all of it is there.
+The bundle appears under its name only when it is complete.
 """
 
 from collections.abc import Callable
@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from models.assemble import ENCODER, READER, TOKENIZER
-from models.exporting.encoder import Side, open_encoder, pooling_of, similarity_of
-from models.exporting.files import CheckpointError, require_as_downloaded, written_whole
+from models.exporting.encoder import Side, choose_pooling, choose_similarity, open_encoder
+from models.exporting.files import CheckpointError, require_as_downloaded, write_atomically
 from models.exporting.graph import ExportedNetwork, GraphWriter, Precision
 from models.exporting.layout import Checkpoint, read_checkpoint
 from models.exporting.manifest import (
-    Naming,
+    ExportNaming,
     encoder_entry,
     reader_entry,
-    require_room,
-    write_manifest,
+    require_sequence_length,
+    write_exported_manifest,
 )
 from models.exporting.reader import open_reader
 from models.exporting.sentence import Pooling, Similarity
@@ -29,8 +29,8 @@ _ENCODERS = {Side.QUESTION: "question_encoder.onnx", Side.PASSAGE: "passage_enco
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
-    """Directories in the Hugging Face layout; those of the two encoders may be the same."""
+class CheckpointDirectories:
+    """Directories in the Hugging Face layout. Both encoders may have the same one."""
 
     question: Path
     passage: Path
@@ -38,8 +38,8 @@ class Sources:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
-    """Use of the networks; None follows the settings of the directories."""
+class ExportOptions:
+    """Options of an export. None takes the setting of the checkpoint."""
 
     pooling: Pooling | None = None
     similarity: Similarity | None = None
@@ -47,70 +47,80 @@ class Choices:
 
 
 def export_bundle(
-    sources: Sources,
+    sources: CheckpointDirectories,
     target: Path,
-    choices: Choices,
-    naming: Naming,
-    say: Callable[[str], None],
+    options: ExportOptions,
+    naming: ExportNaming,
+    report: Callable[[str], None],
 ) -> Bundle:
-    """Turns checkpoints into a bundle at `target`, which must not be there yet, or be empty.
+    """Makes a bundle of checkpoints at `target`, which must be missing or an empty directory.
 
     Raises:
-        CheckpointError: a directory lacks something, or the networks do not belong together.
-        VocabularyError: a vocabulary does not fit its network, or two differ.
-        ParityError: a graph does not compute what its network does.
+        CheckpointError: a directory is incomplete, or the networks do not belong together.
+        VocabularyError: a vocabulary does not fit its network, or two vocabularies differ.
+        ParityError: a graph does not compute the same as its network.
 
     """
-    question, passage, reader = map(_checked, (sources.question, sources.passage, sources.reader))
+    question, passage, reader = map(
+        _read_checkpoint, (sources.question, sources.passage, sources.reader)
+    )
     tokenizer = shared_vocabulary([question, passage, reader])
-    with written_whole(target) as place:
-        bench = GraphWriter(place, choices.precision, say)
-        parts, encoders = _encoders(bench, question, passage, choices)
-        read = open_reader(reader)
-        parts["reader"] = bench.write("reader", read, reader, READER)
-        save_vocabulary(tokenizer, place / TOKENIZER)
+    with write_atomically(target) as directory:
+        writer = GraphWriter(directory, options.precision, report)
+        exported, encoder = _export_encoders(writer, question, passage, options)
+        network = open_reader(reader)
+        exported["reader"] = writer.write("reader", network, reader, READER)
+        save_vocabulary(tokenizer, directory / TOKENIZER)
         entries = {
-            "encoder": encoders,
+            "encoder": encoder,
             "reader": reader_entry(
-                parts["reader"], read, choices.precision, naming.max_answer_tokens
+                exported["reader"], network, options.precision, naming.max_answer_tokens
             ),
         }
-        write_manifest(place, naming, parts, entries, read.score)
-        made = load_bundle(place)
-    return Bundle(target, made.manifest)
+        write_exported_manifest(directory, naming, exported, entries, network.score)
+        manifest = load_bundle(directory).manifest
+    return Bundle(target, manifest)
 
 
-def _checked(directory: Path) -> Checkpoint:
-    """Reads a checkpoint, and refuses what can be refused without its weights."""
+def _read_checkpoint(directory: Path) -> Checkpoint:
+    """Reads a checkpoint, and checks everything but its weights."""
     checkpoint = read_checkpoint(directory)
-    require_room(checkpoint)
+    require_sequence_length(checkpoint)
     require_as_downloaded(checkpoint.directory, checkpoint.weights)
     return checkpoint
 
 
-def _encoders(
-    bench: GraphWriter, question: Checkpoint, passage: Checkpoint, choices: Choices
+def _export_encoders(
+    writer: GraphWriter, question: Checkpoint, passage: Checkpoint, options: ExportOptions
 ) -> tuple[dict[str, ExportedNetwork], dict[str, Any]]:
-    """Returns both encoders and their entry; one graph serves both where it computes the same."""
-    pooling = pooling_of(question, passage, choices.pooling)
-    similarity = similarity_of(question, passage, choices.similarity)
-    asked = open_encoder(question, Side.QUESTION, pooling, similarity)
-    found = open_encoder(passage, Side.PASSAGE, pooling, similarity)
-    if asked.width != found.width:
+    """Returns the exported encoders by role, and their manifest entry.
+
+    Both roles share a graph if it computes the same for both.
+    """
+    pooling = choose_pooling(question, passage, options.pooling)
+    similarity = choose_similarity(question, passage, options.similarity)
+    question_network = open_encoder(question, Side.QUESTION, pooling, similarity)
+    passage_network = open_encoder(passage, Side.PASSAGE, pooling, similarity)
+    if question_network.width != passage_network.width:
         raise CheckpointError(
-            f"{question.directory} makes vectors of {asked.width} values, {passage.directory} of "
-            f"{found.width}: name two encoders that were trained together"
+            f"{question.directory} makes vectors of {question_network.width} values, "
+            f"{passage.directory} of {passage_network.width}: name two encoders that were trained "
+            "together"
         )
-    parts = {}
+    exported = {}
     if question.directory == passage.directory and similarity is Similarity.COSINE:
-        parts["encoder"] = bench.write("encoder", found, passage, ENCODER)
+        exported["encoder"] = writer.write("encoder", passage_network, passage, ENCODER)
     else:
         for side, network, checkpoint in (
-            (Side.QUESTION, asked, question),
-            (Side.PASSAGE, found, passage),
+            (Side.QUESTION, question_network, question),
+            (Side.PASSAGE, passage_network, passage),
         ):
             role = f"{side} encoder"
-            parts[role.replace(" ", "_")] = bench.write(role, network, checkpoint, _ENCODERS[side])
-    ends = list(parts.values())
-    entry = encoder_entry(ends[0], ends[-1], found.dimension, pooling, similarity, bench.precision)
-    return parts, entry
+            key = role.replace(" ", "_")
+            exported[key] = writer.write(role, network, checkpoint, _ENCODERS[side])
+    networks = list(exported.values())
+    dimension = passage_network.dimension
+    entry = encoder_entry(
+        networks[0], networks[-1], dimension, pooling, similarity, writer.precision
+    )
+    return exported, entry

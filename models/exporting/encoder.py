@@ -1,7 +1,6 @@
-"""A checkpoint as an encoder of questions or of passages.
+"""Loads checkpoints as encoders of questions or passages.
 
-Knows how each kind of network makes one vector of a text, and on what the two encoders of a bundle
-must agree: how states are pooled and vectors compared. How vectors are compared is `comparison`'s.
+Both encoders of a bundle must pool states and compare vectors in the same way.
 """
 
 from enum import StrEnum
@@ -15,7 +14,12 @@ from transformers import (
     PreTrainedModel,
 )
 
-from models.exporting.comparison import AskedByProduct, Direction, FoundByProduct, norm_bound
+from models.exporting.comparison import (
+    CosineTransform,
+    PassageProductTransform,
+    QuestionProductTransform,
+    norm_bound,
+)
 from models.exporting.files import CheckpointError
 from models.exporting.layout import Checkpoint
 from models.exporting.network import body, load, run
@@ -23,7 +27,7 @@ from models.exporting.sentence import Pooling, Similarity
 
 
 class Side(StrEnum):
-    """Texts that an encoder encodes."""
+    """Kind of texts that an encoder encodes."""
 
     QUESTION = "question"
     PASSAGE = "passage"
@@ -36,27 +40,24 @@ _DPR: dict[Side, type[PreTrainedModel]] = {
 
 
 class CheckpointEncoder(nn.Module):
-    """Token ids to a vector of norm one."""
+    """Network that maps token ids to a unit vector."""
 
-    def __init__(self, network: PreTrainedModel, pooling: Pooling, comparison: nn.Module) -> None:
+    def __init__(self, network: PreTrainedModel, pooling: Pooling, transform: nn.Module) -> None:
         super().__init__()
-        self.network, self.comparison = network, comparison
+        self.network, self.transform = network, transform
         self._pooling = pooling
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-        """int64 [batch, tokens] three times to float32 [batch, dimension]."""
-        vectors: Tensor = self.comparison(self.raw(input_ids, attention_mask, token_type_ids))
+        """Maps three int64 [batch, tokens] to float32 [batch, dimension]."""
+        vectors: Tensor = self.transform(self.pooled(input_ids, attention_mask, token_type_ids))
         return vectors
 
-    def raw(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-        """Returns the pooled vector, before the similarity transform (`comparison`).
-
-        Its type is float32, its shape [batch, width].
-        """
+    def pooled(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
+        """Returns the pooled vectors before the transform: float32 [batch, width]."""
         output = run(self.network, input_ids, attention_mask, token_type_ids)
         if isinstance(self.network, DPRQuestionEncoder | DPRContextEncoder):
-            pooled: Tensor = output.pooler_output
-            return pooled
+            dpr_vectors: Tensor = output.pooler_output
+            return dpr_vectors
         states: Tensor = output.last_hidden_state
         if self._pooling is Pooling.CLS:
             return states[:, 0]
@@ -65,14 +66,14 @@ class CheckpointEncoder(nn.Module):
 
     @property
     def width(self) -> int:
-        """Values of the raw vector."""
+        """Number of values of a pooled vector."""
         projection = _projection(self.network)
         return projection.out_features if projection else int(self.network.config.hidden_size)
 
     @property
     def dimension(self) -> int:
-        """Values of the vector in an index."""
-        return self.width + (not isinstance(self.comparison, Direction))
+        """Number of values of a vector in an index."""
+        return self.width + (not isinstance(self.transform, CosineTransform))
 
 
 def open_encoder(
@@ -81,14 +82,14 @@ def open_encoder(
     """Loads the checkpoint as an encoder of `side`.
 
     Raises:
-        CheckpointError: it is not one, or its weights are not whole.
+        CheckpointError: the checkpoint is not an encoder, or its weights are incomplete.
 
     """
-    network = _network(checkpoint, side)
-    return CheckpointEncoder(network, pooling, _comparison(network, side, similarity))
+    network = _load_network(checkpoint, side)
+    return CheckpointEncoder(network, pooling, _new_transform(network, side, similarity))
 
 
-def _network(checkpoint: Checkpoint, side: Side) -> PreTrainedModel:
+def _load_network(checkpoint: Checkpoint, side: Side) -> PreTrainedModel:
     if checkpoint.family == "dpr":
         kind = _DPR[side]
         if checkpoint.architecture != kind.__name__:
@@ -107,68 +108,72 @@ def _network(checkpoint: Checkpoint, side: Side) -> PreTrainedModel:
     return load(checkpoint, BertModel, add_pooling_layer=False)
 
 
-def _comparison(network: PreTrainedModel, side: Side, similarity: Similarity) -> nn.Module:
+def _new_transform(network: PreTrainedModel, side: Side, similarity: Similarity) -> nn.Module:
     if similarity is Similarity.COSINE:
-        return Direction()
+        return CosineTransform()
     if side is Side.QUESTION:
-        return AskedByProduct()
-    return FoundByProduct(norm_bound(body(network), _projection(network)))
+        return QuestionProductTransform()
+    return PassageProductTransform(norm_bound(body(network), _projection(network)))
 
 
 def _projection(network: nn.Module) -> nn.Linear | None:
-    """DPR's optional layer on top."""
-    found = (module for name, module in network.named_modules() if name.endswith("encode_proj"))
-    return next((module for module in found if isinstance(module, nn.Linear)), None)
+    """Returns DPR's optional projection layer."""
+    for name, module in network.named_modules():
+        if name.endswith("encode_proj") and isinstance(module, nn.Linear):
+            return module
+    return None
 
 
-def pooling_of(question: Checkpoint, passage: Checkpoint, wanted: Pooling | None) -> Pooling:
-    """Returns the chosen pooling, else that of both directories, else the mean.
+def choose_pooling(question: Checkpoint, passage: Checkpoint, requested: Pooling | None) -> Pooling:
+    """Returns the requested pooling, or the pooling of both checkpoints.
 
-    The pooling of DPR is the first token.
+    The default is the first token for DPR, and the mean for others.
 
     Raises:
-        CheckpointError: the two encoders pool differently, or DPR is asked to.
+        CheckpointError: the encoders pool differently, or another pooling is requested of DPR.
 
     """
-    asked, found = _own_pooling(question), _own_pooling(passage)
-    dpr = next((one.directory for one in (question, passage) if one.family == "dpr"), None)
-    if dpr and wanted is Pooling.MEAN:
-        raise CheckpointError(f"{dpr} is of DPR, which pools by {Pooling.CLS}, not {wanted}")
-    if wanted is None and asked is not found:
+    question_pooling, passage_pooling = map(_checkpoint_pooling, (question, passage))
+    dpr = next((each.directory for each in (question, passage) if each.family == "dpr"), None)
+    if dpr and requested is Pooling.MEAN:
         raise CheckpointError(
-            f"{question.directory} pools by {asked}, {passage.directory} by {found}: these "
-            "encoders were not trained together; if they were, say --pooling"
+            f"{dpr} is an encoder of DPR, which pools by {Pooling.CLS}, not {requested}"
         )
-    return wanted or asked
+    if requested is None and question_pooling is not passage_pooling:
+        raise CheckpointError(
+            f"{question.directory} pools by {question_pooling}, {passage.directory} by "
+            f"{passage_pooling}: name encoders that were trained together, or set --pooling"
+        )
+    return requested or question_pooling
 
 
-def similarity_of(
-    question: Checkpoint, passage: Checkpoint, wanted: Similarity | None
+def choose_similarity(
+    question: Checkpoint, passage: Checkpoint, requested: Similarity | None
 ) -> Similarity:
-    """Returns the chosen similarity, else that of both directories.
+    """Returns the requested similarity, or the similarity of both checkpoints.
 
-    Without a setting it is the inner product for DPR, and the cosine for others.
+    The default is the inner product for DPR, and the cosine for others.
 
     Raises:
-        CheckpointError: the two encoders compare vectors differently.
+        CheckpointError: the encoders compare vectors differently.
 
     """
-    if wanted is not None:
-        return wanted
-    asked, found = _own_similarity(question), _own_similarity(passage)
-    if asked is not found:
+    if requested is not None:
+        return requested
+    question_similarity, passage_similarity = map(_checkpoint_similarity, (question, passage))
+    if question_similarity is not passage_similarity:
         raise CheckpointError(
-            f"{question.directory} compares by {asked}, {passage.directory} by {found}: these "
-            "encoders were not trained together; if they were, say --similarity"
+            f"{question.directory} compares by {question_similarity}, {passage.directory} by "
+            f"{passage_similarity}: name encoders that were trained together, or set --similarity"
         )
-    return asked
+    return question_similarity
 
 
-def _own_pooling(checkpoint: Checkpoint) -> Pooling:
+def _checkpoint_pooling(checkpoint: Checkpoint) -> Pooling:
     default = Pooling.CLS if checkpoint.family == "dpr" else Pooling.MEAN
-    return checkpoint.sentence.pooling or default
+    return checkpoint.settings.pooling or default
 
 
-def _own_similarity(checkpoint: Checkpoint) -> Similarity:
+def _checkpoint_similarity(checkpoint: Checkpoint) -> Similarity:
     default = Similarity.DOT if checkpoint.family == "dpr" else Similarity.COSINE
-    return checkpoint.sentence.similarity or default
+    return checkpoint.settings.similarity or default

@@ -1,6 +1,6 @@
-"""A network as an ONNX graph of a bundle, at a precision, checked against the network.
+"""Exports a network as an ONNX graph and compares both.
 
-Knows the order: float32 first, parity, and only then int8.
+The float32 graph is compared first, and only then quantised to int8.
 """
 
 from collections.abc import Callable
@@ -14,32 +14,32 @@ import onnx
 import torch
 
 from models.exporting.encoder import CheckpointEncoder
-from models.exporting.files import UNFAITHFUL, ParityError
+from models.exporting.files import REPORT_ADVICE, ParityError
 from models.exporting.layout import Checkpoint
 from models.exporting.network import body
 from models.exporting.parity import Probes, relative_change, require_parity, require_weights
 from models.exporting.reader import CheckpointReader
-from models.network.architecture import count_parameters
 from models.network.export import (
     ENCODER_OUTPUTS,
     READER_OUTPUTS,
     export_batched,
     quantise,
-    shrink_embeddings,
+    quantise_embeddings,
 )
 from winnow.files.opened import sha256
 
 Network = CheckpointEncoder | CheckpointReader
-MOST_DRIFT = 0.5
-"""Most change of outputs by int8, relative to float32. Beyond it a network is broken. The accuracy
-that a smaller change costs is measured by questions (`winnow evaluate`).
+MAX_DRIFT = 0.5
+"""Maximum change of the outputs by int8, relative to float32. A larger change breaks a network.
+
+The accuracy that a smaller change costs has to be measured (`winnow evaluate`).
 """
-_TRACED = 12
-"""Tokens of the sequence that is traced."""
+_TRACED_TOKENS = 12
+"""Length of the sequence that is traced."""
 
 
 class Precision(StrEnum):
-    """Precision of the stored weights of a bundle."""
+    """Precision of the weights in a bundle."""
 
     FP32 = "fp32"
     INT8 = "int8"
@@ -50,9 +50,9 @@ class Fidelity:
     """Differences between a graph and its network."""
 
     difference: float
-    """The largest absolute difference of any output in float32."""
+    """Largest absolute difference of any output in float32."""
     drift: float
-    """The relative change of the outputs by int8; zero in float32."""
+    """Relative change of the outputs by int8; zero in float32."""
 
 
 def write_graph(
@@ -60,46 +60,48 @@ def write_graph(
     target: Path,
     precision: Precision,
     probes: Probes,
-    what: str,
+    description: str,
 ) -> Fidelity:
-    """Writes `network` to `target`; int8 changes the network itself.
+    """Writes `network` to `target`. Int8 changes the embeddings of `network`.
+
+    `description` names the network in errors.
 
     Raises:
-        ParityError: the graph lacks a weight, computes something else, or int8 leaves too little
-            of it.
+        ParityError: the graph lacks a weight, its outputs differ, or int8 changes them too much.
 
     """
     with TemporaryDirectory(dir=target.parent) as directory:
         exact = target if precision is Precision.FP32 else Path(directory) / "exact.onnx"
         outputs = _outputs(network)
-        _trace(network, exact, probes, what)
-        require_weights(network, exact, what)
-        difference = require_parity(network, exact, outputs, probes, what)
+        _trace(network, exact, probes, description)
+        require_weights(network, exact, description)
+        difference = require_parity(network, exact, outputs, probes, description)
         if precision is Precision.FP32:
             return Fidelity(difference, 0.0)
-        shrink_embeddings(body(network))
+        quantise_embeddings(body(network))
         plain = Path(directory) / "plain.onnx"
-        _trace(network, plain, probes, what)
-        quantise(plain, target, _heads(network, plain))
-        return Fidelity(difference, _drift(network, exact, target, probes, what))
+        _trace(network, plain, probes, description)
+        quantise(plain, target, _head_nodes(network, plain))
+        return Fidelity(difference, _drift(network, exact, target, probes, description))
 
 
-def _trace(network: Network, path: Path, probes: Probes, what: str) -> None:
-    ids = torch.arange(_TRACED).unsqueeze(0) % probes.tokens
+def _trace(network: Network, path: Path, probes: Probes, description: str) -> None:
+    ids = torch.arange(_TRACED_TOKENS).unsqueeze(0) % probes.vocabulary_size
     inputs = (ids, torch.ones_like(ids), torch.zeros_like(ids))
     try:
         export_batched(network, path, _outputs(network), inputs)
     except Exception as error:  # the tracer raises any exception of the network
-        raise ParityError(f"{what} cannot be exported: {error}; {UNFAITHFUL}") from error
+        raise ParityError(f"{description} cannot be exported: {error}; {REPORT_ADVICE}") from error
 
 
 def _outputs(network: Network) -> tuple[str, ...]:
     return ENCODER_OUTPUTS if isinstance(network, CheckpointEncoder) else READER_OUTPUTS
 
 
-def _heads(network: Network, graph: Path) -> list[str]:
-    """Returns the nodes of a reader's heads: they are small, and what they lose is lost to the
-    answer.
+def _head_nodes(network: Network, graph: Path) -> list[str]:
+    """Returns the nodes of a reader's heads, which stay in float.
+
+    They are small, and their errors would change the answer directly.
     """
     if isinstance(network, CheckpointEncoder):
         return []
@@ -107,28 +109,29 @@ def _heads(network: Network, graph: Path) -> list[str]:
     return [node.name for node in nodes if set(node.name.split("/")) & set(network.heads)]
 
 
-def _drift(network: Network, exact: Path, small: Path, probes: Probes, what: str) -> float:
-    # without the coordinate that inner products need: it hardly moves, and would hide the rest
-    width = network.width if isinstance(network, CheckpointEncoder) else probes.positions
-    found = relative_change(exact, small, _outputs(network), probes, width)
-    if not found <= MOST_DRIFT:
+def _drift(network: Network, exact: Path, small: Path, probes: Probes, description: str) -> float:
+    # without the additional coordinate of inner products, which hardly changes
+    width = network.width if isinstance(network, CheckpointEncoder) else probes.max_tokens
+    drift = relative_change(exact, small, _outputs(network), probes, width)
+    if not drift <= MAX_DRIFT:
         raise ParityError(
-            f"int8 changes the outputs of {what} by {found:.0%}, more than {MOST_DRIFT:.0%}: "
+            f"int8 changes the outputs of {description} by {drift:.0%}, more than {MAX_DRIFT:.0%}: "
             "use --precision fp32"
         )
-    return found
+    return drift
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedNetwork:
-    """A network of a bundle, with its checkpoint."""
+    """An exported network of a bundle."""
 
     checkpoint: Checkpoint
     file: str
+    """Name of the graph in the bundle."""
     fidelity: Fidelity
 
     def provenance(self) -> dict[str, Any]:
-        """Returns the checkpoint's weights, and the differences of the graph."""
+        """Returns the origin of the weights and the differences of the graph, for the manifest."""
         return {
             "directory": self.checkpoint.directory.name,
             "architecture": self.checkpoint.architecture,
@@ -141,25 +144,25 @@ class ExportedNetwork:
 class GraphWriter:
     """Writes the graphs of a bundle, at one precision."""
 
-    place: Path
+    directory: Path
     precision: Precision
-    say: Callable[[str], None]
+    report: Callable[[str], None]
 
     def write(
         self, role: str, network: Network, checkpoint: Checkpoint, file: str
     ) -> ExportedNetwork:
-        """Writes the graph of one network, and reports the differences between both.
+        """Writes the graph of a network and reports their differences.
 
         Raises:
-            ParityError: it is not near enough.
+            ParityError: the graph differs too much.
 
         """
-        what = f"the {role} ({checkpoint.architecture} of {checkpoint.directory})"
-        weights = count_parameters(network) / 1e6
-        probes = Probes(checkpoint.tokens, checkpoint.positions)
-        fidelity = write_graph(network, self.place / file, self.precision, probes, what)
-        drift = f"; int8 moves it by {fidelity.drift:.2%}" if fidelity.drift else ""
-        self.say(
+        description = f"the {role} ({checkpoint.architecture} of {checkpoint.directory})"
+        weights = sum(each.numel() for each in network.parameters()) / 1e6
+        probes = Probes(checkpoint.vocabulary_size, checkpoint.max_tokens)
+        fidelity = write_graph(network, self.directory / file, self.precision, probes, description)
+        drift = f"; int8 changes it by {fidelity.drift:.2%}" if fidelity.drift else ""
+        self.report(
             f"{role}: {checkpoint.architecture}, {weights:.1f} M weights; ONNX differs from "
             f"PyTorch by {fidelity.difference:.1e}{drift}"
         )

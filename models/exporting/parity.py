@@ -1,7 +1,7 @@
-"""Checks that an exported graph computes what its network does, and holds its weights bit for bit.
+"""Compares the outputs and weights of an exported graph with those of its network.
 
-Outputs are compared over synthetic sequences. Most words of a vocabulary are not among them, so the
-weights themselves are compared, too.
+Outputs are compared on synthetic sequences. These lack most words of a vocabulary, so the weights
+are compared bit by bit, too.
 """
 
 import hashlib
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 from torch import nn
 
-from models.exporting.files import UNFAITHFUL, ParityError
+from models.exporting.files import REPORT_ADVICE, ParityError
 from models.measuring.verify import TOLERANCE
 from models.network.export import INPUTS
 from winnow.inference.onnx import OnnxSession
 
 _LENGTHS = (2, 3, 8, 33, 128, 320)
-_PADDED = (9, 5)
+_PADDED_LENGTHS = (9, 5)
 
 Sequences = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 """Ids, mask and token types, each [batch, tokens]."""
@@ -30,98 +30,102 @@ Sequences = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """Limits of the synthetic sequences that a network can run on."""
+    """Synthetic sequences that a network can run on."""
 
-    tokens: int
-    """Size of the vocabulary."""
-    positions: int
-    """The longest sequence."""
+    vocabulary_size: int
+    """Number of token ids to draw from."""
+    max_tokens: int
+    """Length of the longest sequence."""
 
     def __iter__(self) -> Iterator[Sequences]:
-        """One sequence of each length, then two of different length, padded, in one batch."""
-        chance = np.random.default_rng(0)
+        """Yields one sequence of each length, then a batch of two padded sequences."""
+        generator = np.random.default_rng(0)
         for length in _LENGTHS:
-            if length <= self.positions:
-                yield self._draw(chance, [length])
-        yield self._draw(chance, list(_PADDED))
+            if length <= self.max_tokens:
+                yield self._draw(generator, [length])
+        yield self._draw(generator, list(_PADDED_LENGTHS))
 
-    def _draw(self, chance: np.random.Generator, lengths: list[int]) -> Sequences:
+    def _draw(self, generator: np.random.Generator, lengths: list[int]) -> Sequences:
         shape = (len(lengths), max(lengths))
-        ids = chance.integers(0, self.tokens, shape)
-        places = np.arange(max(lengths))
-        mask = (places < np.array(lengths)[:, None]).astype(np.int64)
-        types = np.broadcast_to(places >= max(lengths) // 2, shape).astype(np.int64)
+        ids = generator.integers(0, self.vocabulary_size, shape)
+        positions = np.arange(max(lengths))
+        mask = (positions < np.array(lengths)[:, None]).astype(np.int64)
+        types = np.broadcast_to(positions >= max(lengths) // 2, shape).astype(np.int64)
         return ids, mask, types
 
 
 def require_parity(
-    network: nn.Module, graph: Path, outputs: Sequence[str], probes: Probes, what: str
+    network: nn.Module, graph: Path, outputs: Sequence[str], probes: Probes, description: str
 ) -> float:
-    """Returns the largest absolute difference between `network` and `graph`, over every output.
+    """Returns the largest absolute difference of any output of `network` and `graph`.
+
+    `description` names the network in errors.
 
     Raises:
-        ParityError: it is more than `TOLERANCE`, or not a number.
+        ParityError: the difference exceeds `TOLERANCE` or is not a number.
 
     """
     session = OnnxSession(graph, list(outputs))
-    worst = 0.0
+    max_difference = 0.0
     for sequences in probes:
-        for name, want, got in zip(
-            outputs, _torch(network, sequences), _onnx(session, sequences), strict=True
+        for name, expected, actual in zip(
+            outputs, _run_torch(network, sequences), _run_onnx(session, sequences), strict=True
         ):
-            difference = float(np.abs(want - got).max())
+            difference = float(np.abs(expected - actual).max())
             if not difference <= TOLERANCE:
                 raise ParityError(
-                    f"the ONNX graph of {what} differs from PyTorch by {difference:.2g} in {name} "
-                    f"at {sequences[0].shape[1]} tokens, at most {TOLERANCE:g} is allowed: "
-                    f"{UNFAITHFUL}"
+                    f"the ONNX graph of {description} differs from PyTorch by {difference:.2g} in "
+                    f"{name} at {sequences[0].shape[1]} tokens, at most {TOLERANCE:g} is allowed: "
+                    f"{REPORT_ADVICE}"
                 )
-            worst = max(worst, difference)
-    return worst
+            max_difference = max(max_difference, difference)
+    return max_difference
 
 
 def relative_change(
     exact: Path, small: Path, outputs: Sequence[str], probes: Probes, width: int
 ) -> float:
-    """Returns the change of outputs from `exact` to `small`, relative to their norm.
+    """Returns the change of outputs from the graph `exact` to `small`, relative to their norm.
 
-    Of each output the first `width` columns are compared.
+    Compares the first `width` columns of each output.
     """
     sessions = [OnnxSession(graph, list(outputs)) for graph in (exact, small)]
-    off = whole = 0.0
+    squared_error = squared_norm = 0.0
     for sequences in probes:
-        for want, got in zip(*(_onnx(session, sequences) for session in sessions), strict=True):
-            off += float(np.square((got - want)[..., :width]).sum())
-            whole += float(np.square(want[..., :width]).sum())
-    return float(np.sqrt(off / whole))
+        for expected, actual in zip(
+            *(_run_onnx(session, sequences) for session in sessions), strict=True
+        ):
+            squared_error += float(np.square((actual - expected)[..., :width]).sum())
+            squared_norm += float(np.square(expected[..., :width]).sum())
+    return float(np.sqrt(squared_error / squared_norm))
 
 
-def _torch(network: nn.Module, sequences: Sequences) -> list[NDArray[np.float32]]:
+def _run_torch(network: nn.Module, sequences: Sequences) -> list[NDArray[np.float32]]:
     with torch.no_grad():
-        found = network(*(torch.from_numpy(values) for values in sequences))
-    return [value.numpy() for value in (found if isinstance(found, tuple) else (found,))]
+        outputs = network(*(torch.from_numpy(values) for values in sequences))
+    return [each.numpy() for each in (outputs if isinstance(outputs, tuple) else (outputs,))]
 
 
-def _onnx(session: OnnxSession, sequences: Sequences) -> list[NDArray[np.float32]]:
+def _run_onnx(session: OnnxSession, sequences: Sequences) -> list[NDArray[np.float32]]:
     return session.run(dict(zip(INPUTS, sequences, strict=True)))
 
 
-def require_weights(network: nn.Module, graph: Path, what: str) -> None:
-    """Refuses a graph that lacks a weight of `network`, in float32.
+def require_weights(network: nn.Module, graph: Path, description: str) -> None:
+    """Requires every float32 weight of `network` in `graph`.
 
     Raises:
-        ParityError: it does.
+        ParityError: the graph lacks a weight.
 
     """
-    held = {
+    digests = {
         _digest(numpy_helper.to_array(tensor)) for tensor in onnx.load(str(graph)).graph.initializer
     }
     for name, weight in network.named_parameters():
         values = weight.detach().numpy()
-        # the exporter turns a layer's matrix the other way round
-        if not {_digest(values), _digest(values.T)} & held:
+        # the exporter transposes the matrices of linear layers
+        if not {_digest(values), _digest(values.T)} & digests:
             raise ParityError(
-                f"the ONNX graph of {what} has no weight equal to {name}: {UNFAITHFUL}"
+                f"the ONNX graph of {description} has no weight equal to {name}: {REPORT_ADVICE}"
             )
 
 

@@ -1,9 +1,9 @@
-"""A bundle to measure latency: a reader with random weights beside another bundle's encoder.
+"""Makes a bundle to measure latency: a random reader with the encoder of another bundle.
 
-The encoder, its entry and the vocabulary are copied, so that an index of the other bundle can be
-served. The answers of such a bundle mean nothing, and its manifest says so. The sizes are those of
-Turc et al. 2019, "Well-read students learn better", with heads of 64 values and an inner layer four
-times as wide, as in all of BERT.
+Encoder and vocabulary are copied, so the new bundle can serve an index of the source bundle. Its
+answers are meaningless, and the manifest says so. The sizes are from Turc et al. 2019, "Well-read
+students learn better". As in BERT, attention heads have 64 values and inner layers are four times
+as wide.
 """
 
 import json
@@ -19,17 +19,18 @@ import torch
 from tokenizers import Tokenizer
 from transformers import BertConfig, BertForQuestionAnswering
 
-from models.assemble import READER, write
-from models.exporting.files import written_whole
+from models.assemble import READER, file_entries, write_manifest
+from models.exporting.files import write_atomically
 from models.exporting.graph import ExportedNetwork, GraphWriter, Precision
 from models.exporting.layout import read_checkpoint
-from models.exporting.manifest import file_entries, reader_entry
+from models.exporting.manifest import reader_entry
 from models.exporting.reader import open_reader
 from models.network.architecture import quiet
 from winnow.bundle import Bundle, load_bundle
 from winnow.bundle.manifest import FILE, FORMAT_FULL
 
-_HEAD = 64
+_HEAD_WIDTH = 64
+"""Width of an attention head."""
 
 
 class Shape(StrEnum):
@@ -47,7 +48,7 @@ class Shape(StrEnum):
 
     @property
     def width(self) -> int:
-        """Values of a token's state."""
+        """Number of values of a token's state."""
         return _SIZES[self][1]
 
 
@@ -61,19 +62,19 @@ _SIZES = {
 
 
 def save_random_reader(shape: Shape, tokenizer: Path, directory: Path, seed: int) -> None:
-    """Saves a reader of `shape` for the words of `tokenizer`, in the Hugging Face layout."""
-    words = Tokenizer.from_file(str(tokenizer))
+    """Saves a random reader for the vocabulary of `tokenizer`, in the Hugging Face layout."""
+    vocabulary = Tokenizer.from_file(str(tokenizer))
     config = BertConfig(
-        vocab_size=words.get_vocab_size(),
+        vocab_size=vocabulary.get_vocab_size(),
         hidden_size=shape.width,
         num_hidden_layers=shape.layers,
-        num_attention_heads=shape.width // _HEAD,
+        num_attention_heads=shape.width // _HEAD_WIDTH,
         intermediate_size=4 * shape.width,
     )
     torch.manual_seed(seed)
     with quiet():
         BertForQuestionAnswering(config).save_pretrained(directory)
-    words.save(str(directory / "tokenizer.json"))
+    vocabulary.save(str(directory / "tokenizer.json"))
 
 
 NOTICE = "random weights, for latency only"
@@ -85,66 +86,67 @@ def random_bundle(
     source: Bundle,
     precision: Precision,
     seed: int,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> Bundle:
     """Makes a bundle at `target` with a random reader of `shape` and the encoder of `source`.
 
     Raises:
-        CheckpointError: `target` is there already.
-        ParityError: the graph does not compute what the network does.
+        CheckpointError: `target` exists.
+        ParityError: the graph does not compute the same as the network.
 
     """
-    with written_whole(target) as place, TemporaryDirectory() as directory:
-        save_random_reader(shape, source.tokenizer, Path(directory), seed)
-        checkpoint = read_checkpoint(Path(directory))
+    with write_atomically(target) as directory, TemporaryDirectory() as temporary:
+        save_random_reader(shape, source.tokenizer, Path(temporary), seed)
+        checkpoint = read_checkpoint(Path(temporary))
         network = open_reader(checkpoint)
-        part = GraphWriter(place, precision, say).write("reader", network, checkpoint, READER)
-        kept = {path.name for path in _kept(source)}
-        for name in kept:
-            shutil.copyfile(source.directory / name, place / name)
-        longest = source.manifest.reader.max_answer_tokens
-        parts = {
+        writer = GraphWriter(directory, precision, report)
+        exported = writer.write("reader", network, checkpoint, READER)
+        copied = {source.question_encoder, source.passage_encoder, source.tokenizer}
+        for path in copied:
+            shutil.copyfile(path, directory / path.name)
+        max_answer_tokens = source.manifest.reader.max_answer_tokens
+        fields = {
             "name": f"random-{shape}",
             "version": NOTICE,
-            "licences": {"encoder": f"that of {_name(source)}"},
-            "provenance": _provenance(shape, seed, part, source),
-            "reader": reader_entry(part, network, precision, longest),
+            "licences": {"encoder": f"that of {_bundle_name(source)}"},
+            "provenance": _provenance(shape, seed, exported, source),
+            "reader": reader_entry(exported, network, precision, max_answer_tokens),
             "score": asdict(network.score),
-            "files": file_entries(place, {*kept, part.file}),
+            "files": file_entries(
+                directory, sorted({*(path.name for path in copied), exported.file})
+            ),
         }
-        write(
-            place,
+        write_manifest(
+            directory,
             {
                 "format": FORMAT_FULL,
-                **_encoding(source),
-                **parts,
+                **_encoding_fields(source),
+                **fields,
                 "accuracy": {},
                 "untrained": True,
             },
         )
-        made = load_bundle(place)
-    return Bundle(target, made.manifest)
+        manifest = load_bundle(directory).manifest
+    return Bundle(target, manifest)
 
 
-def _kept(source: Bundle) -> tuple[Path, ...]:
-    return source.question_encoder, source.passage_encoder, source.tokenizer
-
-
-def _encoding(source: Bundle) -> dict[str, Any]:
+def _encoding_fields(source: Bundle) -> dict[str, Any]:
     """Returns the fields of the source's manifest that describe encoding."""
-    theirs = json.loads((source.directory / FILE).read_text(encoding="utf-8"))
-    return {name: theirs[name] for name in ("encoder", "tokenizer")}
+    manifest = json.loads((source.directory / FILE).read_text(encoding="utf-8"))
+    return {name: manifest[name] for name in ("encoder", "tokenizer")}
 
 
-def _provenance(shape: Shape, seed: int, part: ExportedNetwork, source: Bundle) -> dict[str, Any]:
+def _provenance(
+    shape: Shape, seed: int, exported: ExportedNetwork, source: Bundle
+) -> dict[str, Any]:
     size = f"{shape.layers} layers of {shape.width}"
-    fidelity = asdict(part.fidelity)
+    fidelity = asdict(exported.fidelity)
     return {
         "command": "winnow models random",
-        "encoder": _name(source),
+        "encoder": _bundle_name(source),
         "reader": {"weights": NOTICE, "shape": size, "seed": seed, "fidelity": fidelity},
     }
 
 
-def _name(bundle: Bundle) -> str:
+def _bundle_name(bundle: Bundle) -> str:
     return f"{bundle.manifest.name} {bundle.manifest.version}"

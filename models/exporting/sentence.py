@@ -1,8 +1,4 @@
-"""Settings of a sentence-transformers directory beside its network.
-
-Knows `modules.json` and the files it names: where the transformer lies, how its states are pooled
-and how the vectors are compared. Knows nothing of weights.
-"""
+"""Reads the settings of a sentence-transformers directory: `modules.json` and its files."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,10 +8,10 @@ from typing import Any
 from models.exporting.files import CheckpointError, read_json, read_json_object
 
 MODULES = "modules.json"
-_KNOWN = {"Transformer", "Pooling", "Normalize"}
-_SETTINGS = "config_sentence_transformers.json"
-_LENGTHS = "sentence_bert_config.json"
-_FLAG = "pooling_mode_"
+_SUPPORTED_MODULES = {"Transformer", "Pooling", "Normalize"}
+_SIMILARITY_FILE = "config_sentence_transformers.json"
+_LENGTH_FILE = "sentence_bert_config.json"
+_FLAG_PREFIX = "pooling_mode_"
 _FLAGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
 
 
@@ -25,7 +21,7 @@ class Pooling(StrEnum):
     MEAN = "mean"
     """The mean over the attended tokens."""
     CLS = "cls"
-    """The first token's."""
+    """The state of the first token."""
 
 
 class Similarity(StrEnum):
@@ -33,65 +29,69 @@ class Similarity(StrEnum):
 
     COSINE = "cosine"
     DOT = "dot"
-    """The inner product, as DPR's."""
+    """The inner product, as in DPR."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
-    """Settings of a directory; None where it has none."""
+class SentenceSettings:
+    """Settings of a sentence-transformers directory. A missing setting is None."""
 
     transformer: Path
-    """The directory of `config.json` and the weights."""
+    """Directory of `config.json` and the weights."""
     pooling: Pooling | None = None
     similarity: Similarity | None = None
-    most_tokens: int | None = None
-    """The longest sequence it was made for, special tokens included."""
+    max_tokens: int | None = None
+    """Longest sequence that the network was trained on, special tokens included."""
 
 
-def read_sentence(directory: Path) -> Sentence:
-    """Reads the settings of `directory`; a plain one is its own transformer.
+def read_sentence_settings(directory: Path) -> SentenceSettings:
+    """Reads the settings of `directory`. Without `modules.json`, it is the transformer itself.
 
     Raises:
-        CheckpointError: it has a module, or a pooling, that Winnow does not have.
+        CheckpointError: the directory has a module or a pooling that Winnow does not support.
 
     """
     if not (directory / MODULES).is_file():
-        return Sentence(directory)
-    parts = {_kind(module): directory / module.get("path", "") for module in _modules(directory)}
-    if unknown := set(parts) - _KNOWN:
+        return SentenceSettings(directory)
+    modules = {
+        _module_class(each): directory / each.get("path", "") for each in _read_modules(directory)
+    }
+    if unknown := set(modules) - _SUPPORTED_MODULES:
         raise CheckpointError(
             f"{directory / MODULES} has a module {', '.join(sorted(unknown))}: only "
-            f"{', '.join(sorted(_KNOWN))} can be turned into a bundle"
+            f"{', '.join(sorted(_SUPPORTED_MODULES))} can be turned into a bundle"
         )
-    if "Transformer" not in parts or "Pooling" not in parts:
+    if "Transformer" not in modules or "Pooling" not in modules:
         raise CheckpointError(f"{directory / MODULES} lacks a Transformer or a Pooling module")
-    transformer = parts["Transformer"]
-    return Sentence(
+    transformer = modules["Transformer"]
+    return SentenceSettings(
         transformer,
-        _pooling(parts["Pooling"] / "config.json"),
-        _similarity(directory / _SETTINGS),
-        _most_tokens(transformer / _LENGTHS),
+        _read_pooling(modules["Pooling"] / "config.json"),
+        _read_similarity(directory / _SIMILARITY_FILE),
+        _read_max_tokens(transformer / _LENGTH_FILE),
     )
 
 
-def _modules(directory: Path) -> list[dict[str, Any]]:
+def _read_modules(directory: Path) -> list[dict[str, Any]]:
     modules = read_json(directory / MODULES)
     if not isinstance(modules, list) or not all(isinstance(module, dict) for module in modules):
         raise CheckpointError(f"{directory / MODULES} is not a list of modules")
     return modules
 
 
-def _kind(module: dict[str, Any]) -> str:
-    """`sentence_transformers.models.Pooling` is a Pooling."""
+def _module_class(module: dict[str, Any]) -> str:
+    """Returns Pooling for `sentence_transformers.models.Pooling`."""
     return str(module.get("type", "")).rpartition(".")[2]
 
 
-def _pooling(path: Path) -> Pooling:
+def _read_pooling(path: Path) -> Pooling:
     config = read_json_object(path)
-    # one word in newer files, one flag for each way of pooling in older ones
+    # newer files have one name, older files have a flag for each pooling
     flags = [name for key, name in _FLAGS.items() if config.get(key)]
     flags += [
-        key for key, on in config.items() if key.startswith(_FLAG) and on and key not in _FLAGS
+        key
+        for key, on in config.items()
+        if key.startswith(_FLAG_PREFIX) and on and key not in _FLAGS
     ]
     chosen = [config["pooling_mode"]] if "pooling_mode" in config else flags
     if len(chosen) != 1 or chosen[0] not in set(Pooling):
@@ -102,15 +102,15 @@ def _pooling(path: Path) -> Pooling:
     return Pooling(chosen[0])
 
 
-def _similarity(path: Path) -> Similarity | None:
-    named = read_json_object(path).get("similarity_fn_name") if path.is_file() else None
-    if named is not None and named not in set(Similarity):
+def _read_similarity(path: Path) -> Similarity | None:
+    name = read_json_object(path).get("similarity_fn_name") if path.is_file() else None
+    if name is not None and name not in set(Similarity):
         raise CheckpointError(
-            f"{path} compares vectors by {named}: only {' or '.join(Similarity)} is known"
+            f"{path} compares vectors by {name}: only {' or '.join(Similarity)} is known"
         )
-    return None if named is None else Similarity(named)
+    return None if name is None else Similarity(name)
 
 
-def _most_tokens(path: Path) -> int | None:
-    most = read_json_object(path).get("max_seq_length") if path.is_file() else None
-    return most if isinstance(most, int) else None
+def _read_max_tokens(path: Path) -> int | None:
+    length = read_json_object(path).get("max_seq_length") if path.is_file() else None
+    return length if isinstance(length, int) else None

@@ -1,1 +1,1 @@
-"""Making heads: small models on the states of an encoder that stays as it is."""
+"""Training of heads: small models on the states of a fixed encoder."""

@@ -1,4 +1,4 @@
-"""Temperature and threshold of a head, fitted on held-out logits of the graph that is served."""
+"""Fits temperature and threshold of a head on held-out logits of the served graph."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,139 +7,138 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.heads.entities import label_pieces
-from models.heads.problem import Problem
+from models.heads.task import HeadTask
 from winnow.heads.head import Head
 from winnow.heads.labels import Logits, softmax
 from winnow.heads.manifest import Kind
 
 _TEMPERATURES = np.geomspace(0.1, 10.0, 185)
-_LEAST = 1e-9
-MOST_LOST = 1.5
-"""Most right answers that the threshold loses, in points of the texts that have a label."""
+_MIN_PROBABILITY = 1e-9
+MAX_LOST_CORRECT = 1.5
+"""Correct labels that the threshold may reject, in points of the texts that have a label."""
 _REJECTED = 0.01
-"""Share of texts with a label that fall below the threshold where no text without one is known."""
-
-Labels = Sequence[int]
+"""Share of labelled texts below the threshold if there are no out-of-scope texts."""
 
 
-def fit_temperature(logits: Logits, right: Labels) -> float:
-    """Returns the temperature that makes the right labels most probable (Guo et al., 2017).
+def fit_temperature(logits: Logits, labels: Sequence[int]) -> float:
+    """Returns the temperature that makes the labels most probable (Guo et al., 2017).
 
-    As if one more text had been seen, whose label could be any (in the manner of Platt, 1999): a
-    few texts without a mistake would make every probability 1, and the threshold with it.
+    Smooths the labels as if one more text with every label had been seen (compare Platt, 1999).
+    Otherwise a few texts without a mistake would make every probability 1, and the threshold, too.
 
     Args:
         logits: [texts or tokens, labels].
-        right: the place of each one's label.
+        labels: index of the correct label of each row.
 
     """
-    rows = np.arange(len(right))
+    rows = np.arange(len(labels))
+    smoothing = _smoothing(len(labels))
 
-    doubt = _doubt(len(right))
+    def loss(temperature: float) -> float:
+        logs = np.log(softmax(logits, temperature).clip(_MIN_PROBABILITY))
+        correct = logs[rows, list(labels)]
+        return float(-((1 - smoothing) * correct + smoothing * logs.mean(1)).mean())
 
-    def surprise(temperature: float) -> float:
-        logs = np.log(softmax(logits, temperature).clip(_LEAST))
-        return float(-((1 - doubt) * logs[rows, list(right)] + doubt * logs.mean(1)).mean())
-
-    return float(min(_TEMPERATURES, key=surprise)) if len(right) else 1.0
-
-
-def fit_multi_temperature(logits: Logits, right: NDArray[np.bool_]) -> float:
-    """Returns the temperature where labels are independent; both are [texts, labels]."""
-    doubt = _doubt(len(right))
-
-    def surprise(temperature: float) -> float:
-        signed = np.where(right, logits, -logits).astype(np.float64) / temperature
-        return float((np.logaddexp(0, -signed) + doubt / 2 * signed).mean())
-
-    return float(min(_TEMPERATURES, key=surprise)) if len(right) else 1.0
+    return float(min(_TEMPERATURES, key=loss)) if len(labels) else 1.0
 
 
-def _doubt(texts: int) -> float:
-    """Returns the share of each text's label that goes to all labels alike: one text's in all."""
+def fit_multi_temperature(logits: Logits, targets: NDArray[np.bool_]) -> float:
+    """Returns the temperature of independent labels. Both arguments are [texts, labels]."""
+    smoothing = _smoothing(len(targets))
+
+    def loss(temperature: float) -> float:
+        signed = np.where(targets, logits, -logits).astype(np.float64) / temperature
+        return float((np.logaddexp(0, -signed) + smoothing / 2 * signed).mean())
+
+    return float(min(_TEMPERATURES, key=loss)) if len(targets) else 1.0
+
+
+def _smoothing(texts: int) -> float:
+    """Returns the share of each label that is spread over all labels: one text's share in all."""
     return 1 / (texts + 2)
 
 
-def fit_threshold(best: NDArray[np.float64], right: NDArray[np.bool_], without: Logits) -> float:
-    """Returns the least probability of a label that is assigned.
+def fit_threshold(
+    best: NDArray[np.float64], is_correct: NDArray[np.bool_], out_of_scope: Logits
+) -> float:
+    """Returns the lowest probability at which a label is assigned.
 
-    With texts that have no label: where the shares of texts that are treated rightly, with a label
-    and without one, are greatest together, as long as no more than `MOST_LOST` points of the right
-    labels are lost. Else the probability that nearly all texts reach.
+    Maximises the share of labelled texts above the threshold plus the share of out-of-scope texts
+    below it. At most `MAX_LOST_CORRECT` points of the correct labels are lost. Without out-of-scope
+    texts, it is a probability that nearly all texts reach.
 
     Args:
-        best: the probability of the best label of each text that has one.
-        right: whether it is the right label.
-        without: the same probabilities of texts without a label.
+        best: highest probability of each labelled text.
+        is_correct: whether the label with this probability is correct.
+        out_of_scope: highest probability of each out-of-scope text.
 
     """
-    if not len(without):
+    if not len(out_of_scope):
         return float(np.quantile(best, _REJECTED))
-    options = np.unique(np.concatenate([[0.0], best, without]))
-    kept = np.array([(best[right] >= option).sum() for option in options]) / max(len(best), 1)
-    refused = np.array([(without < option).mean() for option in options])
-    allowed = kept >= kept[0] - MOST_LOST / 100
-    total = np.where(allowed, kept + refused, -1.0)
-    return float(options[int(total.argmax())])
+    thresholds = np.unique(np.concatenate([[0.0], best, out_of_scope]))
+    accepted = np.array([(best[is_correct] >= each).sum() for each in thresholds])
+    accepted = accepted / max(len(best), 1)
+    rejected = np.array([(out_of_scope < each).mean() for each in thresholds])
+    allowed = accepted >= accepted[0] - MAX_LOST_CORRECT / 100
+    total = np.where(allowed, accepted + rejected, -1.0)
+    return float(thresholds[int(total.argmax())])
 
 
-def fit_label_threshold(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
-    """Returns the probability from which labels are assigned, where F1 of all labels together is
-    best.
+def fit_label_threshold(scores: NDArray[np.float64], targets: NDArray[np.bool_]) -> float:
+    """Returns the probability threshold with the best F1 of all labels together.
 
-    Of equally good ones, the nearest to a half: the lowest would assign what is improbable.
+    Of equally good thresholds, returns the nearest to a half: the lowest one would assign
+    improbable labels.
     """
-    options = np.linspace(0.05, 0.95, 91)
 
-    def f1(option: float) -> float:
-        predicted = scores >= option
-        return float(2 * (predicted & right).sum() / max(predicted.sum() + right.sum(), 1))
+    def f1(threshold: float) -> float:
+        predicted = scores >= threshold
+        return float(2 * (predicted & targets).sum() / max(predicted.sum() + targets.sum(), 1))
 
-    return float(max(options, key=lambda option: (f1(option), -abs(option - 0.5))))
-
-
-def calibrate(head: Head, problem: Problem) -> dict[str, Any]:
-    """`temperature` and `threshold`, as a manifest has them."""
-    encoded = problem.held.encoded
-    logits = [head.logits(encoded.of(text).astype(np.float32)) for text in range(len(encoded))]
-    if problem.kind is Kind.TOKEN:
-        return _of_tokens(logits, problem)
-    if problem.multi_label:
-        return _of_labels(np.stack(logits), problem)
-    return _of_texts(np.stack(logits), problem)
+    thresholds = np.linspace(0.05, 0.95, 91)
+    return float(max(thresholds, key=lambda each: (f1(each), -abs(each - 0.5))))
 
 
-def _of_tokens(logits: list[Logits], problem: Problem) -> dict[str, Any]:
-    places = {label: place for place, label in enumerate(problem.labels)}
-    right: list[int] = []
-    for text, row in enumerate(problem.held.rows):
-        pieces = problem.held.encoded.pieces(text)
-        right += [places.get(label, -1) for label in label_pieces(pieces, row.words, row.labels)]
+def calibrate(head: Head, task: HeadTask) -> dict[str, Any]:
+    """Returns the manifest fields `temperature` and, for sequence heads, `threshold`."""
+    texts = task.held_out.encoded
+    logits = [head.logits(texts.states_of(index).astype(np.float32)) for index in range(len(texts))]
+    if task.kind is Kind.TOKEN:
+        return _calibrate_tokens(logits, task)
+    if task.multi_label:
+        return _calibrate_multi_label(np.stack(logits), task)
+    return _calibrate_single_label(np.stack(logits), task)
+
+
+def _calibrate_tokens(logits: list[Logits], task: HeadTask) -> dict[str, Any]:
+    indices = {label: index for index, label in enumerate(task.labels)}
+    labels: list[int] = []
+    for text, row in enumerate(task.held_out.rows):
+        pieces = task.held_out.encoded.pieces(text)
+        labels += [indices.get(label, -1) for label in label_pieces(pieces, row.words, row.labels)]
     rows = np.concatenate([each[1:-1] for each in logits])  # without [CLS] and [SEP]
-    found = np.array(right, int)
-    known = found >= 0  # the others have labels that training lacks
-    return {"temperature": fit_temperature(rows[known], found[known].tolist())}
+    targets = np.array(labels, int)
+    is_known = targets >= 0  # the training texts lack the other labels
+    return {"temperature": fit_temperature(rows[is_known], targets[is_known].tolist())}
 
 
-def _of_labels(logits: Logits, problem: Problem) -> dict[str, Any]:
-    right: NDArray[np.bool_] = np.array(
-        [[label in row.labels for label in problem.labels] for row in problem.held.rows]
+def _calibrate_multi_label(logits: Logits, task: HeadTask) -> dict[str, Any]:
+    targets: NDArray[np.bool_] = np.array(
+        [[label in row.labels for label in task.labels] for row in task.held_out.rows]
     )
-    temperature = fit_multi_temperature(logits, right)
+    temperature = fit_multi_temperature(logits, targets)
     scores = 1 / (1 + np.exp(-logits.astype(np.float64) / temperature))
-    return {"temperature": temperature, "threshold": fit_label_threshold(scores, right)}
+    return {"temperature": temperature, "threshold": fit_label_threshold(scores, targets)}
 
 
-def _of_texts(logits: Logits, problem: Problem) -> dict[str, Any]:
-    places = {label: place for place, label in enumerate(problem.labels)}
-    found = np.array([places.get(row.labels[0], -1) for row in problem.held.rows])
-    known = found >= 0
-    temperature = fit_temperature(logits[known], found[known].tolist())
-    shares = softmax(logits, temperature)
-    best, right = shares.max(1), shares.argmax(1) == found
-    # a label that training lacks is wrong, not out of scope
-    outside = np.array([problem.out_of_scope in row.labels for row in problem.held.rows])
-    return {
-        "temperature": temperature,
-        "threshold": fit_threshold(best[~outside], right[~outside], best[outside]),
-    }
+def _calibrate_single_label(logits: Logits, task: HeadTask) -> dict[str, Any]:
+    indices = {label: index for index, label in enumerate(task.labels)}
+    targets = np.array([indices.get(row.labels[0], -1) for row in task.held_out.rows])
+    is_known = targets >= 0
+    temperature = fit_temperature(logits[is_known], targets[is_known].tolist())
+    probabilities = softmax(logits, temperature)
+    best, is_correct = probabilities.max(1), probabilities.argmax(1) == targets
+    # a label that the training texts lack is wrong, not out of scope
+    outside = np.array([task.out_of_scope in row.labels for row in task.held_out.rows])
+    threshold = fit_threshold(best[~outside], is_correct[~outside], best[outside])
+    return {"temperature": temperature, "threshold": threshold}

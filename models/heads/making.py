@@ -1,6 +1,6 @@
-"""A head from labelled texts: train, export, quantise if that costs little, calibrate, measure.
+"""Makes a head from labelled texts: trains, exports, quantises, calibrates and measures it.
 
-Knows the order; the directory appears once all of it is there.
+The head's directory appears only when it is complete.
 """
 
 from collections.abc import Callable
@@ -9,14 +9,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from models.exporting.files import written_whole
+from models.exporting.files import write_atomically
 from models.heads.calibration import calibrate
-from models.heads.measured import HELD_OUT, main_figure, measure
+from models.heads.measuring import HELD_OUT, main_figure, measure
 from models.heads.network import export_head, quantise_head
-from models.heads.problem import Problem, read_problem
 from models.heads.record import HeadNaming, manifest_fields
 from models.heads.settings import HeadJob
-from models.heads.training import Trained, train
+from models.heads.task import HeadTask, read_head_task
+from models.heads.training import TrainedHead, train
 from winnow.bundle import Bundle
 from winnow.heads.artefact import load_head
 from winnow.heads.head import Head, open_head
@@ -28,71 +28,73 @@ from winnow.quoting import many
 
 @dataclass(frozen=True, slots=True)
 class HeadMaker:
-    """Settings that several heads are made with."""
+    """Settings shared by all heads that are made in one command."""
 
     bundle: Bundle
     """Bundle whose question encoder computes the states."""
-    kept: Path
-    """Directory that keeps states, for the next training on the same texts."""
+    states_cache: Path
+    """Directory that keeps states for the next training on the same texts."""
     max_loss: float
-    """Points that int8 may lose on held-out texts; a head that loses more stays in float32."""
-    say: Callable[[str], None]
-    """Prints figures."""
+    """Points that int8 may lose on held-out texts. A head that loses more stays in float32."""
+    report: Callable[[str], None]
+    """Prints a line of progress."""
 
 
 def make_head(job: HeadJob, naming: HeadNaming, maker: HeadMaker, target: Path) -> HeadManifest:
-    """Trains a head and writes it to `target`, which must not be there yet, or be empty.
+    """Trains a head and writes it to `target`, which must be missing or an empty directory.
 
     Raises:
-        DataError: a file is not what it should be.
-        CheckpointError: `target` is there.
+        DataError: a file is missing or invalid.
+        CheckpointError: `target` exists.
 
     """
-    with written_whole(target) as place:
-        problem = read_problem(job, maker.bundle, maker.kept, maker.say)
-        trained = train(problem, job.plan)
-        maker.say(
-            f"best after {many(trained.epochs, 'epoch')}: {trained.held_out:.2f} % on held-out "
-            "texts"
+    with write_atomically(target) as directory:
+        task = read_head_task(job, maker.bundle, maker.states_cache, maker.report)
+        trained = train(task, job.plan)
+        maker.report(
+            f"best after {many(trained.epochs, 'epoch')}: {trained.score:.2f} % on held-out texts"
         )
-        fields = manifest_fields(job, naming, maker.bundle, problem)
+        fields = manifest_fields(job, naming, maker.bundle, task)
         fields["provenance"] |= {"epochs": trained.epochs}
-        return finish(place, fields, trained, problem, maker)
+        return finish_head(directory, fields, trained, task, maker)
 
 
-def finish(
-    place: Path, fields: dict[str, Any], trained: Trained, problem: Problem, maker: HeadMaker
+def finish_head(
+    target: Path, fields: dict[str, Any], trained: TrainedHead, task: HeadTask, maker: HeadMaker
 ) -> HeadManifest:
-    """Exports a trained head, calibrates and measures it, and writes it to `place`.
+    """Exports a trained head, calibrates and measures it, and writes it to `target`.
 
-    `fields` are those of the manifest that are known by then.
+    `fields` are the manifest fields that precede calibration.
     """
-    with TemporaryDirectory(dir=place.parent) as directory:
+    with TemporaryDirectory(dir=target.parent) as directory:
         exact, small = (Path(directory) / f"{name}.onnx" for name in (FLOAT, INT8))
-        export_head(trained.task.network, problem.width, exact)
+        export_head(trained.objective.network, task.width, exact)
         quantise_head(exact, small)
         models = {FLOAT: exact.read_bytes(), INT8: small.read_bytes()}
-    found = {
-        name: main_figure(problem.kind, measure(_head(place, fields, model), problem, problem.held))
-        for name, model in models.items()
+    figures = {
+        precision: main_figure(
+            task.kind, measure(_write_and_open(target, fields, model), task, task.held_out)
+        )
+        for precision, model in models.items()
     }
-    lost = found[FLOAT] - found[INT8]
-    precision = INT8 if lost <= maker.max_loss else FLOAT
-    kept = "" if precision == INT8 else f", more than {maker.max_loss:g}: it stays in float32"
-    maker.say(f"int8 loses {lost:.2f} points on held-out texts{kept}")
-    fields["provenance"] |= {"precision": precision, "lost_by_int8": round(lost, 2)}
-    fields |= calibrate(_head(place, fields, models[precision]), problem)
-    fields["accuracy"] = _accuracy(_head(place, fields, models[precision]), problem)
-    return write_head(place, fields, models[precision])
+    loss = figures[FLOAT] - figures[INT8]
+    precision = INT8 if loss <= maker.max_loss else FLOAT
+    reason = "" if precision == INT8 else f", more than {maker.max_loss:g}: it stays in float32"
+    maker.report(f"int8 loses {loss:.2f} points on held-out texts{reason}")
+    fields["provenance"] |= {"precision": precision, "lost_by_int8": round(loss, 2)}
+    fields |= calibrate(_write_and_open(target, fields, models[precision]), task)
+    fields["accuracy"] = _accuracy(_write_and_open(target, fields, models[precision]), task)
+    return write_head(target, fields, models[precision])
 
 
-def _head(place: Path, fields: dict[str, Any], model: bytes) -> Head:
-    """Writes a head, and opens it as a server does."""
-    write_head(place, fields, model)
-    return open_head(load_head(place))
+def _write_and_open(target: Path, fields: dict[str, Any], model: bytes) -> Head:
+    """Writes a head and opens it as a server does."""
+    write_head(target, fields, model)
+    return open_head(load_head(target))
 
 
-def _accuracy(head: Head, problem: Problem) -> dict[str, float]:
-    held = measure(head, problem, problem.held)
-    figures = {f"{HELD_OUT}{name}": value for name, value in held.items()}
-    return figures if problem.test is None else {**measure(head, problem, problem.test), **figures}
+def _accuracy(head: Head, task: HeadTask) -> dict[str, float]:
+    """Returns the figures of the test texts, and those of the held-out texts with a prefix."""
+    held_out = measure(head, task, task.held_out)
+    figures = {f"{HELD_OUT}{name}": value for name, value in held_out.items()}
+    return figures if task.test is None else {**measure(head, task, task.test), **figures}

@@ -1,6 +1,6 @@
-"""The networks of heads: states of tokens to logits; as ONNX graphs, in float32 and int8.
+"""Networks of heads, and their export to ONNX in float32 and int8.
 
-Few and plain operations: a server keeps a thousand of them, and runs ten on a text in the time that
+The networks are small: a server keeps a thousand of them, and runs ten on a text in the time that
 the encoder takes for one word.
 """
 
@@ -12,12 +12,12 @@ from torch import Tensor, nn
 from models.network.export import quantise, trace
 from winnow.heads.manifest import INPUT, OUTPUT
 
-_HIDDEN = -1e4
-"""Added to the attention to what is padding."""
+_PADDING_ATTENTION = -1e4
+"""Added to the attention logits of padding."""
 
 
 class Dense(nn.Linear):
-    """A linear layer that is exported as a matrix product, which `quantise` knows."""
+    """A linear layer that is exported as MatMul and Add, because `quantise` handles MatMul only."""
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002
         """[…, in] to […, out]."""
@@ -25,18 +25,18 @@ class Dense(nn.Linear):
 
 
 class SequenceNetwork(nn.Module):
-    """Weighted means of the states, by learnt queries, then one hidden layer.
+    """Network of sequence heads: attention pooling with learnt queries, then one hidden layer.
 
-    The first query begins as the plain mean, which is what the encoder's own vector is made of; the
-    others look for the words that decide (Lin et al., 2017, "A structured self-attentive sentence
-    embedding").
+    The first query begins as the plain mean, as in the encoder's vector. The other queries learn to
+    find decisive words (Lin et al., 2017, "A structured self-attentive sentence embedding").
     """
 
     def __init__(
         self, *, width: int, labels: int, queries: int, hidden: int, dropout: float, spread: bool
     ) -> None:
-        """`spread`: there is one more logit, of texts that have none of the labels; its probability
-        is spread over all labels, so that none of them is probable.
+        """With `spread` there is one more logit, for out-of-scope texts.
+
+        Its probability is spread over all labels, so that none of them is probable.
         """
         super().__init__()
         self._spread = spread
@@ -49,20 +49,20 @@ class SequenceNetwork(nn.Module):
             self.attention.weight[0] = 0
 
     def forward(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
-        """States [batch, tokens, width] to logits [batch, labels], one more with `spread`.
+        """Maps states [batch, tokens, width] to logits [batch, labels], or [batch, labels + 1].
 
-        `mask`: which are tokens, bool [batch, tokens]; None where all are.
+        `mask` is true for tokens and false for padding, [batch, tokens]; None without padding.
         """
         attention = self.attention(torch.tanh(self.look(states)))
         if mask is not None:
-            attention = attention + _HIDDEN * ~mask.unsqueeze(-1)
+            attention = attention + _PADDING_ATTENTION * ~mask.unsqueeze(-1)
         means: Tensor = attention.softmax(1).transpose(1, 2) @ states
         hidden = torch.relu(self.hidden(self.dropout(means.flatten(1))))
         logits: Tensor = self.output(self.dropout(hidden))
         return logits
 
     def served(self, states: Tensor) -> Tensor:
-        """[tokens, width] to [labels]: what the graph computes."""
+        """Maps [tokens, width] to [labels], as the exported graph does."""
         logits: Tensor = self(states.unsqueeze(0))[0]
         if not self._spread:
             return logits
@@ -72,7 +72,7 @@ class SequenceNetwork(nn.Module):
 
 
 class TokenNetwork(nn.Module):
-    """Each token by itself, then with its two neighbours, beside a linear layer on the states."""
+    """Network of token heads: one layer per token, one over three tokens, and a linear shortcut."""
 
     def __init__(self, width: int, labels: int, hidden: int, dropout: float) -> None:
         super().__init__()
@@ -81,14 +81,14 @@ class TokenNetwork(nn.Module):
         self.output, self.direct = Dense(hidden, labels), Dense(width, labels)
 
     def forward(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
-        """States [batch, tokens, width] to logits [batch, tokens, labels].
+        """Maps states [batch, tokens, width] to logits [batch, tokens, labels].
 
-        `mask`: which are tokens, bool [batch, tokens]; None where all are.
+        `mask` is true for tokens and false for padding, [batch, tokens]; None without padding.
         """
         states = self.dropout(states)
         alone = torch.relu(self.alone(states))
         if mask is not None:
-            alone = alone * mask.unsqueeze(-1)  # beyond the end there is nothing
+            alone = alone * mask.unsqueeze(-1)  # padding counts as zero
         padded = nn.functional.pad(alone, (0, 0, 1, 1))
         together = torch.cat([padded[:, :-2], alone, padded[:, 2:]], -1)
         hidden = alone + torch.relu(self.near(together))
@@ -96,7 +96,7 @@ class TokenNetwork(nn.Module):
         return logits
 
     def served(self, states: Tensor) -> Tensor:
-        """[tokens, width] to [tokens, labels]: what the graph computes."""
+        """Maps [tokens, width] to [tokens, labels], as the exported graph does."""
         logits: Tensor = self(states.unsqueeze(0))[0]
         return logits
 
@@ -104,14 +104,14 @@ class TokenNetwork(nn.Module):
 Network = SequenceNetwork | TokenNetwork
 
 
-_TRACED = 7
-"""Tokens of the text that is traced."""
-FLOAT = ("/attention/",)
-"""Parts of the names of nodes that stay in float: tiny ones that decide a whole text."""
+_TRACED_TOKENS = 7
+"""Length of the text that is traced."""
+_FLOAT_NODES = ("/attention/",)
+"""Parts of names of nodes that stay in float. They are tiny and decide a whole text."""
 
 
 class _ServedNetwork(nn.Module):
-    """The network as a server runs it."""
+    """Wraps `served` as a module for export."""
 
     def __init__(self, network: Network) -> None:
         super().__init__()
@@ -122,15 +122,15 @@ class _ServedNetwork(nn.Module):
 
 
 def export_head(network: Network, width: int, target: Path) -> None:
-    """Writes the graph in float32: states [tokens + 2, width] to logits."""
+    """Writes the float32 graph, from states [tokens + 2, width] to logits."""
     served = _ServedNetwork(network)
     axes = {INPUT: {0: "tokens"}}
     if not isinstance(network, SequenceNetwork):
         axes[OUTPUT] = {0: "tokens"}
-    states = {INPUT: torch.zeros(_TRACED, width)}
+    states = {INPUT: torch.zeros(_TRACED_TOKENS, width)}
     trace(served, target, inputs=states, outputs=[OUTPUT], axes=axes)
 
 
 def quantise_head(source: Path, target: Path) -> None:
-    """Writes the graph with int8 weights."""
-    quantise(source, target, FLOAT)
+    """Writes the graph `source` with int8 weights to `target`."""
+    quantise(source, target, _FLOAT_NODES)

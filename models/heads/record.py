@@ -1,4 +1,4 @@
-"""The record of a training in `head.json`, and the training that a record describes."""
+"""Records a training in `head.json`, and reads the record back to repeat it."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from models.data import DataError
-from models.heads.problem import Problem
 from models.heads.rows import Fields
 from models.heads.settings import HeadJob, HeadPlan
+from models.heads.task import HeadTask
 from winnow.bundle import Bundle
 from winnow.files.opened import sha256
 from winnow.heads.manifest import HeadManifest
 
 REFIT_OF = "refit_of"
-"""Key in the provenance of a head: the head that it replaces."""
+"""Key in the provenance of a head: checksum of the manifest that it replaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,17 +26,17 @@ class HeadNaming:
     version: int = 1
     licences: dict[str, str] = field(default_factory=dict)
     names_only: bool = False
-    """Whether files are recorded by name, without the directories of this machine."""
+    """Whether paths are recorded without their directories."""
     refit_of: str = ""
     """Checksum of the manifest of the head that this one replaces."""
 
 
 def manifest_fields(
-    job: HeadJob, naming: HeadNaming, bundle: Bundle, problem: Problem
+    job: HeadJob, naming: HeadNaming, bundle: Bundle, task: HeadTask
 ) -> dict[str, Any]:
-    """Returns fields of the manifest. `models.heads.record` reads the training options back."""
+    """Returns the manifest fields that describe a training. `recorded_job` reads them back."""
 
-    def named(path: Path | None) -> str:
+    def recorded_path(path: Path | None) -> str:
         return "" if path is None else path.name if naming.names_only else str(path.resolve())
 
     return {
@@ -44,23 +44,23 @@ def manifest_fields(
         "tenant": naming.tenant,
         "version": naming.version,
         "kind": job.kind.value,
-        "labels": list(problem.labels),
-        "multi_label": problem.multi_label,
+        "labels": list(task.labels),
+        "multi_label": task.multi_label,
         "encoder": {
             "name": bundle.manifest.name,
             "fingerprint": bundle.manifest.states_fingerprint,
-            "width": problem.width,
+            "width": task.width,
         },
         "trained_on": {
-            "data": named(job.data),
+            "data": recorded_path(job.data),
             "sha256": sha256(job.data),
-            "rows": len(problem.learnt.rows),
+            "rows": len(task.training.rows),
             "options": {
                 "text_field": job.fields.text,
                 "label_field": job.fields.label,
                 "out_of_scope": job.out_of_scope,
-                "validation": named(job.validation),
-                "test": named(job.test),
+                "validation": recorded_path(job.validation),
+                "test": recorded_path(job.test),
                 **asdict(job.plan),
             },
         },
@@ -76,12 +76,11 @@ def recorded_job(manifest: HeadManifest, directories: Sequence[Path]) -> HeadJob
     """Returns the job that trained a head.
 
     Args:
-        manifest: of the head.
-        directories: where files are looked for that are not where they were, by their names.
+        manifest: manifest of the head.
+        directories: searched by name for files that have moved.
 
     Raises:
-        DataError: the manifest does not say what it was trained on; a file is missing, or is not
-            the one it was.
+        DataError: the manifest has no record of the training, or a file is missing or has changed.
 
     """
     trained = manifest.trained_on
@@ -90,7 +89,7 @@ def recorded_job(manifest: HeadManifest, directories: Sequence[Path]) -> HeadJob
             f"the manifest of head {manifest.id} lacks `trained_on`: "
             "retrain it with explicit options"
         )
-    data = _found(trained.data, directories)
+    data = _find_file(trained.data, directories)
     if (digest := sha256(data)) != trained.sha256:
         raise DataError(
             f"{data} is not what head {manifest.id} was trained on: its SHA-256 is {digest}, not "
@@ -98,15 +97,18 @@ def recorded_job(manifest: HeadManifest, directories: Sequence[Path]) -> HeadJob
         )
     options = trained.options
     plan = {each.name: options[each.name] for each in fields(HeadPlan) if each.name in options}
+
+    def optional_file(name: str) -> Path | None:
+        return _find_file(options[name], directories) if options[name] else None
+
     try:
-        usual = Fields(options["text_field"], options["label_field"], manifest.multi_label)
         return HeadJob(
             kind=manifest.kind,
             data=data,
-            fields=usual,
+            fields=Fields(options["text_field"], options["label_field"], manifest.multi_label),
             plan=HeadPlan(**plan),
-            validation=_optional(options, "validation", directories),
-            test=_optional(options, "test", directories),
+            validation=optional_file("validation"),
+            test=optional_file("test"),
             out_of_scope=options["out_of_scope"],
         )
     except KeyError as error:
@@ -116,13 +118,9 @@ def recorded_job(manifest: HeadManifest, directories: Sequence[Path]) -> HeadJob
         ) from error
 
 
-def _optional(options: dict[str, Any], name: str, directories: Sequence[Path]) -> Path | None:
-    return _found(options[name], directories) if options[name] else None
-
-
-def _found(recorded: str, directories: Sequence[Path]) -> Path:
-    places = [Path(recorded), *(each / Path(recorded).name for each in directories)]
-    for place in places:
-        if place.is_file():
-            return place
+def _find_file(recorded: str, directories: Sequence[Path]) -> Path:
+    """Returns the recorded path, or the file of this name in one of the directories."""
+    for path in (Path(recorded), *(each / Path(recorded).name for each in directories)):
+        if path.is_file():
+            return path
     raise DataError(f"no file {recorded}: name the directory that holds it with --data")

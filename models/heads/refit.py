@@ -1,7 +1,7 @@
-"""Refits the heads of one encoder for another, one by one.
+"""Retrains the heads of one encoder for another encoder, one by one.
 
-The old store serves on. A head moves once the new one is published and is about as accurate as the
-old one. A head that fails stays in its place, and the reason is printed.
+The old store continues to serve. A head moves when its new version is published and about as
+accurate as the old one. A head whose training fails stays, and the reason is printed.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from models.heads.making import HeadMaker, make_head
-from models.heads.measured import comparable
+from models.heads.measuring import compare_versions
 from models.heads.record import REFIT_OF, HeadNaming, recorded_job
 from models.training.loop import TrainingError
 from winnow.errors import IdentityError, NotFoundError, WinnowError
@@ -20,26 +20,27 @@ from winnow.heads.store.store import HeadStore
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refit:
-    """The stores of a refit, and its limits."""
+    """Stores and settings of a refit."""
 
     old: HeadStore
     new: HeadStore
     group: str
     """Name of the encoder group of the new encoder."""
-    worse: float
+    max_accuracy_loss: float
     """Points of accuracy that a head may lose."""
     directories: Sequence[Path]
-    """Directories that are searched for training data that has moved."""
+    """Directories to search for training data that has moved."""
     maker: HeadMaker
 
 
-def refit(work: Refit, only: Sequence[str]) -> list[str]:
-    """Refits the heads of the old store, or `only` some; returns the ids of the failed ones.
+def refit(work: Refit, head_ids: Sequence[str]) -> list[str]:
+    """Refits some heads of the old store, or all if `head_ids` is empty.
 
-    Heads that were moved before are left alone, so that a refit that was interrupted goes on.
+    Returns the ids of failed heads. Skips heads that have moved, so an interrupted refit can be
+    resumed.
 
     Raises:
-        IdentityError: the heads of the old store are made for this encoder already.
+        IdentityError: the heads of the old store already belong to this encoder.
 
     """
     encoder, bundle = work.old.encoder(), work.maker.bundle
@@ -49,39 +50,37 @@ def refit(work: Refit, only: Sequence[str]) -> list[str]:
             "name the bundle of the new encoder"
         )
     failed = []
-    for head in only or work.old.ids():
+    for head_id in head_ids or work.old.ids():
         try:
-            _refit_one(work, head)
+            _refit_head(work, head_id)
         except (WinnowError, OSError) as error:
-            work.maker.say(f"{head}: stays in its encoder group: {error}")
-            failed.append(head)
+            work.maker.report(f"{head_id}: stays in its encoder group: {error}")
+            failed.append(head_id)
     return failed
 
 
-def _refit_one(work: Refit, head: str) -> None:
-    current = work.old.record(head)
+def _refit_head(work: Refit, head_id: str) -> None:
+    current = work.old.record(head_id)
     if current.moved_to:
-        work.maker.say(f"{head}: was moved to {current.moved_to} before")
+        work.maker.report(f"{head_id}: was moved to {current.moved_to} before")
         return
-    before = work.old.manifest(head, current.version)
-    if not _is_there(work, before):
-        _train_again(work, before)
-    work.old.move(head, work.group)
-    work.maker.say(f"{head}: moved to {work.group}")
+    before = work.old.manifest(head_id, current.version)
+    if not _is_published(work, before):
+        _retrain(work, before)
+    work.old.move(head_id, work.group)
+    work.maker.report(f"{head_id}: moved to {work.group}")
 
 
-def _is_there(work: Refit, before: HeadManifest) -> bool:
-    """Returns whether an earlier refit published this head, and was interrupted before it was
-    moved.
-    """
+def _is_published(work: Refit, before: HeadManifest) -> bool:
+    """Returns whether an interrupted refit has published the new version of this head."""
     try:
-        there = work.new.manifest(before.id, work.new.record(before.id).version)
+        published = work.new.manifest(before.id, work.new.record(before.id).version)
     except NotFoundError:
         return False
-    return there.provenance.get(REFIT_OF) == before.checksum
+    return published.provenance.get(REFIT_OF) == before.checksum
 
 
-def _train_again(work: Refit, before: HeadManifest) -> None:
+def _retrain(work: Refit, before: HeadManifest) -> None:
     job = recorded_job(before, work.directories)
     version = max(work.new.versions(before.id), default=0) + 1
     naming = HeadNaming(
@@ -92,13 +91,13 @@ def _train_again(work: Refit, before: HeadManifest) -> None:
         refit_of=before.checksum,
     )
     with TemporaryDirectory() as directory:
-        place = Path(directory) / "head"
-        made = make_head(job, naming, work.maker, place)
-        name, old, new = comparable(before, made)
-        work.maker.say(f"{before.id}: {name} {old:.2f} % before, {new:.2f} % now")
-        if old - new > work.worse:
+        target = Path(directory) / "head"
+        retrained = make_head(job, naming, work.maker, target)
+        name, old, new = compare_versions(before, retrained)
+        work.maker.report(f"{before.id}: {name} {old:.2f} % before, {new:.2f} % now")
+        if old - new > work.max_accuracy_loss:
             raise TrainingError(
-                f"it lost {old - new:.2f} points of {name}, more than {work.worse:g}: train it by "
-                "hand, or allow more with --worse"
+                f"it lost {old - new:.2f} points of {name}, more than "
+                f"{work.max_accuracy_loss:g}: train it by hand, or allow more with --worse"
             )
-        work.new.publish(place)
+        work.new.publish(target)

@@ -1,6 +1,6 @@
-"""Reads labelled texts from CSV with a header and from JSON lines, compressed or not.
+"""Reads labelled texts from CSV with a header or JSON lines, compressed or not.
 
-Reports the faulty row and the reason. Does not depend on encoders.
+Errors name the invalid row and the reason.
 """
 
 import csv
@@ -16,15 +16,16 @@ from winnow.files.compressed import open_bytes
 from winnow.heads.manifest import Kind
 from winnow.quoting import quoted
 
-PACKED = {".gz", ".zst"}
-MANY = "|"
+_COMPRESSED = {".gz", ".zst"}
+_LABEL_SEPARATOR = "|"
 """Separator of the labels of one text in a CSV file."""
 OUTSIDE = "O"
+"""BIO label of tokens outside entities."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The columns to read, the options that name them, and whether a text may have many labels."""
+    """Names of the columns to read, and whether a text may have several labels."""
 
     text: str
     label: str
@@ -37,23 +38,23 @@ class Row:
 
     text: str
     labels: tuple[str, ...]
-    """Labels of the text: one, or several with `multi_label`; one for each word of a token row."""
+    """Label of the text, several with `multi_label`, or one per word for token heads."""
     words: tuple[tuple[int, int], ...] = ()
-    """First character, and one past the last, of each token of a token row."""
+    """First character and one past the last of each word, for token heads."""
 
 
 def read_rows(path: Path, kind: Kind, fields: Fields) -> list[Row]:
     """Returns every row of a file.
 
     Raises:
-        DataError: it is not there, has no rows, or a row is not what it should be.
+        DataError: the file is missing, has no rows, or has an invalid row.
 
     """
-    read = _sequence if kind is Kind.SEQUENCE else _tokens
+    parse = _parse_sequence_row if kind is Kind.SEQUENCE else _parse_token_row
     rows = []
-    for number, raw in enumerate(_raw(path, kind), 1):
+    for number, raw in enumerate(_raw_rows(path, kind), 1):
         try:
-            rows.append(read(raw, fields))
+            rows.append(parse(raw, fields))
         except _RowError as error:
             raise DataError(f"{path}, row {number}: {error}") from error
     if not rows:
@@ -65,26 +66,29 @@ class _RowError(Exception):
     """A row is invalid."""
 
 
-def _raw(path: Path, kind: Kind) -> Iterator[Mapping[str, Any]]:
+def _raw_rows(path: Path, kind: Kind) -> Iterator[Mapping[str, Any]]:
     if not path.is_file():
-        raise DataError(f"no file {path}")
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in PACKED]
-    form = suffixes[-1] if suffixes else ""
-    if form == ".csv" and kind is Kind.TOKEN:
+        raise DataError(f"no file {path}: name a file of labelled texts")
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in _COMPRESSED]
+    extension = suffixes[-1] if suffixes else ""
+    if extension == ".csv" and kind is Kind.TOKEN:
         raise DataError(
             f"{path} is CSV: token heads are trained on JSON lines with tokens and labels"
         )
-    if form not in (".csv", ".jsonl", ".ndjson"):
+    if extension not in (".csv", ".jsonl", ".ndjson"):
         raise DataError(
-            f"{path} is neither .csv nor .jsonl (.gz and .zst may follow): name it after what it is"
+            f"{path} is neither .csv nor .jsonl (.gz and .zst may follow): name the file after its "
+            "format"
         )
     with open_bytes(path) as stream, io.TextIOWrapper(stream, "utf-8-sig", newline="") as text:
         try:
-            yield from csv.DictReader(text, strict=True) if form == ".csv" else _json_lines(text)
+            yield from (
+                csv.DictReader(text, strict=True) if extension == ".csv" else _json_lines(text)
+            )
         except UnicodeDecodeError as error:
-            raise DataError(f"{path} is not UTF-8: {error.reason}") from error
+            raise DataError(f"{path} is not UTF-8: {error.reason}; convert the file") from error
         except csv.Error as error:
-            raise DataError(f"{path} is not CSV: {error}") from error
+            raise DataError(f"{path} is not CSV: {error}; correct the file") from error
         except _RowError as error:
             raise DataError(f"{path}, {error}") from error
 
@@ -102,57 +106,60 @@ def _json_lines(stream: io.TextIOWrapper) -> Iterator[Mapping[str, Any]]:
         yield row
 
 
-def _sequence(raw: Mapping[str, Any], fields: Fields) -> Row:
-    if None in raw:  # where the table has what the header does not name
+def _parse_sequence_row(raw_row: Mapping[str, Any], fields: Fields) -> Row:
+    if None in raw_row:  # DictReader collects surplus values under None
         raise _RowError("more fields than the header: put texts with commas in double quotes")
-    text = _field(raw, fields.text, "--text-field")
+    text = _column_value(raw_row, fields.text, "--text-field")
     if not isinstance(text, str) or not text.strip():
         raise _RowError(f"{fields.text} is {quoted(str(text))}: a text is needed")
-    found = _field(raw, fields.label, "--label-field")
+    labels = _column_value(raw_row, fields.label, "--label-field")
     if not fields.multi_label:
-        if isinstance(found, list):
+        if isinstance(labels, list):
             raise _RowError(f"{fields.label} is a list: give --multi-label if there may be several")
-        return Row(text, (_label(found, fields),))
-    if isinstance(found, str):
-        found = [part.strip() for part in found.split(MANY) if part.strip()]
-    if not isinstance(found, list):
-        raise _RowError(f"{fields.label} is {quoted(str(found))}: a list of labels is needed")
-    return Row(text, tuple(dict.fromkeys(_label(each, fields) for each in found)))
+        return Row(text, (_parse_label(labels, fields),))
+    if isinstance(labels, str):
+        labels = [part.strip() for part in labels.split(_LABEL_SEPARATOR) if part.strip()]
+    if not isinstance(labels, list):
+        raise _RowError(f"{fields.label} is {quoted(str(labels))}: a list of labels is needed")
+    return Row(text, tuple(dict.fromkeys(_parse_label(each, fields) for each in labels)))
 
 
-def _tokens(raw: Mapping[str, Any], fields: Fields) -> Row:
-    tokens = _field(raw, fields.text, "--text-field")
-    labels = _field(raw, fields.label, "--label-field")
+def _parse_token_row(raw_row: Mapping[str, Any], fields: Fields) -> Row:
+    tokens = _column_value(raw_row, fields.text, "--text-field")
+    labels = _column_value(raw_row, fields.label, "--label-field")
     for name, values in ((fields.text, tokens), (fields.label, labels)):
         if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
             raise _RowError(f"{name} is {quoted(str(values))}: a list of texts is needed")
     if not tokens or not all(token.strip() for token in tokens):
         raise _RowError(f"{fields.text} has no token, or an empty one")
     if len(tokens) != len(labels):
-        raise _RowError(f"{len(tokens)} {fields.text} and {len(labels)} {fields.label}")
+        raise _RowError(
+            f"{len(tokens)} {fields.text} and {len(labels)} {fields.label}: "
+            "every token needs one label"
+        )
     for label in labels:
         if label != OUTSIDE and (label[:2] not in ("B-", "I-") or not label[2:]):
             raise _RowError(f"label {quoted(label)}: labels of tokens are O, B-… and I-…")
-    words, at = [], 0
+    words, start = [], 0
     for token in tokens:
-        words.append((at, at + len(token)))
-        at += len(token) + 1
+        words.append((start, start + len(token)))
+        start += len(token) + 1
     return Row(" ".join(tokens), tuple(labels), tuple(words))
 
 
-def _field(raw: Mapping[str, Any], name: str, option: str) -> Any:
-    if raw.get(name) is not None:
-        return raw[name]
-    names = [key for key in raw if key is not None]
-    there = ", ".join(map(quoted, names)) or "none"
-    if name in raw:
+def _column_value(raw_row: Mapping[str, Any], name: str, option: str) -> Any:
+    if raw_row.get(name) is not None:
+        return raw_row[name]
+    names = [key for key in raw_row if key is not None]
+    columns = ", ".join(map(quoted, names)) or "none"
+    if name in raw_row:
         raise _RowError(f"no value for {quoted(name)}: every row needs one")
     if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
-        raise _RowError(f"the fields are {there}: separate them with commas")
-    raise _RowError(f"no {quoted(name)}; the fields are {there}: name one with {option}")
+        raise _RowError(f"the fields are {columns}: separate them with commas")
+    raise _RowError(f"no {quoted(name)}; the fields are {columns}: name one with {option}")
 
 
-def _label(value: Any, fields: Fields) -> str:
+def _parse_label(value: Any, fields: Fields) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str) or not value.strip():

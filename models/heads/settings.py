@@ -1,4 +1,4 @@
-"""The settings of a training of a head, and of the heads for public data sets."""
+"""Settings of the training of heads, and the heads of public data sets."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,59 +7,67 @@ from models.heads.rows import Fields
 from winnow.heads.manifest import Kind
 
 OUT_OF_SCOPE = "oos"
-"""The label of texts that have none of the labels, as CLINC150 calls it."""
+"""Default label of texts that no other label fits, as in CLINC150."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadPlan:
-    """Settings of the training of a head; the defaults measured best on held-out texts."""
+    """Settings of the training of a head, recorded in `head.json` by field name.
+
+    The defaults were the most accurate on held-out texts.
+    """
 
     epochs: int = 30
-    """Most passes over the texts."""
+    """Maximum number of passes over the texts."""
     patience: int = 8
-    """Epochs without a better result on held-out texts, after which training ends."""
+    """Epochs without a better score on held-out texts after which training ends."""
     batch: int = 64
-    """Texts in a step."""
+    """Texts per training step."""
     rate: float = 3e-3
-    """The highest learning rate."""
+    """Peak learning rate."""
     decay: float = 0.02
     """Weight decay (AdamW)."""
     dropout: float = 0.4
     smoothing: float = 0.1
     """Share of the right label's probability that is spread over all labels."""
     hidden: int = 160
-    """Values of the hidden layer."""
+    """Width of the hidden layer."""
     queries: int = 4
-    """Weighted means of a text that a sequence head looks at."""
+    """Number of attention queries of a sequence head."""
     held_out: float = 0.1
-    """Share of the texts that stop training, calibrate and judge quantisation."""
+    """Share of the texts to hold out for early stopping, calibration and quantisation."""
     seed: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadJob:
-    """A kind of head, with the files that it learns from."""
+    """Inputs and settings of the training of one head."""
 
     kind: Kind
     data: Path
     fields: Fields
     plan: HeadPlan
     validation: Path | None = None
-    """Held-out texts; None to hold some of `data` out."""
+    """Held-out texts; None to hold out some of `data`."""
     test: Path | None = None
     out_of_scope: str = OUT_OF_SCOPE
 
 
-_PLAN = HeadPlan()
+def default_fields(kind: Kind) -> Fields:
+    """Returns the usual columns of texts and labels for a kind of head."""
+    return Fields("tokens", "labels") if kind is Kind.TOKEN else Fields("text", "label")
+
+
+DEFAULT_PLAN = HeadPlan()
 _LARGE_PLAN = HeadPlan(epochs=20)
-"""More texts than the others: fewer passes."""
+"""Settings for a data set with more texts: fewer epochs."""
 _TOKEN_PLAN = HeadPlan(epochs=16, batch=32, rate=2e-3)
-"""Tokens are many: fewer passes, and smaller steps."""
+"""Settings for token heads, whose texts have many tokens: fewer epochs, smaller steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
-    """A data set in files NAME-train, NAME-test and, if it has one, a validation set."""
+    """A public data set in files named NAME-train, NAME-test and NAME-VALIDATION."""
 
     id: str
     """Id of the head."""
@@ -67,23 +75,21 @@ class Benchmark:
     kind: Kind
     licence: str
     validation: str = ""
-    """Suffix of the validation file's name; empty if there is none."""
-    plan: HeadPlan = _PLAN
+    """Suffix of the validation file; empty to hold out some training texts."""
+    plan: HeadPlan = DEFAULT_PLAN
 
     def job(self, directory: Path) -> HeadJob:
-        """Returns the job that learns this head from the files in `directory`."""
+        """Returns the job that trains this head on the files in `directory`."""
 
         def file(part: str) -> Path:
             return directory / f"{self.name}-{part}.jsonl.zst"
 
-        usual = Fields("tokens", "labels") if self.kind is Kind.TOKEN else Fields("text", "label")
-        validation = file(self.validation) if self.validation else None
         return HeadJob(
             kind=self.kind,
             data=file("train"),
-            fields=usual,
+            fields=default_fields(self.kind),
             plan=self.plan,
-            validation=validation,
+            validation=file(self.validation) if self.validation else None,
             test=file("test"),
         )
 

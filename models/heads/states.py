@@ -1,6 +1,6 @@
-"""States of texts, computed once by the encoder that serves, and kept; batches of them.
+"""States of texts, computed once by the served encoder and cached on disk; batches of them.
 
-Files of states are named after the texts and the encoder.
+A cache entry is named by its texts and encoder.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from models.data import DataError
 from models.heads.entities import Spans
-from models.progress import followed
+from models.progress import track
 from winnow.bundle import Bundle
 from winnow.errors import ArtefactError
 from winnow.inference.encoder import States, open_question_encoder
@@ -26,109 +26,115 @@ from winnow.inference.runtime import InferenceOptions
 from winnow.settings.common import cores
 from winnow.text.tokenizer import Tokenizer
 
-_SPECIAL = 2
+_SPECIAL_TOKENS = 2
 _STATES, _LENGTHS, _OFFSETS = "states.npy", "lengths.npy", "offsets.npy"
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
-    """The states of many texts, one after the other, each with [CLS] and [SEP]."""
+class EncodedTexts:
+    """Concatenated states of many texts. Each text has [CLS] and [SEP]."""
 
     states: States
     """[rows, width], mapped from a file."""
     ends: NDArray[np.int64]
     """One past the last row of each text."""
     offsets: NDArray[np.int32]
-    """[rows, 2]: the characters of each token; of [CLS] and [SEP] none."""
+    """Characters of each token, [rows, 2]; (0, 0) for [CLS] and [SEP]."""
 
     def __len__(self) -> int:
         return len(self.ends)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Rows of each text."""
+        """Number of rows of each text."""
         return np.diff(self.ends, prepend=0)
 
     @property
     def width(self) -> int:
-        """Values of a state."""
+        """Number of values of a state."""
         return int(self.states.shape[1])
 
-    def of(self, text: int) -> States:
-        """Returns the states of one text, [tokens + 2, width]."""
+    def states_of(self, text: int) -> States:
+        """Returns the states of the text with this index, [tokens + 2, width]."""
         return self.states[self._rows(text)]
 
     def pieces(self, text: int) -> Spans:
-        """Returns the characters of its tokens, without [CLS] and [SEP]."""
+        """Returns the characters of each token of a text, without [CLS] and [SEP]."""
         return [(int(start), int(end)) for start, end in self.offsets[self._rows(text)][1:-1]]
 
     def _rows(self, text: int) -> slice:
         return slice(int(self.ends[text - 1]) if text else 0, int(self.ends[text]))
 
 
-def encode(texts: Sequence[str], bundle: Bundle, kept: Path, what: str) -> Encoded:
-    """Returns the states of `texts`, from the directory `kept` if it has them, else computed and
-    put there.
+def encode_texts(texts: Sequence[str], bundle: Bundle, cache: Path, label: str) -> EncodedTexts:
+    """Returns the states of `texts` from the directory `cache`; computes and stores missing ones.
 
-    An interruption leaves nothing behind. Texts longer than the encoder reads are cut, as they are
-    where heads are served.
+    An interruption leaves nothing behind. Long texts are truncated as by the server. `label` is
+    shown with the progress.
+
+    Raises:
+        DataError: the cache cannot be written to.
+        ArtefactError: a file of the cache is damaged.
+
     """
-    place = kept / _key(texts, bundle)
-    if not (place / _STATES).is_file():
+    entry = cache / _cache_key(texts, bundle)
+    if not (entry / _STATES).is_file():
         try:
-            kept.mkdir(parents=True, exist_ok=True)
-            aside = TemporaryDirectory(dir=kept, prefix=".")
+            cache.mkdir(parents=True, exist_ok=True)
+            temporary = TemporaryDirectory(dir=cache, prefix=".")
         except OSError as error:
-            raise DataError(f"cannot write to {kept}: {error.strerror}") from error
-        with aside as directory:
-            made = Path(directory) / "states"
-            made.mkdir()
-            _compute(texts, bundle, made, what)
-            if not place.is_dir():  # another run may have been quicker
-                made.rename(place)
+            raise DataError(
+                f"cannot write to {cache}: {error.strerror}; set another --work"
+            ) from error
+        with temporary as directory:
+            computed = Path(directory) / "states"
+            computed.mkdir()
+            _compute(texts, bundle, computed, label)
+            if not entry.is_dir():  # another process may have stored it first
+                computed.rename(entry)
     try:
-        return _open(place)
+        states = np.load(entry / _STATES, mmap_mode="r")
+        return EncodedTexts(states, np.cumsum(np.load(entry / _LENGTHS)), np.load(entry / _OFFSETS))
     except (OSError, ValueError) as error:
-        raise ArtefactError(f"{place} is damaged: remove it: {error}") from error
+        raise ArtefactError(f"{entry} is damaged: remove it: {error}") from error
 
 
-def _open(place: Path) -> Encoded:
-    states = np.load(place / _STATES, mmap_mode="r")
-    return Encoded(states, np.cumsum(np.load(place / _LENGTHS)), np.load(place / _OFFSETS))
-
-
-def _key(texts: Sequence[str], bundle: Bundle) -> str:
+def _cache_key(texts: Sequence[str], bundle: Bundle) -> str:
     digest = hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()
-    most = bundle.manifest.encoder.max_question_tokens
-    return f"{bundle.manifest.states_fingerprint}-{most}-{digest[:24]}"
+    max_tokens = bundle.manifest.encoder.max_question_tokens
+    return f"{bundle.manifest.states_fingerprint}-{max_tokens}-{digest[:24]}"
 
 
-def _compute(texts: Sequence[str], bundle: Bundle, target: Path, what: str) -> None:
+def _compute(texts: Sequence[str], bundle: Bundle, target: Path, label: str) -> None:
     tokenizer = Tokenizer(bundle.tokenizer)
     threads = cores()
     encoder = open_question_encoder(
         bundle, tokenizer.special, InferenceOptions(runs=threads), states=True
     )
-    most = bundle.manifest.encoder.max_question_tokens - _SPECIAL
+    max_tokens = bundle.manifest.encoder.max_question_tokens - _SPECIAL_TOKENS
     tokens = list(tokenizer.tokenise_many(texts))
-    lengths = np.array([min(len(each), most) + _SPECIAL for each in tokens], dtype=np.int64)
-    offsets = [np.array([(0, 0), *each.offsets[:most], (0, 0)], dtype=np.int32) for each in tokens]
+    lengths = np.array(
+        [min(len(each), max_tokens) + _SPECIAL_TOKENS for each in tokens], dtype=np.int64
+    )
+    offsets = [
+        np.array([(0, 0), *each.offsets[:max_tokens], (0, 0)], dtype=np.int32) for each in tokens
+    ]
 
-    def states(ids: Sequence[int]) -> States:
-        found = encoder.with_states(ids[:most])[1]
-        assert found is not None, "the encoder was opened with states"
-        return found
+    def encode(ids: Sequence[int]) -> States:
+        states = encoder.with_states(ids[:max_tokens])[1]
+        assert states is not None, "the encoder was opened with states"
+        return states
 
-    width = states([]).shape[1]
+    width = encode([]).shape[1]
     shape = (int(lengths.sum()), width)
     rows = np.lib.format.open_memmap(target / _STATES, "w+", np.float16, shape)
     with ThreadPoolExecutor(threads) as pool:
         try:
-            found = pool.map(states, [each.ids for each in tokens])
-            at = 0
-            for one in followed(found, what, len(tokens)):
-                rows[at : at + len(one)] = one
-                at += len(one)
+            encoded = pool.map(encode, [each.ids for each in tokens])
+            start = 0
+            for states in track(encoded, label, len(tokens)):
+                rows[start : start + len(states)] = states
+                start += len(states)
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -137,33 +143,33 @@ def _compute(texts: Sequence[str], bundle: Bundle, target: Path, what: str) -> N
     np.save(target / _OFFSETS, np.concatenate(offsets))
 
 
-_TOGETHER = 32
-"""Batches whose texts are sorted by length, so that little is padding."""
+_SORTED_BATCHES = 32
+"""Batches whose texts are sorted by length together, to need little padding."""
 
-Places = NDArray[np.int64]
-
-
-def batches(
-    places: Places, lengths: NDArray[np.int64], size: int, chance: np.random.Generator
-) -> Iterator[Places]:
-    """Yields every place once, in batches of texts of about one length, in an order of chance."""
-    order = chance.permutation(places)
-    found = []
-    for begin in range(0, len(order), size * _TOGETHER):
-        part = order[begin : begin + size * _TOGETHER]
-        part = part[np.argsort(lengths[part], kind="stable")]
-        found += [part[at : at + size] for at in range(0, len(part), size)]
-    chance.shuffle(found)
-    yield from found
+Indices = NDArray[np.int64]
 
 
-def padded(encoded: Encoded, places: Sequence[int] | Places) -> tuple[Tensor, Tensor]:
-    """States float32 [batch, tokens, width], and which of them are tokens, bool."""
-    each = [encoded.of(int(place)) for place in places]
-    longest = max(map(len, each))
-    states = np.zeros((len(each), longest, encoded.width), dtype=np.float32)
-    mask = np.zeros((len(each), longest), dtype=np.bool_)
-    for row, found in enumerate(each):
-        states[row, : len(found)] = found
-        mask[row, : len(found)] = True
-    return torch.from_numpy(states), torch.from_numpy(mask)
+def draw_batches(
+    indices: Indices, lengths: NDArray[np.int64], size: int, generator: np.random.Generator
+) -> Iterator[Indices]:
+    """Yields every index once, in random batches of texts of similar length."""
+    order = generator.permutation(indices)
+    batches = []
+    for begin in range(0, len(order), size * _SORTED_BATCHES):
+        window = order[begin : begin + size * _SORTED_BATCHES]
+        window = window[np.argsort(lengths[window], kind="stable")]
+        batches += [window[start : start + size] for start in range(0, len(window), size)]
+    generator.shuffle(batches)
+    yield from batches
+
+
+def pad_states(encoded: EncodedTexts, indices: Sequence[int] | Indices) -> tuple[Tensor, Tensor]:
+    """Returns float32 states [texts, tokens, width] and the bool mask of tokens [texts, tokens]."""
+    by_text = [encoded.states_of(int(index)) for index in indices]
+    max_length = max(map(len, by_text))
+    padded = np.zeros((len(by_text), max_length, encoded.width), dtype=np.float32)
+    mask = np.zeros((len(by_text), max_length), dtype=np.bool_)
+    for row, states in enumerate(by_text):
+        padded[row, : len(states)] = states
+        mask[row, : len(states)] = True
+    return torch.from_numpy(padded), torch.from_numpy(mask)

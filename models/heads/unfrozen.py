@@ -1,7 +1,7 @@
-"""The cost of sharing the encoder: the same head, trained together with a separate encoder.
+"""Measures the cost of sharing the encoder: trains the same head together with its own encoder.
 
-Starts from the pretrained weights that the default bundle's encoder started from. The result is
-not served: sharing avoids an encoder for each head.
+Starts from the pretrained weights of the default bundle's encoder. The result is not served,
+because every such head would need an encoder.
 """
 
 from dataclasses import replace
@@ -16,94 +16,99 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import BertModel
 
-from models.heads.making import HeadMaker, finish
-from models.heads.problem import Part, Problem, read_problem
+from models.heads.making import HeadMaker, finish_head
+from models.heads.objectives import HeadObjective, new_objective
 from models.heads.record import HeadNaming, manifest_fields
 from models.heads.settings import HeadJob
-from models.heads.states import Encoded, batches
-from models.heads.tasks import Task, task_of
-from models.heads.training import Trained
+from models.heads.states import EncodedTexts, draw_batches
+from models.heads.task import LabelledTexts, read_head_task
+from models.heads.training import TrainedHead
 from models.network.architecture import freeze_embeddings, hidden_states, load_body
 from models.network.weights import open_tokenizer
-from models.progress import followed
-from models.training.loop import TrainingError, autocast
+from models.progress import track
+from models.training.loop import TrainingError, autocast, learning_rate_share
 
-EPOCHS, RATE = 3, 1e-4
-"""Passes over the texts, and the highest learning rate of the encoder; its head learns faster."""
-_HEAD_RATE, _BATCH, _WARMUP = 2e-3, 32, 0.1
-_AT_ONCE = 128
+EPOCHS = 3
+"""Passes over the texts."""
+_ENCODER_RATE, _HEAD_RATE = 1e-4, 2e-3
+"""Peak learning rates."""
+_BATCH, _WARMUP = 32, 0.1
+_TEXTS_PER_BATCH = 128
+"""Texts that are encoded together."""
 
 
 def measure_unfrozen(
     job: HeadJob, maker: HeadMaker, weights: Path, epochs: int
 ) -> dict[str, float]:
-    """Returns accuracy of a head that was trained together with the encoder in `weights`.
+    """Returns the accuracy of a head that was trained together with the encoder in `weights`.
 
     Raises:
-        DataError: a file is not what it should be.
-        TrainingError: the loss is not a number any more.
+        DataError: a file is missing or invalid.
+        TrainingError: the loss is no longer finite.
 
     """
-    problem = read_problem(job, maker.bundle, maker.kept, maker.say)
+    task = read_head_task(job, maker.bundle, maker.states_cache, maker.report)
     torch.manual_seed(job.plan.seed)
     body = load_body(weights)
     freeze_embeddings(body)
-    texts = _Texts(open_tokenizer(weights), maker.bundle.manifest.encoder.max_question_tokens)
-    task = task_of(problem, job.plan)
-    _fine_tune(body, task, problem, texts, epochs, job.plan.seed)
-    tuned = replace(
-        problem,
-        held=_encoded(body, texts, problem.held, "encode held-out texts"),
-        test=problem.test and _encoded(body, texts, problem.test, "encode test texts"),
+    tokenizer = _TextTokenizer(
+        open_tokenizer(weights), maker.bundle.manifest.encoder.max_question_tokens
     )
-    settled = task_of(tuned, job.plan)
-    settled.network.load_state_dict(task.network.state_dict())
-    settled.settle()
+    objective = new_objective(task, job.plan)
+    _fine_tune(body, objective, tokenizer.ids(task.training), epochs, job.plan.seed)
+    tuned = replace(
+        task,
+        held_out=_encode(body, tokenizer, task.held_out, "encode held-out texts"),
+        test=task.test and _encode(body, tokenizer, task.test, "encode test texts"),
+    )
+    tuned_objective = new_objective(tuned, job.plan)
+    tuned_objective.network.load_state_dict(objective.network.state_dict())
+    tuned_objective.tune_biases()
     with TemporaryDirectory() as directory:
         fields = manifest_fields(job, HeadNaming(id="unfrozen"), maker.bundle, tuned)
-        trained = Trained(settled, epochs, settled.score())
-        return finish(Path(directory) / "head", fields, trained, tuned, maker).accuracy
+        trained = TrainedHead(tuned_objective, epochs, tuned_objective.score())
+        return finish_head(Path(directory) / "head", fields, trained, tuned, maker).accuracy
 
 
-class _Texts:
-    """Token ids of texts, cut where the encoder's are."""
+class _TextTokenizer:
+    """Tokenises texts and truncates them as the served encoder does."""
 
-    def __init__(self, tokenizer: Tokenizer, most: int) -> None:
-        self._tokenizer, self._most = tokenizer, most
+    def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
+        self._tokenizer, self._max_tokens = tokenizer, max_tokens
 
-    def ids(self, part: Part) -> list[list[int]]:
+    def ids(self, texts: LabelledTexts) -> list[list[int]]:
         """Returns the token ids of every text, with [CLS] and [SEP]."""
-        found = self._tokenizer.encode_batch([row.text for row in part.rows])
         return [
-            each.ids if len(each.ids) <= self._most else [*each.ids[: self._most - 1], each.ids[-1]]
-            for each in found
+            each.ids
+            if len(each.ids) <= self._max_tokens
+            else [*each.ids[: self._max_tokens - 1], each.ids[-1]]
+            for each in self._tokenizer.encode_batch([row.text for row in texts.rows])
         ]
 
 
 def _fine_tune(
-    body: BertModel, task: Task, problem: Problem, texts: _Texts, epochs: int, seed: int
+    body: BertModel, objective: HeadObjective, ids: list[list[int]], epochs: int, seed: int
 ) -> None:
-    ids = texts.ids(problem.learnt)
+    """Trains encoder and head on the texts with these token ids."""
     lengths = np.array([len(each) for each in ids])
-    chance = np.random.default_rng(seed)
-    order = [
-        places
+    generator = np.random.default_rng(seed)
+    batches = [
+        indices
         for _ in range(epochs)
-        for places in batches(np.arange(len(ids)), lengths, _BATCH, chance)
+        for indices in draw_batches(np.arange(len(ids)), lengths, _BATCH, generator)
     ]
     groups: list[dict[str, Any]] = [
-        {"params": [each for each in body.parameters() if each.requires_grad], "most": RATE},
-        {"params": list(task.network.parameters()), "most": _HEAD_RATE},
+        {"params": [p for p in body.parameters() if p.requires_grad], "peak_lr": _ENCODER_RATE},
+        {"params": list(objective.network.parameters()), "peak_lr": _HEAD_RATE},
     ]
     optimiser = torch.optim.AdamW(groups, weight_decay=0.01)
     body.train()
-    task.network.train()
-    for step, places in enumerate(followed(order, "train", len(order))):
-        done = step / len(order)
+    objective.network.train()
+    for step, indices in enumerate(track(batches, "train", len(batches))):
         for group in optimiser.param_groups:
-            group["lr"] = group["most"] * min(done / _WARMUP, (1 - done) / (1 - _WARMUP))
-        states, mask = _states(body, [ids[int(place)] for place in places])
-        loss = task.loss(states, mask, places)
+            group["lr"] = group["peak_lr"] * learning_rate_share(step / len(batches), _WARMUP)
+        states, mask = _compute_states(body, [ids[int(index)] for index in indices])
+        loss = objective.loss(states, mask, indices)
         if not torch.isfinite(loss):
             raise TrainingError(f"the loss is {loss.item()} at step {step}")
         optimiser.zero_grad()
@@ -112,29 +117,34 @@ def _fine_tune(
         optimiser.step()
 
 
-def _states(body: BertModel, ids: list[list[int]]) -> tuple[Tensor, Tensor]:
-    """States float32 [batch, tokens, width], and which of them are tokens, bool."""
+def _compute_states(body: BertModel, ids: list[list[int]]) -> tuple[Tensor, Tensor]:
+    """Returns float32 states [texts, tokens, width] and the bool mask of tokens [texts, tokens]."""
     tokens = torch.zeros(len(ids), max(map(len, ids)), dtype=torch.long)
     mask = torch.zeros_like(tokens)
-    for row, own in enumerate(ids):
-        tokens[row, : len(own)] = torch.tensor(own)
-        mask[row, : len(own)] = 1
+    for row, text_ids in enumerate(ids):
+        tokens[row, : len(text_ids)] = torch.tensor(text_ids)
+        mask[row, : len(text_ids)] = 1
     with autocast("cpu"):
         states = hidden_states(body, tokens, mask, torch.zeros_like(tokens))
     return states.float(), mask.bool()
 
 
 @torch.no_grad()
-def _encoded(body: BertModel, texts: _Texts, part: Part, what: str) -> Part:
+def _encode(
+    body: BertModel, tokenizer: _TextTokenizer, texts: LabelledTexts, label: str
+) -> LabelledTexts:
     """Returns the same texts with states of the tuned encoder."""
     body.train(False)
-    ids = texts.ids(part)
+    ids = tokenizer.ids(texts)
     order = np.argsort([len(each) for each in ids], kind="stable")
-    found: dict[int, NDArray[np.float16]] = {}
-    for begin in followed(range(0, len(order), _AT_ONCE), what, -(-len(order) // _AT_ONCE)):
-        places = order[begin : begin + _AT_ONCE].tolist()
-        made = _states(body, [ids[place] for place in places])[0].numpy()
-        for place, own in zip(places, made, strict=True):
-            found[place] = own[: len(ids[place])].astype(np.float16)
-    states = np.concatenate([found[place] for place in range(len(ids))])
-    return Part(part.rows, Encoded(states, part.encoded.ends, part.encoded.offsets))
+    by_text: dict[int, NDArray[np.float16]] = {}
+    begins = range(0, len(order), _TEXTS_PER_BATCH)
+    for begin in track(begins, label, len(begins)):
+        indices = order[begin : begin + _TEXTS_PER_BATCH].tolist()
+        batch = _compute_states(body, [ids[index] for index in indices])[0].numpy()
+        for index, states in zip(indices, batch, strict=True):
+            by_text[index] = states[: len(ids[index])].astype(np.float16)
+    states = np.concatenate([by_text[index] for index in range(len(ids))])
+    return LabelledTexts(
+        texts.rows, EncodedTexts(states, texts.encoded.ends, texts.encoded.offsets)
+    )

@@ -1,1 +1,1 @@
-"""What a trained network is worth, and the weights that follow from it."""
+"""Measurement of trained networks, and the weights that are fitted to the measurements."""

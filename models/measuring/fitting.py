@@ -1,4 +1,4 @@
-"""Fitting of a few weights by L-BFGS."""
+"""Fits a few weights by L-BFGS."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def minimise(parameters: Sequence[Tensor], loss: Callable[[], Tensor]) -> None:
-    """Changes the parameters, in place, to where `loss` of them is least."""
+    """Changes the parameters in place to minimise `loss`."""
     optimiser = torch.optim.LBFGS(list(parameters), max_iter=200, line_search_fn="strong_wolfe")
 
     def closure() -> Tensor:

@@ -1,4 +1,4 @@
-"""Whether an exported graph computes what PyTorch does."""
+"""Compares exported graphs with their PyTorch networks and with each other."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -15,67 +15,72 @@ from models.network.split_reader import (
     LOWER_OUTPUTS,
     UPPER_INPUTS,
     SplitReader,
-    levels,
+    quantise_states,
 )
 from winnow.inference.onnx import OnnxSession
 from winnow.inference.session import model_inputs
 
-_MOST_TOKENS = 256
+_MAX_TOKENS = 256
 
 
 def largest_difference(
     network: nn.Module, graph: Path, outputs: Sequence[str], tokenizer: Path, texts: Sequence[str]
 ) -> float:
-    """Returns the largest absolute difference of any output over `texts`, one text a run."""
-    session, tokenise = OnnxSession(graph, list(outputs)), _tokeniser(tokenizer)
+    """Returns the largest absolute difference of any output. Each text is a separate run."""
+    session, tokenise = OnnxSession(graph, list(outputs)), _open_tokenizer(tokenizer)
     network.eval()
-    worst = 0.0
+    difference = 0.0
     for text in texts:
         ids = tokenise(text)
         half = len(ids) // 2
-        types = [0] * half + [1] * (len(ids) - half)
-        inputs = model_inputs(ids, types)
+        inputs = model_inputs(ids, [0] * half + [1] * (len(ids) - half))
         with torch.no_grad():
             expected = network(*(torch.from_numpy(value) for value in inputs.values()))
         expected = expected if isinstance(expected, tuple) else (expected,)
-        worst = max(worst, _apart(expected, session.run(inputs)))
-    return worst
+        difference = max(difference, _max_difference(expected, session.run(inputs)))
+    return difference
 
 
 def split_difference(
     network: SplitReader, lower: Path, upper: Path, tokenizer: Path, texts: Sequence[str]
 ) -> float:
-    """Returns the largest difference of a split reader's two graphs, over texts of two segments.
+    """Returns the largest absolute difference of a split reader's two graphs.
 
-    The upper layers of both have the same input: the smallest difference of states that lie between
-    two levels would be rounded to a whole level.
+    Each text is split into two segments. The upper layers of network and graph get the same input.
+    Otherwise rounding to int8 could enlarge a tiny difference of states to a whole level.
     """
-    below = OnnxSession(lower, list(LOWER_OUTPUTS))
-    above, tokenise = OnnxSession(upper, list(READER_OUTPUTS)), _tokeniser(tokenizer)
+    lower_session = OnnxSession(lower, list(LOWER_OUTPUTS))
+    upper_session = OnnxSession(upper, list(READER_OUTPUTS))
+    tokenise = _open_tokenizer(tokenizer)
     network.eval()
-    worst = 0.0
+    difference = 0.0
     for text in texts:
         ids = torch.tensor([tokenise(text)])
-        parts = ids.tensor_split(2, dim=1)
+        segments = ids.tensor_split(2, dim=1)
         with torch.no_grad():
             states = [
-                network.lower(part, at, torch.ones_like(part)) for at, part in enumerate(parts)
+                network.lower(segment, number, torch.ones_like(segment))
+                for number, segment in enumerate(segments)
             ]
-            stored, scale = levels(states[1])
-            joined = torch.cat([states[0], stored * scale], 1)
+            levels, scales = quantise_states(states[1])
+            joined = torch.cat([states[0], levels * scales], 1)
             start, end, relevance = network.read(network.upper(joined, torch.ones_like(ids))[-1])
-        for at, part in enumerate(parts):
-            given = part, torch.full_like(part, at)
-            worst = max(worst, _apart(states[at : at + 1], below.run(_named(LOWER_INPUTS, given))))
-        outputs = above.run(_named(UPPER_INPUTS, (states[0], stored.to(torch.int8), scale)))
-        asked = parts[0].shape[1]
-        worst = max(worst, _apart((start[:, asked:], end[:, asked:], relevance), outputs))
-    return worst
+        for number, segment in enumerate(segments):
+            inputs = _by_name(LOWER_INPUTS, (segment, torch.full_like(segment, number)))
+            outputs = lower_session.run(inputs)
+            difference = max(difference, _max_difference(states[number : number + 1], outputs))
+        outputs = upper_session.run(
+            _by_name(UPPER_INPUTS, (states[0], levels.to(torch.int8), scales))
+        )
+        first = segments[0].shape[1]
+        expected = (start[:, first:], end[:, first:], relevance)
+        difference = max(difference, _max_difference(expected, outputs))
+    return difference
 
 
 def mean_cosine(first: Path, second: Path, tokenizer: Path, texts: Sequence[str]) -> float:
     """Returns the mean cosine between two encoders' vectors of the same texts."""
-    tokenise = _tokeniser(tokenizer)
+    tokenise = _open_tokenizer(tokenizer)
     sessions = [OnnxSession(path, ["embedding"]) for path in (first, second)]
     cosines = []
     for text in texts:
@@ -85,19 +90,20 @@ def mean_cosine(first: Path, second: Path, tokenizer: Path, texts: Sequence[str]
     return float(np.mean(cosines))
 
 
-def _tokeniser(path: Path) -> Callable[[str], list[int]]:
-    words = Tokenizer.from_file(str(path))
-    words.no_padding()
-    words.enable_truncation(_MOST_TOKENS)
-    return lambda text: list(words.encode(text).ids)
+def _open_tokenizer(path: Path) -> Callable[[str], list[int]]:
+    """Returns a function from a text to at most `_MAX_TOKENS` token ids."""
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(_MAX_TOKENS)
+    return lambda text: list(tokenizer.encode(text).ids)
 
 
-def _named(names: Sequence[str], values: Sequence[Tensor]) -> dict[str, np.ndarray]:
+def _by_name(names: Sequence[str], values: Sequence[Tensor]) -> dict[str, np.ndarray]:
     return {name: value.numpy() for name, value in zip(names, values, strict=True)}
 
 
-def _apart(wanted: Sequence[Tensor], got: Sequence[np.ndarray]) -> float:
-    """Infinite if anything is no number: `max` takes no notice of NaN."""
-    pairs = zip(wanted, got, strict=True)
-    most = [float(np.abs(want.numpy() - own).max()) for want, own in pairs]
-    return max(each if math.isfinite(each) else math.inf for each in most)
+def _max_difference(expected: Sequence[Tensor], outputs: Sequence[np.ndarray]) -> float:
+    """Returns the largest absolute difference; infinity if any is NaN, which `max` would ignore."""
+    pairs = zip(expected, outputs, strict=True)
+    differences = [float(np.abs(want.numpy() - output).max()) for want, output in pairs]
+    return max(each if math.isfinite(each) else math.inf for each in differences)

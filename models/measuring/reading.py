@@ -1,14 +1,11 @@
-"""Reading many passages offline with the serving code, with every core.
-
-What is measured here is what is served: the same windows, decoding and offsets.
-"""
+"""Reads many passages offline on every core, with the windows and decoding of the server."""
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from models.data import Passage
-from models.progress import followed
+from models.progress import track
 from winnow.bundle import Manifest
 from winnow.content_node.reader.cross_encoder import CrossEncoder
 from winnow.content_node.reader.lower_layers import STATES_OUTPUTS, LowerLayers
@@ -24,11 +21,11 @@ from winnow.passages.encoding import MAX_TITLE_TOKENS
 from winnow.settings.common import cores
 from winnow.text.tokenizer import Tokenizer
 
-_SPECIAL = 2
+_SPECIAL_TOKENS = 2
 
 
 class OfflineReader:
-    """A reader's graph with a bundle's tokenizer and rules."""
+    """Reader with a bundle's tokenizer and manifest."""
 
     def __init__(
         self,
@@ -39,10 +36,10 @@ class OfflineReader:
         runtime: Runtime = Runtime.ONNXRUNTIME,
         lower: Path | None = None,
     ) -> None:
-        """OpenVINO runs a float graph in bfloat16, if the processor has it.
+        """Opens the graphs of a reader.
 
-        `lower` is the graph of the lower layers, where these are apart; without it, it lies beside
-        `graph`, under the name that the manifest has for it.
+        `lower` is the graph of a split reader's lower layers. The default is the manifest's file
+        beside `graph`. OpenVINO runs a float graph in bfloat16 if the processor supports it.
         """
         self._tokenizer = Tokenizer(tokenizer)
         self._manifest = manifest
@@ -51,33 +48,29 @@ class OfflineReader:
         entry, special = manifest.reader, self._tokenizer.special
         model: ReadingModel = CrossEncoder(session, special, entry)
         if entry.apart is not None:
-            below = open_session(
+            lower_session = open_session(
                 lower or graph.with_name(entry.apart.lower), STATES_OUTPUTS, FLOAT, options
             )
-            layers = LowerLayers(below, special, entry, entry.apart, fingerprint="")
+            layers = LowerLayers(lower_session, special, entry, entry.apart, fingerprint="")
             model = SplitReader(layers, session)
         self._reader = Reader(model, manifest.score)
-        self._most = manifest.encoder.max_question_tokens - _SPECIAL
+        self._max_question_tokens = manifest.encoder.max_question_tokens - _SPECIAL_TOKENS
 
     def read(self, question: str, passage: Passage, distance: float = 0.0) -> Reading:
-        """One passage for one question."""
-        asked = self._tokenizer.tokenise(question).ids[: self._most]
+        """Reads one passage. `distance` is copied into the reading."""
+        question_ids = self._tokenizer.tokenise(question).ids[: self._max_question_tokens]
         title = self._tokenizer.tokenise(passage.title).ids[:MAX_TITLE_TOKENS]
         stored = StoredPassage(
             StoredText("", passage.title, passage.text),
             title,
             self._tokenizer.tokenise(passage.text),
         )
-        most = self._manifest.reader.max_answer_tokens
-        return self._reader.read(
-            asked,
-            stored,
-            Hit(row=0, passage_id="", distance=distance, hybrid_distance=distance),
-            most,
-        )
+        hit = Hit(row=0, passage_id="", distance=distance, hybrid_distance=distance)
+        max_answer_tokens = self._manifest.reader.max_answer_tokens
+        return self._reader.read(question_ids, stored, hit, max_answer_tokens)
 
-    def read_all(self, work: Sequence[tuple[str, Passage, float]], what: str) -> list[Reading]:
-        """Question, passage and distance, each read; in order, showing how far it is."""
+    def read_all(self, inputs: Sequence[tuple[str, Passage, float]], label: str) -> list[Reading]:
+        """Reads question, passage and distance of every input, in order, and shows progress."""
         with ThreadPoolExecutor(cores()) as pool:
-            readings: Iterable[Reading] = pool.map(lambda item: self.read(*item), work)
-            return list(followed(readings, what, len(work)))
+            readings: Iterable[Reading] = pool.map(lambda each: self.read(*each), inputs)
+            return list(track(readings, label, len(inputs)))

@@ -1,8 +1,7 @@
-"""Retrieving offline as a shard does: nearest by encoding, then by distance and words; and what a
-matched word is worth in distance.
+"""Retrieves passages offline as a shard does, and fits the weight of matching words.
 
-That is fitted on training questions that no model has seen: the weight under which the passage
-that has the answer most likely comes first.
+The weight is fitted on held-out training questions. It maximises the probability that the passage
+with the answer is ranked first.
 """
 
 from collections.abc import Sequence
@@ -22,26 +21,26 @@ from winnow.content_node.shard.bm25 import BuiltRarities
 from winnow.content_node.shard.words import WordIndex
 
 CANDIDATES = 100
-MOST = 1.0
-"""Worth at which distance hardly counts any more."""
+MAX_WORD_WEIGHT = 1.0
+"""Weight at which distance hardly counts any more."""
 _RIDGE = 1e-4
-_LEAST = 1e-6
+_MIN_DISTANCE_WEIGHT = 1e-6
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class NearestPassages:
-    """The nearest passages of each question by encoding, [questions, candidates]."""
+    """The passages with the nearest vectors to each question, [questions, candidates]."""
 
-    places: NDArray[np.int64]
+    indices: NDArray[np.int64]
     distances: Floats
     """Squared distances."""
     matches: Floats
-    """BM25."""
+    """BM25 scores."""
 
     def hybrid_distances(self, word_weight: float) -> Floats:
-        """Distances less what matches are worth."""
+        """Returns distances reduced by the weighted BM25 scores."""
         return self.distances - word_weight * self.matches
 
 
@@ -51,67 +50,78 @@ def retrieve(
     embedder: Embedder,
     tokenizer: Tokenizer,
 ) -> NearestPassages:
-    """Returns the nearest `CANDIDATES` of `passages`; fewer if there are fewer."""
+    """Returns the nearest passages of every question, at most `CANDIDATES`."""
     vectors = embedder.passages(passages)
-    asked = embedder.questions([question.question for question in questions])
-    places = nearest(asked, vectors, min(CANDIDATES, len(passages) - 1))
+    question_vectors = embedder.questions([question.question for question in questions])
+    indices = nearest(question_vectors, vectors, min(CANDIDATES, len(passages) - 1))
     distances = np.stack(
-        [((one - vectors[own]) ** 2).sum(1) for one, own in zip(asked, places, strict=True)]
+        [
+            ((vector - vectors[row]) ** 2).sum(1)
+            for vector, row in zip(question_vectors, indices, strict=True)
+        ]
     )
-    words, rarities = _words(passages, tokenizer)
-    terms = [rarities.terms_of_tokens(_ids(tokenizer, question.question)) for question in questions]
+    words, rarities = _index_words(passages, tokenizer)
+    terms = [
+        rarities.terms_of_tokens(tokenizer.encode(question.question, add_special_tokens=False).ids)
+        for question in questions
+    ]
     matches = np.stack(
-        [words.bm25_scores(one, own.tolist()) for one, own in zip(terms, places, strict=True)]
+        [words.bm25_scores(each, row.tolist()) for each, row in zip(terms, indices, strict=True)]
     )
-    return NearestPassages(places, distances.astype(np.float64), matches)
+    return NearestPassages(indices, distances.astype(np.float64), matches)
 
 
-def fit_words(near: NearestPassages, right: NDArray[np.bool_]) -> float:
+def fit_word_weight(nearest_passages: NearestPassages, is_right: NDArray[np.bool_]) -> float:
     """Returns the squared distance that one unit of BM25 is worth.
 
-    `right` says which candidates have the answer; questions without any are left out.
+    `is_right` marks the candidates with the answer. Questions without one are left out.
 
     Raises:
-        DataError: no question has any.
+        DataError: no candidate of any question has the answer.
 
     """
-    able = right.any(1)
-    if not able.any():
+    is_answered = is_right.any(1)
+    if not is_answered.any():
         raise DataError("no passage that answers a training question is near it: train the encoder")
-    distances, matches = (torch.tensor(each[able]) for each in (near.distances, near.matches))
-    target = torch.tensor(right[able])
+    distances, matches = (
+        torch.tensor(each[is_answered])
+        for each in (nearest_passages.distances, nearest_passages.matches)
+    )
+    target = torch.tensor(is_right[is_answered])
     roots = torch.tensor([3.0, 0.5], dtype=torch.float64, requires_grad=True)
 
     def loss() -> torch.Tensor:
-        distance, words = (roots**2).unbind()  # neither ever counts against a passage
+        distance, words = (roots**2).unbind()  # not negative: neither ever counts against a passage
         scores = words * matches - distance * distances
-        chosen = scores.masked_fill(~target, float("-inf")).logsumexp(1)
-        lost: torch.Tensor = (scores.logsumexp(1) - chosen).mean() + _RIDGE * (roots**2).sum()
-        return lost
+        right = scores.masked_fill(~target, float("-inf")).logsumexp(1)
+        value: torch.Tensor = (scores.logsumexp(1) - right).mean() + _RIDGE * (roots**2).sum()
+        return value
 
     minimise([roots], loss)
     distance, words = (roots.detach() ** 2).tolist()
-    return min(float(words) / max(float(distance), _LEAST), MOST)
+    return min(float(words) / max(float(distance), _MIN_DISTANCE_WEIGHT), MAX_WORD_WEIGHT)
 
 
 def recall_by_passages(
-    near: NearestPassages, right: NDArray[np.bool_], word_weight: float, steps: Sequence[int]
+    nearest_passages: NearestPassages,
+    is_right: NDArray[np.bool_],
+    word_weight: float,
+    counts: Sequence[int],
 ) -> list[float]:
-    """Returns the percentage of questions with an answer among the best passages, for each step."""
-    order = near.hybrid_distances(word_weight).argsort(1, kind="stable")
-    ordered = np.take_along_axis(right, order, 1)
-    return [100 * float(ordered[:, :step].any(1).mean()) for step in steps]
+    """Returns the percentage of questions with an answer among the best `count` passages."""
+    order = nearest_passages.hybrid_distances(word_weight).argsort(1, kind="stable")
+    ordered = np.take_along_axis(is_right, order, 1)
+    return [100 * float(ordered[:, :count].any(1).mean()) for count in counts]
 
 
-def _words(passages: Sequence[Passage], tokenizer: Tokenizer) -> tuple[WordIndex, BuiltRarities]:
+def _index_words(
+    passages: Sequence[Passage], tokenizer: Tokenizer
+) -> tuple[WordIndex, BuiltRarities]:
     texts = [f"{passage.title} {passage.text}" for passage in passages]
     encoded = tokenizer.encode_batch(texts, add_special_tokens=False)
-    own = [np.array(encoding.ids, np.uint32) for encoding in encoded]
-    counts = count_words(own)
-    ends = np.cumsum([len(tokens) for tokens in own], dtype=np.int64)
-    mean = counts.tokens / max(len(own), 1)
-    return WordIndex(np.concatenate(own), ends), BuiltRarities(counts.passages, len(own), mean)
-
-
-def _ids(tokenizer: Tokenizer, text: str) -> list[int]:
-    return list(tokenizer.encode(text, add_special_tokens=False).ids)
+    tokens = [np.array(encoding.ids, np.uint32) for encoding in encoded]
+    counts = count_words(tokens)
+    ends = np.cumsum([len(each) for each in tokens], dtype=np.int64)
+    mean_length = counts.tokens / max(len(tokens), 1)
+    rarities = BuiltRarities(counts.passages, len(tokens), mean_length)
+    return WordIndex(np.concatenate(tokens), ends), rarities

@@ -1,11 +1,10 @@
-"""Rules for early stopping: whether a later passage still wins, fitted on training questions.
+"""Fits the rules of early stopping on held-out training questions. Pure.
 
 The rule (`winnow.domain.stopping`) weighs the best score so far, the hybrid distance of the next
-passage and how much further that is than the first. The weights are those of a logistic
-regression: does any later passage win? The bar is as low as the promised loss of exact match
-allows, on questions that no model has seen. A few hundred of them are too few to count losses of a
-third of a percent; that of a rule is estimated as the share of answers that it changes, of which
-there are many more, times what a changed answer costs, and its standard error. Pure.
+passage, and the gap to the distance of the first. The weights come from a logistic regression of
+whether a later passage wins. The bar is the lowest that keeps the promised loss of exact match.
+There are too few questions to count such small losses, so the loss is estimated: the share of
+changed answers times the mean cost of a change plus its standard error.
 """
 
 from collections.abc import Sequence
@@ -20,127 +19,139 @@ from models.measuring.calibrate import Candidates
 from models.measuring.fitting import minimise
 from winnow.domain.stopping import StoppingRule, wave_ends
 
-FIRST_LOOK = 1
+FIRST_STOP = 1
 LOSSES = (0.1, 0.3, 1.0)
-_STEPS = 300
+_BARS = 300
 _RIDGE = 1e-3
-_LEAST = 1e-3
+_MIN_SPREAD = 1e-3
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedRule:
-    """A rule's effect on training questions."""
+    """A rule of early stopping, and its effect on training questions."""
 
     max_loss: float
+    """Promised loss of exact match, in points."""
     rule: StoppingRule
     lost: float
-    """Loss of exact match, in percent."""
+    """Measured loss of exact match, in points."""
     expected: float
-    """Upper estimate of the loss of exact match on other questions, in percent."""
+    """Upper estimate of the loss of exact match on other questions, in points."""
     read: float
-    """Mean of passages read."""
+    """Mean number of passages read."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
-    """Scores, hybrid distances and whether answers are right, [questions, passages], in the order
-    of reading.
-    """
+class _Readings:
+    """Readings [questions, passages], in the order of reading."""
 
     scores: Floats
     hybrid_distances: Floats
-    right: NDArray[np.bool_]
+    is_right: NDArray[np.bool_]
 
 
 def calibrate(
-    found: Candidates, score: Score, passages: int, losses: Sequence[float] = LOSSES
+    candidates: Candidates, score: Score, passages: int, losses: Sequence[float] = LOSSES
 ) -> list[FittedRule]:
-    """Returns the rule that reads least for each promised loss."""
+    """Returns the rule that reads the fewest passages for each promised loss."""
     weights = np.array([score.relevance, score.span, score.distance])
-    read = _Read(
-        (found.features @ weights)[:, :passages],
-        found.hybrid_distances[:, :passages],
-        found.right[:, :passages],
+    readings = _Readings(
+        (candidates.features @ weights)[:, :passages],
+        candidates.hybrid_distances[:, :passages],
+        candidates.is_right[:, :passages],
     )
-    looks = [end for end in wave_ends(passages, FIRST_LOOK) if end < passages]
-    nearness, gap = _weights(read, looks)
-    marks = {look: _marks(read, look) @ np.array([1.0, nearness, gap]) for look in looks}
-    bars = np.quantile(np.concatenate(list(marks.values())), np.linspace(0, 1, _STEPS))
-    cost = _cost_of_change(read, looks[0])
-    tried = [
-        _effect(read, marks, StoppingRule(nearness, gap, float(bar), FIRST_LOOK), cost)
+    stops = [end for end in wave_ends(passages, FIRST_STOP) if end < passages]
+    nearness, gap = _fit_weights(readings, stops)
+    values = {stop: _features(readings, stop) @ np.array([1.0, nearness, gap]) for stop in stops}
+    bars = np.quantile(np.concatenate(list(values.values())), np.linspace(0, 1, _BARS))
+    cost = _cost_of_change(readings, stops[0])
+    rules = [
+        _measure(readings, values, StoppingRule(nearness, gap, float(bar), FIRST_STOP), cost)
         for bar in (*bars, np.nextafter(bars[-1], np.inf))
     ]
-    chosen = []
-    for loss in losses:
-        kept = (each for each in tried if each.expected <= loss)
-        chosen.append(replace(min(kept, key=lambda each: each.read), max_loss=loss))
-    return chosen
+    return [
+        replace(
+            min((rule for rule in rules if rule.expected <= loss), key=lambda rule: rule.read),
+            max_loss=loss,
+        )
+        for loss in losses
+    ]
 
 
-def _marks(read: _Read, look: int) -> Floats:
-    """Best score, hybrid distance of the next, and how much further it is: [questions, 3]."""
-    unread = read.hybrid_distances[:, look]
-    best = read.scores[:, :look].max(1)
-    return np.stack([best, unread, unread - read.hybrid_distances[:, 0]], axis=1)
+def _features(readings: _Readings, stop: int) -> Floats:
+    """Returns best score, next hybrid distance and gap to the first, [questions, 3]."""
+    unread = readings.hybrid_distances[:, stop]
+    best = readings.scores[:, :stop].max(1)
+    return np.stack([best, unread, unread - readings.hybrid_distances[:, 0]], axis=1)
 
 
-def _weights(read: _Read, looks: Sequence[int]) -> tuple[float, float]:
-    """Returns the weights of distance and gap, relative to that of the score.
+def _fit_weights(readings: _Readings, stops: Sequence[int]) -> tuple[float, float]:
+    """Returns the weights of distance and gap relative to the weight of the score.
 
     They are fitted by logistic regression over all stops.
     """
-    marks = np.concatenate([_marks(read, look) for look in looks])
-    wins = np.concatenate([_later_wins(read, look) for look in looks])
-    spread = torch.tensor(np.maximum(marks.std(0), _LEAST))
-    given = torch.tensor(marks - marks.mean(0)) / spread
-    target = torch.tensor(wins.astype(np.float64))
+    features = np.concatenate([_features(readings, stop) for stop in stops])
+    wins = np.concatenate([_later_wins(readings, stop) for stop in stops])
+    spread = torch.tensor(np.maximum(features.std(0), _MIN_SPREAD))
+    inputs = torch.tensor(features - features.mean(0)) / spread
+    targets = torch.tensor(wins.astype(np.float64))
     roots = torch.full((3,), 0.5, dtype=torch.float64, requires_grad=True)
     bias = torch.zeros(1, dtype=torch.float64, requires_grad=True)
 
     def loss() -> torch.Tensor:
-        weights = roots**2  # none of the three ever counts for reading on
-        wrong = torch.nn.functional.binary_cross_entropy_with_logits(bias - given @ weights, target)
-        return wrong + _RIDGE * (weights**2).sum()
+        weights = roots**2  # not negative: no feature ever counts for reading more
+        cross_entropy = torch.nn.functional.binary_cross_entropy_with_logits(
+            bias - inputs @ weights, targets
+        )
+        return cross_entropy + _RIDGE * (weights**2).sum()
 
     minimise([roots, bias], loss)
     score, nearness, gap = (roots.detach() ** 2 / spread).tolist()
-    return nearness / max(score, _LEAST), gap / max(score, _LEAST)
+    return nearness / max(score, _MIN_SPREAD), gap / max(score, _MIN_SPREAD)
 
 
-def _later_wins(read: _Read, look: int) -> NDArray[np.bool_]:
-    later: NDArray[np.bool_] = read.scores[:, look:].max(1) > read.scores[:, :look].max(1)
+def _later_wins(readings: _Readings, stop: int) -> NDArray[np.bool_]:
+    """Returns whether a passage after `stop` has the best score, [questions]."""
+    scores = readings.scores
+    later: NDArray[np.bool_] = scores[:, stop:].max(1) > scores[:, :stop].max(1)
     return later
 
 
-def _cost_of_change(read: _Read, look: int) -> float:
-    """Returns exact match, 0 to 1, that a question loses at most on average where reading on would
-    have changed its answer; from stopping all of them at `look`.
+def _cost_of_change(readings: _Readings, stop: int) -> float:
+    """Returns an upper estimate of the exact match, 0 to 1, that a changed answer loses.
+
+    It is measured by stopping all questions at `stop`.
     """
-    changed = _later_wins(read, look)
-    lost = _lost(read, np.full(len(changed), look))
+    is_changed = _later_wins(readings, stop)
+    lost = _lost(readings, np.full(len(is_changed), stop))
     error = lost.std() / np.sqrt(len(lost))
-    return float(lost.mean() + error) / max(float(changed.mean()), _LEAST)
+    return float(lost.mean() + error) / max(float(is_changed.mean()), _MIN_SPREAD)
 
 
-def _lost(read: _Read, ends: NDArray[np.int64]) -> Floats:
+def _lost(readings: _Readings, ends: NDArray[np.int64]) -> Floats:
     """Returns the loss of each question, -1 to 1, if it stops after `ends` passages."""
-    rows, passages = np.arange(len(ends)), read.scores.shape[1]
-    kept = np.where(np.arange(passages) < ends[:, None], read.scores, -np.inf).argmax(1)
-    whole = read.scores.argmax(1)
-    lost: Floats = read.right[rows, whole].astype(np.float64) - read.right[rows, kept]
+    rows, passages = np.arange(len(ends)), readings.scores.shape[1]
+    is_read = np.arange(passages) < ends[:, None]
+    stopped = np.where(is_read, readings.scores, -np.inf).argmax(1)
+    complete = readings.scores.argmax(1)
+    lost: Floats = (
+        readings.is_right[rows, complete].astype(np.float64) - readings.is_right[rows, stopped]
+    )
     return lost
 
 
-def _effect(read: _Read, marks: dict[int, Floats], rule: StoppingRule, cost: float) -> FittedRule:
-    questions, passages = read.scores.shape
+def _measure(
+    readings: _Readings, values: dict[int, Floats], rule: StoppingRule, cost: float
+) -> FittedRule:
+    """Measures a rule, whose weighted features at each stop are `values`."""
+    questions, passages = readings.scores.shape
     ends = np.full(questions, passages)
-    for look in sorted(marks, reverse=True):
-        ends[marks[look] >= rule.bar] = look
-    changed = float((read.scores.argmax(1) >= ends).mean())
-    lost = 100 * float(_lost(read, ends).mean())
+    for stop in sorted(values, reverse=True):
+        ends[values[stop] >= rule.bar] = stop
+    changed = float((readings.scores.argmax(1) >= ends).mean())
+    lost = 100 * float(_lost(readings, ends).mean())
     return FittedRule(
         max_loss=0.0, rule=rule, lost=lost, expected=100 * changed * cost, read=float(ends.mean())
     )

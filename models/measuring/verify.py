@@ -1,16 +1,17 @@
-"""The gate that every quantised model passes, or is refused.
+"""Limits that every exported model has to meet.
 
-Compares PyTorch with float32 ONNX (they must agree) and float32 with int8 and bfloat16 (they may
-lose a stated amount of exact match, measured on gold paragraphs).
+Float32 ONNX must agree with PyTorch. Int8 and bfloat16 may lose a limited amount of exact match
+against float32, measured on gold paragraphs.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from winnow.inference.runtime import FLOAT
 
 TOLERANCE = 2e-3
-LEAST_COSINE = 0.98
+"""Maximum absolute difference of an output of PyTorch and float32 ONNX."""
+MIN_COSINE = 0.98
+"""Minimum mean cosine of float32 and int8 vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,26 +19,23 @@ class EncoderParity:
     """Differences between the encoder's graphs and the trained encoder."""
 
     difference: float
-    """Largest one of PyTorch and float32 ONNX."""
+    """Largest absolute difference of PyTorch and float32 ONNX."""
     cosine: float
-    """Mean one of float32 and int8 vectors."""
+    """Mean cosine of float32 and int8 vectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Measured figures, and the faults among them."""
+    """Measured figures, with the limits that they violate."""
 
     encoder: EncoderParity | None
     """None if the encoder was copied from another bundle."""
     reader_difference: float
-    """Largest one of PyTorch and float32 ONNX."""
+    """Largest absolute difference of PyTorch and float32 ONNX."""
     exact_match: dict[str, dict[str, float]]
-    """Exact match at gold paragraphs, by question set and precision."""
+    """Exact match on gold paragraphs in percent, by question set and precision."""
     faults: tuple[str, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """Returns plain values."""
-        return asdict(self)
+    """Messages about violated limits."""
 
 
 def judge(
@@ -46,7 +44,7 @@ def judge(
     exact_match: dict[str, dict[str, float]],
     max_loss: float,
 ) -> Verdict:
-    """Returns a verdict with every figure that is not good enough. Pure."""
+    """Returns a verdict with a fault for every violated limit. Pure."""
     faults = []
     differences = {"reader": reader_difference}
     if encoder is not None:
@@ -57,14 +55,14 @@ def judge(
                 f"the {name}'s ONNX graph differs from PyTorch by {difference:.2g}, "
                 f"at most {TOLERANCE:g} is allowed: export it again"
             )
-    if encoder is not None and not encoder.cosine >= LEAST_COSINE:
+    if encoder is not None and not encoder.cosine >= MIN_COSINE:
         faults.append(
             f"int8 vectors have a mean cosine of {encoder.cosine:.4f} with float32 ones, "
-            f"at least {LEAST_COSINE:g} is wanted"
+            f"at least {MIN_COSINE:g} is required: train with more int8 steps (--quantised)"
         )
-    for name, found in exact_match.items():
-        for precision, exact in found.items():
-            lost = found[FLOAT] - exact
+    for name, by_precision in exact_match.items():
+        for precision, value in by_precision.items():
+            lost = by_precision[FLOAT] - value
             if not lost <= max_loss:
                 faults.append(
                     f"{precision} loses {lost:.2f} exact match on {name}, at most {max_loss:g} is "

@@ -1,1 +1,1 @@
-"""Making training questions, with the retriever's own mistakes."""
+"""Makes training questions whose negatives are mistakes of the retriever."""

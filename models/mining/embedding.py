@@ -1,7 +1,6 @@
-"""Encoding many texts offline, one text a run, with every core.
+"""Encodes many texts offline on every core, one text per run.
 
-One text a run because with dynamic int8 a batch shares its activation scale, so that a vector
-would depend on its neighbours. Knows ONNX Runtime and the tokenizer's encodings.
+With dynamic int8 a batch shares its activation scale, so a vector would depend on its neighbours.
 """
 
 import hashlib
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from models.data import Passage
-from models.progress import followed
+from models.progress import track
 from winnow.files.opened import sha256
 from winnow.settings.common import cores
 
@@ -23,12 +22,10 @@ Vectors = NDArray[np.float32]
 
 
 class Embedder:
-    """Questions and passages to unit vectors."""
+    """Encodes questions and passages as unit vectors."""
 
-    def __init__(
-        self, graph: Path, tokenizer: Path, passage_tokens: int = 256, cache: Path | None = None
-    ) -> None:
-        """`cache` is a directory that keeps the vectors of whole sets of passages."""
+    def __init__(self, graph: Path, tokenizer: Path, cache: Path | None = None) -> None:
+        """`cache` is a directory for the vectors of whole sets of passages."""
         self._graph, self._cache = graph, cache
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
@@ -36,34 +33,36 @@ class Embedder:
         self._session = onnxruntime.InferenceSession(
             str(graph), options, providers=["CPUExecutionProvider"]
         )
-        self._tokenizer = Tokenizer.from_file(str(tokenizer))
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(passage_tokens, strategy="only_second")
-        self._questions = Tokenizer.from_file(str(tokenizer))
-        self._questions.no_padding()
-        self._questions.enable_truncation(64)
+        self._passage_tokenizer = Tokenizer.from_file(str(tokenizer))
+        self._passage_tokenizer.no_padding()
+        self._passage_tokenizer.enable_truncation(256, strategy="only_second")
+        self._question_tokenizer = Tokenizer.from_file(str(tokenizer))
+        self._question_tokenizer.no_padding()
+        self._question_tokenizer.enable_truncation(64)
 
     def questions(self, texts: Sequence[str]) -> Vectors:
-        """float32 [texts, width]."""
-        return self._all([self._questions.encode(text) for text in texts], "questions")
+        """Returns float32 [texts, width]."""
+        return self._encode_all(
+            [self._question_tokenizer.encode(text) for text in texts], "questions"
+        )
 
     def passages(self, passages: Sequence[Passage]) -> Vectors:
-        """float32 [passages, width]; the title and the text are one pair of segments."""
-        kept = self._kept(passages)
-        if kept is not None and kept.is_file():
-            vectors: Vectors = np.load(kept)
+        """Returns float32 [passages, width]. Title and text are a pair of segments."""
+        cached = self._cache_file(passages)
+        if cached is not None and cached.is_file():
+            vectors: Vectors = np.load(cached)
             return vectors
-        encodings = self._tokenizer.encode_batch([(p.title, p.text) for p in passages])
-        vectors = self._all(encodings, "passages")
-        if kept is not None:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            aside = kept.with_suffix(".partial")
-            with aside.open("wb") as file:
+        encodings = self._passage_tokenizer.encode_batch([(p.title, p.text) for p in passages])
+        vectors = self._encode_all(encodings, "passages")
+        if cached is not None:
+            cached.parent.mkdir(parents=True, exist_ok=True)
+            partial = cached.with_suffix(".partial")
+            with partial.open("wb") as file:
                 np.save(file, vectors)
-            aside.replace(kept)
+            partial.replace(cached)
         return vectors
 
-    def _kept(self, passages: Sequence[Passage]) -> Path | None:
+    def _cache_file(self, passages: Sequence[Passage]) -> Path | None:
         if self._cache is None:
             return None
         digest = hashlib.sha256(sha256(self._graph).encode())
@@ -71,13 +70,13 @@ class Embedder:
             digest.update(f"{passage.title}\0{passage.text}\0".encode())
         return self._cache / f"{digest.hexdigest()[:24]}.npy"
 
-    def _all(self, encodings: Sequence[Encoding], what: str) -> Vectors:
+    def _encode_all(self, encodings: Sequence[Encoding], label: str) -> Vectors:
         with ThreadPoolExecutor(cores()) as pool:
-            run: Callable[[Encoding], Vectors] = self._one
-            rows = followed(pool.map(run, encodings), f"encode {what}", len(encodings))
+            run: Callable[[Encoding], Vectors] = self._encode
+            rows = track(pool.map(run, encodings), f"encode {label}", len(encodings))
             return np.stack(list(rows))
 
-    def _one(self, encoding: Encoding) -> Vectors:
+    def _encode(self, encoding: Encoding) -> Vectors:
         ids = np.array([encoding.ids], dtype=np.int64)
         feed = {
             "input_ids": ids,

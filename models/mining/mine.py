@@ -1,13 +1,12 @@
-"""Training questions: a positive passage, and the retriever's own mistakes as negatives.
+"""Makes training questions with a positive passage and hard negatives.
 
-Gold passages come with their questions. Questions without one get distant supervision (Mintz et
-al. 2009; Chen et al. 2017, section 4): a retrieved passage that contains the answer is taken as
-positive if the encoder finds it near enough. Negatives are passages that the encoder retrieves
-although they lack every answer: the reader meets these when it serves.
+Questions without a gold passage get distant supervision (Mintz et al. 2009; Chen et al. 2017,
+section 4): a retrieved passage with the answer is positive if its vector is near enough. Negatives
+are passages that the encoder retrieves although they lack every answer.
 
-Some training questions are held out, to calibrate with. A reader is surer of questions that it has
-seen: weights and thresholds that are fitted on them would be wrong for others. Whole articles are
-held out, by a hash of their title, so that every step holds out the same ones.
+Some training questions are held out for calibration. A reader is surer of questions that it was
+trained on, so weights and thresholds fitted on them would be wrong for others. Whole articles are
+held out by a hash of their title, so every step holds out the same ones.
 """
 
 import json
@@ -19,43 +18,47 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from models.data import DataError, Passage, Question, contains_answer, find_answer, normalise
+from models.data import DataError, Passage, Question, contains_answer, find_answer
 from models.mining.embedding import Embedder
 from models.mining.retrievers import LexicalIndex
+from winnow.text.scores import normalise
 
 NEGATIVES = 8
-"""Negatives kept for a question; training draws from them."""
+"""Maximum number of negatives to keep per question. Training draws from them."""
 
 _PASSAGES, _QUESTIONS = "passages.jsonl", "questions.jsonl"
 _COMMANDS = {"ranked": "mine-ranking", "clozes": "mine-clozes"}
-"""The command that fills a directory, if it is not `mine`."""
-_DEPTH = 40
+"""Commands by the name of the directory that they fill. The default is `mine`."""
+_NEAREST = 40
+"""Nearest passages to draw negatives from."""
 _COMPARED = 2
-_SIMILARITY_FLOOR = 0.45
-"""Cosine under which an answer-bearing passage is taken to be about something else."""
+"""Passages with the answer that are compared per question, the best by BM25."""
+_MIN_COSINE = 0.45
+"""Below this cosine, a passage that contains the answer is assumed to be off topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingQuestion:
-    """A question, where its answer stands, and passages by number: one positive, some negatives."""
+    """A training question. Passages are indices into a list; field names are keys on disk."""
 
     question: str
     answer: str
     answer_start: int
+    """First character of the answer in the text of the positive passage."""
     source: str
     positive: int
     negatives: tuple[int, ...]
     others: tuple[str, ...] = ()
-    """Answers that are right, too."""
+    """Other accepted answers."""
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """All that are right."""
+        """All accepted answers."""
         return (self.answer, *self.others)
 
 
 def unseen(questions: Sequence[Question], held_out: Sequence[Question]) -> list[Question]:
-    """Returns the questions that are not in `held_out`, letter case and punctuation aside."""
+    """Returns the questions that are not in `held_out`. Ignores case and punctuation."""
     known = {normalise(question.text) for question in held_out}
     return [question for question in questions if normalise(question.text) not in known]
 
@@ -63,108 +66,111 @@ def unseen(questions: Sequence[Question], held_out: Sequence[Question]) -> list[
 def supervise(
     questions: Sequence[Question], lexical: LexicalIndex, embedder: Embedder
 ) -> list[Question]:
-    """Distant supervision: the questions whose answer a near passage contains, with that passage.
-
-    At most two answer-bearing passages a question are compared, the best by BM25.
-    """
+    """Returns the questions whose answer is in a near passage, with this passage as gold."""
     pairs: list[tuple[Question, Passage, str, int]] = []
     for question in questions:
-        found = 0
+        compared = 0
         for passage in lexical.search(question.text, 20):
-            place = find_answer(passage.text, question.answers)
-            if place is not None and found < _COMPARED:
-                found += 1
-                pairs.append((question, passage, *place))
-    asked = embedder.questions([pair[0].text for pair in pairs])
-    read = embedder.passages([pair[1] for pair in pairs])
-    nearness = (asked * read).sum(1)
+            match = find_answer(passage.text, question.answers)
+            if match is not None and compared < _COMPARED:
+                compared += 1
+                pairs.append((question, passage, *match))
+    question_vectors = embedder.questions([pair[0].text for pair in pairs])
+    passage_vectors = embedder.passages([pair[1] for pair in pairs])
+    cosines = (question_vectors * passage_vectors).sum(1)
     best: dict[str, tuple[float, Question]] = {}
-    for (question, passage, answer, start), near in zip(pairs, nearness.tolist(), strict=True):
-        if near >= _SIMILARITY_FLOOR and near > best.get(question.text, (0.0, None))[0]:
-            others = tuple(each for each in question.answers if each != answer)
-            known = (answer, *others)
-            labelled = Question(
-                text=question.text,
-                answers=known,
-                source=question.source,
-                gold=passage,
-                answer_start=start,
-            )
-            best[question.text] = (near, labelled)
+    for (question, passage, answer, start), cosine in zip(pairs, cosines.tolist(), strict=True):
+        if cosine >= _MIN_COSINE and cosine > best.get(question.text, (0.0, None))[0]:
+            best[question.text] = (cosine, with_gold(question, passage, answer, start))
     return [question for _, question in best.values()]
+
+
+def with_gold(question: Question, passage: Passage, answer: str, start: int) -> Question:
+    """Returns the question with a gold passage, and the answer in it as the first answer."""
+    others = (each for each in question.answers if each != answer)
+    return replace(question, answers=(answer, *others), gold=passage, answer_start=start)
+
+
+def to_training_question(
+    question: Question, positive: int, negatives: Sequence[int]
+) -> TrainingQuestion:
+    """Returns a question with a gold passage as a training question."""
+    assert question.answer_start is not None, "the gold passage contains the answer"
+    return TrainingQuestion(
+        question=question.text,
+        answer=question.answers[0],
+        answer_start=question.answer_start,
+        source=question.source,
+        positive=positive,
+        negatives=tuple(negatives),
+        others=question.answers[1:],
+    )
 
 
 def mine(
     questions: Sequence[Question], extra: Sequence[Passage], embedder: Embedder
 ) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """Gives every question with a gold passage its nearest passages that lack the answer.
+    """Returns all passages, and the questions with a gold passage and their hard negatives.
 
-    `extra` passages are retrieved from beside the gold ones, so that the retriever errs as it will
-    over a large index.
+    Negatives are retrieved from the gold passages and `extra`. The latter make the retriever err as
+    it does with a large index.
     """
     golds = [question.gold for question in questions if question.gold is not None]
     passages = list(dict.fromkeys([*golds, *extra]))
-    number = {passage: place for place, passage in enumerate(passages)}
-    vectors = embedder.passages(passages)
-    asked = embedder.questions([question.text for question in questions])
+    indices = {passage: index for index, passage in enumerate(passages)}
+    passage_vectors = embedder.passages(passages)
+    question_vectors = embedder.questions([question.text for question in questions])
     mined = []
-    for question, near in zip(questions, nearest(asked, vectors, _DEPTH), strict=True):
+    neighbours = nearest(question_vectors, passage_vectors, _NEAREST)
+    for question, near in zip(questions, neighbours, strict=True):
         if question.gold is None or question.answer_start is None:
             continue
         negatives = [
-            int(place) for place in near if not contains_answer(passages[place], question.answers)
+            int(index) for index in near if not contains_answer(passages[index], question.answers)
         ]
-        mined.append(
-            TrainingQuestion(
-                question=question.text,
-                answer=question.answers[0],
-                answer_start=question.answer_start,
-                source=question.source,
-                positive=number[question.gold],
-                negatives=tuple(negatives[:NEGATIVES]),
-                others=question.answers[1:],
-            )
-        )
+        positive = indices[question.gold]
+        mined.append(to_training_question(question, positive, negatives[:NEGATIVES]))
     return passages, mined
 
 
-def nearest(asked: NDArray[np.float32], vectors: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-    """Returns the `k` nearest rows of `vectors` to each row of `asked` by exact search, nearest
-    first.
-    """
-    found = []
-    for start in range(0, len(asked), 1024):
-        scores = asked[start : start + 1024] @ vectors.T
+def nearest(
+    queries: NDArray[np.float32], vectors: NDArray[np.float32], k: int
+) -> NDArray[np.int64]:
+    """Returns the `k` nearest rows of `vectors` to each query by exact search, nearest first."""
+    batches = []
+    for start in range(0, len(queries), 1024):
+        scores = queries[start : start + 1024] @ vectors.T
         best = np.argpartition(-scores, k, axis=1)[:, :k]
         order = np.argsort(-np.take_along_axis(scores, best, 1), axis=1)
-        found.append(np.take_along_axis(best, order, 1))
-    return np.concatenate(found)
+        batches.append(np.take_along_axis(best, order, 1))
+    return np.concatenate(batches)
 
 
-def joined(
+def join_minings(
     passages: Sequence[Passage],
     questions: Sequence[TrainingQuestion],
     more_passages: Sequence[Passage],
     more_questions: Sequence[TrainingQuestion],
 ) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """Returns the questions of two minings, over the passages of both."""
+    """Returns the passages and questions of two minings, with adjusted indices."""
     first = len(passages)
-    moved = [
+    adjusted = [
         replace(
             each,
             positive=each.positive + first,
-            negatives=tuple(number + first for number in each.negatives),
+            negatives=tuple(index + first for index in each.negatives),
         )
         for each in more_questions
     ]
-    return [*passages, *more_passages], [*questions, *moved]
+    return [*passages, *more_passages], [*questions, *adjusted]
 
 
 def save(
     directory: Path, passages: Sequence[Passage], questions: Sequence[TrainingQuestion]
 ) -> None:
-    """Writes `passages.jsonl` and `questions.jsonl`; an interruption leaves no questions, never
-    those of other passages.
+    """Writes `passages.jsonl` and `questions.jsonl`.
+
+    An interruption leaves no `questions.jsonl`, so questions never refer to other passages.
     """
     directory.mkdir(parents=True, exist_ok=True)
     (directory / _QUESTIONS).unlink(missing_ok=True)
@@ -173,15 +179,15 @@ def save(
 
 
 def is_saved(directory: Path) -> bool:
-    """Returns whether `save` wrote there, to its end."""
+    """Returns whether `save` has finished in `directory`."""
     return (directory / _QUESTIONS).is_file()
 
 
 def load(directory: Path) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """Reads what `save` wrote.
+    """Reads passages and questions that `save` wrote.
 
     Raises:
-        DataError: nothing was saved there.
+        DataError: the directory has no questions.
 
     """
     if not is_saved(directory):
@@ -202,19 +208,19 @@ def load(directory: Path) -> tuple[list[Passage], list[TrainingQuestion]]:
 
 
 def _write(path: Path, rows: Sequence[Passage] | Sequence[TrainingQuestion]) -> None:
-    aside = path.with_suffix(".partial")
-    with aside.open("w", encoding="utf-8") as file:
+    partial = path.with_suffix(".partial")
+    with partial.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in rows)
-    aside.replace(path)
+    partial.replace(path)
 
 
-ONE_IN = 16
+_HELD_OUT_ONE_IN = 16
 
 
-def split(
+def split_held_out(
     questions: Sequence[TrainingQuestion], passages: Sequence[Passage]
 ) -> tuple[list[TrainingQuestion], list[TrainingQuestion]]:
-    """Returns the questions to learn from, and those held out: about one article in sixteen."""
+    """Returns training questions and held-out questions, about one article in sixteen."""
     sides: tuple[list[TrainingQuestion], list[TrainingQuestion]] = ([], [])
     for question in questions:
         sides[is_held_out(passages[question.positive])].append(question)
@@ -222,5 +228,5 @@ def split(
 
 
 def is_held_out(passage: Passage) -> bool:
-    """Returns whether questions about this passage's article are kept from training."""
-    return crc32((passage.title or passage.text).encode()) % ONE_IN == 0
+    """Returns whether questions about this passage's article are held out from training."""
+    return crc32((passage.title or passage.text).encode()) % _HELD_OUT_ONE_IN == 0

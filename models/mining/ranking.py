@@ -1,8 +1,8 @@
-"""Training questions whose negatives are the best passages of the served retriever.
+"""Makes training questions whose negatives are the best passages of the served retriever.
 
-A question with a gold paragraph keeps it as its positive. Any other question gets a passage that
-contains an accepted answer: the one in which a reader finds it, else the best one if it is near
-enough. Pure but for the reader.
+A question with a gold passage keeps it as its positive. Any other question gets a retrieved passage
+with the answer: the passage in which the reader finds it, or else the best passage if it is near
+enough. Everything but the reader is pure.
 """
 
 from collections.abc import Sequence
@@ -10,16 +10,17 @@ from dataclasses import dataclass
 
 from models.data import Passage, Question, contains_answer, find_answer
 from models.measuring.reading import OfflineReader
-from models.mining.mine import TrainingQuestion
-from models.mining.retrievers import FoundPassage
+from models.mining.mine import TrainingQuestion, to_training_question, with_gold
+from models.mining.retrievers import ScoredPassage
 from winnow.domain.reading import Reading
 from winnow.text.scores import exact_match
 
 NEGATIVES = 16
-"""Negatives kept for a question; training draws from them."""
-_FARTHEST = 1.1
-"""Squared distance beyond which an answer-bearing passage that no reader agrees with is taken to be
-about something else: a cosine of 0.45.
+"""Maximum number of negatives to keep per question. Training draws from them."""
+_MAX_DISTANCE = 1.1
+"""Beyond this squared distance (cosine 0.45), a passage with the answer is assumed off topic.
+
+It is ignored if the reader finds the answer in the passage.
 """
 
 
@@ -28,89 +29,81 @@ class RetrievedQuestion:
     """A question and the best passages for it, best first."""
 
     question: Question
-    found: tuple[FoundPassage, ...]
+    passages: tuple[ScoredPassage, ...]
 
 
-def with_positives(
-    asked: Sequence[RetrievedQuestion], reader: OfflineReader, judged: int = 8
+def add_gold_passages(
+    retrieved: Sequence[RetrievedQuestion], reader: OfflineReader, max_read: int = 8
 ) -> list[Question | None]:
-    """Returns every question with the passage that answers it; None where there is none.
+    """Returns every question with a gold passage, or None if no passage answers it.
 
-    The first `judged` answer-bearing passages of a question are read.
+    Reads the first `max_read` passages with the answer for each question.
     """
-    work = [
-        (row, found)
-        for row, each in enumerate(asked)
+    candidates = [
+        (row, scored)
+        for row, each in enumerate(retrieved)
         if each.question.gold is None
-        for found in _bearing(each)[:judged]
+        for scored in _passages_with_answer(each)[:max_read]
     ]
-    read = [(asked[row].question.text, found.passage, found.distance) for row, found in work]
+    inputs = [
+        (retrieved[row].question.text, scored.passage, scored.distance)
+        for row, scored in candidates
+    ]
+    readings = reader.read_all(inputs, "judge passages")
     best: dict[int, tuple[tuple[bool, float], Question | None]] = {}
-    for (row, found), reading in zip(work, reader.read_all(read, "judge passages"), strict=True):
-        question = asked[row].question
-        right = exact_match(reading.text, question.answers)
-        rank = (right, reading.score if right else -found.distance)
-        near = right or found.distance <= _FARTHEST
-        if near and (row not in best or rank > best[row][0]):
-            best[row] = (rank, _answered(question, found.passage, reading if right else None))
+    for (row, scored), reading in zip(candidates, readings, strict=True):
+        question = retrieved[row].question
+        is_right = exact_match(reading.text, question.answers)
+        rank = (is_right, reading.score if is_right else -scored.distance)
+        is_near = is_right or scored.distance <= _MAX_DISTANCE
+        if is_near and (row not in best or rank > best[row][0]):
+            best[row] = (rank, _locate(question, scored.passage, reading if is_right else None))
     return [
         each.question if each.question.gold is not None else best.get(row, (None, None))[1]
-        for row, each in enumerate(asked)
+        for row, each in enumerate(retrieved)
     ]
 
 
 def training_questions(
-    asked: Sequence[RetrievedQuestion], answered: Sequence[Question | None]
+    retrieved: Sequence[RetrievedQuestion], answered: Sequence[Question | None]
 ) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """Returns all passages, and every question that has an answer with its positive and its
-    negatives.
-    """
-    numbers: dict[Passage, int] = {}
-    made = []
-    for each, question in zip(asked, answered, strict=True):
+    """Returns all passages, and the answered questions with their positives and negatives."""
+    indices: dict[Passage, int] = {}
+    questions = []
+    for each, question in zip(retrieved, answered, strict=True):
         if question is None or question.gold is None or question.answer_start is None:
             continue
         negatives = [
-            found.passage
-            for found in each.found
-            if found.passage.text != question.gold.text
-            and not contains_answer(found.passage, question.answers)
+            scored.passage
+            for scored in each.passages
+            if scored.passage.text != question.gold.text
+            and not contains_answer(scored.passage, question.answers)
         ]
         positive, *others = (
-            numbers.setdefault(passage, len(numbers))
+            indices.setdefault(passage, len(indices))
             for passage in (question.gold, *negatives[:NEGATIVES])
         )
-        made.append(
-            TrainingQuestion(
-                question=question.text,
-                answer=question.answers[0],
-                answer_start=question.answer_start,
-                source=question.source,
-                positive=positive,
-                negatives=tuple(others),
-                others=question.answers[1:],
-            )
-        )
-    return list(numbers), made
+        questions.append(to_training_question(question, positive, others))
+    return list(indices), questions
 
 
-def _bearing(asked: RetrievedQuestion) -> list[FoundPassage]:
-    answers = asked.question.answers
-    return [each for each in asked.found if find_answer(each.passage.text, answers) is not None]
+def _passages_with_answer(retrieved: RetrievedQuestion) -> list[ScoredPassage]:
+    answers = retrieved.question.answers
+    return [
+        each for each in retrieved.passages if find_answer(each.passage.text, answers) is not None
+    ]
 
 
-def _answered(question: Question, passage: Passage, reading: Reading | None) -> Question | None:
-    """Returns the question with its passage and the place of its answer: where a right reader says
-    that it stands, or else where it stands first.
+def _locate(question: Question, passage: Passage, reading: Reading | None) -> Question | None:
+    """Returns the question with this gold passage and the position of its answer.
+
+    The position is in the span of a right reading, or else the first in the passage.
     """
-    inside = None if reading is None else find_answer(reading.text, question.answers)
-    found = inside or find_answer(passage.text, question.answers)
-    if found is None:
+    in_span = None if reading is None else find_answer(reading.text, question.answers)
+    match = in_span or find_answer(passage.text, question.answers)
+    if match is None:
         return None
-    answer, start = found
-    if reading is not None and inside is not None:
+    answer, start = match
+    if reading is not None and in_span is not None:
         start += reading.start
-    known = (answer, *(each for each in question.answers if each != answer))
-    return Question(
-        text=question.text, answers=known, source=question.source, gold=passage, answer_start=start
-    )
+    return with_gold(question, passage, answer, start)

@@ -1,7 +1,4 @@
-"""Retrievers of candidates for training questions: by words alone, and as an index is served.
-
-Knows tantivy and shards; offline only.
-"""
+"""Retrievers of passages for training questions: by words alone, and as a served index."""
 
 import json
 import re
@@ -24,15 +21,13 @@ from winnow.text.tokenizer import Tokenizer
 
 
 class LexicalIndex:
-    """Passages by the words of their title and text."""
+    """An index of passages by the words of title and text."""
 
-    def __init__(self, passages: Iterable[Passage], directory: Path | None = None) -> None:
+    def __init__(self, passages: Iterable[Passage]) -> None:
         builder = tantivy.SchemaBuilder()
         for field in ("title", "text"):
             builder.add_text_field(field, stored=True, tokenizer_name="en_stem")
-        if directory is not None:
-            directory.mkdir(parents=True, exist_ok=True)
-        self._index = tantivy.Index(builder.build(), path=str(directory) if directory else None)
+        self._index = tantivy.Index(builder.build())
         writer = self._index.writer(heap_size=512_000_000)
         for passage in passages:
             writer.add_document(tantivy.Document(title=passage.title, text=passage.text))
@@ -45,74 +40,74 @@ class LexicalIndex:
         """Returns the best `k` passages for any of the question's words."""
         words = " ".join(re.findall(r"\w+", question.lower()))
         query = self._index.parse_query(words, ["title", "text"])
-        found = self._searcher.search(query, k).hits
-        documents = [self._searcher.doc(address) for _, address in found]
+        hits = self._searcher.search(query, k).hits
+        documents = [self._searcher.doc(address) for _, address in hits]
         return [Passage(str(d.get_first("title")), str(d.get_first("text"))) for d in documents]
 
 
 CANDIDATES = 100
-"""Candidates by encoding, and as many by words: the default of a front node."""
+"""Candidates by vector and by words, the default of a front node."""
 _EF = 256
-_SPECIAL = 2
+"""Candidates that the search of the HNSW graph keeps."""
+_SPECIAL_TOKENS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPassage:
-    """A passage, and why it was found."""
+class ScoredPassage:
+    """A retrieved passage with its scores. Field names are keys on disk."""
 
     passage: Passage
     distance: float
-    """Squared distance of the encodings."""
+    """Squared distance of the vectors."""
     words: float
-    """BM25."""
+    """BM25 score."""
 
 
 class ServedRetriever:
-    """The best passages of an index. Safe to use from several threads."""
+    """Retrieves the best passages of an index. Thread-safe."""
 
     def __init__(self, index: Path, bundle: Bundle) -> None:
-        """Opens every shard; raises ArtefactError if one is damaged."""
+        """Opens every shard. Raises ArtefactError if one is damaged."""
         shards = read_index_manifest(index).shards
         self._views = [
             view_of(open_shard(index / shard_name(shard, shards), _EF)) for shard in range(shards)
         ]
         self._tokenizer, manifest = Tokenizer(bundle.tokenizer), bundle.manifest
-        self._most = manifest.encoder.max_question_tokens - _SPECIAL
+        self._max_question_tokens = manifest.encoder.max_question_tokens - _SPECIAL_TOKENS
         self._word_weight = manifest.retrieval.words
 
-    def find(self, question: str, vector: NDArray[np.float32], k: int) -> Sequence[FoundPassage]:
-        """Returns the best `k` passages, best first; `vector` is the question's."""
-        ids = self._tokenizer.tokenise(question).ids[: self._most]
-        asked = EncodedQuestion(text=question, token_ids=ids, vector=vector, bundle_fingerprint="")
+    def find(self, question: str, vector: NDArray[np.float32], k: int) -> Sequence[ScoredPassage]:
+        """Returns the best `k` passages for a question and its vector, best first."""
+        ids = self._tokenizer.tokenise(question).ids[: self._max_question_tokens]
+        encoded = EncodedQuestion(
+            text=question, token_ids=ids, vector=vector, bundle_fingerprint=""
+        )
         depth = RetrievalDepth(passages=k, candidates=CANDIDATES, by_words=CANDIDATES)
         hits = [
             (hit, view)
             for view in self._views
-            for hit in retrieve(view, asked, depth, self._word_weight).hits
+            for hit in retrieve(view, encoded, depth, self._word_weight).hits
         ]
         hits.sort(key=lambda pair: (pair[0].hybrid_distance, pair[0].passage_id))
-        found = []
-        for hit, view in hits[:k]:
-            passage = view.load(hit.row).passage
-            own = Passage(passage.title, passage.text)
-            found.append(FoundPassage(own, hit.distance, hit.words))
-        return found
+        stored = [(hit, view.load(hit.row).passage) for hit, view in hits[:k]]
+        return [
+            ScoredPassage(Passage(passage.title, passage.text), hit.distance, hit.words)
+            for hit, passage in stored
+        ]
 
 
-def found_before(path: Path) -> Iterator[tuple[str, list[FoundPassage]]]:
-    """Yields every question of a file with what was found for it; half a line at its end is cut
-    off.
-    """
+def read_retrieved(path: Path) -> Iterator[tuple[str, list[ScoredPassage]]]:
+    """Yields every question of a file with its retrieved passages. Truncates an incomplete line."""
     if not path.exists():
         return
-    whole, _, _ = path.read_bytes().rpartition(b"\n")
-    path.write_bytes(whole + b"\n" if whole else b"")
-    for line in whole.splitlines():
+    complete, _, _ = path.read_bytes().rpartition(b"\n")
+    path.write_bytes(complete + b"\n" if complete else b"")
+    for line in complete.splitlines():
         row = json.loads(line)
         yield (
             row["question"],
             [
-                FoundPassage(Passage(**each["passage"]), each["distance"], each["words"])
+                ScoredPassage(Passage(**each["passage"]), each["distance"], each["words"])
                 for each in row["found"]
             ],
         )

@@ -1,1 +1,1 @@
-"""The networks: their shape, their weights, their graphs."""
+"""The encoder and the readers: networks, weights and exported graphs."""

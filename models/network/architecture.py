@@ -1,7 +1,4 @@
-"""The two networks: a sentence encoder and a reader, both on a BERT body; means of their weights.
-
-Knows tensors in and tensors out; knows nothing of text, training or files other than weights.
-"""
+"""The sentence encoder and the reader, both on a BERT body, and means of their weights."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +13,7 @@ from transformers.utils import logging
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Disables reports and progress bars while weights are read or written; bars start a thread."""
+    """Disables logs and progress bars of transformers. Its bars would start a thread."""
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
@@ -29,13 +26,13 @@ def quiet() -> Iterator[None]:
 
 
 Logits = tuple[Tensor, Tensor, Tensor]
-"""Start and end [batch, tokens] and relevance [batch]."""
+"""Logits of start and end [batch, tokens] and of relevance [batch], float32."""
 
 
 class Encoder(nn.Module):
-    """Text to a unit vector, so that Euclidean order is cosine order.
+    """Encoder of texts as unit vectors, whose Euclidean order is the order of cosines.
 
-    Mean pooling over the attended tokens, as all-MiniLM-L6-v2 was trained
+    Pools by the mean of the attended tokens, as all-MiniLM-L6-v2 was trained
     (https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2).
     """
 
@@ -44,7 +41,7 @@ class Encoder(nn.Module):
         self.body = body
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-        """int64 [batch, tokens] three times to float32 [batch, width] of norm one."""
+        """Maps three int64 [batch, tokens] to unit vectors, float32 [batch, width]."""
         states = hidden_states(self.body, input_ids, attention_mask, token_type_ids)
         mask = attention_mask.unsqueeze(-1).to(states.dtype)
         pooled = (states * mask).sum(1) / mask.sum(1).clamp(min=1)
@@ -52,10 +49,10 @@ class Encoder(nn.Module):
 
 
 class Reader(nn.Module):
-    """A question with a passage to span logits and the passage's relevance.
+    """Full cross-encoder: reads a question with a passage.
 
-    DPR's reader (Karpukhin et al. 2020, section 6.1): the span heads look at every token, the
-    relevance head at the first.
+    As in DPR (Karpukhin et al. 2020, section 6.1), the span heads read every token and the
+    relevance head reads the first.
     """
 
     def __init__(self, body: BertModel) -> None:
@@ -66,15 +63,11 @@ class Reader(nn.Module):
         self.relevance = nn.Linear(width, 1)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Logits:
-        """int64 [batch, tokens] three times to start and end logits [batch, tokens] and relevance
-        logits [batch], all float32.
-        """
+        """Maps three int64 [batch, tokens] to `Logits`."""
         return self.read(hidden_states(self.body, input_ids, attention_mask, token_type_ids))
 
     def read(self, states: Tensor) -> Logits:
-        """Returns the heads alone: states [batch, tokens, width] to logits, as `forward` gives
-        them.
-        """
+        """Applies the heads to states [batch, tokens, width]."""
         start, end = self.span(states).float().unbind(-1)
         return start, end, self.relevance(states[:, 0]).float().squeeze(-1)
 
@@ -85,8 +78,8 @@ def hidden_states(body: BertModel, ids: Tensor, mask: Tensor, types: Tensor) -> 
     return cast(Tensor, output.last_hidden_state)
 
 
-def every_state(body: BertModel, ids: Tensor, mask: Tensor, types: Tensor) -> list[Tensor]:
-    """Returns the embeddings, then the states of every layer: [batch, tokens, width] each."""
+def all_states(body: BertModel, ids: Tensor, mask: Tensor, types: Tensor) -> list[Tensor]:
+    """Returns the embeddings and the states of every layer, each [batch, tokens, width]."""
     output = body(
         input_ids=ids, attention_mask=mask, token_type_ids=types, output_hidden_states=True
     )
@@ -94,10 +87,10 @@ def every_state(body: BertModel, ids: Tensor, mask: Tensor, types: Tensor) -> li
 
 
 def load_body(directory: Path) -> BertModel:
-    """Returns a BERT body from a Hugging Face directory, dropout off.
+    """Loads a BERT body from a Hugging Face directory, with dropout off.
 
-    Dropout costs time and, over the few passes that fine-tuning makes, buys nothing here. Attention
-    is written out: on a CPU with bfloat16 PyTorch's fused kernel took 1.35 times as long a step.
+    In the few passes of fine-tuning, dropout takes time without a gain. Attention is eager, because
+    PyTorch's fused kernel took 1.35 times as long on a CPU with bfloat16.
     """
     config = BertConfig.from_pretrained(directory)
     config.hidden_dropout_prob = 0.0
@@ -109,47 +102,43 @@ def load_body(directory: Path) -> BertModel:
 
 
 def shorten(body: BertModel, layers: int) -> None:
-    """Leaves `layers` of the body's layers, evenly spread, the first and the last among them.
+    """Removes all but `layers` evenly spaced layers, and keeps the first and the last.
 
-    The first knows the embeddings and the last the heads; Sanh et al. 2019 (DistilBERT, section 3)
-    start their student in the same way.
+    The first layer fits the embeddings and the last layer fits the heads. Sanh et al. 2019
+    (DistilBERT, section 3) initialise their student in the same way.
     """
-    whole = body.encoder.layer
-    body.encoder.layer = nn.ModuleList([whole[place] for place in kept_layers(len(whole), layers)])
+    all_layers = body.encoder.layer
+    indices = evenly_spaced(len(all_layers), layers)
+    body.encoder.layer = nn.ModuleList([all_layers[index] for index in indices])
     body.config.num_hidden_layers = layers
 
 
-def kept_layers(of: int, layers: int) -> list[int]:
-    """Returns which of `of` layers to keep, ascending.
+def evenly_spaced(total: int, count: int) -> list[int]:
+    """Returns `count` of the indices below `total`, ascending.
 
     Raises:
-        ValueError: there are fewer.
+        ValueError: `count` is below 1 or above `total`.
 
     """
-    if not 1 <= layers <= of:
-        raise ValueError(f"{layers} layers cannot be taken out of {of}")
-    return [round(place * (of - 1) / max(layers - 1, 1)) for place in range(layers)]
+    if not 1 <= count <= total:
+        raise ValueError(f"{count} layers cannot be taken out of {total}")
+    return [round(step * (total - 1) / max(count - 1, 1)) for step in range(count)]
 
 
 def freeze_embeddings(body: BertModel) -> None:
-    """Leaves the embedding tables as they are: half the weights, and rare words stay known."""
+    """Excludes the embedding tables from training, so that rare words keep their meaning."""
     for parameter in body.embeddings.parameters():
         parameter.requires_grad_(False)
 
 
-def count_parameters(module: nn.Module, trained_only: bool = False) -> int:
-    """Counts the weights, or only those that training changes."""
-    return sum(p.numel() for p in module.parameters() if p.requires_grad or not trained_only)
-
-
-def dummy_inputs(tokens: int = 12) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns inputs for tracing: one sequence of `tokens` tokens."""
-    ids = torch.arange(1000, 1000 + tokens).unsqueeze(0)
+def dummy_inputs() -> tuple[Tensor, Tensor, Tensor]:
+    """Returns ids, mask and token types of one sequence, for tracing."""
+    ids = torch.arange(1000, 1012).unsqueeze(0)
     return ids, torch.ones_like(ids), torch.zeros_like(ids)
 
 
 def mean_weights(networks: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """Returns the mean of the weights; of what is no fraction (a counter), the first one's."""
+    """Returns the mean of the weights. Integers, such as counters, come from the first network."""
     return {
         name: torch.stack([network[name] for network in networks]).mean(0)
         if first.is_floating_point()
@@ -158,10 +147,10 @@ def mean_weights(networks: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     }
 
 
-def mixed_weights(
+def interpolate_weights(
     before: Mapping[str, Tensor], after: Mapping[str, Tensor], share: float
 ) -> dict[str, Tensor]:
-    """Weights between those before training (`share` 0) and after it (1)."""
+    """Returns weights between `before` (`share` 0) and `after` (`share` 1)."""
     return {
         name: torch.lerp(old, after[name], share) if old.is_floating_point() else old
         for name, old in before.items()

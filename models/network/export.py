@@ -1,8 +1,4 @@
-"""Networks as ONNX graphs: in float32, then with int8 weights and an int8 embedding table.
-
-Knows PyTorch's exporter and ONNX Runtime's quantiser. `verify` decides whether a graph is good
-enough.
-"""
+"""Exports networks as ONNX graphs in float32, and quantises weights and embeddings to int8."""
 
 import logging
 import tempfile
@@ -26,7 +22,7 @@ OPSET = 17
 
 
 def export(network: nn.Module, path: Path) -> None:
-    """Writes `network` (an `Encoder` or a `Reader`) in float32 to `path`."""
+    """Writes the float32 graph of an `Encoder` or a `Reader`."""
     outputs = ENCODER_OUTPUTS if isinstance(network, Encoder) else READER_OUTPUTS
     export_batched(network, path, outputs, dummy_inputs())
 
@@ -34,7 +30,10 @@ def export(network: nn.Module, path: Path) -> None:
 def export_batched(
     network: nn.Module, path: Path, outputs: Sequence[str], inputs: tuple[Tensor, Tensor, Tensor]
 ) -> None:
-    """Writes any network over `INPUTS` in float32; `inputs` are int64 [1, tokens] of valid ids."""
+    """Writes the float32 graph of a network over `INPUTS`.
+
+    `inputs` are example ids, mask and token types, each int64 [1, tokens].
+    """
     axes = {name: {0: "batch", 1: "tokens"} for name in INPUTS}
     axes |= {name: {0: "batch", 1: "tokens"} for name in outputs if name in READER_OUTPUTS[:2]}
     axes |= {name: {0: "batch"} for name in outputs if name not in READER_OUTPUTS[:2]}
@@ -49,19 +48,19 @@ def trace(
     outputs: Sequence[str],
     axes: Mapping[str, Mapping[int, str]],
 ) -> None:
-    """Writes any network in float32.
+    """Traces a network and writes its float32 graph.
 
     Args:
-        network: called with the inputs, in their order
-        path: file of the graph
-        inputs: examples, by the names in the graph
-        outputs: names in the graph
-        axes: names of the dynamic axes, by input or output and place
+        network: called with the inputs in their order.
+        path: file of the graph.
+        inputs: example inputs by name.
+        outputs: names of the outputs.
+        axes: names of the dynamic axes, by input or output and index of the axis.
 
     """
     network.eval()
     with torch.no_grad(), warnings.catch_warnings():
-        # tracing is deprecated in favour of an exporter that needs another package (onnxscript)
+        # the exporter that replaces tracing needs another package (onnxscript)
         warnings.simplefilter("ignore")
         torch.onnx.export(
             network,
@@ -76,9 +75,9 @@ def trace(
 
 
 def quantise(source: Path, target: Path, keep_float: Sequence[str] = ()) -> None:
-    """Writes `source` with int8 weights to `target`.
+    """Writes the graph `source` with int8 weights to `target`.
 
-    Nodes whose name has one of `keep_float` in it stay in float32.
+    Nodes whose name contains one of `keep_float` stay in float32.
     """
     logging.getLogger().setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as directory:
@@ -97,7 +96,7 @@ def quantise(source: Path, target: Path, keep_float: Sequence[str] = ()) -> None
 
 
 class RowQuantisedEmbedding(nn.Module):
-    """An embedding that is stored as int8 [tokens, width] with float32 scales [tokens, 1]."""
+    """An embedding table in int8 [vocabulary, width] with float32 scales [vocabulary, 1]."""
 
     levels: Tensor
     scale: Tensor
@@ -109,30 +108,31 @@ class RowQuantisedEmbedding(nn.Module):
         self.register_buffer("levels", (weight / scale).round().to(torch.int8))
 
     def forward(self, ids: Tensor) -> Tensor:
-        """int64 [...] to float32 [..., width]."""
+        """Maps int64 [...] to float32 [..., width]."""
         rows = nn.functional.embedding(ids, self.levels)
         return rows.float() * nn.functional.embedding(ids, self.scale)
 
 
-def shrink_embeddings(body: BertModel | DistilBertModel) -> None:
-    """Replaces the body's token embeddings by their int8 form, for export."""
+def quantise_embeddings(body: BertModel | DistilBertModel) -> None:
+    """Replaces the token embeddings of a body by int8 embeddings, for export."""
     table = body.embeddings.word_embeddings.weight.detach()
     setattr(body.embeddings, "word_embeddings", RowQuantisedEmbedding(table))  # noqa: B010
 
 
 _NORMALISATION = "LayerNormalization"
-_DEPTH = 2 / 3
-"""Share of the layers that are below the states."""
+_STATES_DEPTH = 2 / 3
+"""Share of the layers below the states that heads use."""
 
 
-def states_of(graph: Path) -> str:
-    """Returns the name of the value [1, tokens, width] that holds the states; empty if there is
-    none.
+def find_states_output(graph: Path) -> str:
+    """Returns the name of the value that contains the states [1, tokens, width].
+
+    Returns an empty string if the graph has no layer normalisation.
     """
     nodes = onnx.load(str(graph), load_external_data=False).graph.node
-    found = [str(node.output[0]) for node in nodes if node.op_type == _NORMALISATION]
-    # that of the embeddings, then two a layer
-    layers = len(found) // 2
-    if not layers or len(found) % 2 == 0:
-        return found[-1] if found else ""
-    return found[2 * max(round(_DEPTH * layers), 1)]
+    outputs = [str(node.output[0]) for node in nodes if node.op_type == _NORMALISATION]
+    # one normalisation of the embeddings, then two in every layer
+    layers = len(outputs) // 2
+    if not layers or len(outputs) % 2 == 0:
+        return outputs[-1] if outputs else ""
+    return outputs[2 * max(round(_STATES_DEPTH * layers), 1)]

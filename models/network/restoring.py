@@ -1,7 +1,6 @@
-"""Restores the weights of a reader from its int8 graph, to train it further.
+"""Restores the weights of a reader from its int8 graph, to continue its training.
 
-Precision lost to rounding is not restored. The logits differ from those of the graph by a few
-hundredths.
+Rounding errors remain: the logits differ from those of the graph by a few hundredths.
 """
 
 from collections.abc import Mapping
@@ -17,64 +16,68 @@ from torch import Tensor, nn
 from transformers import BertModel
 
 from models.data import DataError
-from models.network.neurons import fit_neurons
+from models.network.neurons import resize_to_weights
 
 _TABLE = "body.embeddings.word_embeddings"
 _BIAS = ".bias"
 _PRODUCTS = ("MatMulInteger", "MatMul")
-_AFTER = (*_PRODUCTS, "Cast", "Mul")
-"""Operators between an integer product and its bias."""
+_BEFORE_BIAS = (*_PRODUCTS, "Cast", "Mul")
+"""Operators between a product and the addition of its bias."""
 Array = NDArray[Any]
 
 
-def restored(path: Path) -> dict[str, Tensor]:
-    """Returns the state of a `Reader` that was exported by `models.steps.graphs`.
+def restore_weights(path: Path) -> dict[str, Tensor]:
+    """Returns the weights of a `Reader` that `models.steps.graphs` exported.
 
     Raises:
-        DataError: it is another kind of graph.
+        DataError: the graph is of another kind.
 
     """
-    state = _weights(path)
+    state = _read_weights(path)
     if f"{_TABLE}.weight" not in state:
         raise DataError(f"{path} is not an int8 reader made by `winnow models`")
     return state
 
 
-def restored_split_reader(lower: Path, upper: Path, apart: int) -> dict[str, Tensor]:
-    """Returns the state of an `ApartReader` that was exported by `models.steps.split_reader`.
+def restore_split_weights(lower: Path, upper: Path, split_layers: int) -> dict[str, Tensor]:
+    """Returns the weights of a `SplitReader` that `models.steps.split_reader` exported.
 
     Raises:
-        DataError: it is another kind of graph, or splits another number of layers.
+        DataError: the graph is of another kind, or has another number of split layers.
 
     """
-    below = restored(lower)
+    below = restore_weights(lower)
     layers = {name.split(".")[3] for name in below if name.startswith("body.encoder.layer.")}
-    if len(layers) != apart:
-        raise DataError(f"{lower} has {len(layers)} layers apart, not {apart}")
-    return below | _weights(upper)
+    if len(layers) != split_layers:
+        raise DataError(f"{lower} has {len(layers)} split layers, not {split_layers}")
+    return below | _read_weights(upper)
 
 
-def take_over(network: nn.Module, body: BertModel, state: Mapping[str, Tensor], of: Path) -> None:
-    """Gives a network the weights `of` somewhere, and its layers as many neurons as these have.
+def load_weights(
+    network: nn.Module, body: BertModel, state: Mapping[str, Tensor], source: Path
+) -> None:
+    """Loads weights into a network, and resizes its feed-forward layers to them.
+
+    `source` names their file in errors.
 
     Raises:
-        DataError: they are those of another kind of network.
+        DataError: the weights belong to another kind of network.
 
     """
     try:
-        fit_neurons(body, state)
+        resize_to_weights(body, state)
         network.load_state_dict(state)
     except (KeyError, RuntimeError) as error:
         raise DataError(
-            f"{of} has the weights of another network, such as one with fewer layers: {error}"
+            f"{source} has the weights of another network, such as one with fewer layers: {error}"
         ) from error
 
 
-def _weights(path: Path) -> dict[str, Tensor]:
+def _read_weights(path: Path) -> dict[str, Tensor]:
     graph = onnx.load(path).graph
     arrays = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
     state = {
-        _plain(name): torch.tensor(array)
+        _original_name(name): torch.tensor(array)
         for name, array in arrays.items()
         if name != f"{_TABLE}.weight"
         and (name.endswith((".bias", "embeddings.weight")) or "LayerNorm" in name)
@@ -82,33 +85,34 @@ def _weights(path: Path) -> dict[str, Tensor]:
     if f"{_TABLE}.levels" in arrays:
         table = arrays[f"{_TABLE}.levels"].astype(np.float32) * arrays[f"{_TABLE}.scale"]
         state[f"{_TABLE}.weight"] = torch.tensor(table)
-    next_ = {name: node for node in graph.node for name in node.input}
+    consumers = {name: node for node in graph.node for name in node.input}
     for node in graph.node:
-        layer = _layer(node, next_, arrays) if node.op_type in _PRODUCTS else None
+        layer = _layer_name(node, consumers, arrays) if node.op_type in _PRODUCTS else None
         if layer is not None:
-            name = f"{_plain(layer)}.weight"
-            if name in state:  # equal biases are written once, for whichever layer
-                raise DataError(f"{path}: two layers share the bias of {_plain(layer)}")
-            state[name] = torch.tensor(_product(node, arrays).T.copy())
+            name = f"{_original_name(layer)}.weight"
+            if name in state:  # the exporter writes equal biases only once
+                raise DataError(f"{path}: two layers share the bias of {_original_name(layer)}")
+            state[name] = torch.tensor(_matrix(node, arrays).T.copy())
     return state
 
 
-def _layer(
-    node: NodeProto, next_: Mapping[str, NodeProto], arrays: Mapping[str, Array]
+def _layer_name(
+    node: NodeProto, consumers: Mapping[str, NodeProto], arrays: Mapping[str, Array]
 ) -> str | None:
-    """Returns the layer that a node multiplies for, by the bias that is added next; None without
-    one.
+    """Returns the layer of a product, by the name of the bias that is added to it.
+
+    Returns None if no bias is added.
     """
-    while node.op_type in _AFTER:
-        if node.output[0] not in next_:
+    while node.op_type in _BEFORE_BIAS:
+        if node.output[0] not in consumers:
             return None
-        node = next_[node.output[0]]
+        node = consumers[node.output[0]]
     names = [name for name in node.input if name in arrays and name.endswith(_BIAS)]
     return names[0].removesuffix(_BIAS) if names and node.op_type == "Add" else None
 
 
-def _product(node: NodeProto, arrays: Mapping[str, Array]) -> Array:
-    """Returns the matrix that a node multiplies by, [in, out]."""
+def _matrix(node: NodeProto, arrays: Mapping[str, Array]) -> Array:
+    """Returns the matrix of a product, [in, out]."""
     name = node.input[1]
     if node.op_type == "MatMul":
         return arrays[name]
@@ -116,6 +120,6 @@ def _product(node: NodeProto, arrays: Mapping[str, Array]) -> Array:
     return arrays[name].astype(np.float32) * scale
 
 
-def _plain(name: str) -> str:
-    """Returns a layer whose outliers are apart is called as if they were not."""
+def _original_name(name: str) -> str:
+    """Returns the name of a layer without the suffix of `OutlierSplitLinear`."""
     return name.replace(".linear", "")

@@ -1,8 +1,4 @@
-"""Finding the pretrained weights that the models start from.
-
-Knows where all-MiniLM-L6-v2 may lie on disk and how its weights are recognised; knows nothing of
-what is built on them.
-"""
+"""Finds and verifies the pretrained weights of all-MiniLM-L6-v2."""
 
 import hashlib
 import tempfile
@@ -22,32 +18,32 @@ _FILES = ("config.json", "model.safetensors", "tokenizer.json")
 
 
 class WeightsError(WinnowError):
-    """The weights are missing, or are not the ones expected."""
+    """The pretrained weights are missing or have another checksum."""
 
 
 @contextmanager
 def minilm(source: Path) -> Iterator[Path]:
-    """Yields a directory in the Hugging Face layout that holds the MiniLM weights.
+    """Yields a directory in the Hugging Face layout with the MiniLM weights.
 
-    `source` is such a directory, or a wheel (`.whl`) that carries one.
+    `source` is such a directory, or a wheel (`.whl`) that contains one.
 
     Raises:
         WeightsError: a file is missing, or the weights have another checksum.
 
     """
     if source.is_dir():
-        _check(source)
+        _verify(source)
         yield source
         return
     if source.suffix != ".whl" or not source.is_file():
         raise WeightsError(
             f"{source} is neither a directory nor a wheel with MiniLM weights: name one by "
-            "--weights; docs/models.md says where they come from"
+            "--weights; docs/models.md describes where to get them"
         )
     with tempfile.TemporaryDirectory() as temporary:
         target = Path(temporary)
         _unpack(source, target)
-        _check(target)
+        _verify(target)
         yield target
 
 
@@ -67,10 +63,13 @@ def _unpack(wheel: Path, target: Path) -> None:
                 (target / name).write_bytes(archive.read(member))
 
 
-def _check(directory: Path) -> None:
+def _verify(directory: Path) -> None:
     for name in _FILES:
         if not (directory / name).is_file():
             raise WeightsError(f"{directory} has no {name}: a complete MiniLM directory is needed")
     digest = hashlib.sha256((directory / "model.safetensors").read_bytes()).hexdigest()
     if digest != MINILM_SHA256:
-        raise WeightsError(f"model.safetensors has SHA-256 {digest}, expected {MINILM_SHA256}")
+        raise WeightsError(
+            f"{directory / 'model.safetensors'} has SHA-256 {digest}, expected {MINILM_SHA256}: "
+            "download it again"
+        )

@@ -1,1 +1,1 @@
-"""The steps from data and pretrained weights to a bundle, each leaving its result on disk."""
+"""Steps from data and pretrained weights to a bundle. Each step writes its result to disk."""

@@ -1,4 +1,4 @@
-"""Making questions that nobody asked."""
+"""Makes cloze questions of Wikipedia and keeps those that the bundle's reader answers."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -6,87 +6,92 @@ from concurrent.futures import ThreadPoolExecutor
 
 from models.data import DataDirectory, Passage, Question
 from models.measuring.reading import OfflineReader
-from models.mining.cloze import cloze
+from models.mining.cloze import make_cloze
 from models.mining.mine import is_held_out, save
-from models.mining.ranking import RetrievedQuestion, training_questions, with_positives
-from models.mining.retrievers import FoundPassage, LexicalIndex
-from models.progress import followed
+from models.mining.ranking import RetrievedQuestion, add_gold_passages, training_questions
+from models.mining.retrievers import LexicalIndex, ScoredPassage
+from models.progress import track
 from models.workspace import Workspace
 from winnow.bundle import Bundle
 from winnow.settings.common import cores
 
 CLOZES = "cloze"
-"""The source of these questions."""
-_FOUND = 20
-"""Passages found by words for a question."""
-_JUDGED = 2
-"""Other passages that are read for an answer."""
+"""Source of these questions."""
+_RETRIEVED = 20
+"""Passages retrieved by words for each question."""
+_READ = 2
+"""Passages that are read to find the answer in another passage."""
 _FAR = 2.0
-"""Squared distance of what was found by words alone: only a reader's word counts for it."""
+"""Squared distance given to passages that were retrieved by words.
+
+It is so large that they count only if the reader finds the answer.
+"""
 
 
 def mine_clozes(
-    data: DataDirectory, bundle: Bundle, work: Workspace, passages: int, seed: int = 0
+    data: DataDirectory, bundle: Bundle, workspace: Workspace, passages: int, seed: int = 0
 ) -> int:
-    """Makes training questions of `passages` passages of Wikipedia; returns their number.
+    """Makes training questions of `passages` passages of Wikipedia, and returns their number.
 
-    The passage that answers is another one where the bundle's reader finds the answer there, or
-    else the question's own; where it does not find it there either, the question is left out. No
-    article of a development set is used, and none that is held out is asked about.
+    The gold passage is another passage if the reader finds the answer there, or else the question's
+    own passage. Questions that the reader cannot answer are left out. Articles of development sets
+    are not used, and held-out articles yield no questions.
     """
     reader = OfflineReader(
         graph=bundle.reader, tokenizer=bundle.tokenizer, manifest=bundle.manifest
     )
-    allowed = _allowed(data)
-    lexical = LexicalIndex(followed(allowed, "index by words", len(allowed)))
-    work.made()
+    allowed = _passages_outside_development_sets(data)
+    lexical = LexicalIndex(track(allowed, "index by words", len(allowed)))
+    workspace.create()
     generator = random.Random(seed)
-    asked_about = [passage for passage in allowed if not is_held_out(passage)]
-    drawn = generator.sample(asked_about, min(passages, len(asked_about)))
-    made = [(passage, cloze(passage, generator)) for passage in drawn]
-    own = [
-        (p, Question(text=c.question, answers=(c.answer,), source=CLOZES))
-        for p, c in made
-        if c is not None
+    sources = [passage for passage in allowed if not is_held_out(passage)]
+    drawn = generator.sample(sources, min(passages, len(sources)))
+    made = [(passage, make_cloze(passage, generator)) for passage in drawn]
+    clozes = [
+        (
+            passage,
+            Question(text=cloze.question, answers=(cloze.answer,), source=CLOZES),
+        )
+        for passage, cloze in made
+        if cloze is not None
     ]
 
-    def ask(pair: tuple[Passage, Question]) -> RetrievedQuestion:
+    def retrieve(pair: tuple[Passage, Question]) -> RetrievedQuestion:
         passage, question = pair
-        others = [each for each in lexical.search(question.text, _FOUND) if each != passage]
-        return RetrievedQuestion(question, tuple(FoundPassage(each, _FAR, 0.0) for each in others))
+        others = [each for each in lexical.search(question.text, _RETRIEVED) if each != passage]
+        return RetrievedQuestion(question, tuple(ScoredPassage(each, _FAR, 0.0) for each in others))
 
     with ThreadPoolExecutor(cores()) as pool:
-        asked = list(followed(pool.map(ask, own), "retrieve", len(own)))
-    answered = _answered(asked, [passage for passage, _ in own], reader)
-    every, questions = training_questions(asked, answered)
+        retrieved = list(track(pool.map(retrieve, clozes), "retrieve", len(clozes)))
+    answered = _answer(retrieved, [passage for passage, _ in clozes], reader)
+    all_passages, questions = training_questions(retrieved, answered)
     usable = [question for question in questions if question.negatives]
-    save(work.clozes, every, usable)
+    save(workspace.clozes, all_passages, usable)
     return len(usable)
 
 
 def with_clozes(passes: Mapping[str, float], clozes: float) -> dict[str, float]:
-    """Returns `passes` with `clozes` passes over the cloze questions added.
-
-    If `clozes` is 0, nothing is added.
-    """
+    """Adds `clozes` passes over cloze questions to `passes`, unless they are 0."""
     return {**passes, CLOZES: clozes} if clozes else dict(passes)
 
 
-def _allowed(data: DataDirectory) -> list[Passage]:
-    """Wikipedia without the articles of the development sets, however their titles are spelt."""
+def _passages_outside_development_sets(data: DataDirectory) -> list[Passage]:
+    """Returns Wikipedia without the articles of development sets. Titles ignore case."""
     golds = [question.gold for question in data.all_development() if question.gold is not None]
     titles = {gold.title.casefold() for gold in golds}
     return [passage for passage in data.wikipedia() if passage.title.casefold() not in titles]
 
 
-def _answered(
-    asked: Sequence[RetrievedQuestion], own: Sequence[Passage], reader: OfflineReader
+def _answer(
+    retrieved: Sequence[RetrievedQuestion], own_passages: Sequence[Passage], reader: OfflineReader
 ) -> list[Question | None]:
-    elsewhere = with_positives(asked, reader, _JUDGED)
-    left = [row for row, question in enumerate(elsewhere) if question is None]
-    alone = [
-        RetrievedQuestion(asked[row].question, (FoundPassage(own[row], _FAR, 0.0),)) for row in left
+    """Returns each question with another passage as gold, or else with its own passage."""
+    answered = add_gold_passages(retrieved, reader, _READ)
+    remaining = [row for row, question in enumerate(answered) if question is None]
+    own = [
+        RetrievedQuestion(retrieved[row].question, (ScoredPassage(own_passages[row], _FAR, 0.0),))
+        for row in remaining
     ]
-    for row, question in zip(left, with_positives(alone, reader), strict=True):
-        elsewhere[row] = question
-    return elsewhere
+    for row, question in zip(remaining, add_gold_passages(own, reader), strict=True):
+        answered[row] = question
+    return answered

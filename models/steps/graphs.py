@@ -1,4 +1,4 @@
-"""Networks as ONNX graphs, in float32 and in int8."""
+"""Exports trained networks as ONNX graphs, in float32 and in int8."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -9,64 +9,62 @@ import torch
 from models.data import Passage
 from models.mining.mine import TrainingQuestion, load
 from models.network.architecture import Encoder, Reader
-from models.network.export import export, quantise, shrink_embeddings
+from models.network.export import export, quantise, quantise_embeddings
 from models.network.neurons import FLOAT_PART, Inputs, split_outliers
 from models.network.weights import open_tokenizer
 from models.steps.training import trained_encoder, trained_reader
-from models.training.examples import Encoded, longest
+from models.training.examples import TokenisedQuestions, draw_max_tokens
 from models.workspace import Workspace
 
-HEADS = ("/span/MatMul", "/relevance/Gemm")
+HEAD_NODES = ("/span/MatMul", "/relevance/Gemm")
+"""Nodes of a reader's heads, which stay in float."""
 _PROBES = 100
-"""Sequences that outlier channels are looked for in; they are the same ones in every text."""
+"""Number of sequences to find outlier channels in. They are the same channels in every text."""
 
 
-def export_encoder(weights: Path, work: Workspace) -> None:
-    """Exports the encoder, trained if it was, in float32 and int8."""
-    export_both(trained_encoder(weights, work), weights, work, "encoder")
+def export_encoder(weights: Path, workspace: Workspace) -> None:
+    """Exports the trained encoder, or else the pretrained one, in float32 and int8."""
+    export_both(trained_encoder(weights, workspace), weights, workspace, "encoder")
 
 
-def export_reader(weights: Path, work: Workspace) -> None:
+def export_reader(weights: Path, workspace: Workspace) -> None:
     """Exports the trained reader in float32 and int8; its heads stay in float."""
-    export_both(trained_reader(weights, work), weights, work, "reader")
+    export_both(trained_reader(weights, workspace), weights, workspace, "reader")
 
 
 def export_both(
     network: Encoder | Reader,
     weights: Path,
-    work: Workspace,
+    workspace: Workspace,
     name: str,
     layers: int | None = None,
 ) -> None:
-    """Exports `network` in float32, then in int8; changes it.
+    """Exports `network` in float32, then in int8, and changes it.
 
-    A reader's outliers stay in float: they cost 0.3 MB, and int8 lost 1.5 exact match on dev-squad
-    without that. An encoder's do not: its vectors have a cosine of 0.995 with those in float32.
+    A reader's outlier channels stay in float. They cost 0.3 MB; in int8 they lost 1.5 points of
+    exact match on dev-squad. An encoder does not need this: its vectors have a cosine of 0.995 with
+    the float32 vectors.
     """
-    export(network, work.graph(name, "fp32", layers))
-    shrink_embeddings(network.body)
+    export(network, workspace.graph(name, "fp32", layers))
+    quantise_embeddings(network.body)
     if isinstance(network, Reader):
-        split_outliers(network.body, probes(weights, *load(work.mined)))
-    _quantise(network, work.graph(name, "int8", layers))
-
-
-def _quantise(network: Encoder | Reader, target: Path) -> None:
-    """Exports `network`, its table already int8, and quantises its matrices."""
+        split_outliers(network.body, probes(weights, *load(workspace.mined)))
+    target = workspace.graph(name, "int8", layers)
     plain = target.with_suffix(".float.onnx")
     export(network, plain)
-    quantise(plain, target, (*HEADS, FLOAT_PART) if isinstance(network, Reader) else ())
+    quantise(plain, target, (*HEAD_NODES, FLOAT_PART) if isinstance(network, Reader) else ())
     plain.unlink()
 
 
 def probes(
     weights: Path, passages: Sequence[Passage], questions: Sequence[TrainingQuestion]
 ) -> Iterator[Inputs]:
-    """Yields some questions with their passages, one at a time, as the reader sees them."""
+    """Yields the inputs of a reader for some questions with their passages, one at a time."""
     chosen = random.Random(0).sample(questions, min(_PROBES, len(questions)))
-    encoded = Encoded(open_tokenizer(weights), passages, chosen)
+    encoded = TokenisedQuestions(open_tokenizer(weights), passages, chosen)
     generator = random.Random(0)
     for number in range(len(chosen)):
-        example = encoded.positive(number, longest(generator), generator)
+        example = encoded.positive(number, draw_max_tokens(generator), generator)
         if example is not None:
             ids, types = torch.tensor([example.ids]), torch.tensor([example.types])
             yield ids, torch.ones_like(ids), types

@@ -1,4 +1,4 @@
-"""Training questions with hard negatives, made by the encoder as it is now."""
+"""Mines training questions with hard negatives of the current encoder, and loads them."""
 
 import random
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ from models.mining.embedding import Embedder
 from models.mining.mine import (
     TrainingQuestion,
     is_saved,
-    joined,
+    join_minings,
     load,
     mine,
     save,
-    split,
+    split_held_out,
     supervise,
     unseen,
 )
@@ -23,74 +23,70 @@ from models.workspace import Workspace
 from winnow.files.opened import sha256
 
 
-def mine_questions(data: DataDirectory, weights: Path, work: Workspace, extra: int) -> int:
-    """Makes training questions with hard negatives; returns how many. Takes about ten minutes.
+def mine_questions(
+    data: DataDirectory, weights: Path, workspace: Workspace, extra_passages: int
+) -> int:
+    """Makes training questions with hard negatives, and returns their number.
 
-    `extra` Wikipedia passages are searched for negatives, beside those that answer a question.
+    Negatives are drawn from the gold passages and `extra_passages` of Wikipedia. Takes about ten
+    minutes.
     """
-    graph = work.graph("encoder", "int8")
-    embedder = Embedder(graph, weights / "tokenizer.json", cache=work.vectors)
-    measured_on, wikipedia = data.all_development(), data.wikipedia()
+    graph = workspace.graph("encoder", "int8")
+    embedder = Embedder(graph, weights / "tokenizer.json", cache=workspace.vectors)
+    development, wikipedia = data.all_development(), data.wikipedia()
     lexical = LexicalIndex(wikipedia)
-    supervised = supervise(unseen(data.pairs(), measured_on), lexical, embedder)
+    supervised = supervise(unseen(data.pairs(), development), lexical, embedder)
     random.Random(0).shuffle(wikipedia)
-    gold = unseen(data.gold(), measured_on)
-    passages, questions = mine([*gold, *supervised], wikipedia[:extra], embedder)
-    work.mined_by.unlink(missing_ok=True)  # until the files are whole, they are nobody's
-    save(work.mined, passages, questions)
-    work.mined_by.write_text(sha256(graph))
+    gold = unseen(data.gold(), development)
+    passages, questions = mine([*gold, *supervised], wikipedia[:extra_passages], embedder)
+    workspace.mining_encoder.unlink(
+        missing_ok=True
+    )  # an interruption must not leave the checksum of other questions
+    save(workspace.mined, passages, questions)
+    workspace.mining_encoder.write_text(sha256(graph))
     return len(questions)
 
 
-def is_mined(work: Workspace) -> bool:
-    """Returns whether the training questions were made by the encoder as it is now."""
-    graph, by = work.graph("encoder", "int8"), work.mined_by
-    return graph.is_file() and by.is_file() and by.read_text() == sha256(graph)
+def is_mined(workspace: Workspace) -> bool:
+    """Returns whether the training questions were mined with the current encoder."""
+    graph, checksum = workspace.graph("encoder", "int8"), workspace.mining_encoder
+    return graph.is_file() and checksum.is_file() and checksum.read_text() == sha256(graph)
 
 
-def load_learnt(work: Workspace) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """Returns all passages, and the questions to learn from.
+def student_questions(workspace: Workspace) -> Path:
+    """Returns the directory of the questions that a student reader is trained on.
 
-    Raises:
-        DataError: nothing was mined yet.
-
+    Prefers questions with negatives of the served retriever to questions with negatives of the
+    encoder.
     """
-    return load_to_learn(work.mined, work, {})
+    return workspace.ranked if is_saved(workspace.ranked) else workspace.mined
 
 
-def to_read(work: Workspace) -> Path:
-    """Returns the directory of the questions that a student reader learns from.
-
-    It holds the passages of the served retriever, or, if these were not mined, the encoder's
-    mistakes.
-    """
-    return work.ranked if is_saved(work.ranked) else work.mined
-
-
-def load_to_learn(
-    directory: Path, work: Workspace, passes: Mapping[str, float]
+def load_training(
+    directory: Path, workspace: Workspace, passes: Mapping[str, float]
 ) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """Returns all passages, and the questions to learn from: those of `directory` and, if they are
-    to be seen, cloze questions beside them.
+    """Returns all passages and the training questions of `directory`.
+
+    Adds cloze questions if `passes` names them.
 
     Raises:
-        DataError: nothing was mined yet.
+        DataError: the questions were not mined.
 
     """
     passages, questions = load(directory)
     if CLOZES in passes:
-        passages, questions = joined(passages, questions, *load(work.clozes))
-    learnt, _ = split(questions, passages)
-    return passages, learnt
+        passages, questions = join_minings(passages, questions, *load(workspace.clozes))
+    training, _ = split_held_out(questions, passages)
+    return passages, training
 
 
-def load_held_out(mined: Path) -> tuple[list[Passage], list[TrainingQuestion]]:
-    """Returns all passages of a mining, and the questions that no model learns from.
+def load_held_out(directory: Path) -> tuple[list[Passage], list[TrainingQuestion]]:
+    """Returns all passages and the held-out questions of `directory`.
 
     Raises:
-        DataError: nothing was mined yet.
+        DataError: the questions were not mined.
 
     """
-    passages, questions = load(mined)
-    _, held = split(questions, passages)
-    return passages, held
+    passages, questions = load(directory)
+    _, held_out = split_held_out(questions, passages)
+    return passages, held_out

@@ -1,4 +1,4 @@
-"""The reader learns to rank: trained further on what the served retriever finds."""
+"""Trains the reader to rank passages of the served retriever."""
 
 import json
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ from models.data import DataDirectory, Question
 from models.measuring.reading import OfflineReader
 from models.mining.embedding import Embedder
 from models.mining.mine import save, unseen
-from models.mining.ranking import RetrievedQuestion, training_questions, with_positives
-from models.mining.retrievers import FoundPassage, ServedRetriever, found_before
+from models.mining.ranking import RetrievedQuestion, add_gold_passages, training_questions
+from models.mining.retrievers import ScoredPassage, ServedRetriever, read_retrieved
 from models.network.architecture import freeze_embeddings
 from models.network.weights import open_tokenizer
-from models.progress import followed
-from models.steps.mining import load_to_learn
-from models.steps.training import mean_reader, of_bundle
-from models.training.examples import Encoded
+from models.progress import track
+from models.steps.mining import load_training
+from models.steps.training import mean_reader, restore_reader
+from models.training.examples import TokenisedQuestions
 from models.training.loop import Schedule
 from models.training.reading_task import ReadingPlan, ReadingTask
 from models.training.run import train
@@ -27,7 +27,7 @@ from models.workspace import Workspace
 from winnow.bundle import Bundle
 from winnow.settings.common import cores
 
-RANKED = {
+RANKING_PASSES = {
     "squad": 1.0,
     "squad-tokenised": 1.0,
     "squadshifts-amazon_reviews": 0.25,
@@ -37,72 +37,77 @@ RANKED = {
     "webquestions-train": 1.5,
 }
 """Passes over the questions of each source."""
-FOUND = 24
-"""Passages found for a question."""
+_RETRIEVED = 24
+"""Passages to keep for each question."""
 _SPARE = 6
-"""Found beyond them, since paragraphs of development sets are left out."""
+"""Additional passages to retrieve, because paragraphs of development sets are dropped."""
 
 
-def mine_ranking(data: DataDirectory, index: Path, bundle: Bundle, work: Workspace) -> int:
-    """Makes training questions of what a bundle's retriever finds in an index; returns how many.
+def mine_ranking(data: DataDirectory, index: Path, bundle: Bundle, workspace: Workspace) -> int:
+    """Makes training questions with negatives of a bundle's retriever, and returns their number.
 
-    Takes some twenty minutes; interrupted, it goes on where it was.
+    Takes about twenty minutes. After an interruption, the next call continues.
     """
-    measured_on = data.all_development()
-    questions = [*unseen(data.gold(), measured_on), *unseen(data.pairs(), measured_on)]
-    hidden = {question.gold.text for question in measured_on if question.gold is not None}
-    top = ServedRetriever(index, bundle)
-    asked = _asked(questions, top, bundle, hidden, work.made().found)
+    development = data.all_development()
+    questions = [*unseen(data.gold(), development), *unseen(data.pairs(), development)]
+    excluded = {question.gold.text for question in development if question.gold is not None}
+    retriever = ServedRetriever(index, bundle)
+    cache = workspace.create().retrieved
+    retrieved = _retrieve(questions, retriever, bundle, excluded, cache)
     reader = OfflineReader(
         graph=bundle.reader, tokenizer=bundle.tokenizer, manifest=bundle.manifest
     )
-    passages, made = training_questions(asked, with_positives(asked, reader))
-    save(work.ranked, passages, made)
+    answered = add_gold_passages(retrieved, reader)
+    passages, made = training_questions(retrieved, answered)
+    save(workspace.ranked, passages, made)
     return len(made)
 
 
 def train_ranking(
     weights: Path,
-    work: Workspace,
+    workspace: Workspace,
     bundle: Bundle,
     plan: ReadingPlan,
     schedule: Schedule,
-    every: int,
+    checkpoint_every: int,
 ) -> None:
-    """Trains the reader further, from its checkpoint if there is one.
+    """Trains the reader, starting from a checkpoint of this training if there is one.
 
-    It begins with the mean of the reader's runs, or with the bundle's reader where there are none.
+    Otherwise starts from the mean of the reader's runs, or from the bundle's reader.
     """
     torch.manual_seed(schedule.seed)
     reader = (
-        mean_reader(weights, work) if work.run("reader").is_file() else of_bundle(weights, bundle)
+        mean_reader(weights, workspace)
+        if workspace.run("reader").is_file()
+        else restore_reader(weights, bundle)
     )
     freeze_embeddings(reader.body)
-    passages, learnt = load_to_learn(work.ranked, work, plan.passes)
-    encoded = Encoded(open_tokenizer(weights), passages, learnt)
-    train(ReadingTask(reader, encoded, plan, schedule.seed), schedule, work.run("ranking"), every)
+    passages, questions = load_training(workspace.ranked, workspace, plan.passes)
+    tokenised = TokenisedQuestions(open_tokenizer(weights), passages, questions)
+    task = ReadingTask(reader, tokenised, plan, schedule.seed)
+    train(task, schedule, workspace.run("ranking"), checkpoint_every)
 
 
-def _asked(
+def _retrieve(
     questions: Sequence[Question],
-    top: ServedRetriever,
+    retriever: ServedRetriever,
     bundle: Bundle,
-    hidden: set[str],
-    kept: Path,
+    excluded: set[str],
+    cache: Path,
 ) -> list[RetrievedQuestion]:
-    """Returns the passages that are found for every question; a file keeps them, line by line."""
-    known = dict(found_before(kept))
-    left = [question for question in questions if question.text not in known]
-    vectors = Embedder(bundle.question_encoder, bundle.tokenizer).questions([q.text for q in left])
+    """Retrieves passages for every question. The file `cache` has a line per finished question."""
+    by_question = dict(read_retrieved(cache))
+    texts = [question.text for question in questions if question.text not in by_question]
+    vectors = Embedder(bundle.question_encoder, bundle.tokenizer).questions(texts)
 
-    def find(number: int) -> tuple[str, list[FoundPassage]]:
-        text = left[number].text
-        found = top.find(text, vectors[number], FOUND + _SPARE)
-        return text, [each for each in found if each.passage.text not in hidden][:FOUND]
+    def find(index: int) -> tuple[str, list[ScoredPassage]]:
+        passages = retriever.find(texts[index], vectors[index], _RETRIEVED + _SPARE)
+        allowed = [each for each in passages if each.passage.text not in excluded]
+        return texts[index], allowed[:_RETRIEVED]
 
-    with kept.open("a", encoding="utf-8") as file, ThreadPoolExecutor(cores()) as pool:
-        for text, found in followed(pool.map(find, range(len(left))), "retrieve", len(left)):
-            row = {"question": text, "found": [asdict(each) for each in found]}
+    with cache.open("a", encoding="utf-8") as file, ThreadPoolExecutor(cores()) as pool:
+        for text, passages in track(pool.map(find, range(len(texts))), "retrieve", len(texts)):
+            row = {"question": text, "found": [asdict(each) for each in passages]}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            known[text] = found
-    return [RetrievedQuestion(question, tuple(known[question.text])) for question in questions]
+            by_question[text] = passages
+    return [RetrievedQuestion(each, tuple(by_question[each.text])) for each in questions]

@@ -1,4 +1,4 @@
-"""The encoder and the reader: how they are trained, and the networks of their finished runs."""
+"""Trains the encoder and the reader, and loads the networks of finished runs."""
 
 from pathlib import Path
 
@@ -9,23 +9,23 @@ from models.network.architecture import (
     Encoder,
     Reader,
     freeze_embeddings,
+    interpolate_weights,
     load_body,
     mean_weights,
-    mixed_weights,
 )
-from models.network.restoring import restored, take_over
+from models.network.restoring import load_weights, restore_weights
 from models.network.weights import open_tokenizer
-from models.steps.mining import load_learnt
+from models.steps.mining import load_training
 from models.training import checkpoint
 from models.training.encoding_task import EncodingPlan, EncodingTask
-from models.training.examples import Encoded
+from models.training.examples import TokenisedQuestions
 from models.training.loop import Schedule
 from models.training.reading_task import ReadingPlan, ReadingTask
 from models.training.run import train
 from models.workspace import Workspace
 from winnow.bundle import Bundle
 
-ENCODED = {
+ENCODER_PASSES = {
     "squad": 3.0,
     "squad-tokenised": 2.0,
     "squadshifts-amazon_reviews": 0.3,
@@ -34,46 +34,51 @@ ENCODED = {
     "dpr-trivia.dev": 1.0,
     "webquestions-train": 2.0,
 }
-"""Passes of the encoder over the passages of each source."""
+"""Passes of the encoder's training over the passages of each source."""
 TRAINED_SHARE = 0.7
-"""Share of the trained encoder's weights: the pretrained ones know more than the training set has
-(Wortsman et al. 2022, "Robust fine-tuning of zero-shot models").
+"""Weight of the trained encoder in its mean with the pretrained encoder.
+
+The mean generalises better (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models").
 """
 
 
 def train_encoder(
-    weights: Path, work: Workspace, plan: EncodingPlan, schedule: Schedule, every: int
+    weights: Path,
+    workspace: Workspace,
+    plan: EncodingPlan,
+    schedule: Schedule,
+    checkpoint_every: int,
 ) -> None:
-    """Trains the encoder, from its checkpoint if there is one."""
-    passages, learnt = load_learnt(work)
+    """Trains the encoder, starting from its checkpoint if there is one."""
+    passages, questions = load_training(workspace.mined, workspace, {})
     encoder = Encoder(load_body(weights))
     freeze_embeddings(encoder.body)
     task = EncodingTask(
         encoder=encoder,
         tokenizer=open_tokenizer(weights),
         passages=passages,
-        asked=learnt,
+        questions=questions,
         plan=plan,
         seed=schedule.seed,
     )
-    train(task, schedule, work.run("encoder"), every)
+    train(task, schedule, workspace.run("encoder"), checkpoint_every)
 
 
-def trained_encoder(weights: Path, work: Workspace) -> Encoder:
-    """Returns the encoder as its finished run left it, mixed with what it was before any training.
+def trained_encoder(weights: Path, workspace: Workspace) -> Encoder:
+    """Returns the mean of the trained and the pretrained encoder.
 
-    Without a finished run it is the pretrained one.
+    Without a finished run, returns the pretrained encoder.
     """
     encoder = Encoder(load_body(weights))
-    state = checkpoint.finished(work.run("encoder"))
+    state = checkpoint.load_finished(workspace.run("encoder"))
     if state is not None:
         encoder.load_state_dict(
-            mixed_weights(encoder.state_dict(), state["network"], TRAINED_SHARE)
+            interpolate_weights(encoder.state_dict(), state["network"], TRAINED_SHARE)
         )
     return encoder.eval()
 
 
-READ = {
+READER_PASSES = {
     "squad": 2.0,
     "squad-tokenised": 1.6,
     "squadshifts-amazon_reviews": 0.5,
@@ -82,75 +87,80 @@ READ = {
     "dpr-trivia.dev": 0.8,
     "webquestions-train": 1.6,
 }
-"""Passes of the reader over the questions of each source."""
+"""Passes of the reader's training over the questions of each source."""
 MEMBERS = 3
-"""Runs of the reader with different seeds. Their mean is better than each of them."""
+"""Training runs of the reader with different seeds. Their mean is better than each run."""
 
 
 def train_reader(
-    weights: Path, work: Workspace, plan: ReadingPlan, schedule: Schedule, every: int, run: Path
+    weights: Path,
+    workspace: Workspace,
+    plan: ReadingPlan,
+    schedule: Schedule,
+    checkpoint_every: int,
+    run: Path,
 ) -> None:
-    """Trains a reader, from its checkpoint `run` if there is one."""
+    """Trains a reader, starting from the checkpoint `run` if there is one."""
     torch.manual_seed(schedule.seed)
-    passages, learnt = load_learnt(work)
+    passages, questions = load_training(workspace.mined, workspace, {})
     reader = Reader(load_body(weights))
     freeze_embeddings(reader.body)
-    encoded = Encoded(open_tokenizer(weights), passages, learnt)
-    train(ReadingTask(reader, encoded, plan, schedule.seed), schedule, run, every)
+    tokenised = TokenisedQuestions(open_tokenizer(weights), passages, questions)
+    train(ReadingTask(reader, tokenised, plan, schedule.seed), schedule, run, checkpoint_every)
 
 
-def trained_reader(weights: Path, work: Workspace) -> Reader:
-    """Returns the reader as it learnt to rank; before that, the mean of its runs.
+def trained_reader(weights: Path, workspace: Workspace) -> Reader:
+    """Returns the reader that was trained to rank, or else the mean of the reader's runs.
 
     Raises:
-        DataError: there is no run, or one is not finished.
+        DataError: a run of the reader is not finished, or there is none.
 
     """
-    ranking = checkpoint.finished(work.run("ranking"))
+    ranking = checkpoint.load_finished(workspace.run("ranking"))
     if ranking is None:
-        return mean_reader(weights, work)
+        return mean_reader(weights, workspace)
     reader = Reader(load_body(weights))
     reader.load_state_dict(ranking["network"])
     return reader.eval()
 
 
-def teacher_of(weights: Path, work: Workspace, bundle: Bundle) -> Reader:
-    """Returns the reader that was trained, or else the bundle's.
+def teacher_of(weights: Path, workspace: Workspace, bundle: Bundle) -> Reader:
+    """Returns the trained reader, or else the bundle's reader.
 
     Raises:
-        DataError: neither is a reader that was trained here.
+        DataError: the bundle's reader was not made by these commands.
 
     """
-    if work.run("ranking").is_file() or work.run("reader").is_file():
-        return trained_reader(weights, work)
-    return of_bundle(weights, bundle)
+    if workspace.run("ranking").is_file() or workspace.run("reader").is_file():
+        return trained_reader(weights, workspace)
+    return restore_reader(weights, bundle)
 
 
-def of_bundle(weights: Path, bundle: Bundle) -> Reader:
-    """Returns the reader of a bundle, as its int8 graph has it.
+def restore_reader(weights: Path, bundle: Bundle) -> Reader:
+    """Restores the reader of a bundle from its int8 graph.
 
     Raises:
-        DataError: it is no reader that was trained here.
+        DataError: the reader was not made by these commands.
 
     """
     reader = Reader(load_body(weights))
-    take_over(reader, reader.body, restored(bundle.reader), bundle.reader)
+    load_weights(reader, reader.body, restore_weights(bundle.reader), bundle.reader)
     return reader.eval()
 
 
-def mean_reader(weights: Path, work: Workspace) -> Reader:
+def mean_reader(weights: Path, workspace: Workspace) -> Reader:
     """Returns the mean of the reader's runs (Wortsman et al. 2022, "Model soups").
 
     Raises:
-        DataError: there is no run, or one is not finished.
+        DataError: a run of the reader is not finished, or there is none.
 
     """
-    runs = [path for path in work.reader_runs(MEMBERS) if path.is_file()]
-    states = [checkpoint.finished(path) for path in runs]
+    runs = [path for path in workspace.reader_runs(MEMBERS) if path.is_file()]
+    states = [checkpoint.load_finished(path) for path in runs]
     unfinished = [str(path) for path, state in zip(runs, states, strict=True) if state is None]
     if unfinished or not runs:
         raise DataError(
-            f"{', '.join(unfinished) or work.run('reader')}: there is no finished reader: "
+            f"{', '.join(unfinished) or workspace.run('reader')} is not a finished run: "
             "run `winnow models train-reader` first"
         )
     reader = Reader(load_body(weights))

@@ -1,4 +1,4 @@
-"""PyTorch, float32 ONNX and int8 compared on real text."""
+"""Compares PyTorch, float32 ONNX and int8 on real text."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,56 +19,58 @@ _PARITY_TEXTS = 40
 
 def verify(
     weights: Path,
-    work: Workspace,
+    workspace: Workspace,
     target: Path,
     data: DataDirectory,
     max_loss: float,
     limit: int | None,
     kind: ReaderKind,
 ) -> tuple[Verdict, GoldBySet]:
-    """Returns the verdict, and the accuracy at gold paragraphs that it rests on.
+    """Returns the verdict, and the accuracy on gold paragraphs.
 
-    An encoder that was taken over from another bundle is not looked at: it was when it was made.
+    Skips an encoder that was copied from another bundle: it was verified for that bundle.
     """
-    figures = gold_figures(work, target, data, limit, kind)
+    figures = gold_figures(workspace, target, data, limit, kind)
     texts, tokenizer = _texts(data), weights / "tokenizer.json"
     encoder = None
-    if work.run("encoder").is_file():
-        trained, graph = trained_encoder(weights, work), work.graph("encoder", "fp32")
+    if workspace.run("encoder").is_file():
+        trained, graph = trained_encoder(weights, workspace), workspace.graph("encoder", "fp32")
         encoder = EncoderParity(
             largest_difference(trained, graph, ENCODER_OUTPUTS, tokenizer, texts),
             mean_cosine(graph, load_bundle(target).passage_encoder, tokenizer, texts),
         )
-    reader = _reader_difference(weights, work, kind, texts)
+    reader = _reader_difference(weights, workspace, kind, texts)
     return judge(encoder, reader, _exact_match(figures), max_loss), figures
 
 
 def _reader_difference(
-    weights: Path, work: Workspace, kind: ReaderKind, texts: Sequence[str]
+    weights: Path, workspace: Workspace, kind: ReaderKind, texts: Sequence[str]
 ) -> float:
     tokenizer = weights / "tokenizer.json"
-    if kind.apart:
-        lower, upper = (work.split_graph(half, "fp32", kind.apart) for half in ("lower", "upper"))
-        split = trained_split_reader(weights, work, kind.apart)
+    if kind.split_layers:
+        lower, upper = (
+            workspace.split_graph(part, "fp32", kind.split_layers) for part in ("lower", "upper")
+        )
+        split = trained_split_reader(weights, workspace, kind.split_layers)
         return split_difference(split, lower, upper, tokenizer, texts)
     reader = (
-        trained_reader(weights, work)
+        trained_reader(weights, workspace)
         if kind.layers is None
-        else trained_small_reader(weights, work, kind.layers)
+        else trained_small_reader(weights, workspace, kind.layers)
     )
-    graph = work.graph("reader", "fp32", kind.layers)
+    graph = workspace.graph("reader", "fp32", kind.layers)
     return largest_difference(reader, graph, READER_OUTPUTS, tokenizer, texts)
 
 
 def _exact_match(figures: GoldBySet) -> dict[str, dict[str, float]]:
     return {
-        name: {precision: found["em"] for precision, found in sets.items()}
-        for name, sets in figures.items()
+        name: {precision: values["em"] for precision, values in by_precision.items()}
+        for name, by_precision in figures.items()
     }
 
 
 def _texts(data: DataDirectory) -> Sequence[str]:
-    """Returns questions with their passages, spread over a development set."""
+    """Returns about 40 questions with their passages, spread over a development set."""
     questions = data.development(DEVELOPMENT[0])
     stride = max(len(questions) // _PARITY_TEXTS, 1)
     return [f"{q.text} {q.gold.text}" for q in questions[::stride] if q.gold is not None]

@@ -1,7 +1,6 @@
-"""Saving and restoring a training run.
+"""Saves and loads checkpoints of training runs.
 
-A checkpoint is one file, written aside and renamed, so that an interruption leaves the old or the
-new one and never half of one.
+A checkpoint is one file. It is replaced atomically, so an interruption never damages it.
 """
 
 import os
@@ -12,25 +11,25 @@ import torch
 
 
 def save(path: Path, state: dict[str, Any]) -> None:
-    """Writes `state` (tensors, numbers, strings and containers of them) durably."""
+    """Writes `state` durably. It may contain tensors, numbers, strings and containers of them."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_suffix(".partial")
-    with aside.open("wb") as file:
+    partial = path.with_suffix(".partial")
+    with partial.open("wb") as file:
         torch.save(state, file)
         file.flush()
         os.fsync(file.fileno())
-    aside.replace(path)
+    partial.replace(path)
 
 
 def load(path: Path) -> dict[str, Any] | None:
-    """Reads a checkpoint; None if there is none."""
+    """Reads a checkpoint, or returns None if the file is missing."""
     if not path.is_file():
         return None
     state: dict[str, Any] = torch.load(path, weights_only=True, map_location="cpu")
     return state
 
 
-def finished(path: Path) -> dict[str, Any] | None:
-    """Returns the checkpoint of a run that came to its end, or none."""
+def load_finished(path: Path) -> dict[str, Any] | None:
+    """Reads the checkpoint of a finished run, or returns None if it is unfinished or missing."""
     state = load(path)
     return state if state is not None and state["step"] >= state.get("steps", 0) else None

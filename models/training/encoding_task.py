@@ -1,13 +1,12 @@
-"""The retrieval task: a question's vector moves towards its passage and away from other passages.
+"""Trains an encoder to move a question's vector towards its passage and away from other passages.
 
 Each passage of a batch is a negative for the batch's other questions (in-batch negatives, Karpukhin
 et al. 2020, section 3.2). Passages of one article go into the same batch, because the pretrained
-encoder confuses them most. Passages that happen to contain the answer are left out of the
-comparison.
+encoder confuses them most. Passages that contain the answer are not used as negatives.
 """
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,34 +16,33 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from models.data import Passage, normalise
+from models.data import Passage
 from models.mining.mine import TrainingQuestion
 from models.network.architecture import Encoder
-from models.training.examples import MAX_QUESTION, MAX_TITLE
+from models.training.examples import MAX_QUESTION_TOKENS, MAX_TITLE_TOKENS
 from models.training.loop import StepLosses, autocast
-from models.training.order import neighbours
+from models.training.order import article_batches
+from winnow.text.scores import normalise
 
 _MASKED = -1e4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodingPlan:
-    """Settings of the training of an encoder."""
+    """Settings of the training of an encoder. Field names are keys in checkpoints."""
 
     passes: dict[str, float]
     """Passes over the passages of each source."""
     passages: int = 32
-    """Passages a step."""
+    """Passages per step."""
     together: int = 16
-    """Passages of one article that are seen in one step."""
+    """Maximum number of passages of one article per step."""
     questions: int = 5
-    """Most questions of one passage in a step."""
+    """Maximum number of questions of one passage per step."""
     hard: float = 0.5
-    """Share of the questions, where the article has no other passage, that bring one the retriever
-    took for theirs.
-    """
+    """Share of questions that bring a hard negative, if their article has few passages."""
     tokens: int = 128
-    """Longest passage; questions that are answered further on are left out."""
+    """Longest passage, in tokens. Questions that are answered further on are left out."""
     scale: float = 20.0
     """Inverse temperature of the softmax over cosines, as all-MiniLM-L6-v2 was trained."""
 
@@ -58,22 +56,22 @@ class EncodingTask:
         encoder: Encoder,
         tokenizer: Tokenizer,
         passages: Sequence[Passage],
-        asked: Sequence[TrainingQuestion],
+        questions: Sequence[TrainingQuestion],
         plan: EncodingPlan,
         seed: int,
     ) -> None:
         self.network, self._plan, self._seed = encoder, plan, seed
         self._tokenizer, self._passages = tokenizer, passages
-        self._words: dict[int, str] = {}
-        self._asked = self._within_reach(asked)
-        numbers = sorted(self._asked)
-        sources = [self._asked[n][0].source for n in numbers]
+        self._normalised: dict[int, str] = {}
+        """Normalised text by passage."""
+        self._questions = self._answerable_by_passage(questions)
+        """Questions by passage."""
+        numbers = sorted(self._questions)
+        sources = [self._questions[n][0].source for n in numbers]
         articles = [passages[n].title for n in numbers]
-        self._articles: dict[str, int] = defaultdict(int)
-        for article in articles:
-            self._articles[article] += 1
-        groups = neighbours(sources, articles, plan.passes, plan.together, plan.passages, seed)
-        self.order = [[numbers[place] for place in group] for group in groups]
+        self._article_sizes = Counter(articles)
+        groups = article_batches(sources, articles, plan.passes, plan.together, plan.passages, seed)
+        self.order = [[numbers[index] for index in group] for group in groups]
 
     @property
     def steps(self) -> int:
@@ -85,95 +83,94 @@ class EncodingTask:
 
     def parts(self, step: int) -> Iterator[StepLosses]:
         """Yields the retrieval loss of the questions of `step`."""
-        yield self._learn(step)  # texts are compared with each other: there are no parts
+        yield self._learn(step)  # not divisible: texts are compared with each other
 
     def _learn(self, step: int) -> StepLosses:
         generator = random.Random(f"{self._seed}/{step}")
-        asked = [
-            question
-            for number in self.order[step]
-            for question in _some(self._asked[number], self._plan.questions, generator)
-        ]
-        hard = [n for question in asked for n in self._mistaken(question, generator)]
+        asked: list[TrainingQuestion] = []
+        for number in self.order[step]:
+            own = self._questions[number]
+            asked += generator.sample(own, min(self._plan.questions, len(own)))
+        hard = [n for question in asked for n in self._hard_negatives(question, generator)]
         numbers = list(dict.fromkeys([*self.order[step], *hard]))
-        place = {number: column for column, number in enumerate(numbers)}
+        columns = {number: column for column, number in enumerate(numbers)}
         with autocast("cpu"):
-            passages = self.network(*_padded([self._passage(n) for n in numbers]))
-            questions = self.network(*_padded([self._question(q.question) for q in asked]))
+            passages = self.network(*_pad([self._passage_ids(n) for n in numbers]))
+            questions = self.network(*_pad([self._question_ids(q.question) for q in asked]))
         scores = questions.float() @ passages.float().T * self._plan.scale
-        scores = scores.masked_fill(self._answered_elsewhere(asked, numbers), _MASKED)
-        target = torch.tensor([place[question.positive] for question in asked])
+        scores = scores.masked_fill(self._other_answers(asked, numbers), _MASKED)
+        target = torch.tensor([columns[question.positive] for question in asked])
         return StepLosses({"retrieval": cross_entropy(scores, target)}, len(numbers))
 
-    def _within_reach(self, asked: Sequence[TrainingQuestion]) -> dict[int, list[TrainingQuestion]]:
-        """Returns questions by passage, without those whose answer is cut off."""
-        found = defaultdict(list)
-        for question in asked:
-            found[question.positive].append(question)
-        reach = {number: self._reach(self._passages[number]) for number in found}
-        kept = {
-            number: [q for q in questions if q.answer_start + len(q.answer) <= reach[number]]
-            for number, questions in found.items()
-        }
-        return {number: questions for number, questions in kept.items() if questions}
+    def _answerable_by_passage(
+        self, questions: Sequence[TrainingQuestion]
+    ) -> dict[int, list[TrainingQuestion]]:
+        """Returns questions by passage, without those whose answer is truncated."""
+        by_passage = defaultdict(list)
+        for question in questions:
+            by_passage[question.positive].append(question)
+        answerable = {}
+        for number, own in by_passage.items():
+            end = self._truncated_length(self._passages[number])
+            if fitting := [q for q in own if q.answer_start + len(q.answer) <= end]:
+                answerable[number] = fitting
+        return answerable
 
-    def _reach(self, passage: Passage) -> int:
-        """Returns characters of the text that fit."""
+    def _truncated_length(self, passage: Passage) -> int:
+        """Returns how many characters of the text fit into the sequence."""
         offsets = self._tokenizer.encode(passage.text, add_special_tokens=False).offsets
-        room = self._plan.tokens - len(self._title(passage)) - 3
+        room = self._plan.tokens - len(self._title_ids(passage)) - 3
         return int(offsets[: max(room, 1)][-1][1]) if offsets else 0
 
-    def _mistaken(self, question: TrainingQuestion, generator: random.Random) -> list[int]:
-        alone = self._articles[self._passages[question.positive].title] < self._plan.together
-        if not question.negatives or not alone or generator.random() >= self._plan.hard:
+    def _hard_negatives(self, question: TrainingQuestion, generator: random.Random) -> list[int]:
+        """Draws a mined negative, or none."""
+        title = self._passages[question.positive].title
+        is_small = self._article_sizes[title] < self._plan.together
+        if not question.negatives or not is_small or generator.random() >= self._plan.hard:
             return []
         return [generator.choice(question.negatives)]
 
-    def _answered_elsewhere(
-        self, asked: Sequence[TrainingQuestion], numbers: Sequence[int]
-    ) -> Tensor:
+    def _other_answers(self, asked: Sequence[TrainingQuestion], numbers: Sequence[int]) -> Tensor:
+        """Returns which other passages contain the answer, bool [questions, passages]."""
         answers = [f" {normalise(question.answer)} " for question in asked]
         return torch.tensor(
             [
-                [number != question.positive and answer in self._text(number) for number in numbers]
+                [
+                    number != question.positive and answer in self._normalised_text(number)
+                    for number in numbers
+                ]
                 for question, answer in zip(asked, answers, strict=True)
             ]
         )
 
-    def _text(self, number: int) -> str:
-        if number not in self._words:
+    def _normalised_text(self, number: int) -> str:
+        if number not in self._normalised:
             passage = self._passages[number]
-            self._words[number] = f" {normalise(f'{passage.title} {passage.text}')} "
-        return self._words[number]
+            self._normalised[number] = f" {normalise(f'{passage.title} {passage.text}')} "
+        return self._normalised[number]
 
-    def _title(self, passage: Passage) -> list[int]:
-        return self._ids(passage.title)[:MAX_TITLE]
+    def _title_ids(self, passage: Passage) -> list[int]:
+        return self._ids(passage.title)[:MAX_TITLE_TOKENS]
 
-    def _passage(self, number: int) -> list[int]:
-        passage, separator = self._passages[number], self._special("[SEP]")
-        head = [self._special("[CLS]"), *self._title(passage), separator]
+    def _passage_ids(self, number: int) -> list[int]:
+        passage, separator = self._passages[number], self._special_id("[SEP]")
+        head = [self._special_id("[CLS]"), *self._title_ids(passage), separator]
         room = self._plan.tokens - len(head) - 1
         return [*head, *self._ids(passage.text)[:room], separator]
 
-    def _question(self, text: str) -> list[int]:
-        ids = self._ids(text)[:MAX_QUESTION]
-        return [self._special("[CLS]"), *ids, self._special("[SEP]")]
+    def _question_ids(self, text: str) -> list[int]:
+        ids = self._ids(text)[:MAX_QUESTION_TOKENS]
+        return [self._special_id("[CLS]"), *ids, self._special_id("[SEP]")]
 
     def _ids(self, text: str) -> list[int]:
         return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
-    def _special(self, token: str) -> int:
+    def _special_id(self, token: str) -> int:
         return int(self._tokenizer.token_to_id(token) or 0)
 
 
-def _some(
-    questions: Sequence[TrainingQuestion], most: int, generator: random.Random
-) -> list[TrainingQuestion]:
-    return generator.sample(questions, min(most, len(questions)))
-
-
-def _padded(sequences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor, Tensor]:
-    """Ids, mask and token types (all 0), int64 [sequences, tokens]."""
+def _pad(sequences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns ids, mask and token types (all 0), int64 [sequences, tokens]."""
     width = max(map(len, sequences))
     ids = torch.zeros(len(sequences), width, dtype=torch.long)
     mask = torch.zeros_like(ids)

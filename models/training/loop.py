@@ -1,7 +1,6 @@
-"""The training loop: a task's losses, step, checkpoint.
+"""The training loop: optimiser, learning rate and checkpoints.
 
-Knows optimisers, schedules and checkpoints; what is learnt and from what is the task's
-(`reading_task`, `encoding_task`).
+Examples and losses come from a task (`reading_task`, `encoding_task`).
 """
 
 import time
@@ -15,82 +14,86 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from models.network.fake_quantisation import enable, prepare
+from models.network.fake_quantisation import enable_quantisation, prepare_quantisation
 from models.training import checkpoint
 from winnow.errors import WinnowError
 
 
 class TrainingError(WinnowError):
-    """A run cannot go on."""
+    """A training run cannot continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Learning rate of a run, and the steps that imitate int8."""
+    """Learning rate of a run, and its steps that imitate int8.
+
+    Field names are keys in checkpoints.
+    """
 
     rate: float = 2e-4
     """Peak learning rate, reached after `warmup` and falling linearly to zero."""
     warmup: float = 0.05
-    """Share of the steps."""
+    """Share of the steps in which the learning rate rises."""
     quantised: float = 0.25
-    """Share of the steps, at the end, that imitate int8."""
+    """Share of the steps at the end that imitate int8."""
     seed: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class StepLosses:
-    """Result of one step: losses by name, whose sum is minimised, and the number of sequences."""
+    """Losses of a step by name, whose sum is minimised, and its number of sequences."""
 
     losses: dict[str, Tensor]
     sequences: int
 
-    def times(self, share: float) -> "StepLosses":
-        """Returns the losses multiplied by a share, as a part of a step."""
+    def scaled(self, share: float) -> "StepLosses":
+        """Returns the losses multiplied by a part's share of its step."""
         return StepLosses(
             {name: loss * share for name, loss in self.losses.items()}, self.sequences
         )
 
 
 class Task(Protocol):
-    """A training objective. The same step has the same examples, also after a resume."""
+    """A training objective. A step has the same examples in every run."""
 
     @property
     def network(self) -> nn.Module:
-        """The network that is trained; its `body` imitates int8."""
+        """The network that is trained. Its `body` imitates int8."""
 
     @property
     def steps(self) -> int:
-        """Steps of the whole run."""
+        """Number of steps of the whole run."""
 
     @property
     def plan(self) -> dict[str, Any]:
-        """Everything that decides what is learnt, as plain values."""
+        """Settings that determine the result, for checkpoints."""
 
     def parts(self, step: int) -> Iterator[StepLosses]:
-        """Yields the losses at `step`, in parts that add up; only one of them is in memory at a
-        time.
-        """
+        """Yields the losses of `step` in parts, to limit the memory."""
 
 
 @dataclass(slots=True, kw_only=True)
 class RunState:
-    """State of a run."""
+    """Progress of a run."""
 
     step: int
+    """Number of finished steps."""
     steps: int
+    """Number of steps of the whole run."""
     losses: dict[str, float] = field(default_factory=dict)
-    """Running means."""
+    """Running means by name."""
     sequences: int = 0
+    """Number of sequences since the start."""
     started: float = field(default_factory=time.monotonic)
 
-    def took(self, losses: dict[str, float], sequences: int) -> None:
-        """One more step is done."""
+    def record_step(self, losses: dict[str, float], sequences: int) -> None:
+        """Counts a finished step and updates the means."""
         self.step, self.sequences = self.step + 1, self.sequences + sequences
         for name, loss in losses.items():
             before = self.losses.get(name, loss)
             self.losses[name] = before + (loss - before) * 0.02
 
-    def line(self) -> str:
+    def summary(self) -> str:
         """Returns losses and speed as a line of text."""
         elapsed = max(time.monotonic() - self.started, 1e-9)
         losses = "  ".join(f"{name} {loss:.3f}" for name, loss in self.losses.items())
@@ -98,21 +101,21 @@ class RunState:
 
 
 class Trainer:
-    """One run, from its first step or from its checkpoint."""
+    """Runs a training and writes checkpoints."""
 
     def __init__(self, task: Task, schedule: Schedule, path: Path) -> None:
-        """Goes on from the checkpoint at `path` if there is one.
+        """Resumes from the checkpoint at `path` if there is one.
 
         Raises:
-            TrainingError: the checkpoint is of another plan, or there is nothing to learn.
+            TrainingError: the checkpoint has another plan, or there are no steps.
 
         """
         self._task, self._schedule, self._path = task, schedule, path
         self._plan = {**task.plan, **asdict(schedule)}
-        self._layers = prepare(task.network.body)  # type: ignore[arg-type]
-        self._trained = [p for p in task.network.parameters() if p.requires_grad]
+        self._layers = prepare_quantisation(task.network.body)  # type: ignore[arg-type]
+        self._parameters = [p for p in task.network.parameters() if p.requires_grad]
         self._optimiser = torch.optim.AdamW(
-            self._trained, lr=schedule.rate, weight_decay=0.01, fused=True
+            self._parameters, lr=schedule.rate, weight_decay=0.01, fused=True
         )
         self.step, self._steps = 0, task.steps
         self._resume()
@@ -122,39 +125,46 @@ class Trainer:
                 "larger --scale, or smaller steps (--questions, --passages)"
             )
 
-    def run(self, every: int, report: Callable[[RunState], None], until: int | None = None) -> None:
-        """Trains to the end, or to step `until`; reports every step and saves every `every` steps.
+    def run(
+        self,
+        checkpoint_every: int,
+        report: Callable[[RunState], None],
+        until: int | None = None,
+    ) -> None:
+        """Trains to the end or to step `until`, and reports every step.
 
         Raises:
-            TrainingError: the loss is not a number any more.
+            TrainingError: the loss is no longer finite.
 
         """
         end = self._steps if until is None else min(until, self._steps)
-        standing = RunState(step=self.step, steps=self._steps)
+        state = RunState(step=self.step, steps=self._steps)
         self._task.network.train()
         while self.step < end:
-            standing.took(*self._learn())
-            if self.step % every == 0 or self.step == end:
+            state.record_step(*self._train_step())
+            if self.step % checkpoint_every == 0 or self.step == end:
                 self._save()
-            report(standing)
+            report(state)
 
-    def _learn(self) -> tuple[dict[str, float], int]:
+    def _train_step(self) -> tuple[dict[str, float], int]:
         done = self.step / self._steps
         if done >= 1 - self._schedule.quantised:
-            enable(self._layers)
+            enable_quantisation(self._layers)
         for group in self._optimiser.param_groups:
-            group["lr"] = self._schedule.rate * pace(done, self._schedule.warmup)
+            group["lr"] = self._schedule.rate * learning_rate_share(done, self._schedule.warmup)
         self._optimiser.zero_grad()
         losses: Counter[str] = Counter()
         sequences = 0
         for part in self._task.parts(self.step):
             total = torch.stack(list(part.losses.values())).sum()
             if not torch.isfinite(total):
-                raise TrainingError(f"the loss is {total.item()} at step {self.step}")
+                raise TrainingError(
+                    f"the loss is {total.item()} at step {self.step}: give a smaller --rate"
+                )
             total.backward()  # type: ignore[no-untyped-call]
             losses.update({name: loss.item() for name, loss in part.losses.items()})
             sequences += part.sequences
-        torch.nn.utils.clip_grad_norm_(self._trained, 1.0)
+        torch.nn.utils.clip_grad_norm_(self._parameters, 1.0)
         self._optimiser.step()
         self.step += 1
         return dict(losses), sequences
@@ -176,21 +186,23 @@ class Trainer:
         if state["plan"] != self._plan:
             raise TrainingError(
                 f"{self._path} belongs to another plan: {state['plan']}; "
-                "give the same settings, or another directory"
+                "use the same settings, or another --work directory"
             )
         self._task.network.load_state_dict(state["network"])
         self._optimiser.load_state_dict(state["optimiser"])
         self.step = state["step"]
         if self.step >= state.get("steps", self._steps):
-            self._steps = self.step  # a finished run stays as it is, even if more was mined since
+            self._steps = (
+                self.step
+            )  # a finished run stays finished, even if more questions were mined
 
 
-def pace(done: float, warmup: float) -> float:
-    """Returns the learning rate, as a share of its peak, when `done` of the run has passed."""
+def learning_rate_share(done: float, warmup: float) -> float:
+    """Returns the learning rate as a share of its peak; `done` is the finished share of the run."""
     return done / warmup if done < warmup else (1 - done) / (1 - warmup)
 
 
 def autocast(device: str) -> AbstractContextManager[None]:
-    """bfloat16 where the processor has it natively: about twice as fast there."""
-    able = device != "cpu" or torch.ops.mkldnn._is_mkldnn_bf16_supported()  # noqa: SLF001
-    return torch.autocast(device, dtype=torch.bfloat16, enabled=bool(able))
+    """Enables bfloat16 if the processor supports it. Training is then about twice as fast."""
+    supported = device != "cpu" or torch.ops.mkldnn._is_mkldnn_bf16_supported()  # noqa: SLF001
+    return torch.autocast(device, dtype=torch.bfloat16, enabled=bool(supported))

@@ -1,9 +1,9 @@
-"""What the reader is trained for.
+"""Losses of readers. Pure functions of tensors.
 
-DPR's objective (Karpukhin et al. 2020, section 6.1): the relevance of the positive among the
-passages of one question, and the span in the positive. The span's softmax runs over all passages
-of the question (the shared normalisation of Clark and Gardner 2018), so that span logits of
-different passages can be compared when answers are merged. Pure functions of tensors.
+DPR's objective (Karpukhin et al. 2020, section 6.1) has the relevance of the positive among the
+passages of a question, and the span in the positive. The softmax of spans runs over all passages of
+the question (shared normalisation, Clark and Gardner 2018). Span logits of different passages can
+then be compared when answers are merged.
 """
 
 from collections.abc import Sequence
@@ -17,90 +17,96 @@ from models.network.architecture import Logits
 _MASKED = -1e4
 
 
-def loss(
-    start: Tensor, end: Tensor, relevance: Tensor, inside: Tensor, first: Tensor, last: Tensor
+def reading_losses(
+    start: Tensor, end: Tensor, relevance: Tensor, in_passage: Tensor, first: Tensor, last: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Returns span and relevance loss, each a mean over questions.
 
-    `start`, `end` [questions, passages, tokens] and `relevance` [questions, passages] are logits,
-    the positive being passage 0; `inside` [questions, passages, tokens] is true on passage tokens;
-    `first` and `last` [questions] are token positions of the answer in the positive.
+    Args:
+        start: logits [questions, passages, tokens]. Passage 0 is the positive.
+        end: logits [questions, passages, tokens].
+        relevance: logits [questions, passages].
+        in_passage: whether a token belongs to the passage's text, [questions, passages, tokens].
+        first: first token of the answer in the positive, [questions].
+        last: last token of the answer in the positive, [questions].
+
     """
-    span = _place(start, inside, first) + _place(end, inside, last)
+    span = _position_loss(start, in_passage, first) + _position_loss(end, in_passage, last)
     target = first.new_zeros(first.shape)
     return span / 2, cross_entropy(relevance, target)
 
 
-def absolute(relevance: Tensor) -> Tensor:
-    """Returns the loss of relevance as an absolute yes or no, a mean over questions.
+def absolute_relevance_loss(relevance: Tensor) -> Tensor:
+    """Returns the binary cross entropy of relevance, a mean over questions.
 
-    Of the logits [questions, passages], passage 0 answers and the others do not.
-
-    Yes and no weigh as much as each other, however many negatives there are.
+    In the logits [questions, passages], passage 0 is relevant and the others are not. The positive
+    and all negatives together have equal weights.
     """
     target = torch.zeros_like(relevance)
     target[:, 0] = 1
     weight = torch.full_like(relevance, 0.5 / max(relevance.shape[1] - 1, 1))
     weight[:, 0] = 0.5
-    lost = binary_cross_entropy_with_logits(relevance, target, weight, reduction="sum")
-    return lost / relevance.shape[0]
+    total = binary_cross_entropy_with_logits(relevance, target, weight, reduction="sum")
+    return total / relevance.shape[0]
 
 
-def imitation(student: Logits, teacher: Logits, inside: Tensor) -> Tensor:
-    """Returns the divergence of a student's answers from its teacher's, a mean over questions.
+def imitation_loss(student: Logits, teacher: Logits, in_passage: Tensor) -> Tensor:
+    """Returns the divergence of a student's logits from its teacher's, a mean over questions.
 
-    The teacher's probabilities are the target (Hinton et al. 2015).
-
-    Both as `Reader` gives them, for [questions * passages] sequences; `inside` [questions,
-    passages, tokens]. Starts and ends are compared over all passages of a question, as in `loss`.
+    The teacher's probabilities are the target (Hinton et al. 2015). Logits are those of
+    [questions * passages] sequences. Starts and ends are normalised over all passages of a
+    question, as in `reading_losses`.
     """
-    questions, passages, _ = inside.shape
+    questions, passages, _ = in_passage.shape
     relevances = (each.view(questions, passages) for each in (student[2], teacher[2]))
-    return _spans_divergence(student, teacher, inside) + divergence(*relevances)
+    return _span_divergence(student, teacher, in_passage) + divergence(*relevances)
 
 
-def span_imitation(student: Logits, teacher: Logits, inside: Tensor) -> Tensor:
+def span_imitation_loss(student: Logits, teacher: Logits, in_passage: Tensor) -> Tensor:
     """Returns the divergence of a student's spans in the positive, a mean over questions.
 
-    The ranking of passages is left out: a student may learn to rank better than its teacher does.
-    Arguments as of `imitation`.
+    It ignores the ranking of passages, which a student may learn better than its teacher. Arguments
+    are those of `imitation_loss`.
     """
-    passages = inside.shape[1]
-    own, model = ([each[::passages] for each in logits] for logits in (student, teacher))
-    return _spans_divergence(own, model, inside[:, :1])
+    passages = in_passage.shape[1]
+    student_spans, teacher_spans = (
+        [each[::passages] for each in logits] for logits in (student, teacher)
+    )
+    return _span_divergence(student_spans, teacher_spans, in_passage[:, :1])
 
 
 def states_distance(student: Tensor, teacher: Tensor, mask: Tensor) -> Tensor:
-    """Returns the mean squared difference of two [batch, tokens, width] states.
+    """Returns the mean squared difference of two states [batch, tokens, width].
 
-    It is over attended tokens, and relative to the variance of `teacher`.
+    It is relative to the variance of `teacher`. Only tokens in `mask` count.
     """
-    kept = mask.bool()
-    target = teacher[kept].float()
-    return (student[kept].float() - target).square().mean() / target.var()
+    attended = mask.bool()
+    target = teacher[attended].float()
+    return (student[attended].float() - target).square().mean() / target.var()
 
 
 def divergence(student: Tensor, teacher: Tensor) -> Tensor:
-    """Kullback-Leibler divergence of [rows, choices] logits from those of a teacher, a mean."""
+    """Returns the mean Kullback-Leibler divergence of logits [rows, choices]."""
     return kl_div(
         student.log_softmax(-1), teacher.log_softmax(-1), reduction="batchmean", log_target=True
     )
 
 
-def _spans_divergence(
-    student: Sequence[Tensor], teacher: Sequence[Tensor], inside: Tensor
+def _span_divergence(
+    student: Sequence[Tensor], teacher: Sequence[Tensor], in_passage: Tensor
 ) -> Tensor:
-    outside = ~inside.flatten(1)
+    outside = ~in_passage.flatten(1)
     shape = outside.shape[0], -1
-    ends = zip(student[:2], teacher[:2], strict=True)
-    apart = [
-        divergence(*(logits.reshape(shape).masked_fill(outside, _MASKED) for logits in both))
-        for both in ends
+    pairs = zip(student[:2], teacher[:2], strict=True)
+    divergences = [
+        divergence(*(logits.reshape(shape).masked_fill(outside, _MASKED) for logits in pair))
+        for pair in pairs
     ]
-    return torch.stack(apart).mean()
+    return torch.stack(divergences).mean()
 
 
-def _place(logits: Tensor, inside: Tensor, target: Tensor) -> Tensor:
-    masked = logits.masked_fill(~inside, _MASKED)
-    alone = cross_entropy(masked[:, 0], target)
-    return (alone + cross_entropy(masked.flatten(1), target)) / 2
+def _position_loss(logits: Tensor, in_passage: Tensor, target: Tensor) -> Tensor:
+    """Returns the mean of the losses in the positive and over all passages."""
+    masked = logits.masked_fill(~in_passage, _MASKED)
+    in_positive = cross_entropy(masked[:, 0], target)
+    return (in_positive + cross_entropy(masked.flatten(1), target)) / 2

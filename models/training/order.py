@@ -1,18 +1,17 @@
-"""Which questions a training step sees: a pure function of the seed.
+"""Draws the batches of all training steps. Pure functions of a seed.
 
-Knows lengths and sources only. Because nothing depends on earlier steps, training can resume at
-any step and see what it would have seen.
+No batch depends on earlier steps, so training can resume at any step.
 """
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-_WINDOW = 48
-"""Batches that are sorted by length together: little padding, and still well mixed."""
+_SORTED_BATCHES = 48
+"""Batches that are sorted by length together, to need little padding and still be well mixed."""
 
 
-def batches(
+def question_batches(
     sources: Sequence[str],
     lengths: Sequence[int],
     passes: Mapping[str, float],
@@ -21,25 +20,25 @@ def batches(
 ) -> list[list[int]]:
     """Returns all batches of a run, as question numbers.
 
-    `passes` is how often the questions of each source are seen: 1.5 is once for all and once more
-    for a random half. Sources that are not named are left out.
+    `passes` is the number of passes over each source. 1.5 is one pass and another over a random
+    half. Sources that are not in `passes` are left out.
     """
     generator = random.Random(seed)
     order: list[int] = []
-    for drawn in _rounds(sources, passes, generator):
-        seen = [number for own in drawn for number in own]
-        generator.shuffle(seen)
-        order += seen
-    found: list[list[int]] = []
-    for start in range(0, len(order), batch * _WINDOW):
-        window = sorted(order[start : start + batch * _WINDOW], key=lambda n: lengths[n])
-        near = _cut(window, batch)
-        generator.shuffle(near)
-        found += [group for group in near if len(group) == batch]
-    return found
+    for drawn in _draw_passes(sources, passes, generator):
+        numbers = [number for of_source in drawn for number in of_source]
+        generator.shuffle(numbers)
+        order += numbers
+    batches: list[list[int]] = []
+    for start in range(0, len(order), batch * _SORTED_BATCHES):
+        window = sorted(order[start : start + batch * _SORTED_BATCHES], key=lambda n: lengths[n])
+        groups = _chunks(window, batch)
+        generator.shuffle(groups)
+        batches += [group for group in groups if len(group) == batch]
+    return batches
 
 
-def neighbours(
+def article_batches(
     sources: Sequence[str],
     articles: Sequence[str],
     passes: Mapping[str, float],
@@ -47,51 +46,51 @@ def neighbours(
     batch: int,
     seed: int,
 ) -> list[list[int]]:
-    """Returns all batches of a run, as passage numbers, with up to `together` of one article.
+    """Returns all batches of a run, as passage numbers.
 
-    `passes` is how often the passages of each source are seen, as for `batches`. A passage without
-    an article, or alone in its own, is mixed within its source.
+    Up to `together` passages of an article follow each other.
+
+    `passes` is the number of passes over each source, as in `question_batches`.
     """
     generator = random.Random(seed)
-    found: list[list[int]] = []
-    for drawn in _rounds(sources, passes, generator):
+    batches: list[list[int]] = []
+    for drawn in _draw_passes(sources, passes, generator):
         runs: list[list[int]] = []
-        for own in drawn:
-            own.sort(key=lambda number: articles[number])  # stable: mixed within an article
-            runs += _cut(own, together)
+        for of_source in drawn:
+            of_source.sort(key=lambda number: articles[number])  # stable: random in an article
+            runs += _chunks(of_source, together)
         generator.shuffle(runs)
         flat = [number for run in runs for number in run]
-        found += [group for group in _cut(flat, batch) if len(group) == batch]
-    return found
+        batches += [group for group in _chunks(flat, batch) if len(group) == batch]
+    return batches
 
 
-def equal_lengths(lengths: Sequence[int], passes: float, batch: int, seed: int) -> list[list[int]]:
-    """Returns batches of texts of one length, so that none is padded.
-
-    A text that would be alone in its batch is left out.
-    """
+def equal_length_batches(
+    lengths: Sequence[int], passes: float, batch: int, seed: int
+) -> list[list[int]]:
+    """Returns batches of texts of equal length, without batches of a single text."""
     generator = random.Random(seed)
-    found = []
-    for (seen,) in _rounds([""] * len(lengths), {"": passes}, generator):
-        seen.sort(key=lambda number: lengths[number])  # stable: mixed within a length
-        for _, group in groupby(seen, key=lambda number: lengths[number]):
-            found += _cut(list(group), batch)
-    generator.shuffle(found)
-    return [group for group in found if len(group) > 1]
+    batches = []
+    for (numbers,) in _draw_passes([""] * len(lengths), {"": passes}, generator):
+        numbers.sort(key=lambda number: lengths[number])  # stable: random within a length
+        for _, group in groupby(numbers, key=lambda number: lengths[number]):
+            batches += _chunks(list(group), batch)
+    generator.shuffle(batches)
+    return [group for group in batches if len(group) > 1]
 
 
-def _rounds(
+def _draw_passes(
     sources: Sequence[str], passes: Mapping[str, float], generator: random.Random
 ) -> Iterator[list[list[int]]]:
-    """Yields, pass after pass, the numbers that are drawn of each source."""
-    for round_ in range(int(max(passes.values())) + 1):
+    """Yields the numbers that are drawn from each source in every pass."""
+    for pass_number in range(int(max(passes.values())) + 1):
         drawn = []
-        for source, times in sorted(passes.items()):
-            own = [number for number, name in enumerate(sources) if name == source]
-            share = min(max(times - round_, 0.0), 1.0)
-            drawn.append(generator.sample(own, round(share * len(own))))
+        for source, count in sorted(passes.items()):
+            of_source = [number for number, name in enumerate(sources) if name == source]
+            share = min(max(count - pass_number, 0.0), 1.0)
+            drawn.append(generator.sample(of_source, round(share * len(of_source))))
         yield drawn
 
 
-def _cut(numbers: list[int], size: int) -> list[list[int]]:
+def _chunks(numbers: list[int], size: int) -> list[list[int]]:
     return [numbers[start : start + size] for start in range(0, len(numbers), size)]

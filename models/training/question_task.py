@@ -1,7 +1,7 @@
-"""Learning to encode questions as a larger encoder does, into the same space.
+"""Trains a smaller question encoder to give the same vectors as a larger encoder.
 
-Questions are short, but every one of them waits for its vector: a student with fewer layers makes
-it sooner, and the passages' vectors stay what they are. Needs questions only, no answers.
+The smaller encoder answers sooner, and the vectors of passages remain valid. It needs questions
+without answers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,30 +13,30 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from models.network.architecture import Encoder
-from models.training.examples import MAX_QUESTION
+from models.training.examples import MAX_QUESTION_TOKENS
 from models.training.loop import StepLosses, autocast
 from models.training.objective import divergence
-from models.training.order import equal_lengths
+from models.training.order import equal_length_batches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionPlan:
-    """Settings of the training of a question encoder."""
+    """Settings of the training of a question encoder. Field names are keys in checkpoints."""
 
     layers: int
     """Layers of the student."""
     passes: float
     """Passes over the texts."""
     texts: int = 96
-    """Texts a step."""
+    """Texts per step."""
     neighbours: float = 0.05
-    """Weight of the texts' order around one another, beside that of their vectors."""
+    """Weight of the loss of similarities between texts; the loss of their vectors has weight 1."""
     scale: float = 20.0
     """Inverse temperature of the softmax over cosines, as the teacher was trained."""
 
 
 class QuestionTask:
-    """The vectors of a teacher, and which texts are near which."""
+    """Imitates a teacher's vectors and the similarities between them."""
 
     def __init__(
         self,
@@ -51,12 +51,12 @@ class QuestionTask:
         self.network, self._plan = student, plan
         self._teacher = teacher.eval().requires_grad_(requires_grad=False)
         self._ids = [
-            [*encoded.ids[: MAX_QUESTION + 1], encoded.ids[-1]]
-            if len(encoded.ids) > MAX_QUESTION + 2
+            [*encoded.ids[: MAX_QUESTION_TOKENS + 1], encoded.ids[-1]]
+            if len(encoded.ids) > MAX_QUESTION_TOKENS + 2
             else encoded.ids
             for encoded in tokenizer.encode_batch(list(texts))
         ]
-        self.order = equal_lengths(list(map(len, self._ids)), plan.passes, plan.texts, seed)
+        self.order = equal_length_batches(list(map(len, self._ids)), plan.passes, plan.texts, seed)
 
     @property
     def steps(self) -> int:
@@ -67,37 +67,31 @@ class QuestionTask:
         return asdict(self._plan)
 
     def parts(self, step: int) -> Iterator[StepLosses]:
-        """Yields the distances of the student's vectors from the teacher's, and of their
-        neighbours.
-        """
-        yield self._learn(step)  # texts are compared with each other: there are no parts
+        """Yields the losses of vectors and similarities."""
+        yield self._losses(step)  # not divisible: texts are compared with each other
 
-    def _learn(self, step: int) -> StepLosses:
-        inputs = _same_length([self._ids[number] for number in self.order[step]])
+    def _losses(self, step: int) -> StepLosses:
+        ids = torch.tensor([self._ids[number] for number in self.order[step]], dtype=torch.long)
+        inputs = (ids, torch.ones_like(ids), torch.zeros_like(ids))
         with autocast("cpu"):
             vectors = self.network(*inputs).float()
             with torch.no_grad():
                 targets = self._teacher(*inputs).float()
-        near = divergence(
-            _others(vectors @ targets.T) * self._plan.scale,
-            _others(targets @ targets.T) * self._plan.scale,
+        similarity_loss = divergence(
+            _without_diagonal(vectors @ targets.T) * self._plan.scale,
+            _without_diagonal(targets @ targets.T) * self._plan.scale,
         )
         return StepLosses(
             {
                 "distance": (vectors - targets).square().sum(-1).mean(),
-                "neighbours": near * self._plan.neighbours,
+                "neighbours": similarity_loss * self._plan.neighbours,
             },
             len(vectors),
         )
 
 
-def _same_length(sequences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor, Tensor]:
-    ids = torch.tensor(sequences, dtype=torch.long)
-    return ids, torch.ones_like(ids), torch.zeros_like(ids)
-
-
-def _others(similarities: Tensor) -> Tensor:
-    """[texts, texts] without every text's likeness to itself: [texts, texts - 1]."""
+def _without_diagonal(similarities: Tensor) -> Tensor:
+    """Removes each text's similarity to itself: [texts, texts] to [texts, texts - 1]."""
     count = len(similarities)
-    apart = ~torch.eye(count, dtype=torch.bool)
-    return similarities[apart].view(count, count - 1)
+    off_diagonal = ~torch.eye(count, dtype=torch.bool)
+    return similarities[off_diagonal].view(count, count - 1)

@@ -1,63 +1,54 @@
-"""One training run, with its progress: a bar on a terminal, lines in a log."""
+"""Runs a training and shows its progress: a bar on a terminal, lines in a log."""
 
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
 from rich.progress import TaskID
 
-from models.progress import DRAWN_EVERY, IntervalTimer, bar
+from models.progress import REDRAW_SECONDS, IntervalTimer, progress_bar
 from models.training.loop import RunState, Schedule, Task, Trainer
 
 _SPEED_SECONDS = 120.0
-"""Seconds over which the speed is estimated: steps differ in length."""
+"""Period over which the speed is averaged, because steps differ in length."""
 
 
 class TrainingProgress:
-    """Shows every step on a terminal, and every `every`-th in a log; a context manager."""
+    """Shows every step on a terminal, and every `log_every`-th in a log. A context manager."""
 
-    def __init__(self, every: int, console: Console | None = None) -> None:
-        self._every = every
+    def __init__(self, log_every: int, console: Console | None = None) -> None:
+        self._log_every = log_every
         self._console = console or Console(stderr=True, highlight=False, soft_wrap=True)
-        self._bar = bar(self._console, _SPEED_SECONDS)
-        self._drawn = IntervalTimer(DRAWN_EVERY)
-        self._task: TaskID | None = None
+        self._bar = progress_bar(self._console, _SPEED_SECONDS)
+        self._redraw_timer = IntervalTimer(REDRAW_SECONDS)
+        self._bar_task: TaskID | None = None
 
-    def show(self, standing: RunState) -> None:
+    def show(self, state: RunState) -> None:
         """Shows the state after a step."""
         if self._console.is_terminal:
-            self._draw(standing)
-        elif standing.step % self._every == 0 or standing.step == standing.steps:
-            counted = f"step {standing.step}/{standing.steps}"
-            self._console.print(f"{time.strftime('%H:%M:%S')}  {counted}  {standing.line()}")
+            self._draw(state)
+        elif state.step % self._log_every == 0 or state.step == state.steps:
+            count = f"step {state.step}/{state.steps}"
+            self._console.print(f"{time.strftime('%H:%M:%S')}  {count}  {state.summary()}")
 
-    def _draw(self, standing: RunState) -> None:
-        if self._task is None:
-            self._task = self._bar.add_task("", total=standing.steps, completed=standing.step)
-        self._bar.update(self._task, completed=standing.step, description=standing.line())
-        if self._drawn.due():
+    def _draw(self, state: RunState) -> None:
+        if self._bar_task is None:
+            self._bar_task = self._bar.add_task("", total=state.steps, completed=state.step)
+        self._bar.update(self._bar_task, completed=state.step, description=state.summary())
+        if self._redraw_timer.due():
             self._bar.refresh()
 
     def __enter__(self) -> Self:
         self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
 
-def train(task: Task, schedule: Schedule, path: Path, every: int) -> None:
-    """Trains to the end, from the checkpoint at `path` if there is one.
-
-    Writes a checkpoint every `every` steps.
-    """
+def train(task: Task, schedule: Schedule, path: Path, checkpoint_every: int) -> None:
+    """Trains to the end, starting from the checkpoint at `path` if there is one."""
     trainer = Trainer(task, schedule, path)
-    with TrainingProgress(every) as progress:
-        trainer.run(every, progress.show)
+    with TrainingProgress(checkpoint_every) as progress:
+        trainer.run(checkpoint_every, progress.show)

@@ -1,9 +1,8 @@
-"""Learning to read with a teacher that reads better.
+"""Trains a reader with a teacher.
 
-A student is trained on the right answers, on its teacher's logits of every token and passage, and
-on some of the teacher's states. A distilled student has fewer layers, and is given the last states.
-A split reader has all layers, and is given the states of the teacher's upper layers (Cao et al.
-2020, section 3.2).
+A student learns the right answers, its teacher's logits, and some of the teacher's states. A
+distilled student has fewer layers and learns the last states. A split reader has all layers and
+learns the states of the teacher's upper layers (Cao et al. 2020, section 3.2).
 """
 
 from abc import ABC, abstractmethod
@@ -14,12 +13,12 @@ from typing import Any, ClassVar, Generic, TypeVar
 import torch
 from torch import Tensor
 
-from models.network.architecture import Reader, every_state, hidden_states
+from models.network.architecture import Reader, all_states, hidden_states
 from models.network.split_reader import SplitReader
 from models.training.examples import Batch
 from models.training.loop import StepLosses, autocast
-from models.training.objective import imitation, span_imitation, states_distance
-from models.training.reading_task import PAIRS, ReadingTask
+from models.training.objective import imitation_loss, span_imitation_loss, states_distance
+from models.training.reading_task import MAX_ATTENTION, ReadingTask
 
 Student = TypeVar("Student", bound=Reader | SplitReader)
 Inputs = tuple[Tensor, Tensor, Tensor]
@@ -28,26 +27,29 @@ Inputs = tuple[Tensor, Tensor, Tensor]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeachingPlan:
-    """Weights of the teacher in a student's loss; the right answers weigh 1."""
+    """Weights of the teacher in a student's loss. Field names are keys in checkpoints.
+
+    The loss of the right answers has weight 1.
+    """
 
     answers: float = 2.0
     """Weight of the teacher's spans and relevance."""
     states: float = 1.0
     """Weight of the teacher's states."""
     fading: float = 0.0
-    """Share of the run over which that weight falls to 0; with 0 it is constant."""
+    """Share of the run over which the weight of the states falls to 0; 0 keeps it constant."""
     ranks: bool = True
-    """Whether the teacher also tells which passage answers."""
+    """Whether the student also learns the teacher's ranking of passages."""
 
-    def weight(self, done: float) -> float:
-        """Weight of the teacher's states when `done` of the run has passed."""
+    def states_weight(self, done: float) -> float:
+        """Returns the weight of the teacher's states; `done` is the finished share of the run."""
         return self.states * (max(1 - done / self.fading, 0.0) if self.fading else 1.0)
 
 
 class TaughtTask(ABC, Generic[Student]):
-    """The objective of `reading`, with a teacher."""
+    """The losses of a reading task and of imitating a teacher."""
 
-    told_as: ClassVar[str]
+    plan_key: ClassVar[str]
     """Key of the plan in a checkpoint."""
 
     def __init__(self, reading: ReadingTask[Student], teacher: Reader, plan: TeachingPlan) -> None:
@@ -60,62 +62,66 @@ class TaughtTask(ABC, Generic[Student]):
 
     @property
     def plan(self) -> dict[str, Any]:
-        return {**self._reading.plan, self.told_as: asdict(self._plan)}
+        return {**self._reading.plan, self.plan_key: asdict(self._plan)}
 
     def parts(self, step: int) -> Iterator[StepLosses]:
         """Yields the losses of `step`, with the divergence of student and teacher."""
-        for batch, share in self._reading.batch(step).parts(PAIRS):
-            yield self._learn(batch, step / self.steps).times(share)
+        for batch, share in self._reading.batch(step).parts(MAX_ATTENTION):
+            yield self._losses(batch, step / self.steps).scaled(share)
 
-    def _learn(self, batch: Batch, done: float) -> StepLosses:
+    def _losses(self, batch: Batch, done: float) -> StepLosses:
         inputs = (batch.ids, batch.mask, batch.types)
         with autocast(batch.ids.device.type):
-            states = self._states(inputs)
+            states = self._student_states(inputs)
             logits = self.network.read(states[-1])
             with torch.no_grad():
-                model = self._model(inputs, len(states))
-                target = self._teacher.read(model[-1])
-        imitated = imitation if self._plan.ranks else span_imitation
-        taught = {
-            "answers": imitated(logits, target, batch.inside) * self._plan.answers,
-            "states": self._apart(states, model, batch.mask) * self._plan.weight(done),
+                teacher_states = self._teacher_states(inputs, len(states))
+                target = self._teacher.read(teacher_states[-1])
+        imitate = imitation_loss if self._plan.ranks else span_imitation_loss
+        distance = self._states_distance(states, teacher_states, batch.mask)
+        imitation = {
+            "answers": imitate(logits, target, batch.in_passage) * self._plan.answers,
+            "states": distance * self._plan.states_weight(done),
         }
-        return StepLosses(self._reading.losses(logits, batch) | taught, batch.sequences)
+        return StepLosses(self._reading.losses(logits, batch) | imitation, batch.sequences)
 
-    def _apart(self, logits: list[Tensor], target: list[Tensor], mask: Tensor) -> Tensor:
-        masks = [mask] * len(logits)
+    def _states_distance(
+        self, student: list[Tensor], teacher: list[Tensor], mask: Tensor
+    ) -> Tensor:
+        """Returns the mean distance of the states of all compared layers."""
+        masks = [mask] * len(student)
         if not self._plan.ranks:
             masks[-1] = mask.clone()
-            masks[-1][:, 0] = 0  # relevance is read out of the first token's last state
-        own = [states_distance(*each) for each in zip(logits, target, masks, strict=True)]
-        return torch.stack(own).mean()
+            masks[-1][:, 0] = 0  # relevance depends on the first token's last state
+        distances = [states_distance(*each) for each in zip(student, teacher, masks, strict=True)]
+        return torch.stack(distances).mean()
 
     @abstractmethod
-    def _states(self, inputs: Inputs) -> list[Tensor]:
-        """Returns the student's states that are compared, by layer; the last of them are read."""
+    def _student_states(self, inputs: Inputs) -> list[Tensor]:
+        """Returns the student's compared states by layer. The heads read the last states."""
 
     @abstractmethod
-    def _model(self, inputs: Inputs, layers: int) -> list[Tensor]:
-        """Returns the teacher's states in as many of its last layers."""
+    def _teacher_states(self, inputs: Inputs, layers: int) -> list[Tensor]:
+        """Returns the states of the teacher's last `layers` layers."""
 
 
 @dataclass(frozen=True, slots=True)
 class DistillingPlan(TeachingPlan):
-    """Settings of the training of a smaller student."""
+    """Settings of the training of a smaller reader."""
 
     layers: int
     """Layers of the student."""
 
 
 class DistillingTask(TaughtTask[Reader]):
-    """The objective of `reading`, with a larger teacher."""
+    """The losses of a smaller student."""
 
-    told_as = "distilling"
+    plan_key = "distilling"
 
-    def _states(self, inputs: Inputs) -> list[Tensor]:
+    def _student_states(self, inputs: Inputs) -> list[Tensor]:
         return [hidden_states(self.network.body, *inputs)]
 
-    def _model(self, inputs: Inputs, layers: int) -> list[Tensor]:
+    def _teacher_states(self, inputs: Inputs, layers: int) -> list[Tensor]:
         return [hidden_states(self._teacher.body, *inputs)]
 
 
@@ -126,20 +132,20 @@ class SplitPlan(TeachingPlan):
     apart: int
     """Lower layers that are split."""
     neurons: int = 0
-    """Neurons that are kept in the feed-forward part of every upper layer; 0 keeps all."""
+    """Neurons to keep in the feed-forward part of every upper layer; 0 keeps all."""
     begun: str = ""
     """Checkpoint or bundle of the initial weights; empty for the teacher's."""
     averaged: bool = False
-    """Whether the reader is the mean of the initial and the trained weights."""
+    """Whether the final weights are the mean of the initial and the trained weights."""
 
 
 class SplitTask(TaughtTask[SplitReader]):
-    """The objective of `reading` for a split reader, with a teacher that is not split."""
+    """The losses of a split reader, whose teacher is not split."""
 
-    told_as = "apart"
+    plan_key = "apart"
 
-    def _states(self, inputs: Inputs) -> list[Tensor]:
+    def _student_states(self, inputs: Inputs) -> list[Tensor]:
         return self.network.states(*inputs)[1:]
 
-    def _model(self, inputs: Inputs, layers: int) -> list[Tensor]:
-        return every_state(self._teacher.body, *inputs)[-layers:]
+    def _teacher_states(self, inputs: Inputs, layers: int) -> list[Tensor]:
+        return all_states(self._teacher.body, *inputs)[-layers:]

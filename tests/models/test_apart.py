@@ -10,9 +10,15 @@ from restored import assert_alike
 from models.data import DataError
 from models.network import split_reader
 from models.network.architecture import Reader, load_body, shorten
-from models.network.neurons import Inputs, slim
-from models.network.restoring import restored_split_reader, take_over
-from models.network.split_reader import SplitReader, as_stored, export_split, levels, segments_of
+from models.network.neurons import Inputs, prune_neurons
+from models.network.restoring import load_weights, restore_split_weights
+from models.network.split_reader import (
+    SplitReader,
+    export_split,
+    find_segments,
+    quantise_states,
+    round_states,
+)
 from models.steps.split_reader import quantise_split_reader
 from winnow.content_node.reader.lower_layers import STATES_OUTPUTS
 from winnow.content_node.reader.model import OUTPUTS
@@ -80,19 +86,19 @@ def test_a_split_reader_is_restored_from_its_int8_graphs(
     with torch.no_grad():
         for weight in reader.parameters():  # equal ones would be written once
             weight.add_(torch.randn_like(weight) * 0.02)
-    slim(reader.body, [1], 3, [sequence(QUESTION, PASSAGE)], reader)
+    prune_neurons(reader.body, [1], 3, [sequence(QUESTION, PASSAGE)], reader)
     wanted = {name: weight.clone() for name, weight in reader.state_dict().items()}
     paths = tmp_path / "lower.onnx", tmp_path / "upper.onnx"
     quantise_split_reader(reader, [sequence(QUESTION, PASSAGE)], *paths)
     other = SplitReader(Reader(load_body(tiny_weights)).eval(), 1)
-    take_over(other, other.body, restored_split_reader(*paths, 1), paths[0])
+    load_weights(other, other.body, restore_split_weights(*paths, 1), paths[0])
     assert_alike(other.state_dict(), wanted)
     small = Reader(load_body(tiny_weights))
     shorten(small.body, 1)
     with pytest.raises(DataError, match="such as one with fewer layers"):
-        take_over(other, other.body, small.state_dict(), paths[0])
-    with pytest.raises(DataError, match="1 layers apart, not 2"):
-        restored_split_reader(*paths, 2)
+        load_weights(other, other.body, small.state_dict(), paths[0])
+    with pytest.raises(DataError, match="1 split layers, not 2"):
+        restore_split_weights(*paths, 2)
 
 
 def test_a_reader_that_is_split_in_no_layer_is_the_whole_reader(
@@ -101,7 +107,7 @@ def test_a_reader_that_is_split_in_no_layer_is_the_whole_reader(
     torch.manual_seed(0)
     whole = Reader(load_body(tiny_weights)).eval()
     monkeypatch.setattr(split_reader, "PASSAGE_POSITION", len(QUESTION))
-    monkeypatch.setattr(split_reader, "as_stored", lambda states: states)
+    monkeypatch.setattr(split_reader, "round_states", lambda states: states)
     reader.split_layers = 0
     with torch.no_grad():
         for one, other in zip(
@@ -134,24 +140,24 @@ def test_segments_are_joined_in_the_order_of_the_tokens() -> None:
         torch.cat(pair)
         for pair in zip(sequence([1, 2, 3], [4, 5]), sequence([6], [7, 8, 9], 1), strict=True)
     )
-    halves = segments_of(mask, types)
+    halves = find_segments(mask, types)
     assert halves.question(ids)[0].tolist() == [1, 2, 3]
     assert halves.passage(ids)[1].tolist() == [7, 8, 9]
     joined = torch.cat([halves.question(ids), halves.passage(ids)], 1)[..., None]
-    assert (halves.back(joined)[..., 0] * mask == ids).all()
+    assert (halves.restore_order(joined)[..., 0] * mask == ids).all()
 
 
 def test_training_rounds_states_as_indexing_does() -> None:
     states = torch.randn(1, 7, 16) * 5
-    whole, scale = levels(states)
+    whole, scale = quantise_states(states)
     stored = quantise(states[0].numpy())
     assert np.array_equal(whole[0].numpy(), stored.levels)
     np.testing.assert_allclose(scale[0, :, 0].numpy(), stored.scales)
-    torch.testing.assert_close(as_stored(states), whole * scale)
+    torch.testing.assert_close(round_states(states), whole * scale)
 
 
 def test_gradients_pass_through_the_rounding() -> None:
     states = torch.randn(1, 3, 4, requires_grad=True)
-    as_stored(states).sum().backward()  # type: ignore[no-untyped-call]
+    round_states(states).sum().backward()  # type: ignore[no-untyped-call]
     assert isinstance(states.grad, torch.Tensor)
     torch.testing.assert_close(states.grad, torch.ones(1, 3, 4))

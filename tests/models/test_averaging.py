@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.network.architecture import mean_weights, mixed_weights
+from models.network.architecture import interpolate_weights, mean_weights
 
 values = st.lists(st.floats(-10, 10, width=32), min_size=3, max_size=3)
 
@@ -26,9 +26,9 @@ def test_the_mean_of_networks_is_that_of_each_weight(rows: list[list[float]]) ->
 @given(values, values)
 def test_a_share_of_training_lies_between_none_and_all(old: list[float], new: list[float]) -> None:
     before, after = network(old), network(new)
-    assert torch.equal(mixed_weights(before, after, 0)["weight"], before["weight"])
-    torch.testing.assert_close(mixed_weights(before, after, 1)["weight"], after["weight"])
-    halfway = mixed_weights(before, after, 0.5)["weight"]
+    assert torch.equal(interpolate_weights(before, after, 0)["weight"], before["weight"])
+    torch.testing.assert_close(interpolate_weights(before, after, 1)["weight"], after["weight"])
+    halfway = interpolate_weights(before, after, 0.5)["weight"]
     torch.testing.assert_close(
         halfway, mean_weights([before, after])["weight"], atol=1e-5, rtol=1e-5
     )

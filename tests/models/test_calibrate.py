@@ -10,14 +10,19 @@ from models.assemble import Score
 from models.data import DataError, Passage
 from models.measuring.calibrate import (
     Candidates,
-    Retrieved,
-    best_of,
-    candidates,
+    RankedPassage,
+    best_passages,
     exact_match_by_passages,
-    fit,
-    sample,
+    fit_score,
+    read_candidates,
+    sample_questions,
 )
-from models.measuring.retrieving import MOST, NearestPassages, fit_words, recall_by_passages
+from models.measuring.retrieving import (
+    MAX_WORD_WEIGHT,
+    NearestPassages,
+    fit_word_weight,
+    recall_by_passages,
+)
 from models.mining.mine import TrainingQuestion
 from winnow.domain.passage import Passage as Stored
 from winnow.domain.reading import Reading
@@ -34,7 +39,7 @@ def found(questions: int = 300, passages: int = 10) -> Candidates:
 
 
 def test_weights_have_the_sign_of_what_they_know() -> None:
-    score = fit(found())
+    score = fit_score(found())
     assert score.relevance > 0
     assert score.span > 0
     assert score.distance < 0
@@ -43,23 +48,23 @@ def test_weights_have_the_sign_of_what_they_know() -> None:
 def test_a_weight_with_the_wrong_sign_is_zero() -> None:
     candidates = found()
     candidates.features[..., 0] *= -1
-    assert fit(candidates).relevance == pytest.approx(0, abs=1e-3)
+    assert fit_score(candidates).relevance == pytest.approx(0, abs=1e-3)
 
 
 def test_the_fit_is_at_least_as_accurate_as_relevance_alone() -> None:
     candidates = found()
     alone = exact_match_by_passages(candidates, Score(1, 0, 0), [10])
-    fitted = exact_match_by_passages(candidates, fit(candidates), [10])
+    fitted = exact_match_by_passages(candidates, fit_score(candidates), [10])
     assert fitted >= alone
 
 
 def test_most_right_answers_stay_above_the_threshold() -> None:
     candidates = found()
-    score = fit(candidates)
+    score = fit_score(candidates)
     values = candidates.features @ np.array([score.relevance, score.span, score.distance])
     rows = np.arange(len(values))
     best = values.argmax(1)
-    kept = values[rows, best][candidates.right[rows, best]] >= score.no_answer_below
+    kept = values[rows, best][candidates.is_right[rows, best]] >= score.no_answer_below
     assert 0.9 < kept.mean() < 1
 
 
@@ -67,7 +72,7 @@ def test_calibration_without_a_right_answer_blames_the_reader() -> None:
     never = np.zeros((3, 4), np.bool_)
     candidates = Candidates(np.zeros((3, 4, 3)), np.zeros((3, 4)), never, never)
     with pytest.raises(DataError, match="none of 3 training questions"):
-        fit(candidates)
+        fit_score(candidates)
 
 
 def near(questions: int = 200, passages: int = 12) -> tuple[NearestPassages, NDArray[np.bool_]]:
@@ -82,7 +87,7 @@ def near(questions: int = 200, passages: int = 12) -> tuple[NearestPassages, NDA
 
 def test_helpful_words_have_worth() -> None:
     found, right = near()
-    weight = fit_words(found, right)
+    weight = fit_word_weight(found, right)
     assert weight > 0
     alone, both = (recall_by_passages(found, right, each, [1, 12]) for each in (0.0, weight))
     assert both[0] > alone[0]
@@ -91,27 +96,27 @@ def test_helpful_words_have_worth() -> None:
 
 def test_the_worth_of_words_is_bounded_if_distance_is_useless() -> None:
     found, right = near()
-    nothing = NearestPassages(found.places, np.zeros_like(found.distances), found.matches)
-    assert fit_words(nothing, right) == MOST
+    nothing = NearestPassages(found.indices, np.zeros_like(found.distances), found.matches)
+    assert fit_word_weight(nothing, right) == MAX_WORD_WEIGHT
 
 
 def test_questions_without_any_right_passage_are_named_as_the_fault() -> None:
     found, right = near()
     with pytest.raises(DataError, match="train the encoder"):
-        fit_words(found, np.zeros_like(right))
+        fit_word_weight(found, np.zeros_like(right))
 
 
 def test_useless_words_have_little_worth() -> None:
     found, right = near()
     silent = NearestPassages(
-        found.places, found.distances, np.random.default_rng(4).random(right.shape)
+        found.indices, found.distances, np.random.default_rng(4).random(right.shape)
     )
-    assert fit_words(silent, right) < 0.1 * fit_words(found, right)
+    assert fit_word_weight(silent, right) < 0.1 * fit_word_weight(found, right)
 
 
 def test_reading_one_passage_takes_the_nearest() -> None:
     candidates = found()
-    share = 100 * candidates.right[:, 0].mean()
+    share = 100 * candidates.is_right[:, 0].mean()
     assert exact_match_by_passages(candidates, Score(1, 0, 0), [1]) == [share]
 
 
@@ -122,8 +127,8 @@ def test_a_sample_follows_from_its_seed_and_takes_at_most_all() -> None:
         )
         for n in range(20)
     ]
-    chosen = sample(asked, {"a": 4, "b": 100, "c": 5}, 1)
-    assert chosen == sample(asked, {"a": 4, "b": 100, "c": 5}, 1)
+    chosen = sample_questions(asked, {"a": 4, "b": 100, "c": 5}, 1)
+    assert chosen == sample_questions(asked, {"a": 4, "b": 100, "c": 5}, 1)
     assert [q.source for q in chosen] == ["a"] * 4 + ["b"] * 10
 
 
@@ -131,7 +136,7 @@ def test_the_best_passages_are_in_the_order_of_hybrid_distance() -> None:
     passages = [Passage("", name) for name in "abc"]
     places = np.array([[2, 0, 1]])
     found = NearestPassages(places, np.array([[0.1, 0.2, 0.3]]), np.array([[0.0, 5.0, 0.0]]))
-    (row,) = best_of(found, passages, word_weight=0.1)
+    (row,) = best_passages(found, passages, word_weight=0.1)
     assert [each.passage.text for each in row] == ["a", "c", "b"]
     assert [each.hybrid_distance for each in row] == pytest.approx([-0.3, 0.1, 0.3])
 
@@ -171,9 +176,12 @@ def test_candidates_are_read_in_the_order_in_which_they_were_retrieved() -> None
             others=("Bo",),
         ),
     ]
-    row = [Retrieved(Passage("Ada", "x"), 0.5, 0.2), Retrieved(Passage("Bo", "xxx"), 0.4, 0.3)]
-    read = candidates(asked, [row, row], Scripted())  # type: ignore[arg-type]
-    assert read.right.tolist() == [[True, False], [False, True]]
+    row = [
+        RankedPassage(Passage("Ada", "x"), 0.5, 0.2),
+        RankedPassage(Passage("Bo", "xxx"), 0.4, 0.3),
+    ]
+    read = read_candidates(asked, [row, row], Scripted())  # type: ignore[arg-type]
+    assert read.is_right.tolist() == [[True, False], [False, True]]
     assert read.features[0].tolist() == [[1, 1, 0.5], [3, 1, 0.4]]
     assert read.hybrid_distances.tolist() == [[0.2, 0.3]] * 2
-    assert read.bearing.tolist() == read.right.tolist()  # both titles are answers
+    assert read.has_answer.tolist() == read.is_right.tolist()  # both titles are answers

@@ -11,11 +11,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from models.data import DataDirectory, DataError, Passage
-from models.mining.cloze import Cloze, cloze
-from models.mining.mine import TrainingQuestion, joined, load, save
+from models.mining.cloze import Cloze, make_cloze
+from models.mining.mine import TrainingQuestion, join_minings, load, save
 from models.steps import clozes
 from models.steps.clozes import CLOZES, mine_clozes, with_clozes
-from models.steps.mining import load_to_learn
+from models.steps.mining import load_training
 from models.workspace import Workspace
 from winnow.bundle import default_bundle, load_bundle
 from winnow.domain.passage import Passage as Stored
@@ -30,7 +30,7 @@ SEEDS = range(200)
 
 
 def every(passage: Passage) -> list[Cloze]:
-    found = [cloze(passage, random.Random(seed)) for seed in SEEDS]
+    found = [make_cloze(passage, random.Random(seed)) for seed in SEEDS]
     return [each for each in found if each is not None]
 
 
@@ -42,7 +42,7 @@ sentences = st.lists(st.sampled_from(WORDS), min_size=6, max_size=20).map(
 
 @given(st.lists(sentences, min_size=1, max_size=4).map(" ".join), st.integers())
 def test_an_answer_stands_in_its_passage_and_not_in_its_question(text: str, seed: int) -> None:
-    found = cloze(Passage("Ravna", text), random.Random(seed))
+    found = make_cloze(Passage("Ravna", text), random.Random(seed))
     assume(found is not None)
     assert found is not None
     assert found.answer
@@ -53,7 +53,7 @@ def test_an_answer_stands_in_its_passage_and_not_in_its_question(text: str, seed
 
 @given(st.text())
 def test_odd_texts_are_accepted(text: str) -> None:
-    cloze(Passage(text, text), random.Random(0))
+    make_cloze(Passage(text, text), random.Random(0))
 
 
 def test_dates_numbers_names_and_things_are_asked_for_by_their_words() -> None:
@@ -163,7 +163,7 @@ def mined(
     data: DataDirectory, reader: Finding, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[list[Passage], list[TrainingQuestion]]:
     monkeypatch.setattr(clozes, "OfflineReader", lambda **_: reader)
-    work = Workspace(data.root / "work").made()
+    work = Workspace(data.root / "work").create()
     count = mine_clozes(data, load_bundle(default_bundle()), work, 100)
     passages, questions = load(work.clozes)
     assert count == len(questions)
@@ -175,7 +175,7 @@ def test_the_positive_is_another_passage_if_the_reader_answers_from_it(
     data: DataDirectory, monkeypatch: pytest.MonkeyPatch, found_in: str, taken: str
 ) -> None:
     monkeypatch.setattr(
-        clozes, "cloze", lambda passage, _: ASKED if passage.title == "Ravna" else None
+        clozes, "make_cloze", lambda passage, _: ASKED if passage.title == "Ravna" else None
     )
     passages, (question,) = mined(data, Finding("Ada Lovelace", {found_in}), monkeypatch)
     positive = passages[question.positive]
@@ -201,7 +201,7 @@ def test_held_out_and_development_articles_have_no_cloze_questions(
     data: DataDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(clozes, "cloze", lambda passage, _: asked.append(passage.title))
+    monkeypatch.setattr(clozes, "make_cloze", lambda passage, _: asked.append(passage.title))
     monkeypatch.setattr(clozes, "is_held_out", lambda passage: passage.title == "Long")
     mined(data, Finding("", set()), monkeypatch)
     assert sorted(asked) == ["Bridges", "Councils", "Ravna", "Rivers"]
@@ -214,7 +214,9 @@ def test_cloze_questions_follow_the_real_ones_with_their_passages(
     real = TrainingQuestion(
         question="Who?", answer="Bo", answer_start=0, source="squad", positive=0, negatives=(1,)
     )
-    passages, questions = joined([Passage("A", "Bo."), Passage("B", "")], [real], every, clozed)
+    passages, questions = join_minings(
+        [Passage("A", "Bo."), Passage("B", "")], [real], every, clozed
+    )
     assert questions[0] == real
     assert len(questions) == 1 + len(clozed)
     for before, after in zip(clozed, questions[1:], strict=True):
@@ -241,12 +243,12 @@ def test_cloze_questions_are_learnt_from_only_if_asked_for(
     work = Workspace(data.root / "work")
     save(work.mined, passages, real)
     monkeypatch.setattr("models.mining.mine.is_held_out", lambda passage: passage.title == "Held")
-    assert load_to_learn(work.mined, work, with_clozes({"squad": 1.0}, 0.0)) == (passages, real[:1])
+    assert load_training(work.mined, work, with_clozes({"squad": 1.0}, 0.0)) == (passages, real[:1])
     with pytest.raises(DataError, match="mine-clozes"):
-        load_to_learn(work.mined, work, with_clozes({"squad": 1.0}, 0.5))
+        load_training(work.mined, work, with_clozes({"squad": 1.0}, 0.5))
     monkeypatch.setattr(
-        clozes, "cloze", lambda passage, _: ASKED if passage.title == "Ravna" else None
+        clozes, "make_cloze", lambda passage, _: ASKED if passage.title == "Ravna" else None
     )
     mined(data, Finding("Ada Lovelace", {"Ravna"}), monkeypatch)
-    _, learnt = load_to_learn(work.mined, work, with_clozes({"squad": 1.0}, 0.5))
+    _, learnt = load_training(work.mined, work, with_clozes({"squad": 1.0}, 0.5))
     assert [question.source for question in learnt] == ["squad", CLOZES]

@@ -10,7 +10,7 @@ import torch
 from typer.main import get_command
 from typer.testing import CliRunner, Result
 
-from models.assemble import amend
+from models.assemble import amend_manifest
 from models.cli import app
 from models.data import DataError
 from models.steps.bundle import BundleNaming, _split_runs, make_bundle
@@ -155,7 +155,7 @@ def test_an_invalid_evaluation_is_a_usage_error_and_changes_nothing(
 
 def test_an_unfinished_run_is_not_in_the_provenance(tiny_weights: Path, tmp_path: Path) -> None:
     """The bundle then has the pretrained encoder."""
-    work = Workspace(tmp_path / "work").made()
+    work = Workspace(tmp_path / "work").create()
     for name in ("encoder", "reader"):
         work.graph(name, "int8").write_bytes(b"")  # a graph of nothing
         state = {"step": 50, "steps": 544, "plan": {"seed": 1}, "network": torch.zeros(1)}
@@ -170,14 +170,14 @@ def test_an_unfinished_run_is_not_in_the_provenance(tiny_weights: Path, tmp_path
 
 def test_the_provenance_of_an_earlier_reader_is_kept(tiny_weights: Path, tmp_path: Path) -> None:
     """A student of a reader that learnt to rank, beside the encoder of a bundle with halves."""
-    work, first = Workspace(tmp_path / "work").made(), tmp_path / "first"
+    work, first = Workspace(tmp_path / "work").create(), tmp_path / "first"
     for graph in (work.graph("encoder", "int8"), work.graph("reader", "int8"),
                   work.graph("reader", "int8", 2)):  # fmt: skip
         graph.write_bytes(b"")
     state = {"step": 5, "steps": 5, "plan": {"seed": 1}, "network": torch.zeros(1)}
     checkpoint.save(work.run("ranking"), state)
     make_bundle(tiny_weights, work, first, BundleNaming("first", "1", 10), ReaderKind())
-    amend(first, provenance={**read_manifest(first).provenance, "apart": [{"steps": 7}]})
+    amend_manifest(first, provenance={**read_manifest(first).provenance, "apart": [{"steps": 7}]})
     work.run("ranking").unlink()
     checkpoint.save(work.run("reader", 2), state)
     second = tmp_path / "second"
@@ -196,11 +196,11 @@ def test_a_run_that_began_with_the_bundle_it_is_assembled_into_is_named_once(
     run = tmp_path / "run.pt"
     plan = {"seed": 2, "apart": {"begun": str(bundle)}}
     checkpoint.save(run, {"step": 5, "steps": 5, "plan": plan, "network": torch.zeros(1)})
-    amend(bundle, provenance={"apart": [{"steps": 4, "plan": {"seed": 1}}]})
+    amend_manifest(bundle, provenance={"apart": [{"steps": 4, "plan": {"seed": 1}}]})
     for _ in range(3):
         runs = _split_runs(run)
         assert [each["plan"]["seed"] for each in runs] == [1, 2]
-        amend(bundle, provenance={"apart": runs})
+        amend_manifest(bundle, provenance={"apart": runs})
 
 
 def test_provenance_names_a_missing_checkpoint(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_provenance_names_a_missing_checkpoint(tmp_path: Path) -> None:
 def test_a_bundle_with_another_reader_is_not_measured(
     tmp_path: Path, command: str, arguments: list[object], said: str
 ) -> None:
-    bundle, work = tmp_path / "bundle", Workspace(tmp_path / "work").made()
+    bundle, work = tmp_path / "bundle", Workspace(tmp_path / "work").create()
     shutil.copytree(default_bundle(), bundle)
     before = (bundle / "bundle.json").read_bytes()
     measure = [command, *arguments, "--work", work.root, "--bundle", bundle]
@@ -238,7 +238,7 @@ def test_a_bundle_with_another_reader_is_not_measured(
 
 def test_runs_that_began_with_one_another_are_named_once(tmp_path: Path) -> None:
     """The file of a run is that of a later run, if it was trained again."""
-    work = Workspace(tmp_path / "work").made()
+    work = Workspace(tmp_path / "work").create()
     for layers, begun in ((1, 2), (2, 1)):
         plan = {"apart": {"apart": layers, "begun": str(work.split_run(begun))}}
         state = {"step": 5, "steps": 5, "plan": plan, "network": torch.zeros(1)}
@@ -250,4 +250,4 @@ def test_runs_that_began_with_one_another_are_named_once(tmp_path: Path) -> None
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match=r"cannot make .*file/work: .*--work"):
-        Workspace(tmp_path / "file" / "work").made()
+        Workspace(tmp_path / "file" / "work").create()

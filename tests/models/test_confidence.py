@@ -26,7 +26,7 @@ def found(questions: int = 2000, passages: int = 5) -> Candidates:
 
 def confidences(candidates: Candidates, fitted: Confidence) -> tuple[list[float], list[bool]]:
     said, right = [], []
-    for kept in (np.ones_like(candidates.bearing), ~candidates.bearing):
+    for kept in (np.ones_like(candidates.has_answer), ~candidates.has_answer):
         best = np.where(kept, candidates.features[..., 0], -np.inf).argmax(1)
         for row, place in enumerate(best):
             relevance, span, distance = candidates.features[row, place].tolist()
@@ -41,7 +41,7 @@ def confidences(candidates: Candidates, fitted: Confidence) -> tuple[list[float]
                 hybrid_distance=0.0,
             )
             said.append(fitted.of(read))
-            right.append(bool(candidates.right[row, place]))
+            right.append(bool(candidates.is_right[row, place]))
     return said, right
 
 
@@ -60,9 +60,9 @@ def test_confidence_grows_with_the_readers_scores() -> None:
 
 def test_a_question_with_the_answer_in_all_passages_counts_once() -> None:
     candidates = found(200)
-    every = np.ones_like(candidates.bearing)
+    every = np.ones_like(candidates.has_answer)
     fitted = fit_confidence(
-        Candidates(candidates.features, candidates.hybrid_distances, candidates.right, every),
+        Candidates(candidates.features, candidates.hybrid_distances, candidates.is_right, every),
         SCORE,
         5,
     )
@@ -87,5 +87,5 @@ def test_in_a_smaller_index_the_same_answer_is_likelier_right() -> None:
 
 def test_a_weight_with_the_wrong_sign_is_zero() -> None:
     candidates = found()
-    candidates.features[..., 1] -= 3 * candidates.right  # the surer the span, the wronger
+    candidates.features[..., 1] -= 3 * candidates.is_right  # the surer the span, the wronger
     assert fit_confidence(candidates, SCORE, 5).span == pytest.approx(0, abs=1e-3)

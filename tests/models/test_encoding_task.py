@@ -11,11 +11,11 @@ from learning import only
 from tokenizers import Tokenizer
 
 from models.data import Passage
-from models.mining.mine import TrainingQuestion, is_held_out, split
+from models.mining.mine import TrainingQuestion, is_held_out, split_held_out
 from models.network.architecture import Encoder, freeze_embeddings, load_body
 from models.training.encoding_task import EncodingPlan, EncodingTask
 from models.training.loop import Schedule, Trainer
-from models.training.order import neighbours
+from models.training.order import article_batches
 
 PASSAGES = [
     Passage(f"word{n // 4}", " ".join(f"word{(n * k + k) % 40}" for k in range(20)))
@@ -40,7 +40,7 @@ def task(weights: Path, plan: EncodingPlan) -> EncodingTask:
     freeze_embeddings(encoder.body)
     words = Tokenizer.from_file(str(weights / "tokenizer.json"))
     return EncodingTask(
-        encoder=encoder, tokenizer=words, passages=PASSAGES, asked=ASKED, plan=plan, seed=1
+        encoder=encoder, tokenizer=words, passages=PASSAGES, questions=ASKED, plan=plan, seed=1
     )
 
 
@@ -73,19 +73,19 @@ def test_questions_whose_answer_is_cut_off_are_left_out(tiny_weights: Path) -> N
 @given(st.integers(0, 100), st.integers(1, 6), st.integers(1, 6))
 def test_passages_of_an_article_stand_together(seed: int, articles: int, batches: int) -> None:
     names = [f"article {n % articles}" for n in range(4 * articles * batches)]
-    found = neighbours(["a"] * len(names), names, {"a": 1.0}, together=4, batch=4, seed=seed)
+    found = article_batches(["a"] * len(names), names, {"a": 1.0}, together=4, batch=4, seed=seed)
     assert Counter(n for group in found for n in group) == Counter(range(len(names)))
     assert all(len({names[n] for n in group}) == 1 for group in found)
 
 
 def test_sources_are_seen_as_often_as_asked() -> None:
-    found = neighbours(["a"] * 8 + ["b"] * 8, ["x"] * 16, {"a": 2.0, "b": 0.5}, 4, 4, seed=0)
+    found = article_batches(["a"] * 8 + ["b"] * 8, ["x"] * 16, {"a": 2.0, "b": 0.5}, 4, 4, seed=0)
     seen = Counter("ab"[n >= 8] for group in found for n in group)
     assert seen == {"a": 16, "b": 4}
 
 
 def test_whole_articles_are_held_out() -> None:
-    learnt, held = split(ASKED, PASSAGES)
+    learnt, held = split_held_out(ASKED, PASSAGES)
     assert sorted(map(id, learnt + held)) == sorted(map(id, ASKED))
     titles = {PASSAGES[q.positive].title for q in held}
     assert not titles & {PASSAGES[q.positive].title for q in learnt}

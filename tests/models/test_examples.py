@@ -9,7 +9,14 @@ from tokenizers import Tokenizer
 
 from models.data import Passage
 from models.mining.mine import TrainingQuestion
-from models.training.examples import CROPPED, WHOLE, Encoded, longest, token_span, window_start
+from models.training.examples import (
+    LONG_TOKENS,
+    SHORT_TOKENS,
+    TokenisedQuestions,
+    draw_max_tokens,
+    token_span,
+    window_start,
+)
 
 
 @given(st.integers(0, 400), st.integers(8, 200), st.data())
@@ -56,12 +63,12 @@ def test_the_marked_tokens_are_the_answer(
         negatives=(1,),
     )
     passages = [Passage("The Tour", text), Passage("Danube", "The Danube rises in the of.")]
-    encoded = Encoded(tokenizer, passages, [asked])
-    most = longest(random.Random(seed))
+    encoded = TokenisedQuestions(tokenizer, passages, [asked])
+    most = draw_max_tokens(random.Random(seed))
     example = encoded.positive(0, most, random.Random(seed))
     assert example is not None
     assert tokenizer.decode(example.ids[example.start : example.end + 1]) == answer
-    assert example.passage[0] <= example.start <= example.end < example.passage[1]
+    assert example.window[0] <= example.start <= example.end < example.window[1]
     assert len(example.types) == len(example.ids)
     assert example.types == sorted(example.types)
     assert len(example.ids) <= most
@@ -81,12 +88,12 @@ def test_the_same_generator_gives_the_same_sequence(tiny_weights: Path) -> None:
         positive=0,
         negatives=(0,),
     )
-    encoded = Encoded(tokenizer, [Passage("", text)], [asked])
-    runs = [encoded.positive(0, CROPPED, random.Random("1/2")) for _ in range(2)]
+    encoded = TokenisedQuestions(tokenizer, [Passage("", text)], [asked])
+    runs = [encoded.positive(0, SHORT_TOKENS, random.Random("1/2")) for _ in range(2)]
     assert runs[0] == runs[1]
 
 
 def test_few_steps_have_whole_passages() -> None:
-    drawn = [longest(random.Random(step)) for step in range(1000)]
-    assert set(drawn) == {CROPPED, WHOLE}
-    assert drawn.count(WHOLE) < len(drawn) / 5
+    drawn = [draw_max_tokens(random.Random(step)) for step in range(1000)]
+    assert set(drawn) == {SHORT_TOKENS, LONG_TOKENS}
+    assert drawn.count(LONG_TOKENS) < len(drawn) / 5

@@ -17,7 +17,7 @@ from models.network.export import (
     READER_OUTPUTS,
     export,
     quantise,
-    shrink_embeddings,
+    quantise_embeddings,
 )
 
 TEXTS = ["who won the tour?", "word1 word2 word3 in the danube", "the", "where " * 60]
@@ -61,7 +61,7 @@ def test_int8_is_near_and_smaller(tiny_weights: Path, tmp_path: Path) -> None:
     exact, plain, small = (tmp_path / f"{name}.onnx" for name in ("exact", "plain", "small"))
     model = network(tiny_weights, Encoder)
     export(model, exact)
-    shrink_embeddings(model.body)
+    quantise_embeddings(model.body)
     export(model, plain)
     quantise(plain, small)
     assert mean_cosine(exact, small, tiny_weights / "tokenizer.json", TEXTS) > 0.99

@@ -24,7 +24,7 @@ def test_vectors_in_a_padded_run_are_those_of_single_runs(
 ) -> None:
     checkpoint = read_checkpoint(make(kind, tmp_path / kind))
     network = open_encoder(checkpoint, Side.QUESTION, pooling, Similarity.COSINE)
-    probes = Probes(checkpoint.tokens, checkpoint.positions)
+    probes = Probes(checkpoint.vocabulary_size, checkpoint.max_tokens)
     write_graph(network, tmp_path / "e.onnx", Precision.FP32, probes, "the encoder")
     session = OnnxSession(tmp_path / "e.onnx", list(ENCODER_OUTPUTS))
     encoder = Encoder(session, SpecialTokens(2, 3), WIDTH)

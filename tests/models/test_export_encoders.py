@@ -8,7 +8,7 @@ import torch
 from checkpoints import LENGTHS, TOKENS, WIDTH, make, sentence_layout, sequences, unit, whole
 from numpy.typing import NDArray
 
-from models.exporting.comparison import FoundByProduct, norm_bound
+from models.exporting.comparison import PassageProductTransform, norm_bound
 from models.exporting.encoder import CheckpointEncoder, Side, open_encoder
 from models.exporting.graph import Precision, write_graph
 from models.exporting.layout import read_checkpoint
@@ -36,7 +36,7 @@ class Exported:
     ) -> None:
         checkpoint = read_checkpoint(directory)
         self.network: CheckpointEncoder = open_encoder(checkpoint, side, pooling, similarity)
-        probes = Probes(checkpoint.tokens, checkpoint.positions)
+        probes = Probes(checkpoint.vocabulary_size, checkpoint.max_tokens)
         self.fidelity = write_graph(self.network, target, precision, probes, "the encoder")
         self._session = OnnxSession(target, list(ENCODER_OUTPUTS))
 
@@ -92,8 +92,8 @@ def test_a_network_with_one_token_type_ignores_token_types(tmp_path: Path) -> No
 def test_minilm_is_found_inside_its_directory(tmp_path: Path, where: str) -> None:
     root = sentence_layout(tmp_path / "minilm", {"pooling_mode_mean_tokens": True}, where)
     checkpoint = read_checkpoint(root)
-    assert checkpoint.sentence.pooling is Pooling.MEAN
-    assert checkpoint.positions == 200
+    assert checkpoint.settings.pooling is Pooling.MEAN
+    assert checkpoint.max_tokens == 200
     exported = Exported(root, tmp_path / "e.onnx")
     expected = unit(states("bert", root / where, 9).mean(0))
     np.testing.assert_allclose(exported(9), expected, atol=2e-5)
@@ -117,7 +117,7 @@ def test_dpr_keeps_the_order_of_inner_products(tmp_path: Path, projected: str) -
     assert np.linalg.norm(exact, axis=1).std() > 0.05, "norms must differ to prove anything"
     np.testing.assert_allclose(np.linalg.norm(passages, axis=1), 1, atol=1e-5)
     place = found.network.comparison
-    assert isinstance(place, FoundByProduct)
+    assert isinstance(place, PassageProductTransform)
     index = ExactIndex(passages)
     for length in (2, 5, 20):
         question = asked(length)
@@ -134,11 +134,13 @@ def test_dpr_keeps_the_order_of_inner_products(tmp_path: Path, projected: str) -
 def test_no_text_makes_a_vector_longer_than_the_bound(tmp_path: Path, kind: str) -> None:
     directory = make(kind, tmp_path / kind)
     encoder = open_encoder(read_checkpoint(directory), Side.PASSAGE, Pooling.CLS, Similarity.DOT)
-    assert isinstance(encoder.comparison, FoundByProduct)
+    assert isinstance(encoder.comparison, PassageProductTransform)
     with torch.no_grad():
-        longest = max(float(encoder.raw(*sequences(length)).norm()) for length in range(2, 60, 6))
-    assert longest <= encoder.comparison.bound
-    assert encoder.comparison.bound < 20 * longest
+        draw_max_tokens = max(
+            float(encoder.pooled(*sequences(length)).norm()) for length in range(2, 60, 6)
+        )
+    assert draw_max_tokens <= encoder.comparison.bound
+    assert encoder.comparison.bound < 20 * draw_max_tokens
 
 
 def test_the_bound_is_reached_where_one_coordinate_has_all_the_variance(tmp_path: Path) -> None:
@@ -151,8 +153,8 @@ def test_the_bound_is_reached_where_one_coordinate_has_all_the_variance(tmp_path
         last.bias.zero_()
         spike = torch.zeros(WIDTH)
         spike[3] = 100.0
-        longest = float(last(spike).norm())
-    assert norm_bound(inner, None) == pytest.approx(longest, rel=1e-3)
+        draw_max_tokens = float(last(spike).norm())
+    assert norm_bound(inner, None) == pytest.approx(draw_max_tokens, rel=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ class Exported:
         self, directory: Path, target: Path, precision: Precision = Precision.FP32
     ) -> None:
         checkpoint = read_checkpoint(directory)
-        probes = Probes(checkpoint.tokens, checkpoint.positions)
+        probes = Probes(checkpoint.vocabulary_size, checkpoint.max_tokens)
         self.fidelity = write_graph(
             open_reader(checkpoint), target, precision, probes, "the reader"
         )

@@ -44,7 +44,7 @@ def test_every_nth_passage_of_a_tsv_is_read(tmp_path: Path) -> None:
 
 
 def test_a_missing_data_file_is_named_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no file .*q\.jsonl: point --data"):
+    with pytest.raises(DataError, match=r"q\.jsonl is missing: set --data"):
         read_questions(tmp_path / "q.jsonl")
 
 

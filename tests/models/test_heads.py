@@ -226,14 +226,14 @@ def test_an_interruption_leaves_no_head_and_keeps_the_states(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("models.heads.training._Run.step", interrupted)
+        patch.setattr("models.heads.training._HeadRun.step", interrupted)
         assert invoke(*command, *arguments).exit_code != 0
     assert not (tmp_path / "head").exists()
     assert [path for path in tmp_path.iterdir() if path.name.startswith(".")] == []
-    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "work").rglob("*.npy")}
-    assert kept
+    states_cache = {path: path.stat().st_mtime_ns for path in (tmp_path / "work").rglob("*.npy")}
+    assert states_cache
     assert invoke(*command, *arguments).exit_code == 0
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert {path: path.stat().st_mtime_ns for path in states_cache} == states_cache
 
 
 def test_an_interruption_while_texts_are_encoded_leaves_no_states(
@@ -245,7 +245,7 @@ def test_an_interruption_while_texts_are_encoded_leaves_no_states(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("models.heads.states.followed", interrupted)
+    monkeypatch.setattr("models.heads.states.track", interrupted)
     assert invoke(*command, *arguments).exit_code != 0
     assert list((tmp_path / "work" / "states").iterdir()) == []
     assert not (tmp_path / "head").exists()

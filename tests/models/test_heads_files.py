@@ -9,8 +9,8 @@ import pytest
 import zstandard
 
 from models.data import DataError
-from models.heads.problem import foreign_labels, labels_of
 from models.heads.rows import Fields, Row, read_rows
+from models.heads.task import collect_labels, unknown_label_warning
 from winnow.heads.manifest import Kind
 
 USUAL, TOKENS = Fields("text", "label"), Fields("tokens", "labels")
@@ -124,23 +124,23 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_a_single_label_is_refused() -> None:
     with pytest.raises(DataError, match="one label only, 'a'"):
-        labels_of([Row("x", ("a",)), Row("y", ("oos",))], Kind.SEQUENCE, "oos")
+        collect_labels([Row("x", ("a",)), Row("y", ("oos",))], Kind.SEQUENCE, "oos")
     with pytest.raises(DataError, match="no label"):
-        labels_of([Row("x", ())], Kind.SEQUENCE, "")
+        collect_labels([Row("x", ())], Kind.SEQUENCE, "")
     with pytest.raises(DataError, match="no token but O"):
-        labels_of([Row("x", ("O",), ((0, 1),))], Kind.TOKEN, "")
+        collect_labels([Row("x", ("O",), ((0, 1),))], Kind.TOKEN, "")
 
 
 def test_token_heads_have_both_sides_of_each_entity() -> None:
     rows = [Row("x y", ("B-b", "O"), ((0, 1), (2, 3))), Row("z", ("I-a",), ((0, 1),))]
-    assert labels_of(rows, Kind.TOKEN, "") == ("O", "B-a", "I-a", "B-b", "I-b")
+    assert collect_labels(rows, Kind.TOKEN, "") == ("O", "B-a", "I-a", "B-b", "I-b")
 
 
 def test_rows_with_labels_that_training_lacks_are_counted_and_their_labels_named() -> None:
     rows = [Row("x", (label,)) for label in ("a", "oos", *(f"n{n}" for n in range(7)))]
-    told = foreign_labels(rows, ("a", "b"), "oos", "test.csv")
+    told = unknown_label_warning(rows, ("a", "b"), "oos", "test.csv")
     assert told == (
         "test.csv: 7 of 9 texts with labels that the training texts lack, counted as wrong: "
         "'n0', 'n1', 'n2', 'n3', 'n4' and 2 more"
     )
-    assert foreign_labels(rows[:2], ("a", "b"), "oos", "test.csv") == ""
+    assert unknown_label_warning(rows[:2], ("a", "b"), "oos", "test.csv") == ""

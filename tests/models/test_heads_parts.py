@@ -18,16 +18,16 @@ from models.heads.calibration import (
 )
 from models.heads.entities import (
     accuracy,
-    entities,
+    bio_entities,
     entity_scores,
-    found_entities,
-    in_words,
     label_pieces,
     label_scores,
+    predicted_entities,
+    whole_word_entities,
 )
 from models.heads.network import Network, SequenceNetwork, TokenNetwork, export_head, quantise_head
-from models.heads.problem import hold_out
-from models.network.export import states_of
+from models.heads.task import hold_out
+from models.network.export import find_states_output
 from winnow.bundle import default_bundle, load_bundle
 from winnow.heads.labels import softmax
 from winnow.heads.manifest import INPUT, OUTPUT
@@ -50,7 +50,7 @@ def test_a_word_without_pieces_shifts_no_label() -> None:
 def test_entities_are_read_as_conll_does() -> None:
     words = [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]
     labels = ["B-x", "I-x", "B-x", "I-y", "O"]
-    assert entities(words, labels) == [(0, 3, "x"), (4, 5, "x"), (6, 7, "y")]
+    assert bio_entities(words, labels) == [(0, 3, "x"), (4, 5, "x"), (6, 7, "y")]
 
 
 def test_an_entity_counts_only_with_its_ends_and_its_label() -> None:
@@ -70,9 +70,9 @@ def test_labels_and_texts_are_counted_in_percent() -> None:
 
 
 def test_spans_grow_to_words_and_the_more_probable_one_stays() -> None:
-    assert found_entities("a london b", [(2, 5), (5, 8)], ["B-x", "O"]) == [(2, 8, "x")]
+    assert predicted_entities("a london b", [(2, 5), (5, 8)], ["B-x", "O"]) == [(2, 8, "x")]
     spans = [(2, 5, "x", 0.4), (5, 8, "y", 0.6), (9, 10, "z", 0.1)]
-    assert in_words("a london b", spans) == [(2, 8, "y"), (9, 10, "z")]
+    assert whole_word_entities("a london b", spans) == [(2, 8, "y"), (9, 10, "z")]
 
 
 def test_the_same_share_of_every_label_is_held_out() -> None:
@@ -191,11 +191,11 @@ def test_texts_out_of_scope_make_every_label_improbable() -> None:
 @pytest.mark.bundle
 def test_the_manifest_names_the_states_of_the_default_bundle() -> None:
     bundle = load_bundle(default_bundle())
-    assert states_of(bundle.question_encoder) == bundle.manifest.encoder.states
+    assert find_states_output(bundle.question_encoder) == bundle.manifest.encoder.states
 
 
 def test_a_graph_without_layers_has_no_states(tmp_path: Path) -> None:
     ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1]) for n in ("a", "embedding")]
     node = helper.make_node("Identity", ["a"], ["embedding"])
     onnx.save(helper.make_model(helper.make_graph([node], "g", ends[:1], ends[1:])), tmp_path / "g")
-    assert states_of(tmp_path / "g") == ""
+    assert find_states_output(tmp_path / "g") == ""

@@ -77,7 +77,7 @@ def test_a_head_that_loses_accuracy_stays_and_the_others_move(
     bundles: tuple[Bundle, Bundle], old: HeadStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "models.heads.refit.comparable",
+        "models.heads.refit.compare_versions",
         lambda before, _: ("accuracy", 90.0, 80.0 if before.id == "topic" else 90.0),
     )
     assert run_refit(tmp_path, bundles[1]) == 1

@@ -9,10 +9,10 @@ from learning import only
 from tokenizers import Tokenizer
 from torch.nn.functional import cosine_similarity
 
-from models.network.architecture import Encoder, Reader, kept_layers, load_body, shorten
-from models.steps.bundle import LadderBundle, rungs
+from models.network.architecture import Encoder, Reader, evenly_spaced, load_body, shorten
+from models.steps.bundle import LadderBundle, ladder_bundles
 from models.training.loop import Schedule, Trainer
-from models.training.objective import imitation, states_distance
+from models.training.objective import imitation_loss, states_distance
 from models.training.question_task import QuestionPlan, QuestionTask
 
 QUESTIONS, PASSAGES, TOKENS = 2, 3, 5
@@ -31,13 +31,13 @@ TEXTS = [f"who won word{n % 40} in word{n * 7 % 40}" for n in range(64)]
     ],
 )
 def test_the_first_and_the_last_layer_are_kept(of: int, layers: int, kept: list[int]) -> None:
-    assert kept_layers(of, layers) == kept
+    assert evenly_spaced(of, layers) == kept
 
 
 @pytest.mark.parametrize("layers", [0, 7])
 def test_more_layers_than_exist_cannot_be_kept(layers: int) -> None:
     with pytest.raises(ValueError, match="cannot be taken out of 6"):
-        kept_layers(6, layers)
+        evenly_spaced(6, layers)
 
 
 def test_a_shortened_body_has_the_layers_it_kept(tiny_weights: Path) -> None:
@@ -62,17 +62,17 @@ def answers(seed: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 def test_a_student_with_its_teachers_answers_has_no_loss() -> None:
     inside = torch.ones(QUESTIONS, PASSAGES, TOKENS, dtype=torch.bool)
-    assert imitation(answers(0), answers(0), inside).item() == pytest.approx(0, abs=1e-6)
-    assert imitation(answers(1), answers(0), inside).item() > 0.1
+    assert imitation_loss(answers(0), answers(0), inside).item() == pytest.approx(0, abs=1e-6)
+    assert imitation_loss(answers(1), answers(0), inside).item() > 0.1
 
 
 def test_the_divergence_ignores_a_text_itself() -> None:
     inside = torch.ones(QUESTIONS, PASSAGES, TOKENS, dtype=torch.bool)
     inside[:, :, 0] = False
     said, told = answers(1), answers(0)
-    before = imitation(said, told, inside)
+    before = imitation_loss(said, told, inside)
     said[0][:, 0] += 5
-    assert imitation(said, told, inside).item() == pytest.approx(before.item())
+    assert imitation_loss(said, told, inside).item() == pytest.approx(before.item())
 
 
 def test_states_are_compared_where_there_is_text() -> None:
@@ -129,13 +129,13 @@ def test_a_student_of_the_reader_starts_with_its_heads(tiny_weights: Path) -> No
 
 
 def test_every_combination_beside_the_calibrated_one_is_made() -> None:
-    assert rungs(4, [3, 2]) == [
+    assert ladder_bundles(4, [3, 2]) == [
         LadderBundle(4, 3),
         LadderBundle(4, 2),
-        LadderBundle(4, read_in="fp32"),
-        LadderBundle(4, ask_in="fp32"),
-        LadderBundle(4, read_in="fp32", ask_in="fp32"),
+        LadderBundle(4, reader_precision="fp32"),
+        LadderBundle(4, encoder_precision="fp32"),
+        LadderBundle(4, reader_precision="fp32", encoder_precision="fp32"),
     ]
-    names = [rung.name for reader in (None, 4, 3) for rung in rungs(reader, [3, 2])]
+    names = [rung.name for reader in (None, 4, 3) for rung in ladder_bundles(reader, [3, 2])]
     assert len(set(names)) == len(names)
     assert LadderBundle(None, 2, "fp32").name == "reader-6-fp32-encoder-2-int8"

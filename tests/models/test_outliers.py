@@ -9,7 +9,7 @@ from torch import nn
 
 from models.network.architecture import Reader, dummy_inputs, load_body
 from models.network.export import READER_OUTPUTS, export, quantise
-from models.network.neurons import FLOAT_PART, SplitLinear, split_outliers
+from models.network.neurons import FLOAT_PART, OutlierSplitLinear, split_outliers
 from winnow.inference.onnx import OnnxSession
 from winnow.inference.session import model_inputs
 
@@ -17,7 +17,7 @@ from winnow.inference.session import model_inputs
 def test_the_parts_add_up_to_the_whole() -> None:
     torch.manual_seed(0)
     linear, values = nn.Linear(8, 5), torch.randn(2, 3, 8)
-    split = SplitLinear(linear, [1, 6])
+    split = OutlierSplitLinear(linear, [1, 6])
     torch.testing.assert_close(split(values), linear(values))
 
 
@@ -37,9 +37,9 @@ def reader_with_an_outlier(weights: Path) -> Reader:
 def test_the_channels_that_are_split_off_are_the_largest(tiny_weights: Path) -> None:
     reader = reader_with_an_outlier(tiny_weights)
     split_outliers(reader.body, [dummy_inputs()], channels=1)
-    layers = [module for module in reader.body.modules() if isinstance(module, SplitLinear)]
+    layers = [module for module in reader.body.modules() if isinstance(module, OutlierSplitLinear)]
     assert len(layers) == 2 * len(reader.body.encoder.layer)
-    assert [layer.places.tolist() for layer in layers[1::2]] == [[3], [3]]
+    assert [layer.outlier_channels.tolist() for layer in layers[1::2]] == [[3], [3]]
 
 
 def test_int8_loses_less_without_outliers(tiny_weights: Path, tmp_path: Path) -> None:

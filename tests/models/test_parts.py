@@ -10,7 +10,7 @@ import torch
 from models.network.architecture import Reader, load_body
 from models.training.examples import Batch
 from models.training.loop import StepLosses
-from models.training.reading_task import losses
+from models.training.reading_task import batch_losses
 
 
 def batch_of(questions: int, passages: int, width: int) -> Batch:
@@ -21,9 +21,11 @@ def batch_of(questions: int, passages: int, width: int) -> Batch:
     lengths = torch.arange(rows).div(passages, rounding_mode="floor").neg() + width
     mask = (torch.arange(width) < lengths[:, None]).long()
     types = (torch.arange(width) >= 3).long() * mask
-    inside = types.bool().view(questions, passages, width)
+    in_passage = types.bool().view(questions, passages, width)
     place = torch.arange(questions) + 4
-    return Batch(ids=ids * mask, mask=mask, types=types, inside=inside, first=place, last=place + 1)
+    return Batch(
+        ids=ids * mask, mask=mask, types=types, in_passage=in_passage, first=place, last=place + 1
+    )
 
 
 @pytest.mark.parametrize("most", [1, 3 * 16**2 * 2, 10**9])
@@ -37,7 +39,7 @@ def test_the_gradients_of_the_parts_add_up_to_that_of_the_whole(
     def learnt(reader: Reader, of: Iterator[tuple[Batch, float]]) -> None:
         for part, share in of:
             said = reader(part.ids, part.mask, part.types)
-            made = StepLosses(losses(said, part), part.sequences).times(share)
+            made = StepLosses(batch_losses(said, part), part.sequences).scaled(share)
             torch.stack(list(made.losses.values())).sum().backward()  # type: ignore[no-untyped-call]
 
     learnt(whole, iter([(batch, 1.0)]))

@@ -6,13 +6,18 @@ from hypothesis import strategies as st
 from torch import nn
 
 from models.network.export import RowQuantisedEmbedding
-from models.network.fake_quantisation import enable, prepare, rounded_activations, rounded_weights
+from models.network.fake_quantisation import (
+    enable_quantisation,
+    prepare_quantisation,
+    round_activations,
+    round_weights,
+)
 
 
 @given(st.integers(0, 1000))
 def test_weights_lie_on_a_grid_of_one_scale_a_channel(seed: int) -> None:
     weight = torch.randn(4, 8, generator=torch.Generator().manual_seed(seed))
-    levels = rounded_weights(weight) / (weight.abs().amax(1, keepdim=True) / 127)
+    levels = round_weights(weight) / (weight.abs().amax(1, keepdim=True) / 127)
     assert torch.allclose(levels, levels.round(), atol=1e-3)
     assert levels.abs().max() <= 127.001
 
@@ -21,21 +26,21 @@ def test_weights_lie_on_a_grid_of_one_scale_a_channel(seed: int) -> None:
 def test_activations_are_off_by_half_a_level_at_most(seed: int) -> None:
     values = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(seed)) * 3
     level = (values.amax((1, 2)).clamp(min=0) - values.amin((1, 2)).clamp(max=0)) / 255
-    error = (rounded_activations(values) - values).abs().amax((1, 2))
+    error = (round_activations(values) - values).abs().amax((1, 2))
     # the zero point is rounded as well, which moves the two ends of the range
     assert bool((error <= level * 1.01).all())
 
 
 def test_a_sequence_is_rounded_independently_of_its_batch() -> None:
     values = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(1))
-    alone = rounded_activations(values[:1])
+    alone = round_activations(values[:1])
     louder = values * torch.tensor([1.0, 100.0]).view(2, 1, 1)
-    assert torch.equal(rounded_activations(louder)[:1], alone)
+    assert torch.equal(round_activations(louder)[:1], alone)
 
 
 def test_gradients_pass_over_the_rounding() -> None:
     weight = torch.randn(2, 3, requires_grad=True)
-    rounded_weights(weight).sum().backward()  # type: ignore[no-untyped-call]
+    round_weights(weight).sum().backward()  # type: ignore[no-untyped-call]
     assert weight.grad is not None
     assert torch.equal(weight.grad, torch.ones(2, 3))
 
@@ -45,9 +50,9 @@ def test_layers_imitate_int8_only_once_enabled() -> None:
     network = nn.Sequential(nn.Linear(8, 8))
     values = torch.randn(1, 2, 8)
     exact = network(values)
-    layers = prepare(network)
+    layers = prepare_quantisation(network)
     assert torch.equal(network(values), exact)
-    enable(layers)
+    enable_quantisation(layers)
     changed = network(values)
     assert not torch.equal(changed, exact)
     assert torch.allclose(changed, exact, atol=0.1)

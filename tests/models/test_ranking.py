@@ -9,20 +9,20 @@ import torch
 from restored import assert_alike
 
 from models.data import DataError, Passage, Question
-from models.mining.ranking import RetrievedQuestion, training_questions, with_positives
-from models.mining.retrievers import FoundPassage
+from models.mining.ranking import RetrievedQuestion, add_gold_passages, training_questions
+from models.mining.retrievers import ScoredPassage
 from models.network.architecture import Reader, dummy_inputs, load_body
-from models.network.export import export, quantise, shrink_embeddings
+from models.network.export import export, quantise, quantise_embeddings
 from models.network.neurons import FLOAT_PART, split_outliers
-from models.network.restoring import restored
-from models.steps.graphs import HEADS
-from models.training.objective import absolute
+from models.network.restoring import restore_weights
+from models.steps.graphs import HEAD_NODES
+from models.training.objective import absolute_relevance_loss
 from winnow.domain.passage import Passage as Stored
 from winnow.domain.reading import Reading
 
 
-def found(text: str, distance: float = 0.8, title: str = "Town") -> FoundPassage:
-    return FoundPassage(Passage(title, text), distance, 1.0)
+def found(text: str, distance: float = 0.8, title: str = "Town") -> ScoredPassage:
+    return ScoredPassage(Passage(title, text), distance, 1.0)
 
 
 GOLD = Question(
@@ -55,7 +55,7 @@ class Scripted:
 
 
 def positives(asked: list[RetrievedQuestion]) -> list[Question | None]:
-    return with_positives(asked, Scripted())  # type: ignore[arg-type]
+    return add_gold_passages(asked, Scripted())  # type: ignore[arg-type]
 
 
 def test_negatives_are_the_found_passages_without_an_answer_in_order() -> None:
@@ -110,7 +110,7 @@ class Pointing(Scripted):
 
 def test_an_answer_that_stands_twice_is_learnt_where_the_reader_finds_it() -> None:
     twice = found("Near Bo the town begins, which Bo mapped.")
-    (answered,) = with_positives([RetrievedQuestion(PAIR, (twice,))], Pointing())  # type: ignore[arg-type]
+    (answered,) = add_gold_passages([RetrievedQuestion(PAIR, (twice,))], Pointing())  # type: ignore[arg-type]
     assert answered is not None
     assert answered.answer_start == twice.passage.text.rindex("Bo")
 
@@ -130,9 +130,9 @@ def test_a_question_without_any_answer_is_left_out() -> None:
 
 
 def test_yes_and_no_weigh_as_much_as_each_other() -> None:
-    surely_wrong = absolute(torch.tensor([[-9.0, -9.0, -9.0]]))
-    surely_right = absolute(torch.tensor([[9.0, -9.0, -9.0]]))
-    always_yes = absolute(torch.tensor([[9.0, 9.0, 9.0]]))
+    surely_wrong = absolute_relevance_loss(torch.tensor([[-9.0, -9.0, -9.0]]))
+    surely_right = absolute_relevance_loss(torch.tensor([[9.0, -9.0, -9.0]]))
+    always_yes = absolute_relevance_loss(torch.tensor([[9.0, 9.0, 9.0]]))
     assert surely_right < 1e-3
     torch.testing.assert_close(surely_wrong, always_yes, atol=1e-3, rtol=1e-3)
 
@@ -145,16 +145,16 @@ def test_a_reader_is_restored_from_its_int8_graph(tiny_weights: Path, tmp_path: 
         for weight in reader.parameters():  # equal ones would be written once
             weight.add_(torch.randn_like(weight) * 0.02)
     wanted = {name: weight.clone() for name, weight in reader.state_dict().items()}
-    shrink_embeddings(reader.body)
+    quantise_embeddings(reader.body)
     split_outliers(reader.body, [inputs])
     export(reader, tmp_path / "float.onnx")
-    quantise(tmp_path / "float.onnx", path, (*HEADS, FLOAT_PART))
+    quantise(tmp_path / "float.onnx", path, (*HEAD_NODES, FLOAT_PART))
     other = Reader(load_body(tiny_weights)).eval()
-    other.load_state_dict(restored(path))
+    other.load_state_dict(restore_weights(path))
     assert_alike(other.state_dict(), wanted)
 
 
 def test_another_graph_is_refused(tiny_weights: Path, tmp_path: Path) -> None:
     export(Reader(load_body(tiny_weights)).eval(), tmp_path / "float.onnx")
     with pytest.raises(DataError, match="is not an int8 reader"):
-        restored(tmp_path / "float.onnx")
+        restore_weights(tmp_path / "float.onnx")

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from models.network.architecture import Reader, load_body
-from models.network.neurons import Inputs, fit_neurons, slim
+from models.network.neurons import Inputs, prune_neurons, resize_to_weights
 from models.network.split_reader import SplitReader
 
 
@@ -38,7 +38,7 @@ def test_the_neurons_with_the_smallest_outputs_are_removed(reader: SplitReader) 
         silent = range(0, whole, 2)
         layers(reader)[1].output.dense.weight[:, silent] = 0
         before = reader(*sequence())
-        slim(reader.body, [1], whole // 2, [sequence()], reader)
+        prune_neurons(reader.body, [1], whole // 2, [sequence()], reader)
         after = reader(*sequence())
     assert neurons(reader) == [whole, whole // 2]
     for one, other in zip(before, after, strict=True):
@@ -49,8 +49,8 @@ def test_weights_of_a_slim_network_fit_one_that_is_made_for_them(
     reader: SplitReader,
 ) -> None:
     other = copy.deepcopy(reader)
-    slim(reader.body, [1], 5, [sequence()], reader)
-    fit_neurons(other.body, reader.state_dict())
+    prune_neurons(reader.body, [1], 5, [sequence()], reader)
+    resize_to_weights(other.body, reader.state_dict())
     other.load_state_dict(reader.state_dict())
     assert neurons(other) == neurons(reader)
     with torch.no_grad():
@@ -59,5 +59,5 @@ def test_weights_of_a_slim_network_fit_one_that_is_made_for_them(
 
 def test_more_neurons_than_exist_keep_all(reader: SplitReader) -> None:
     whole = neurons(reader)
-    slim(reader.body, [0, 1], 10_000, [sequence()], reader)
+    prune_neurons(reader.body, [0, 1], 10_000, [sequence()], reader)
     assert neurons(reader) == whole

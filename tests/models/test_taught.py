@@ -10,11 +10,11 @@ import torch
 from learning import only
 from torch import Tensor, nn
 
-from models.network.architecture import Logits, Reader, every_state, load_body, shorten
+from models.network.architecture import Logits, Reader, all_states, load_body, shorten
 from models.network.split_reader import SplitReader
 from models.training.examples import Batch
-from models.training.objective import imitation, span_imitation, states_distance
-from models.training.reading_task import ReadingTask, losses
+from models.training.objective import imitation_loss, span_imitation_loss, states_distance
+from models.training.reading_task import ReadingTask, batch_losses
 from models.training.taught_task import DistillingPlan, DistillingTask, SplitPlan, SplitTask
 
 Network = TypeVar("Network", bound=nn.Module)
@@ -32,16 +32,21 @@ class OneBatch(Generic[Network]):
         return {"questions": 2}
 
     def losses(self, said: Logits, batch: Batch) -> dict[str, Tensor]:
-        return losses(said, batch)
+        return batch_losses(said, batch)
 
     def batch(self, step: int) -> Batch:
         generator = torch.Generator().manual_seed(step)
         ids = torch.randint(5, 30, (4, 12), generator=generator)
         types = (torch.arange(12) >= 5).long().expand(4, 12)
-        inside = types.view(2, 2, 12).bool()
+        in_passage = types.view(2, 2, 12).bool()
         first, last = torch.tensor([6, 7]), torch.tensor([7, 9])
         return Batch(
-            ids=ids, mask=torch.ones_like(ids), types=types, inside=inside, first=first, last=last
+            ids=ids,
+            mask=torch.ones_like(ids),
+            types=types,
+            in_passage=in_passage,
+            first=first,
+            last=last,
         )
 
 
@@ -72,7 +77,7 @@ def test_a_split_student_is_compared_in_its_upper_layers(
     task = SplitTask(reading_of(student), teacher, SplitPlan(apart=1))
     batch = task._reading.batch(0)
     inputs = (batch.ids, batch.mask, batch.types)
-    upper = student.states(*inputs)[-1], every_state(teacher.body, *inputs)[-1]
+    upper = student.states(*inputs)[-1], all_states(teacher.body, *inputs)[-1]
     # of two layers one is apart, so one is compared
     expected = states_distance(*upper, batch.mask).item()
     assert only(task, 0).losses["states"].item() == pytest.approx(expected, rel=0.05)
@@ -101,10 +106,10 @@ def test_a_teacher_without_ranking_ignores_negatives_and_relevance(
     (start, end, relevance), told = student(*inputs), teacher(*inputs)
     in_negatives = torch.arange(12) * torch.tensor([0, 1, 0, 1])[:, None]
     said = start + in_negatives, end, relevance
-    assert span_imitation(said, told, batch.inside).item() == pytest.approx(0, abs=1e-5)
-    assert imitation(said, told, batch.inside).item() > 0.1
+    assert span_imitation_loss(said, told, batch.in_passage).item() == pytest.approx(0, abs=1e-5)
+    assert imitation_loss(said, told, batch.in_passage).item() > 0.1
     said = start + in_negatives.flip(0), end, relevance
-    assert span_imitation(said, told, batch.inside).item() > 0.1
+    assert span_imitation_loss(said, told, batch.in_passage).item() > 0.1
 
 
 def test_a_teacher_without_ranking_ignores_the_state_of_relevance(
@@ -117,14 +122,19 @@ def test_a_teacher_without_ranking_ignores_the_state_of_relevance(
     said = [told[0].clone()]
     said[0][:, 0] += 5
     mask = torch.ones(4, 12, dtype=torch.long)
-    assert task._apart(said, told, mask).item() == 0
-    assert DistillingTask(reading, teacher, DistillingPlan(layers=2))._apart(said, told, mask) > 1
+    assert task._states_distance(said, told, mask).item() == 0
+    assert (
+        DistillingTask(reading, teacher, DistillingPlan(layers=2))._states_distance(
+            said, told, mask
+        )
+        > 1
+    )
 
 
 def test_the_states_of_a_teacher_fade_over_a_share_of_the_run() -> None:
     plan = DistillingPlan(layers=2, states=2.0, fading=0.5)
-    assert [plan.weight(done) for done in (0, 0.25, 0.5, 0.9)] == [2.0, 1.0, 0.0, 0.0]
-    assert DistillingPlan(layers=2, states=2.0).weight(0.9) == 2.0
+    assert [plan.states_weight(done) for done in (0, 0.25, 0.5, 0.9)] == [2.0, 1.0, 0.0, 0.0]
+    assert DistillingPlan(layers=2, states=2.0).states_weight(0.9) == 2.0
 
 
 def test_only_the_student_learns(teacher: Reader) -> None:
