@@ -202,7 +202,7 @@ def ladder(
 
 def _make_ladder_bundles(
     weights: Path,
-    work: Workspace,
+    workspace: Workspace,
     bundles: Path,
     reader_layers: int | None,
     calibrated: Path,
@@ -210,6 +210,6 @@ def _make_ladder_bundles(
 ) -> None:
     """Makes the other bundles with this reader. They share the score of the calibrated bundle."""
     for ladder_bundle in ladder_bundles(reader_layers, encoder_layers):
-        make_ladder_bundle(weights, work, bundles / ladder_bundle.name, ladder_bundle)
+        make_ladder_bundle(weights, workspace, bundles / ladder_bundle.name, ladder_bundle)
         share_score(calibrated, bundles / ladder_bundle.name)
         typer.echo(bundles / ladder_bundle.name)

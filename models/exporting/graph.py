@@ -71,18 +71,18 @@ def write_graph(
 
     """
     with TemporaryDirectory(dir=target.parent) as directory:
-        exact = target if precision is Precision.FP32 else Path(directory) / "exact.onnx"
+        float_graph = target if precision is Precision.FP32 else Path(directory) / "exact.onnx"
         outputs = _outputs(network)
-        _trace(network, exact, probes, description)
-        require_weights(network, exact, description)
-        difference = require_parity(network, exact, outputs, probes, description)
+        _trace(network, float_graph, probes, description)
+        require_weights(network, float_graph, description)
+        difference = require_parity(network, float_graph, outputs, probes, description)
         if precision is Precision.FP32:
             return Fidelity(difference, 0.0)
         quantise_embeddings(body(network))
         plain = Path(directory) / "plain.onnx"
         _trace(network, plain, probes, description)
         quantise(plain, target, _head_nodes(network, plain))
-        return Fidelity(difference, _drift(network, exact, target, probes, description))
+        return Fidelity(difference, _drift(network, float_graph, target, probes, description))
 
 
 def _trace(network: Network, path: Path, probes: Probes, description: str) -> None:
@@ -109,10 +109,12 @@ def _head_nodes(network: Network, graph: Path) -> list[str]:
     return [node.name for node in nodes if set(node.name.split("/")) & set(network.heads)]
 
 
-def _drift(network: Network, exact: Path, small: Path, probes: Probes, description: str) -> float:
+def _drift(
+    network: Network, float_graph: Path, quantised: Path, probes: Probes, description: str
+) -> float:
     # without the additional coordinate of inner products, which hardly changes
     width = network.width if isinstance(network, CheckpointEncoder) else probes.max_tokens
-    drift = relative_change(exact, small, _outputs(network), probes, width)
+    drift = relative_change(float_graph, quantised, _outputs(network), probes, width)
     if not drift <= MAX_DRIFT:
         raise ParityError(
             f"int8 changes the outputs of {description} by {drift:.0%}, more than {MAX_DRIFT:.0%}: "

@@ -98,6 +98,8 @@ def _require_plain_attention(path: Path, config: dict[str, Any]) -> None:
     """Refuses networks that transformers would load without an error and compute wrongly."""
     positions = config.get("position_embedding_type", "absolute")
     if positions != "absolute":
-        raise CheckpointError(f"{path}: positions are {positions}, only absolute ones are known")
+        raise CheckpointError(
+            f"{path}: positions are {positions}: only absolute positions are supported"
+        )
     if config.get("is_decoder"):
         raise CheckpointError(f"{path}: is_decoder is set, but only encoders are supported")

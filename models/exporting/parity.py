@@ -83,13 +83,13 @@ def require_parity(
 
 
 def relative_change(
-    exact: Path, small: Path, outputs: Sequence[str], probes: Probes, width: int
+    float_graph: Path, quantised: Path, outputs: Sequence[str], probes: Probes, width: int
 ) -> float:
     """Returns the change of outputs from the graph `exact` to `small`, relative to their norm.
 
     Compares the first `width` columns of each output.
     """
-    sessions = [OnnxSession(graph, list(outputs)) for graph in (exact, small)]
+    sessions = [OnnxSession(graph, list(outputs)) for graph in (float_graph, quantised)]
     squared_error = squared_norm = 0.0
     for sequences in probes:
         for expected, actual in zip(

@@ -97,7 +97,7 @@ def _retrain(work: Refit, before: HeadManifest) -> None:
         work.maker.report(f"{before.id}: {name} {old:.2f} % before, {new:.2f} % now")
         if old - new > work.max_accuracy_loss:
             raise TrainingError(
-                f"it lost {old - new:.2f} points of {name}, more than "
+                f"the new version lost {old - new:.2f} points of {name}, more than "
                 f"{work.max_accuracy_loss:g}: train it by hand, or allow more with --worse"
             )
         work.new.publish(target)

@@ -126,7 +126,7 @@ MINILM_LAYERS = 6
 
 @dataclass(frozen=True, slots=True)
 class LadderBundle:
-    """A bundle of the ladder."""
+    """A combination of reader and question encoder that `winnow models ladder` bundles."""
 
     reader: int | None = None
     """Layers of the reader; None for all."""

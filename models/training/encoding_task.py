@@ -83,9 +83,9 @@ class EncodingTask:
 
     def parts(self, step: int) -> Iterator[StepLosses]:
         """Yields the retrieval loss of the questions of `step`."""
-        yield self._learn(step)  # not divisible: texts are compared with each other
+        yield self._step_losses(step)  # not divisible: texts are compared with each other
 
-    def _learn(self, step: int) -> StepLosses:
+    def _step_losses(self, step: int) -> StepLosses:
         generator = random.Random(f"{self._seed}/{step}")
         asked: list[TrainingQuestion] = []
         for number in self.order[step]:

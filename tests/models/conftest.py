@@ -1,4 +1,4 @@
-"""Tiny models with random weights, and a tokenizer for them: seconds instead of hours."""
+"""Tiny models with random weights and their tokenizer, for tests that take seconds."""
 
 import hashlib
 import json

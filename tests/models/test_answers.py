@@ -1,4 +1,4 @@
-"""Finding answers by their words."""
+"""Tests of finding answers in passages."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from models.data import Passage, contains_answer, find_answer
         ("", None),
     ],
 )
-def test_an_answer_is_found_as_it_is_written_there(answer: str, found: object) -> None:
+def test_an_answer_has_the_spelling_of_the_passage(answer: str, found: object) -> None:
     text = "The Danube runs 2,850 km to the sea."
     assert find_answer(text, [answer]) == found
 

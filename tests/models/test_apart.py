@@ -1,4 +1,4 @@
-"""A reader whose lower layers are apart: as it is trained, and as it is served."""
+"""Tests of split readers: training, export and restoring."""
 
 from pathlib import Path
 
@@ -73,7 +73,9 @@ def test_the_served_head_agrees_with_the_trained_one(reader: SplitReader, tmp_pa
         np.testing.assert_allclose(one, other, atol=2e-5)
 
 
-def test_int8_is_near_what_was_trained(reader: SplitReader, tmp_path: Path) -> None:
+def test_int8_outputs_are_similar_to_the_trained_network(
+    reader: SplitReader, tmp_path: Path
+) -> None:
     wanted, paths = trained(reader), (tmp_path / "lower.onnx", tmp_path / "upper.onnx")
     quantise_split_reader(reader, [sequence(QUESTION, PASSAGE)], *paths)
     for one, other in zip(served(*paths), wanted, strict=True):
@@ -101,7 +103,7 @@ def test_a_split_reader_is_restored_from_its_int8_graphs(
         restore_split_weights(*paths, 2)
 
 
-def test_a_reader_that_is_split_in_no_layer_is_the_whole_reader(
+def test_zero_split_layers_give_the_full_reader(
     reader: SplitReader, tiny_weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""Weights of several runs become those of one network."""
+"""Tests of means of weights."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ def network(weights: list[float], steps: int = 7) -> dict[str, torch.Tensor]:
 
 
 @given(st.lists(values, min_size=1, max_size=4))
-def test_the_mean_of_networks_is_that_of_each_weight(rows: list[list[float]]) -> None:
+def test_the_mean_is_computed_for_each_weight(rows: list[list[float]]) -> None:
     found = mean_weights([network(row) for row in rows])
     assert found["weight"].tolist() == pytest.approx(
         [sum(column) / len(rows) for column in zip(*rows, strict=True)], abs=1e-5
@@ -24,7 +24,7 @@ def test_the_mean_of_networks_is_that_of_each_weight(rows: list[list[float]]) ->
 
 
 @given(values, values)
-def test_a_share_of_training_lies_between_none_and_all(old: list[float], new: list[float]) -> None:
+def test_interpolated_weights_lie_between_both_networks(old: list[float], new: list[float]) -> None:
     before, after = network(old), network(new)
     assert torch.equal(interpolate_weights(before, after, 0)["weight"], before["weight"])
     torch.testing.assert_close(interpolate_weights(before, after, 1)["weight"], after["weight"])

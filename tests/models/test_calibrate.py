@@ -1,4 +1,4 @@
-"""Fitting the final score."""
+"""Tests of fitting the final score and the weight of matching words."""
 
 from collections.abc import Sequence
 
@@ -38,7 +38,7 @@ def found(questions: int = 300, passages: int = 10) -> Candidates:
     return Candidates(scaled, scaled[..., 2], right, right)
 
 
-def test_weights_have_the_sign_of_what_they_know() -> None:
+def test_weights_have_the_expected_signs() -> None:
     score = fit_score(found())
     assert score.relevance > 0
     assert score.span > 0
@@ -68,7 +68,7 @@ def test_most_right_answers_stay_above_the_threshold() -> None:
     assert 0.9 < kept.mean() < 1
 
 
-def test_calibration_without_a_right_answer_blames_the_reader() -> None:
+def test_calibration_without_a_right_answer_is_refused() -> None:
     never = np.zeros((3, 4), np.bool_)
     candidates = Candidates(np.zeros((3, 4, 3)), np.zeros((3, 4)), never, never)
     with pytest.raises(DataError, match="none of 3 training questions"):
@@ -85,7 +85,7 @@ def near(questions: int = 200, passages: int = 12) -> tuple[NearestPassages, NDA
     return NearestPassages(np.tile(np.arange(passages), (questions, 1)), distances, matches), right
 
 
-def test_helpful_words_have_worth() -> None:
+def test_helpful_words_have_a_positive_weight() -> None:
     found, right = near()
     weight = fit_word_weight(found, right)
     assert weight > 0
@@ -94,19 +94,19 @@ def test_helpful_words_have_worth() -> None:
     assert alone[1] == both[1] == 100
 
 
-def test_the_worth_of_words_is_bounded_if_distance_is_useless() -> None:
+def test_the_word_weight_is_bounded_if_distance_is_useless() -> None:
     found, right = near()
     nothing = NearestPassages(found.indices, np.zeros_like(found.distances), found.matches)
     assert fit_word_weight(nothing, right) == MAX_WORD_WEIGHT
 
 
-def test_questions_without_any_right_passage_are_named_as_the_fault() -> None:
+def test_fitting_without_any_right_passage_is_refused() -> None:
     found, right = near()
     with pytest.raises(DataError, match="train the encoder"):
         fit_word_weight(found, np.zeros_like(right))
 
 
-def test_useless_words_have_little_worth() -> None:
+def test_useless_words_have_a_small_weight() -> None:
     found, right = near()
     silent = NearestPassages(
         found.indices, found.distances, np.random.default_rng(4).random(right.shape)

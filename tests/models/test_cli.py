@@ -1,4 +1,4 @@
-"""From nothing to a bundle by the commands, with a tiny model on a synthetic corpus."""
+"""Tests of making bundles by the commands, with a tiny model on a synthetic corpus."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Questions that nobody asked: what is asked of a sentence, and what it is learnt from."""
+"""Tests of cloze questions: how they are made, and how training uses them."""
 
 import json
 import random
@@ -41,7 +41,7 @@ sentences = st.lists(st.sampled_from(WORDS), min_size=6, max_size=20).map(
 
 
 @given(st.lists(sentences, min_size=1, max_size=4).map(" ".join), st.integers())
-def test_an_answer_stands_in_its_passage_and_not_in_its_question(text: str, seed: int) -> None:
+def test_a_cloze_answer_is_in_the_passage_and_not_in_the_question(text: str, seed: int) -> None:
     found = make_cloze(Passage("Ravna", text), random.Random(seed))
     assume(found is not None)
     assert found is not None
@@ -56,13 +56,13 @@ def test_odd_texts_are_accepted(text: str) -> None:
     make_cloze(Passage(text, text), random.Random(0))
 
 
-def test_dates_numbers_names_and_things_are_asked_for_by_their_words() -> None:
+def test_dates_numbers_names_and_nouns_have_their_question_words() -> None:
     asked = {(each.answer, word) for each in every(TOWN) for word in each.question.split()}
     wanted = {("1871", "when"), ("300", "many"), ("Ada Lovelace", "who"), ("seat", "what")}
     assert wanted <= {(answer, word.strip("?")) for answer, word in asked}
 
 
-def test_a_phrase_that_stands_in_the_question_is_not_asked_for() -> None:
+def test_a_phrase_that_its_question_contains_is_not_used() -> None:
     """The title takes a pronoun's place."""
     text = "She was known to all of the town as Ada Lovelace, and Bo was called Bo by Cy Coleman."
     answers = {each.answer for each in every(Passage("Ada Lovelace", text))}
@@ -100,11 +100,11 @@ def test_a_pronoun_becomes_the_title_of_the_passage() -> None:
         "All of this has been said so often that one can hardly bear to hear it again.",
     ],
 )
-def test_a_passage_without_a_fit_sentence_has_no_question(text: str) -> None:
+def test_a_passage_without_a_suitable_sentence_has_no_question(text: str) -> None:
     assert every(Passage("Ravna", text)) == []
 
 
-def test_the_same_seed_asks_the_same() -> None:
+def test_the_same_seed_makes_the_same_question() -> None:
     assert every(TOWN) == every(TOWN)
 
 
@@ -224,7 +224,7 @@ def test_cloze_questions_follow_the_real_ones_with_their_passages(
         assert [passages[n] for n in after.negatives] == [every[n] for n in before.negatives]
 
 
-def test_cloze_questions_are_learnt_from_only_if_asked_for(
+def test_training_uses_cloze_questions_only_with_passes_over_them(
     data: DataDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And held-out articles are held out with or without them."""

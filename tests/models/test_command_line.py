@@ -1,4 +1,4 @@
-"""What the commands refuse, and what a bundle says of its making and accuracy."""
+"""Tests of refused commands, and of provenance and accuracy in a bundle."""
 
 import json
 import shutil
@@ -60,7 +60,7 @@ def test_every_command_is_listed_in_the_order_of_work() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_option_has_its_help(command: str) -> None:
+def test_every_option_has_help(command: str) -> None:
     group: Any = get_command(app)
     options = [each for each in group.commands[command].params if each.name != "help"]
     assert options
@@ -68,7 +68,7 @@ def test_every_option_has_its_help(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["train-reader", "train-encoder"])
-def test_more_layers_than_exist_is_a_usage_error(command: str) -> None:
+def test_too_many_layers_are_a_usage_error(command: str) -> None:
     refused = invoke(command, "--layers", 7)
     assert refused.exit_code == 2
     assert "less than or equal to 6" in refused.output
@@ -89,7 +89,7 @@ def test_more_layers_than_exist_is_a_usage_error(command: str) -> None:
         ("assemble", "--apart", 1),
     ],
 )
-def test_a_mistyped_directory_of_earlier_results_is_not_made(
+def test_a_missing_work_directory_is_not_created(
     weights: Path, tmp_path: Path, command: tuple[object, ...]
 ) -> None:
     work = tmp_path / "typo"
@@ -98,7 +98,7 @@ def test_a_mistyped_directory_of_earlier_results_is_not_made(
     assert not work.exists()
 
 
-def test_the_accuracy_of_some_questions_is_not_recorded_as_that_of_the_bundle() -> None:
+def test_limit_and_record_are_refused_together() -> None:
     refused = invoke("verify", "--limit", 10, "--record")
     assert refused.exit_code == 2
     assert "leave out --limit or --record" in " ".join(refused.output.replace("│", " ").split())
@@ -188,7 +188,7 @@ def test_the_provenance_of_an_earlier_reader_is_kept(tiny_weights: Path, tmp_pat
     assert "apart" not in provenance
 
 
-def test_a_run_that_began_with_the_bundle_it_is_assembled_into_is_named_once(
+def test_provenance_names_a_run_once_if_it_starts_from_its_own_bundle(
     tmp_path: Path,
 ) -> None:
     bundle = tmp_path / "bundle"
@@ -236,7 +236,7 @@ def test_a_bundle_with_another_reader_is_not_measured(
     assert (bundle / "bundle.json").read_bytes() == before
 
 
-def test_runs_that_began_with_one_another_are_named_once(tmp_path: Path) -> None:
+def test_provenance_names_runs_once_if_they_start_from_each_other(tmp_path: Path) -> None:
     """The file of a run is that of a later run, if it was trained again."""
     work = Workspace(tmp_path / "work").create()
     for layers, begun in ((1, 2), (2, 1)):

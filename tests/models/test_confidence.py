@@ -1,4 +1,4 @@
-"""How likely answers are right, fitted."""
+"""Tests of fitting the probability that an answer is right."""
 
 import numpy as np
 import pytest

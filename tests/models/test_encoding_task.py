@@ -1,4 +1,4 @@
-"""Learning to retrieve: what stands together, what is compared, what is left out."""
+"""Tests of training an encoder: batches, losses and held-out articles."""
 
 from collections import Counter
 from pathlib import Path
@@ -44,7 +44,7 @@ def task(weights: Path, plan: EncodingPlan) -> EncodingTask:
     )
 
 
-def test_training_brings_questions_nearer_to_their_passages(
+def test_training_moves_questions_nearer_to_their_passages(
     tiny_weights: Path, tmp_path: Path
 ) -> None:
     learnt = task(tiny_weights, EncodingPlan(passes={"a": 12}, passages=8, together=4))
@@ -71,14 +71,16 @@ def test_questions_whose_answer_is_cut_off_are_left_out(tiny_weights: Path) -> N
 
 
 @given(st.integers(0, 100), st.integers(1, 6), st.integers(1, 6))
-def test_passages_of_an_article_stand_together(seed: int, articles: int, batches: int) -> None:
+def test_passages_of_an_article_are_in_the_same_batch(
+    seed: int, articles: int, batches: int
+) -> None:
     names = [f"article {n % articles}" for n in range(4 * articles * batches)]
     found = article_batches(["a"] * len(names), names, {"a": 1.0}, together=4, batch=4, seed=seed)
     assert Counter(n for group in found for n in group) == Counter(range(len(names)))
     assert all(len({names[n] for n in group}) == 1 for group in found)
 
 
-def test_sources_are_seen_as_often_as_asked() -> None:
+def test_each_source_has_its_number_of_passes() -> None:
     found = article_batches(["a"] * 8 + ["b"] * 8, ["x"] * 16, {"a": 2.0, "b": 0.5}, 4, 4, seed=0)
     seen = Counter("ab"[n >= 8] for group in found for n in group)
     assert seen == {"a": 16, "b": 4}

@@ -1,4 +1,4 @@
-"""Training sequences hold the answer where they say they do."""
+"""Tests of training sequences and the positions of their answers."""
 
 import random
 from pathlib import Path
@@ -20,7 +20,7 @@ from models.training.examples import (
 
 
 @given(st.integers(0, 400), st.integers(8, 200), st.data())
-def test_a_window_holds_the_whole_span_if_it_fits(
+def test_a_window_contains_the_whole_span_if_it_fits(
     tokens: int, room: int, data: st.DataObject
 ) -> None:
     first = data.draw(st.integers(0, max(tokens - 1, 0)))

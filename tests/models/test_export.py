@@ -1,4 +1,4 @@
-"""Exported graphs compute what PyTorch does, at any length, alone or in a batch."""
+"""Tests of exported graphs against PyTorch, at any length, alone and in a batch."""
 
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def test_padding_changes_no_vector_and_vectors_have_length_one(
     assert np.linalg.norm(plain[0]) == pytest.approx(1, abs=1e-5)
 
 
-def test_int8_is_near_and_smaller(tiny_weights: Path, tmp_path: Path) -> None:
+def test_an_int8_graph_is_similar_and_smaller(tiny_weights: Path, tmp_path: Path) -> None:
     exact, plain, small = (tmp_path / f"{name}.onnx" for name in ("exact", "plain", "small"))
     model = network(tiny_weights, Encoder)
     export(model, exact)

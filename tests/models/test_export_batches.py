@@ -1,4 +1,4 @@
-"""A float encoder gives a text the same vector alone and in a batch, but for rounding."""
+"""Tests of batches: a float encoder gives the same vectors, except for rounding."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""From directories in the Hugging Face layout to a bundle that answers, by the command."""
+"""Tests of `winnow models export`: from Hugging Face checkpoints to a bundle that answers."""
 
 import json
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""An exported encoder gives the vectors of transformers' own class, in the order of its makers."""
+"""Tests of exported encoders against the classes of transformers."""
 
 from pathlib import Path
 
@@ -67,7 +67,7 @@ def pooled(network: torch.nn.Module, length: int) -> Vector:
 
 @pytest.mark.parametrize("pooling", list(Pooling))
 @pytest.mark.parametrize("kind", ["bert", "bert-wide", "distilbert"])
-def test_vectors_are_those_of_the_class(tmp_path: Path, kind: str, pooling: Pooling) -> None:
+def test_vectors_equal_those_of_transformers(tmp_path: Path, kind: str, pooling: Pooling) -> None:
     directory = make(kind, tmp_path / kind)
     exported = Exported(directory, tmp_path / "e.onnx", pooling=pooling)
     for length in LENGTHS:
@@ -89,7 +89,9 @@ def test_a_network_with_one_token_type_ignores_token_types(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("where", ["", "0_Transformer"])
-def test_minilm_is_found_inside_its_directory(tmp_path: Path, where: str) -> None:
+def test_the_transformer_is_found_in_a_sentence_transformers_directory(
+    tmp_path: Path, where: str
+) -> None:
     root = sentence_layout(tmp_path / "minilm", {"pooling_mode_mean_tokens": True}, where)
     checkpoint = read_checkpoint(root)
     assert checkpoint.settings.pooling is Pooling.MEAN
@@ -131,7 +133,7 @@ def test_dpr_keeps_the_order_of_inner_products(tmp_path: Path, projected: str) -
 
 
 @pytest.mark.parametrize("kind", ["bert", "distilbert", "dpr-passage", "dpr-passage-projected"])
-def test_no_text_makes_a_vector_longer_than_the_bound(tmp_path: Path, kind: str) -> None:
+def test_no_vector_exceeds_the_norm_bound(tmp_path: Path, kind: str) -> None:
     directory = make(kind, tmp_path / kind)
     encoder = open_encoder(read_checkpoint(directory), Side.PASSAGE, Pooling.CLS, Similarity.DOT)
     assert isinstance(encoder.comparison, PassageProductTransform)
@@ -160,7 +162,9 @@ def test_the_bound_is_reached_where_one_coordinate_has_all_the_variance(tmp_path
 @pytest.mark.parametrize(
     ("kind", "similarity"), [("bert", Similarity.COSINE), ("dpr-passage", Similarity.DOT)]
 )
-def test_int8_is_smaller_and_near(tmp_path: Path, kind: str, similarity: Similarity) -> None:
+def test_an_int8_encoder_is_smaller_and_similar(
+    tmp_path: Path, kind: str, similarity: Similarity
+) -> None:
     directory = make(kind, tmp_path / kind)
     exact, small = (
         Exported(

@@ -1,4 +1,4 @@
-"""Bundles of named shapes with random weights: for latency, and never taken for anything else."""
+"""Tests of bundles with random weights."""
 
 from pathlib import Path
 

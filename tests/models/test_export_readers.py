@@ -1,4 +1,4 @@
-"""An exported reader gives the logits of transformers' own class."""
+"""Tests of exported readers against the classes of transformers."""
 
 from pathlib import Path
 
@@ -91,7 +91,7 @@ def test_padding_changes_no_logit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["dpr-reader", "bert-reader", "distilbert-reader"])
-def test_int8_is_near_and_keeps_its_heads_in_float(tmp_path: Path, kind: str) -> None:
+def test_an_int8_reader_is_similar_and_keeps_its_heads_in_float(tmp_path: Path, kind: str) -> None:
     import onnx
 
     directory = make(kind, tmp_path / "r")

@@ -1,4 +1,4 @@
-"""What cannot become a bundle is refused with what is wrong and why; old layouts are not."""
+"""Tests of checkpoints that cannot be exported, and of old layouts that can."""
 
 from pathlib import Path
 from typing import Any
@@ -119,7 +119,7 @@ def test_weights_altered_since_their_download_are_refused(tmp_path: Path) -> Non
         attempt(CheckpointDirectories(directory, directory, directory), tmp_path / "out")
 
 
-def test_a_download_without_a_checksum_of_that_kind_is_taken(tmp_path: Path) -> None:
+def test_a_download_without_a_sha256_is_accepted(tmp_path: Path) -> None:
     """Small files have one of git's."""
     weights = make("bert", tmp_path / "b") / "model.safetensors"
     record = weights.parent / ".cache" / "huggingface" / "download" / "model.safetensors.metadata"
@@ -167,7 +167,7 @@ def test_weights_that_are_not_what_the_configuration_says_are_named(tmp_path: Pa
         opened(directory)
 
 
-def test_weights_are_never_invented(tmp_path: Path) -> None:
+def test_missing_weights_are_not_replaced_by_random_ones(tmp_path: Path) -> None:
     """transformers would fill what is missing with random numbers, and warn."""
     directory = make("bert", tmp_path / "b")
     change_config(directory, architectures=["BertForQuestionAnswering"])
@@ -325,7 +325,7 @@ def test_old_checkpoints_of_the_hub_are_accepted(tmp_path: Path) -> None:
         assert torch.equal(found.state_dict()[name], value), name
 
 
-def test_a_miniature_that_names_neither_class_nor_type_is_taken_for_bert(tmp_path: Path) -> None:
+def test_a_configuration_without_class_and_type_is_read_as_bert(tmp_path: Path) -> None:
     """As the first conversions of Google's checkpoints, with the heads of their pretraining."""
     directory = make("bert", tmp_path / "b")
     change_config(directory, architectures=None, model_type=None)

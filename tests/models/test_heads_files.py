@@ -1,4 +1,4 @@
-"""Files of labelled texts: read from every form, refused with a reason."""
+"""Tests of reading labelled texts."""
 
 import gzip
 import json
@@ -25,7 +25,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("packed", PACKERS)
 @pytest.mark.parametrize(("form", "content"), [(".jsonl", LINES), (".csv", CSV)])
-def test_csv_and_json_lines_are_read_packed_or_not(
+def test_csv_and_json_lines_are_read_plain_and_compressed(
     form: str, content: str, packed: str, tmp_path: Path
 ) -> None:
     path = tmp_path / f"data{form}{packed}"

@@ -1,4 +1,4 @@
-"""Heads on data sets in the layout of the public ones, and with an encoder of their own."""
+"""Tests of heads of public data sets, and of heads with a separate encoder."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Parts of the making of heads that need no training."""
+"""Tests of parts of making heads that need no training."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ from winnow.heads.manifest import INPUT, OUTPUT
 from winnow.inference.onnx import OnnxSession
 
 
-def test_pieces_get_the_label_of_their_word() -> None:
+def test_word_pieces_have_the_label_of_their_word() -> None:
     words, labels = [(0, 3), (4, 8), (9, 12)], ["O", "B-x", "I-x"]
     pieces = [(0, 3), (4, 6), (6, 8), (9, 10), (10, 12)]
     assert label_pieces(pieces, words, labels) == ["O", "B-x", "I-x", "I-x", "I-x"]
@@ -92,7 +92,7 @@ def test_every_label_stays_to_learn_from(labels: list[str], seed: int) -> None:
     assert {labels[place] for place in learnt} == set(labels)
 
 
-def test_too_sure_logits_are_cooled_and_unsure_ones_sharpened() -> None:
+def test_overconfident_logits_get_a_high_temperature_and_unsure_ones_a_low_one() -> None:
     chance = np.random.default_rng(0)
     truth = chance.normal(size=(2000, 3)).astype(np.float32)
     shares = np.exp(truth) / np.exp(truth).sum(1, keepdims=True)
@@ -111,7 +111,7 @@ def test_a_few_correct_texts_do_not_make_a_head_certain() -> None:
     assert 0.9 < 1 / (1 + np.exp(-3 / several)) < 0.999
 
 
-def test_labels_by_themselves_are_calibrated_too() -> None:
+def test_independent_labels_are_calibrated() -> None:
     chance = np.random.default_rng(0)
     truth = chance.normal(size=(2000, 3)).astype(np.float32)
     right = chance.random(truth.shape) < 1 / (1 + np.exp(-truth))

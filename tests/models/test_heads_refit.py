@@ -1,4 +1,4 @@
-"""Heads of one encoder, trained again for another, and moved one by one."""
+"""Tests of `winnow heads refit`: heads are retrained for another encoder and moved."""
 
 from pathlib import Path
 
@@ -95,7 +95,7 @@ def test_a_head_whose_data_changed_stays(
     assert open_store(tmp_path / "new").ids() == []
 
 
-def test_data_that_was_moved_is_found_by_its_name(
+def test_moved_training_data_is_found_by_name(
     bundles: tuple[Bundle, Bundle], old: HeadStore, tmp_path: Path
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
@@ -105,7 +105,7 @@ def test_data_that_was_moved_is_found_by_its_name(
     assert run_refit(tmp_path, bundles[1], only="topic", worse=50, data=elsewhere) == 0
 
 
-def test_an_interrupted_refit_goes_on_without_training_again(
+def test_an_interrupted_refit_resumes_without_training_again(
     bundles: tuple[Bundle, Bundle], old: HeadStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unreachable(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""Smaller networks: what they start from, what they are told, what bundles they make."""
+"""Tests of smaller networks: initial weights, losses and ladders of bundles."""
 
 import copy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Training questions and their hard negatives."""
+"""Tests of training questions and their hard negatives."""
 
 import json
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_neither_case_nor_punctuation_hides_a_question_of_a_development_set() ->
     assert unseen(asked, held) == asked[1:]
 
 
-def test_the_nearest_come_first_as_exact_search_has_them() -> None:
+def test_exact_search_returns_the_nearest_first() -> None:
     generator = np.random.default_rng(1)
     asked = generator.normal(size=(5, 8)).astype(np.float32)
     vectors = generator.normal(size=(50, 8)).astype(np.float32)
@@ -61,7 +61,7 @@ def test_a_vector_does_not_depend_on_its_neighbours(embedder: Embedder) -> None:
     np.testing.assert_array_equal(embedder.questions(texts)[:1], embedder.questions(texts[:1]))
 
 
-def test_vectors_are_kept_for_the_same_passages_and_no_others(
+def test_vectors_are_cached_by_their_passages(
     embedder: Embedder, tiny_weights: Path, tmp_path: Path
 ) -> None:
     graph = tmp_path / "encoder.onnx"

@@ -1,4 +1,4 @@
-"""What the reader is trained for, on tensors small enough to work out by hand."""
+"""Tests of the reader's losses on tensors that can be computed by hand."""
 
 import math
 
@@ -18,7 +18,7 @@ def logits() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     return flat, flat.clone(), torch.zeros(QUESTIONS, PASSAGES), inside
 
 
-def test_without_knowledge_the_loss_is_that_of_guessing() -> None:
+def test_equal_logits_have_the_loss_of_guessing() -> None:
     start, end, relevance, inside = logits()
     answer = torch.full((QUESTIONS,), 3)
     span, chosen = reading_losses(start, end, relevance, inside, answer, answer)

@@ -1,4 +1,4 @@
-"""Which questions a step sees."""
+"""Tests of the batches of training steps."""
 
 from collections import Counter
 
@@ -25,7 +25,7 @@ def test_another_seed_gives_another_order() -> None:
     )
 
 
-def test_every_source_is_seen_as_often_as_asked() -> None:
+def test_every_source_has_its_number_of_passes() -> None:
     seen = Counter(
         n for group in question_batches(SOURCES, LENGTHS, {"a": 1.5, "b": 2}, 4, 1) for n in group
     )
@@ -33,7 +33,7 @@ def test_every_source_is_seen_as_often_as_asked() -> None:
     assert all(seen[n] == 2 for n in range(40, 60))
 
 
-def test_a_source_that_is_not_named_is_left_out() -> None:
+def test_a_source_without_passes_is_left_out() -> None:
     seen = {n for group in question_batches(SOURCES, LENGTHS, {"b": 1}, 4, 1) for n in group}
     assert seen == set(range(40, 60))
 

@@ -1,4 +1,4 @@
-"""Outlier channels: the same product, and less of it lost in int8."""
+"""Tests of outlier channels: the product is the same and int8 loses less."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from winnow.inference.onnx import OnnxSession
 from winnow.inference.session import model_inputs
 
 
-def test_the_parts_add_up_to_the_whole() -> None:
+def test_a_split_layer_gives_the_same_product() -> None:
     torch.manual_seed(0)
     linear, values = nn.Linear(8, 5), torch.randn(2, 3, 8)
     split = OutlierSplitLinear(linear, [1, 6])

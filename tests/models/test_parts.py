@@ -1,4 +1,4 @@
-"""A step in parts: less memory, and the same gradient."""
+"""Tests of steps that are split into parts: less memory and the same gradient."""
 
 import copy
 from collections.abc import Iterator

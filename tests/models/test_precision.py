@@ -1,4 +1,4 @@
-"""Imitating int8, and storing it."""
+"""Tests of imitating int8 in training, and of storing it."""
 
 import torch
 from hypothesis import given
@@ -23,7 +23,7 @@ def test_weights_lie_on_a_grid_of_one_scale_a_channel(seed: int) -> None:
 
 
 @given(st.integers(0, 1000))
-def test_activations_are_off_by_half_a_level_at_most(seed: int) -> None:
+def test_activations_are_rounded_by_at_most_half_a_level(seed: int) -> None:
     values = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(seed)) * 3
     level = (values.amax((1, 2)).clamp(min=0) - values.amin((1, 2)).clamp(max=0)) / 255
     error = (round_activations(values) - values).abs().amax((1, 2))
@@ -59,7 +59,7 @@ def test_layers_imitate_int8_only_once_enabled() -> None:
 
 
 @given(st.integers(0, 1000))
-def test_an_int8_table_is_off_by_half_a_level_of_its_row(seed: int) -> None:
+def test_an_int8_table_is_rounded_by_at_most_half_a_level(seed: int) -> None:
     table = torch.randn(6, 16, generator=torch.Generator().manual_seed(seed))
     table *= torch.logspace(-2, 2, 6).unsqueeze(1)
     error = (RowQuantisedEmbedding(table)(torch.arange(6)) - table).abs().amax(1)

@@ -1,4 +1,4 @@
-"""Long steps say how far they are, and start no thread to do so."""
+"""Tests of the progress of long steps."""
 
 import threading
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def test_a_short_step_logs_nothing() -> None:
     assert written(shown) == ""
 
 
-def test_a_timer_agrees_at_most_once_in_its_interval() -> None:
+def test_a_timer_is_due_at_most_once_in_its_interval() -> None:
     now = [0.0]
     timer = IntervalTimer(REDRAW_SECONDS, lambda: now[0])
     asked = []

@@ -1,4 +1,4 @@
-"""Training questions out of what the served retriever finds; and a reader out of its int8 graph."""
+"""Tests of training questions of the served retriever, and of restoring a reader."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -68,7 +68,7 @@ def test_negatives_are_the_found_passages_without_an_answer_in_order() -> None:
     assert [passages[number] for number in made.negatives] == [first.passage, second.passage]
 
 
-def test_every_accepted_answer_is_known_of_a_question() -> None:
+def test_a_training_question_has_every_accepted_answer() -> None:
     asked = RetrievedQuestion(replace(GOLD, answers=("Ada", "Ada L.")), (found("Cy paved it."),))
     _, (made,) = training_questions([asked], positives([asked]))
     assert (made.answer, made.answers) == ("Ada", ("Ada", "Ada L."))
@@ -116,7 +116,7 @@ def test_an_answer_that_stands_twice_is_learnt_where_the_reader_finds_it() -> No
 
 
 @pytest.mark.parametrize(("distance", "taken"), [(0.9, True), (1.2, False)])
-def test_where_no_reader_agrees_the_nearest_is_taken_if_it_is_near(
+def test_without_a_right_reading_the_nearest_passage_is_positive_if_near(
     distance: float, taken: bool
 ) -> None:
     bearing = found("They say Bo did.", distance)
@@ -129,7 +129,7 @@ def test_a_question_without_any_answer_is_left_out() -> None:
     assert training_questions([asked], positives([asked])) == ([], [])
 
 
-def test_yes_and_no_weigh_as_much_as_each_other() -> None:
+def test_the_positive_and_all_negatives_have_equal_weights() -> None:
     surely_wrong = absolute_relevance_loss(torch.tensor([[-9.0, -9.0, -9.0]]))
     surely_right = absolute_relevance_loss(torch.tensor([[9.0, -9.0, -9.0]]))
     always_yes = absolute_relevance_loss(torch.tensor([[9.0, 9.0, 9.0]]))

@@ -1,4 +1,4 @@
-"""Layers with fewer neurons."""
+"""Tests of layers with fewer neurons."""
 
 import copy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Learning to read with a teacher: from its answers and from its states."""
+"""Tests of training a reader with a teacher."""
 
 import copy
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A training run is decided by its plan, and an interruption does not change it."""
+"""Tests of training runs: plans, checkpoints and progress."""
 
 import threading
 from io import StringIO
@@ -60,7 +60,7 @@ def trainer(
 
 
 @pytest.mark.parametrize("quantised", [0.0, 0.5])
-def test_two_steps_and_two_more_after_a_restart_are_four(
+def test_a_resumed_run_equals_an_uninterrupted_one(
     tiny_weights: Path, encoded: TokenisedQuestions, tmp_path: Path, quantised: float
 ) -> None:
     plan = Schedule(rate=1e-2, quantised=quantised)
@@ -117,7 +117,7 @@ def test_a_finished_run_stays_as_it_is_when_more_questions_are_mined(
     assert path.read_bytes() == before
 
 
-def test_an_interrupted_run_goes_on_to_its_end(
+def test_an_interrupted_run_is_continued_to_its_end(
     tiny_weights: Path, encoded: TokenisedQuestions, tmp_path: Path
 ) -> None:
     path = tmp_path / "run.pt"

@@ -1,4 +1,4 @@
-"""The gate names every fault, and lets a good model through."""
+"""Tests of the limits that exported models have to meet."""
 
 from pathlib import Path
 

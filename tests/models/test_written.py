@@ -1,4 +1,4 @@
-"""The commands that documents show for making models can be parsed; the others: tests/docs."""
+"""Tests that commands in documents about making models can be parsed (others: tests/docs)."""
 
 import pytest
 from written import PAGES, Command, spans, written_commands
@@ -18,5 +18,5 @@ def test_every_command_of_ours_can_be_parsed(command: Command) -> None:
 
 
 @pytest.mark.parametrize("command", SPANS, ids=str)
-def test_what_a_sentence_names_is_there_with_its_options(command: Command) -> None:
+def test_commands_named_in_sentences_exist_with_their_options(command: Command) -> None:
     check_names(command)

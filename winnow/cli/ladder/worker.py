@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from winnow.cli.ladder.model import Model
+from winnow.cli.ladder.model import StepModel
 from winnow.cli.ladder.steps import LadderStep
 from winnow.cli.ladder.texts import Ids
 from winnow.errors import UnavailableError, WinnowError
@@ -119,9 +119,9 @@ def _work(connection: Connection, directory: Path) -> None:
                 connection.send(error)
 
 
-def _prepare(directory: Path, job: WorkerJob) -> Model:
+def _prepare(directory: Path, job: WorkerJob) -> StepModel:
     """Loads and warms up the model of a job, and fills its cache."""
-    model = Model(directory, job.step, job.entries)
+    model = StepModel(directory, job.step, job.entries)
     for ids in itertools.islice(job.texts, _WARM_UP):
         model.predict(ids)
     for ids in job.cached:
@@ -130,7 +130,7 @@ def _prepare(directory: Path, job: WorkerJob) -> Model:
     return model
 
 
-def _time_requests(model: Model, job: WorkerJob) -> WorkerResult:
+def _time_requests(model: StepModel, job: WorkerJob) -> WorkerResult:
     """Runs and times requests one after the other, at least one."""
     latencies: list[float] = []
     started = now = time.perf_counter()
