@@ -45,7 +45,7 @@ async def _run(settings: EncoderSettings, registry: CollectorRegistry, tracer: T
     bundle = await process.load_configured_bundle(settings, registry)
     tokenizer = await asyncio.to_thread(Tokenizer, bundle.tokenizer)
     choosing = RuntimeMetrics(registry).chooser(bundle.manifest.name)
-    options = replace(settings.inference, choosing=choosing)
+    options = replace(settings.inference, chooser=choosing)
     model = await asyncio.to_thread(_open, bundle, tokenizer, options)
     check_can_batch(
         settings.batch_limits.texts, bundle.manifest.encoder.effective_question_precision

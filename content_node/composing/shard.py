@@ -41,7 +41,7 @@ from winnow.content_node.warmup import warm_up
 from winnow.domain.shard import ShardInfo
 from winnow.errors import ArtefactError, IdentityError, NotLoadedError, UnavailableError
 from winnow.heap import HeapTrimmer, give_back, trimming
-from winnow.inference.niceness import give_way
+from winnow.inference.niceness import lower_priority
 from winnow.inference.runtime import InferenceOptions
 from winnow.policy.pace import Pace
 from winnow.settings.common import cores
@@ -109,7 +109,7 @@ def open_parts(
     """Opens the objects that `shards` shards share; the caller closes the pool."""
     metrics = NodeMetrics(registry)
     pace = Pace(_HALF_LIFE, time.monotonic)
-    options = replace(settings.inference, choosing=runtimes.chooser(bundle.manifest.name))
+    options = replace(settings.inference, chooser=runtimes.chooser(bundle.manifest.name))
     per_request, nice = settings.reader_threads, settings.reader_nice
     return NodeParts(
         settings=settings,
@@ -207,7 +207,7 @@ class RunningShard:
         """Loads the shard; runs in the thread of `loading`."""
         parts, settings = self._parts, self._parts.settings
         # other nodes of this machine may be serving while this one starts
-        give_way(settings.reader_nice)
+        lower_priority(settings.reader_nice)
         if settings.pull:
             pull_shard(settings.pull, self._directory)
         live = open_live(

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from winnow.deadline import Deadline
 from winnow.errors import StoppedError
-from winnow.inference.fair_threads import tell
+from winnow.inference.fair_threads import call_in_loop
 from winnow.inference.stop import Stop
 
 Item = TypeVar("Item")
@@ -54,7 +54,7 @@ class ReadJob(Generic[Item, Result]):
             self._running_threads -= 1
             is_last = not self._running_threads
         if is_last:
-            tell(self._loop, self._finish, None)
+            call_in_loop(self._loop, self._finish, None)
         return False
 
     async def wait(self) -> None:
@@ -86,13 +86,13 @@ class ReadJob(Generic[Item, Result]):
         except StoppedError:  # the request is over
             return False
         except BaseException as error:  # noqa: BLE001 (the request fails, not the thread)
-            tell(self._loop, self._finish, error)
+            call_in_loop(self._loop, self._finish, error)
             return False
         with self._lock:
             if self._closed:  # the result is late
                 return True
             self._results[index] = result
-        tell(self._loop, self._on_item_done)
+        call_in_loop(self._loop, self._on_item_done)
         return True
 
     def _finish(self, error: BaseException | None) -> None:

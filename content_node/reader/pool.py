@@ -17,7 +17,7 @@ from winnow.content_node.reader.job import ReadJob
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, StoppedError
 from winnow.inference.fair_threads import FairThreads
-from winnow.inference.niceness import give_way
+from winnow.inference.niceness import lower_priority
 from winnow.inference.stop import Stop
 
 Item = TypeVar("Item")
@@ -44,7 +44,7 @@ class ReaderPool:
 
         Without it a busy node is late with quick work, such as refusing calls and health checks.
         """
-        self._readers = FairThreads(threads, "reader", partial(give_way, nice))
+        self._readers = FairThreads(threads, "reader", partial(lower_priority, nice))
         self._brief = FairThreads(threads, "brief")
         self._threads, self._per_request, self._metrics = threads, per_request, metrics
         self._assigned_threads = 0

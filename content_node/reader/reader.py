@@ -124,7 +124,7 @@ def open_reader(
     shorter = min(max_tokens or entry.max_tokens, entry.max_tokens)
     entry = entry.model_copy(update={"max_tokens": shorter})
     typical = typical_inputs(special, entry)
-    session = open_session(bundle.reader, OUTPUTS, entry.precision, options, usual=typical)
+    session = open_session(bundle.reader, OUTPUTS, entry.precision, options, sample_inputs=typical)
     return Reader(CrossEncoder(session, special, entry), weights)
 
 

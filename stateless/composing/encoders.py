@@ -54,7 +54,7 @@ class Encoders:
     def _local(self, bundle: Bundle, tokenizer: Tokenizer) -> tuple[TextEncoder, int | None]:
         settings = self._front.settings
         choosing = self._front.runtimes.chooser(bundle.manifest.name)
-        options = replace(settings.inference, runs=settings.encoder_threads, choosing=choosing)
+        options = replace(settings.inference, runs=settings.encoder_threads, chooser=choosing)
         model = open_question_encoder(bundle, tokenizer.special, options, settings.serves_heads)
         _, states = model.with_states([])
         width = 0 if states is None else states.shape[1]

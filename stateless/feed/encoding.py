@@ -15,7 +15,7 @@ from winnow.domain.write import FedPassage, Write
 from winnow.inference.encoder import open_passage_encoder
 from winnow.inference.fair_threads import FairThreads
 from winnow.inference.local import placeholder_tokens
-from winnow.inference.niceness import give_way
+from winnow.inference.niceness import lower_priority
 from winnow.inference.runtime import InferenceOptions, Runtime
 from winnow.passages.canonical import PassageDigest, digest
 from winnow.passages.encoding import SPECIAL, PassageEncoder, TokenisedPut, tokenise
@@ -66,7 +66,7 @@ class FeedEncoder:
         model = open_passage_encoder(bundle, self._tokenizer.special, options)
         self._encoder = PassageEncoder(model, entry)
         self._max_tokens = entry.max_passage_tokens - SPECIAL
-        self._pool = FairThreads(threads, "feed", partial(give_way, nice))
+        self._pool = FairThreads(threads, "feed", partial(lower_priority, nice))
 
     def prepare(self, passages: Sequence[FedPassage]) -> list[PreparedPut]:
         """Validates and tokenises the passages of a request. It would block the event loop: call it

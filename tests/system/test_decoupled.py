@@ -113,7 +113,7 @@ def test_an_int8_encoder_is_refused_batches(bundle: Bundle) -> None:
     refused = Serving("encoder", "--bundle", str(bundle.directory), "--batch", "2")
     _, said = refused.process.communicate(timeout=LONG)
     assert refused.process.returncode == 1
-    assert "2 texts a run need a float model" in said
+    assert "2 texts per run need a float model" in said
     assert "Traceback" not in said
 
 

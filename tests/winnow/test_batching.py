@@ -153,7 +153,7 @@ async def test_closing_cancels_waiting_callers(model: Model) -> None:
 def test_int8_models_are_refused_more_than_one_text_a_run() -> None:
     check_can_batch(1, "int8")
     check_can_batch(16, "fp32")
-    with pytest.raises(ArtefactError, match="16 texts a run need a float model"):
+    with pytest.raises(ArtefactError, match="16 texts per run need a float model"):
         check_can_batch(16, "int8")
 
 

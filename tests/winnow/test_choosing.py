@@ -18,9 +18,9 @@ from structlog.testing import capture_logs
 
 from winnow.errors import ArtefactError
 from winnow.inference import openvino
-from winnow.inference.choosing import Choice, Choosing, ChosenBy
+from winnow.inference.choosing import Choice, ChosenBy, RuntimeChooser
 from winnow.inference.runtime import InferenceOptions, Runtime, open_session
-from winnow.inference.runtime_timer import Timed, run_in_turns
+from winnow.inference.runtime_timer import TimedSession, run_in_turns
 from winnow.inference.session import Inputs, Outputs, Session, model_inputs
 from winnow.inference.stop import Stop
 from winnow.telemetry.runtimes import RuntimeMetrics
@@ -71,7 +71,7 @@ class Chosen:
     def __init__(self) -> None:
         self.clock = Machine()
         self.choices: list[Choice] = []
-        self.choosing = Choosing(
+        self.choosing = RuntimeChooser(
             self.choices.append, seconds=1.0, clock=self.clock, cpu=self.clock.cpu
         )
 
@@ -146,9 +146,9 @@ def test_a_slow_model_has_three_counted_runs_and_the_slowest_one(
 
 HANGS = """
 import threading
-from winnow.inference.choosing import Choosing
+from winnow.inference.choosing import RuntimeChooser
 def hang(): threading.Event().wait()
-Choosing(print, limit=0.5).open("reader.onnx", {"openvino": hang, "onnxruntime": hang}, [])
+RuntimeChooser(print, hang_seconds=0.5).open("reader.onnx", {"openvino": hang, "onnxruntime": hang}, [])
 """
 
 
@@ -158,7 +158,7 @@ def test_a_runtime_that_hangs_ends_the_process_which_says_where() -> None:
     )
     assert ended.returncode == 1
     assert "in hang" in ended.stderr
-    assert "name the other by --runtime" in ended.stdout + ended.stderr
+    assert "choose another one by --runtime" in ended.stdout + ended.stderr
 
 
 def test_what_cannot_be_opened_leaves_the_other_one_and_nothing_is_measured(
@@ -228,7 +228,7 @@ def test_an_interruption_in_the_middle_goes_up_and_nothing_is_told(chosen: Chose
 
 def test_times_are_those_of_counted_runs() -> None:
     clock = Machine()
-    timed = [Timed("a", Fake(clock, 0.25, first=9.0)), Timed("b", Fake(clock, 0.5))]
+    timed = [TimedSession("a", Fake(clock, 0.25, first=9.0)), TimedSession("b", Fake(clock, 0.5))]
     run_in_turns(timed, INPUTS, 1.0, clock, clock.cpu)
     assert [each.seconds for each in timed] == [[0.25] * 3, [0.5] * 3]
 
@@ -236,9 +236,9 @@ def test_times_are_those_of_counted_runs() -> None:
 def test_choices_are_in_the_metrics_and_in_the_log_if_there_was_one() -> None:
     registry, clock = CollectorRegistry(), Machine()
     told = partial(RuntimeMetrics(registry).record_choice, "small")
-    choosing = Choosing(told, clock=clock, cpu=clock.cpu)
+    choosing = RuntimeChooser(told, clock=clock, cpu=clock.cpu)
     with capture_logs() as logged:
-        choosing.set("encoder.onnx", "onnxruntime", ChosenBy.ONLY)
+        choosing.record("encoder.onnx", "onnxruntime", ChosenBy.ONLY)
         assert logged == []
         slow, fast = Fake(clock, 0.02), Fake(clock, 0.01)
         ways = {"onnxruntime": lambda: slow, "openvino": lambda: fast}
@@ -264,8 +264,8 @@ def test_a_float_model_is_tried_in_both_runtimes_and_runs_in_the_one_taken(
     doubling: Path,
 ) -> None:
     choices: list[Choice] = []
-    options = InferenceOptions(choosing=Choosing(choices.append, seconds=0.05))
-    session = open_session(doubling, ["doubled"], "fp32", options, usual=INPUTS)
+    options = InferenceOptions(chooser=RuntimeChooser(choices.append, seconds=0.05))
+    session = open_session(doubling, ["doubled"], "fp32", options, sample_inputs=INPUTS)
     [choice] = choices
     assert choice.by is ChosenBy.MEASURED
     assert set(choice.milliseconds) == {"onnxruntime", "openvino"}
@@ -287,8 +287,8 @@ def test_what_was_named_or_is_the_only_one_is_not_measured(
         raise AssertionError("something was timed")
 
     choices: list[Choice] = []
-    options = InferenceOptions(runtime=asked, choosing=Choosing(choices.append, clock=clock))
-    open_session(doubling, ["doubled"], precision, options, usual=INPUTS)
+    options = InferenceOptions(runtime=asked, chooser=RuntimeChooser(choices.append, clock=clock))
+    open_session(doubling, ["doubled"], precision, options, sample_inputs=INPUTS)
     assert choices == [Choice("model.onnx", "onnxruntime", by)]
 
 
@@ -296,7 +296,7 @@ def test_what_was_named_or_is_the_only_one_is_not_measured(
 def test_without_a_usual_input_the_flags_decide(doubling: Path) -> None:
     """As for readers whose states are stored."""
     choices: list[Choice] = []
-    options = InferenceOptions(choosing=Choosing(choices.append))
+    options = InferenceOptions(chooser=RuntimeChooser(choices.append))
     open_session(doubling, ["doubled"], "fp32", options)
     assert [each.by for each in choices] == [ChosenBy.FLAGS]
 

@@ -18,7 +18,13 @@ from winnow.bundle import Bundle
 from winnow.errors import ArtefactError, StoppedError
 from winnow.inference.onnx import OnnxSession, check_on_gpu, providers
 from winnow.inference.openvino import OpenVinoSession
-from winnow.inference.runtime import InferenceOptions, Runtime, able, cpu_features, open_session
+from winnow.inference.runtime import (
+    InferenceOptions,
+    Runtime,
+    cpu_features,
+    open_session,
+    usable_runtimes,
+)
 from winnow.inference.session import Inputs, Outputs, PaddedSession, Session, model_inputs
 from winnow.inference.stop import Stop
 from winnow.settings.common import cores
@@ -49,17 +55,17 @@ def test_the_runtimes_follow_the_processor_and_the_bundle(
     installed: bool,
     expected: tuple[Runtime, ...],
 ) -> None:
-    assert able(asked, precision, features, installed) == expected
+    assert usable_runtimes(asked, precision, features, installed) == expected
 
 
 def test_openvino_is_refused_what_it_is_slow_at() -> None:
     with pytest.raises(ArtefactError, match="float bundle"):
-        able(Runtime.OPENVINO, "int8", AMX, True)
+        usable_runtimes(Runtime.OPENVINO, "int8", AMX, True)
 
 
 def test_a_gpu_is_refused_what_it_has_no_kernels_for() -> None:
     with pytest.raises(ArtefactError, match="float models only"):
-        able(Runtime.CUDA, "int8", AMX, True)
+        usable_runtimes(Runtime.CUDA, "int8", AMX, True)
 
 
 def test_a_gpu_comes_first_where_it_is_wanted_and_the_processor_helps_out() -> None:

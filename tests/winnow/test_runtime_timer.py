@@ -22,4 +22,4 @@ from winnow.inference.runtime_timer import clearly_fastest
 def test_the_first_is_taken_unless_another_is_clearly_faster(
     seconds: list[float], taken: int
 ) -> None:
-    assert clearly_fastest(seconds, margin=0.1) == taken
+    assert clearly_fastest(seconds, min_saving=0.1) == taken

@@ -9,7 +9,7 @@ from winnow.inference.stop import Stop
 
 def test_setting_ends_every_run_that_goes_on() -> None:
     stop, ended = Stop(), list[str]()
-    with stop.ending(lambda: ended.append("one")), stop.ending(lambda: ended.append("other")):
+    with stop.on_stop(lambda: ended.append("one")), stop.on_stop(lambda: ended.append("other")):
         assert not stop.is_set
         stop.set()
     assert stop.is_set
@@ -19,13 +19,13 @@ def test_setting_ends_every_run_that_goes_on() -> None:
 def test_a_run_that_begins_too_late_ends_at_once() -> None:
     stop, ended = Stop(), list[str]()
     stop.set()
-    with stop.ending(lambda: ended.append("late")):
+    with stop.on_stop(lambda: ended.append("late")):
         assert ended == ["late"]
 
 
 def test_a_run_that_is_over_is_left_alone_even_if_it_failed() -> None:
     stop, ended = Stop(), list[str]()
-    with pytest.raises(ZeroDivisionError), stop.ending(lambda: ended.append("over")):
+    with pytest.raises(ZeroDivisionError), stop.on_stop(lambda: ended.append("over")):
         raise ZeroDivisionError
     stop.set()
     assert not ended
@@ -36,7 +36,7 @@ def test_the_same_run_in_two_threads_is_ended_in_both() -> None:
     ended = threading.Semaphore(0)
 
     def run() -> None:
-        with stop.ending(ended.release):
+        with stop.on_stop(ended.release):
             both.wait()
             both.wait()
 

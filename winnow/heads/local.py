@@ -22,7 +22,7 @@ from winnow.heads.metrics import EncoderGroupMetrics
 from winnow.heads.run import EncoderThreadRun, HeadResult, HeadRun
 from winnow.heads.store import HeadStore
 from winnow.heads.swap import HeadSwap, VersionWatcher
-from winnow.inference.fair_threads import FairThreads, tell
+from winnow.inference.fair_threads import FairThreads, call_in_loop
 
 REFRESH_SECONDS = 2.0
 """Default interval between checks for a new version of a head."""
@@ -205,7 +205,7 @@ class LocalHeads:
 
     def _release_callback(self, slots: Sequence[HeadSlot]) -> Callable[[], None]:
         """Returns a thread-safe function that releases held heads."""
-        return partial(tell, asyncio.get_running_loop(), self._release, slots)
+        return partial(call_in_loop, asyncio.get_running_loop(), self._release, slots)
 
     def _release(self, slots: Sequence[HeadSlot]) -> None:
         for slot in slots:

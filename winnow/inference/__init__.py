@@ -1,1 +1,1 @@
-"""Running models: ONNX Runtime sessions and what is built on them."""
+"""Runs models: sessions of several runtimes, encoders, and threads."""

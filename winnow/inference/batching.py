@@ -1,9 +1,9 @@
-"""Encoding several texts in one run, as a `TextEncoder`.
+"""A `TextEncoder` that encodes several texts in one run.
 
-For processors that are idle with one text at a time, such as GPUs. A text's vector and states may
-then differ in their last bits with the texts beside it, so it is for float models only: in a model
-quantised dynamically all texts of a run share the scales of their activations, and differ visibly.
-`winnow.policy.batching` says what goes into a run; clients take turns, as everywhere.
+It is for processors that one text at a time leaves idle, such as GPUs. The last bits of a text's
+vector and states may depend on the other texts of the run. So it is for float models only: in a
+dynamically quantised model the texts of a run share the scales of their activations, and differ
+visibly. `winnow.policy.batching` decides which texts are in a run; clients take turns.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from winnow.deadline import Clock
 from winnow.errors import ArtefactError
 from winnow.inference.encoder import Encoder
-from winnow.inference.fair_threads import fail, succeed, tell
+from winnow.inference.fair_threads import call_in_loop, fail, succeed
 from winnow.inference.local import lengths_to_warm_up, placeholder_tokens
 from winnow.inference.runtime import INT8
 from winnow.policy.batching import BatchLimits, EncoderBatch
@@ -32,7 +32,7 @@ class _Text:
     ids: tuple[int, ...]
     done: "asyncio.Future[TextEncoding]"
     loop: asyncio.AbstractEventLoop
-    came: float
+    arrived: float
 
     @property
     def tokens(self) -> int:
@@ -40,16 +40,16 @@ class _Text:
 
 
 def check_can_batch(texts: int, precision: str) -> None:
-    """Raises ArtefactError if a model stored in `precision` must not run `texts` at once."""
+    """Raises ArtefactError if a model stored in `precision` must not run `texts` together."""
     if texts > 1 and precision == INT8:
         raise ArtefactError(
-            f"{texts} texts a run need a float model: in an int8 model, the encoding of a text "
-            "would depend on the texts beside it; serve a float bundle, or one text a run"
+            f"{texts} texts per run need a float model: in an int8 model the encoding of a text "
+            "would depend on the other texts; serve a float bundle, or set one text per run"
         )
 
 
 class BatchingTextEncoder:
-    """Runs a question encoder on the texts that wait, several at once."""
+    """Runs a question encoder on the waiting texts, several per run."""
 
     def __init__(
         self,
@@ -58,14 +58,14 @@ class BatchingTextEncoder:
         threads: int = 1,
         clock: Clock = time.perf_counter,
     ) -> None:
-        """`threads`: runs at once; one is best where the model runs on a GPU."""
+        """`threads`: most runs at the same time; one is best for a GPU."""
         self._encoder, self._limits, self._clock = encoder, limits, clock
         self._queue = FairQueue[_Text]()
         self._changed = threading.Condition()
         self._filling = threading.Lock()
-        """Held by the thread that fills a run, or two runs would share the texts that arrive."""
-        self._left_over: _Text | None = None
-        """A text without room in the last run; it begins the next one."""
+        """Held by the thread that fills a run, so that texts are not split between two runs."""
+        self._postponed: _Text | None = None
+        """A text that did not fit into the last run; it is the first of the next one."""
         self._closed = False
         self._awaited: set[_Text] = set()
         self._threads = [
@@ -78,7 +78,7 @@ class BatchingTextEncoder:
     async def encode(
         self, ids: Sequence[int], client: str = "", on_encoded: OnEncoded | None = None
     ) -> TextEncoding:
-        """Encodes a text together with others that wait; a cancelled text is left out."""
+        """Encodes a text together with other waiting texts. A cancelled text is left out."""
         loop = asyncio.get_running_loop()
         text = _Text(tuple(ids), loop.create_future(), loop, self._clock())
         self._awaited.add(text)
@@ -108,42 +108,42 @@ class BatchingTextEncoder:
         for thread in self._threads:
             thread.join()
         for text in list(self._awaited):
-            tell(text.loop, text.done.cancel)
+            call_in_loop(text.loop, text.done.cancel)
 
     def _work(self) -> None:
-        while (texts := self._next()) is not None:
+        while (texts := self._next_run()) is not None:
             self._run([text for text in texts if not text.done.done()])
-            del texts  # or the last run is kept in memory while no text arrives
+            del texts  # otherwise the last run stays in memory while no text arrives
 
-    def _next(self) -> list[_Text] | None:
-        """The texts of the next run; None at the end."""
+    def _next_run(self) -> list[_Text] | None:
+        """Waits for the texts of the next run; returns None once the encoder is closed."""
         with self._filling, self._changed:
             while not self._closed:
-                if (first := self._take()) is not None:
-                    return self._filled(first)
+                if (first := self._take_text()) is not None:
+                    return self._fill(first)
                 self._changed.wait()
             return None
 
-    def _take(self) -> _Text | None:
-        if (left := self._left_over) is not None:
-            self._left_over = None
-            return left
-        taken = self._queue.take()
-        return taken[1] if taken else None
+    def _take_text(self) -> _Text | None:
+        if (postponed := self._postponed) is not None:
+            self._postponed = None
+            return postponed
+        entry = self._queue.take()
+        return entry[1] if entry else None
 
-    def _filled(self, first: _Text) -> list[_Text]:
-        """A run that begins with `first`, after waiting for others."""
+    def _fill(self, first: _Text) -> list[_Text]:
+        """Returns the texts of a run that begins with `first`, after waiting for others."""
         batch, texts = EncoderBatch(self._limits), [first]
         batch.add(first.tokens)
         while not self._closed:
-            while (text := self._take()) is not None:
+            while (text := self._take_text()) is not None:
                 if not batch.has_room_for(text.tokens):
-                    self._left_over = text
+                    self._postponed = text
                     return texts
                 batch.add(text.tokens)
                 texts.append(text)
-            patience = batch.remaining_wait(self._clock() - first.came)
-            if not patience or not self._changed.wait(patience):
+            seconds = batch.remaining_wait(self._clock() - first.arrived)
+            if not seconds or not self._changed.wait(seconds):
                 break
         return texts
 
@@ -152,12 +152,12 @@ class BatchingTextEncoder:
             return
         began = self._clock()
         try:
-            found = self._encoder.many([text.ids for text in texts])
+            encodings = self._encoder.many([text.ids for text in texts])
         except BaseException as error:  # noqa: BLE001 (raised where it is awaited)
             for text in texts:
-                tell(text.loop, fail, text.done, error)
+                call_in_loop(text.loop, fail, text.done, error)
             return
         took = self._clock() - began
-        for text, (vector, states) in zip(texts, found, strict=True):
-            encoding = TextEncoding(vector, states, began - text.came, took)
-            tell(text.loop, succeed, text.done, encoding)
+        for text, (vector, states) in zip(texts, encodings, strict=True):
+            encoding = TextEncoding(vector, states, began - text.arrived, took)
+            call_in_loop(text.loop, succeed, text.done, encoding)

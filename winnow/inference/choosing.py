@@ -1,7 +1,7 @@
-"""Chooses which of the runtimes that can run a model runs it: the fastest one on this machine.
+"""Chooses the fastest runtime for a model on this machine.
 
-Processors differ in more than their flags say, so each runtime is tried; all together take about a
-second. Knows names and how to open a session; does not know the runtimes.
+Processors differ in more than their flags, so each runtime is timed, which takes about a second in
+all. Knows names and how to open a session; does not know the runtimes.
 """
 
 import faulthandler
@@ -17,23 +17,29 @@ import structlog
 
 from winnow.deadline import Clock
 from winnow.heap import give_back
-from winnow.inference.runtime_timer import MARGIN, Timed, clearly_fastest, reason, run_in_turns
+from winnow.inference.runtime_timer import (
+    MIN_SAVING,
+    TimedSession,
+    clearly_fastest,
+    reason,
+    run_in_turns,
+)
 from winnow.inference.session import Inputs, Session
 
-_one = threading.Lock()
+_exit_timer = threading.Lock()
 _STDERR = 2
 """The file descriptor: `sys.stderr` may have been replaced by an object without one."""
 
 
 @contextmanager
-def ends_process_after(seconds: float) -> Iterator[None]:
-    """Ends the process with exit code 1 if the block takes longer than `seconds`, and writes the
-    stack of each thread to the standard error.
+def exit_if_hanging(seconds: float) -> Iterator[None]:
+    """Ends the process with exit code 1 if the block takes longer than `seconds`.
 
-    A native library that hangs may keep the interpreter: then neither a timer in Python nor a
-    handler of SIGTERM runs. A process has one such timer, so other threads wait for their turn.
+    It writes the stack of each thread to standard error. A native library that hangs may hold the
+    interpreter lock: then neither a Python timer nor a handler of SIGTERM runs. A process has only
+    one such timer, so other threads wait.
     """
-    with _one:
+    with _exit_timer:
         faulthandler.dump_traceback_later(seconds, exit=True, file=_STDERR)
         try:
             yield
@@ -42,23 +48,24 @@ def ends_process_after(seconds: float) -> Iterator[None]:
 
 
 Open = Callable[[], Session]
-_SECONDS = 1.0
-_LIMIT = 120.0
-"""Seconds. Large models take long to open from a slow disk, and their first runs, too."""
-_HINT = "if nothing follows, one of them hangs: name the other by --runtime"
+_TRIAL_SECONDS = 1.0
+_HANG_SECONDS = 120.0
+"""Seconds until a runtime counts as hanging. Opening a large model from a slow disk takes long."""
+_HINT = "if no line follows, one of them hangs: choose another one by --runtime"
 _log = structlog.get_logger("winnow.runtimes")
 
 
 class ChosenBy(str, Enum):
-    """The reason of a choice."""
+    """What decided a choice."""
 
     SETTING = "setting"
-    """The runtime was named."""
+    """A setting names the runtime."""
     ONLY = "only"
     """No other runtime can run the model."""
     FLAGS = "flags"
     """The processor's flags decided."""
     MEASURED = "measured"
+    """The runtimes were timed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,7 @@ class Choice:
     """The name of its file."""
     runtime: str
     by: ChosenBy
+    """What decided the choice."""
     _: KW_ONLY
     milliseconds: Mapping[str, float] = field(default_factory=dict)
     """Median processor time of a run, by runtime; empty if nothing was measured."""
@@ -82,40 +90,44 @@ class Choice:
             return "; ".join(f"{name} cannot run it: {why}" for name, why in self.faults.items())
         first = next(iter(self.milliseconds))
         if self.runtime == first:
-            return f"first by the processor's flags, and no other saves {MARGIN:.0%} of its time"
+            return (
+                f"first by the processor's flags, and no other saves {MIN_SAVING:.0%} of its time"
+            )
         share = self.milliseconds[self.runtime] / self.milliseconds[first]
         return f"takes {share:.0%} of the time of {first}, which is first by the processor's flags"
 
 
-class Choosing:
+class RuntimeChooser:
     """Opens models in the fastest runtime, and reports each choice."""
 
     def __init__(
         self,
-        told: Callable[[Choice], None],
+        on_choice: Callable[[Choice], None],
         *,
-        seconds: float = _SECONDS,
+        seconds: float = _TRIAL_SECONDS,
         clock: Clock = time.perf_counter,
         cpu: Clock = time.process_time,
-        limit: float = _LIMIT,
+        hang_seconds: float = _HANG_SECONDS,
     ) -> None:
-        """`told` is called after every choice; `seconds`: time to compare the runtimes of a
-        model; `cpu`: processor time of the process; `limit`: seconds after which a runtime counts
-        as hanging.
-        """
-        self._limit = limit
-        self._told, self._seconds, self._clock, self._cpu = told, seconds, clock, cpu
+        """Chooses by measuring on this machine.
 
-    def set(self, model: str, runtime: str, by: ChosenBy) -> None:
+        `on_choice`: called after every choice. `seconds`: time to compare the runtimes of a model.
+        `cpu`: processor time of the process. `hang_seconds`: time after which a runtime counts as
+        hanging.
+        """
+        self._hang_seconds = hang_seconds
+        self._on_choice, self._seconds, self._clock, self._cpu = on_choice, seconds, clock, cpu
+
+    def record(self, model: str, runtime: str, by: ChosenBy) -> None:
         """Reports a choice for which nothing was measured."""
-        self._told(Choice(model, runtime, by))
+        self._on_choice(Choice(model, runtime, by))
 
     def open(self, model: str, runtimes: Mapping[str, Open], inputs: Inputs) -> Session:
-        """Opens the model in each of `runtimes`, keeps one session and closes the others.
+        """Opens the model in each of `runtimes`, keeps the best session and closes the others.
 
         `runtimes` has at least two, the preferred one first. A runtime that cannot open the model,
-        or cannot run the made-up `inputs`, is left out. If none runs them, the first that opened
-        the model is taken. If a runtime hangs, the process ends after two minutes, so that its
+        or cannot run the made-up `inputs`, is left out. If none runs them, the first that timed
+        the model is fastest. If a runtime hangs, the process ends after two minutes, so that its
         supervisor restarts it.
 
         Raises:
@@ -123,43 +135,47 @@ class Choosing:
 
         """
         _log.info("trying runtimes", model=model, runtimes=list(runtimes), hint=_HINT)
-        with ends_process_after(self._limit):
-            tried, faults = _opened(runtimes)
-            if len(tried) > 1:
-                run_in_turns(tried, inputs, self._seconds, self._clock, self._cpu)
-        taken, choice = _taken(model, tried, faults)
-        session = taken.session
-        del tried, taken
+        with exit_if_hanging(self._hang_seconds):
+            timed, faults = _open_all(runtimes)
+            if len(timed) > 1:
+                run_in_turns(timed, inputs, self._seconds, self._clock, self._cpu)
+        fastest, choice = _choose(model, timed, faults)
+        session = fastest.session
+        del timed, fastest
         give_back()  # closed sessions leave as much free memory as a model takes
-        self._told(choice)
+        self._on_choice(choice)
         return session
 
 
-def _opened(runtimes: Mapping[str, Open]) -> tuple[list[Timed], dict[str, str]]:
-    opened: list[Timed] = []
+def _open_all(runtimes: Mapping[str, Open]) -> tuple[list[TimedSession], dict[str, str]]:
+    timed: list[TimedSession] = []
     faults: dict[str, str] = {}
     for number, (name, open_) in enumerate(runtimes.items(), 1):
         try:
-            opened.append(Timed(name, open_()))
+            timed.append(TimedSession(name, open_()))
         except Exception as error:  # an extra may be broken in any way
-            if number == len(runtimes) and not opened:
+            if number == len(runtimes) and not timed:
                 raise
             # not the error itself, whose frames would keep a half-open session
             faults[name] = reason(error)
-    return opened, faults
+    return timed, faults
 
 
-def _taken(model: str, tried: list[Timed], faults: Mapping[str, str]) -> tuple[Timed, Choice]:
-    faults = {**faults, **{each.name: each.fault for each in tried if each.fault}}
-    match [each for each in tried if not each.fault]:
-        case []:  # the made-up input is one that the model does not take
-            return tried[0], Choice(model, tried[0].name, ChosenBy.FLAGS, faults=faults)
+def _choose(
+    model: str, timed: list[TimedSession], faults: Mapping[str, str]
+) -> tuple[TimedSession, Choice]:
+    faults = {**faults, **{each.name: each.fault for each in timed if each.fault}}
+    match [each for each in timed if not each.fault]:
+        case []:  # the model does not accept the made-up input
+            return timed[0], Choice(model, timed[0].name, ChosenBy.FLAGS, faults=faults)
         case [only]:
             return only, Choice(model, only.name, ChosenBy.ONLY, faults=faults)
-        case able:
-            usual = [median(each.seconds) for each in able]
-            spent = {each.name: round(1e3 * own, 3) for each, own in zip(able, usual, strict=True)}
-            taken = able[clearly_fastest(usual)]
-            return taken, Choice(
-                model, taken.name, ChosenBy.MEASURED, milliseconds=spent, faults=faults
+        case usable:
+            medians = [median(each.seconds) for each in usable]
+            milliseconds = {
+                each.name: round(1e3 * own, 3) for each, own in zip(usable, medians, strict=True)
+            }
+            fastest = usable[clearly_fastest(medians)]
+            return fastest, Choice(
+                model, fastest.name, ChosenBy.MEASURED, milliseconds=milliseconds, faults=faults
             )

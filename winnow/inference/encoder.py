@@ -1,7 +1,7 @@
-"""Text to unit vectors.
+"""Encodes texts as unit vectors.
 
-Knows the sequences that the encoder expects; one text a run, so that a vector never depends on
-its neighbours.
+Knows the token sequences that the encoder expects. Each run has one text, unless the caller batches
+them, so that a vector does not depend on other texts.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from winnow.text.tokenizer import SpecialTokens
 
 Vector = NDArray[np.float32]
 States = NDArray[np.float16]
-_USUAL = 20
+_TYPICAL_TOKENS = 20
 """Number of tokens, special ones included, at which runtimes are compared."""
 
 
@@ -28,17 +28,20 @@ class Encoder:
         self._session, self._special, self.dimension = session, special, dimension
 
     def question(self, ids: Sequence[int]) -> Vector:
-        """Encodes a question given without special tokens."""
+        """Encodes a question; `ids` are its tokens without special tokens."""
         return self.with_states(ids)[0]
 
     def with_states(self, ids: Sequence[int]) -> tuple[Vector, States | None]:
-        """Also the states [tokens + 2, width] of its tokens; None if the model gives none."""
+        """Encodes a question; also returns its token states [tokens + 2, width].
+
+        The states are None if the model has no such output.
+        """
         return self.many([ids])[0]
 
     def many(self, texts: Sequence[Sequence[int]]) -> list[tuple[Vector, States | None]]:
-        """Vectors and states of several texts in one run, padded to the longest one.
+        """Encodes several texts in one run, padded to the longest; returns vectors and states.
 
-        One text has no padding, and its vector depends on nothing else.
+        A single text has no padding, and its vector depends on nothing else.
         """
         sequences = [[self._special.cls, *ids, self._special.sep] for ids in texts]
         outputs = self._session.run(padded_inputs(sequences))
@@ -51,7 +54,10 @@ class Encoder:
         ]
 
     def passage(self, title: Sequence[int], text: Sequence[int], types: tuple[int, int]) -> Vector:
-        """Encodes a passage given without special tokens; `types` are of title and text."""
+        """Encodes a passage; `title` and `text` are tokens without special tokens.
+
+        `types` are the token type ids of title and text.
+        """
         head = [self._special.cls, *title, self._special.sep]
         tail = [*text, self._special.sep]
         return self._run(head + tail, [types[0]] * len(head) + [types[1]] * len(tail))
@@ -67,42 +73,43 @@ def open_question_encoder(
     options: InferenceOptions = PLAIN,
     states: bool = False,
 ) -> Encoder:
-    """The encoder of questions; raises ArtefactError if it is not what the manifest says.
+    """Opens the question encoder; with `states` it also returns token states.
 
-    With `states` it gives the states of tokens, too.
+    Raises ArtefactError if the model does not match the manifest.
     """
     entry = bundle.manifest.encoder
-    inner = entry.states if states else ""
-    if states and not inner:
+    states_output = entry.states if states else ""
+    if states and not states_output:
         raise ArtefactError(
-            f"{bundle.directory} cannot serve heads: its manifest names no states of the encoder"
+            f"{bundle.directory} cannot serve heads: its manifest names no output for token states"
         )
-    outputs = ["embedding", *filter(None, [inner])]
-    tokens = min(_USUAL, entry.max_question_tokens)
+    outputs = ["embedding", *filter(None, [states_output])]
+    tokens = min(_TYPICAL_TOKENS, entry.max_question_tokens)
     session = open_session(
         bundle.question_encoder,
         outputs,
         entry.effective_question_precision,
         options,
-        inner,
-        usual=padded_inputs([[special.cls] * tokens]),
+        states_output,
+        sample_inputs=padded_inputs([[special.cls] * tokens]),
     )
-    return _checked(Encoder(session, special, entry.dimension))
+    return _check_dimension(Encoder(session, special, entry.dimension))
 
 
 def open_passage_encoder(
     bundle: Bundle, special: SpecialTokens, options: InferenceOptions = PLAIN
 ) -> Encoder:
-    """The encoder of passages; raises ArtefactError if it is not what the manifest says."""
+    """Opens the passage encoder; raises ArtefactError if it does not match the manifest."""
     entry = bundle.manifest.encoder
     session = open_session(bundle.passage_encoder, ["embedding"], entry.precision, options)
-    return _checked(Encoder(session, special, entry.dimension))
+    return _check_dimension(Encoder(session, special, entry.dimension))
 
 
-def _checked(encoder: Encoder) -> Encoder:
+def _check_dimension(encoder: Encoder) -> Encoder:
     width = len(encoder.question([]))
     if width != encoder.dimension:
         raise ArtefactError(
-            f"the encoder gives {width} values, its manifest says {encoder.dimension}"
+            f"the encoder returns {width} values, but its manifest has {encoder.dimension}: "
+            "build the bundle again"
         )
     return encoder

@@ -1,6 +1,6 @@
-"""Threads that work for several clients in turn.
+"""A pool of threads that works for several clients in turn.
 
-Knows pieces of work, each of one client; `winnow.policy.fair_queue` says whose turn it is.
+Knows pieces of work, each of one client; `winnow.policy.fair_queue` decides whose turn it is.
 """
 
 import asyncio
@@ -11,119 +11,126 @@ from typing import Any, TypeVar
 from winnow.policy.fair_queue import FairQueue
 
 Turn = Callable[[], bool]
-"""Does a part of the work; True if it needs another turn. It must not raise."""
+"""Does a part of the work; returns True if it needs another turn. It must not raise."""
 Result = TypeVar("Result")
 
 
 class FairThreads:
-    """A sized pool of threads. No thread is idle while anything waits."""
+    """A pool of threads of fixed size. No thread is idle while work waits."""
 
-    def __init__(self, threads: int, name: str, begin: Callable[[], None] = lambda: None) -> None:
-        """`begin` is called by each thread first."""
-        self._begin = begin
+    def __init__(
+        self, threads: int, name: str, on_start: Callable[[], None] = lambda: None
+    ) -> None:
+        """Starts the threads; each one first calls `on_start`."""
+        self._on_start = on_start
         self._queue = FairQueue[Turn]()
         self._changed = threading.Condition()
         self._closed = False
-        self._awaited: set[asyncio.Future[Any]] = set()
+        self._futures: set[asyncio.Future[Any]] = set()
         self._threads: set[threading.Thread] = set()
         for number in range(threads):
             self._start(f"{name}_{number}")
 
     def add(self, client: str, turn: Turn) -> None:
-        """Has a thread call `turn` in the client's turn, again as long as it returns True."""
+        """Makes a thread call `turn` in the client's turn, and again while it returns True."""
         with self._changed:
             self._queue.add(client, turn)
             self._changed.notify()
 
     def remove(self, client: str, turn: Turn) -> None:
-        """Removes work that waits; work that has begun goes on."""
+        """Removes waiting work; running work continues."""
         with self._changed:
             while self._queue.remove(client, turn):
                 pass
 
     async def run(self, client: str, work: Callable[[], Result]) -> Result:
-        """The result of one piece of work; if cancelled before its turn, the work is not done."""
+        """Runs `work` in the client's turn and returns its result.
+
+        If the caller is cancelled before that turn, the work is not done.
+        """
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[Result] = loop.create_future()
+        future: asyncio.Future[Result] = loop.create_future()
 
         def turn() -> bool:
             try:
                 result = work()
             except BaseException as error:  # noqa: BLE001 (raised where it is awaited)
-                tell(loop, fail, done, error)
+                call_in_loop(loop, fail, future, error)
             else:
-                tell(loop, succeed, done, result)
+                call_in_loop(loop, succeed, future, result)
             return False
 
-        self._awaited.add(done)
+        self._futures.add(future)
         self.add(client, turn)
         try:
-            return await done
+            return await future
         finally:
-            self._awaited.discard(done)
+            self._futures.discard(future)
             self.remove(client, turn)
 
     def replace(self, thread: threading.Thread) -> None:
-        """Starts a thread in place of one that hangs; that one ends when it comes back."""
+        """Starts a thread in place of a hanging one, which ends when its work returns."""
         with self._changed:
             if thread in self._threads and not self._closed:
                 self._threads.remove(thread)
                 self._start(thread.name)
-                self._changed.notify_all()  # it may have come back, and wait
+                self._changed.notify_all()  # the old thread may have returned and be waiting
 
     def close(self, wait: bool = True) -> None:
-        """Cancels the work that waits, and waits for the threads to end.
+        """Cancels waiting work, and waits for the threads to end.
 
-        `wait`: False if a thread may hang; then it ends with the process.
+        `wait`: False if a thread may hang; it then ends with the process.
         """
         with self._changed:
             self._closed = True
             self._changed.notify_all()
         for thread in list(self._threads) if wait else ():
             thread.join()
-        for done in list(self._awaited):
-            tell(done.get_loop(), done.cancel)
+        for future in list(self._futures):
+            call_in_loop(future.get_loop(), future.cancel)
 
     def _start(self, name: str) -> None:
-        # an owner that fails before it closes them must not keep the process
+        # a daemon: it must not keep the process if its owner fails before closing the pool
         thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._threads.add(thread)
         thread.start()
 
     def _work(self) -> None:
-        self._begin()
-        again: tuple[str, Turn] | None = None
-        while (taken := self._next(again)) is not None:
-            again = taken if taken[1]() else None
-            del taken  # or the last work is kept in memory while none arrives
+        self._on_start()
+        unfinished: tuple[str, Turn] | None = None
+        while (entry := self._next(unfinished)) is not None:
+            unfinished = entry if entry[1]() else None
+            del entry  # otherwise the last work stays in memory while none arrives
 
-    def _next(self, again: tuple[str, Turn] | None) -> tuple[str, Turn] | None:
+    def _next(self, unfinished: tuple[str, Turn] | None) -> tuple[str, Turn] | None:
         with self._changed:
-            if again is not None:
-                self._queue.put_back(*again)
+            if unfinished is not None:
+                self._queue.put_back(*unfinished)
             while not self._closed and threading.current_thread() in self._threads:
-                if (taken := self._queue.take()) is not None:
-                    return taken
+                if (entry := self._queue.take()) is not None:
+                    return entry
                 self._changed.wait()
             return None
 
 
-def tell(loop: asyncio.AbstractEventLoop, what: Callable[..., object], *arguments: object) -> None:
-    """Has the loop call something; does nothing if the loop is closed."""
+def call_in_loop(
+    loop: asyncio.AbstractEventLoop, callback: Callable[..., object], *arguments: object
+) -> None:
+    """Schedules `callback` in an event loop from any thread; does nothing if the loop is closed."""
     try:
-        loop.call_soon_threadsafe(what, *arguments)
+        loop.call_soon_threadsafe(callback, *arguments)
     except RuntimeError:
         if not loop.is_closed():
             raise
 
 
-def succeed(done: asyncio.Future[Result], result: Result) -> None:
-    """Sets a result, unless nobody waits for it any more."""
-    if not done.done():
-        done.set_result(result)
+def succeed(future: asyncio.Future[Result], result: Result) -> None:
+    """Sets the result of a future, unless it was cancelled."""
+    if not future.done():
+        future.set_result(result)
 
 
-def fail(done: asyncio.Future[Result], error: BaseException) -> None:
-    """Sets an error, unless nobody waits for it any more."""
-    if not done.done():
-        done.set_exception(error)
+def fail(future: asyncio.Future[Result], error: BaseException) -> None:
+    """Sets the error of a future, unless it was cancelled."""
+    if not future.done():
+        future.set_exception(error)

@@ -1,6 +1,6 @@
-"""Makes an inner value of a model an output, too.
+"""Adds an inner value of a model to its outputs.
 
-The file and its checksums stay as they are. Two serialised messages, one after the other, are one
+The file and its checksums do not change. Two serialised messages, one after the other, are one
 message with the repeated fields of both (protobuf's encoding, "Last One Wins"). So a further output
 is a few bytes at the end.
 """
@@ -10,16 +10,16 @@ _GRAPH = 7
 _OUTPUT = 12
 """Field of GraphProto: a ValueInfoProto."""
 _NAME = 1
-"""Field of ValueInfoProto. Its type is left to the runtime, which knows it."""
+"""Field of ValueInfoProto. The type is not set, because the runtime infers it."""
 
 
 def with_output(model: bytes, name: str) -> bytes:
-    """A serialised ONNX model with the inner value `name` among its outputs, after the others."""
+    """Returns a serialised ONNX model with the inner value `name` as its last output."""
     return model + _field(_GRAPH, _field(_OUTPUT, _field(_NAME, name.encode())))
 
 
 def _field(number: int, content: bytes) -> bytes:
-    """A length-delimited field."""
+    """Encodes a length-delimited field of protobuf."""
     return bytes([number << 3 | 2]) + _varint(len(content)) + content
 
 

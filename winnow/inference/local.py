@@ -1,4 +1,4 @@
-"""Encoding in threads of this process, as a `TextEncoder`."""
+"""A `TextEncoder` that encodes in threads of this process."""
 
 import time
 from collections.abc import Sequence
@@ -9,23 +9,23 @@ from winnow.inference.fair_threads import FairThreads
 from winnow.text.encoder import OnEncoded, TextEncoding
 
 _WARM_UP = (1, 8, 16, 32)
-"""Numbers of tokens to encode at first, beside the longest text."""
+"""Text lengths to warm up with, in tokens, besides the maximum."""
 _WORD = 1_000
-"""Any token id."""
+"""An arbitrary token id."""
 
 
 def lengths_to_warm_up(longest: int) -> tuple[int, ...]:
-    """Numbers of tokens up to `longest`."""
+    """Text lengths to warm up with, in tokens, up to `longest`."""
     return (*(each for each in _WARM_UP if each < longest), longest)
 
 
 def placeholder_tokens(tokens: int) -> tuple[int, ...]:
-    """Token ids of a text."""
+    """Token ids of a made-up text with this number of tokens."""
     return (_WORD,) * tokens
 
 
 class LocalTextEncoder:
-    """Runs a question encoder, one text a thread."""
+    """Runs a question encoder in threads, one text per run."""
 
     def __init__(self, encoder: Encoder, threads: int) -> None:
         self._encoder = encoder
@@ -34,14 +34,14 @@ class LocalTextEncoder:
     async def encode(
         self, ids: Sequence[int], client: str = "", on_encoded: OnEncoded | None = None
     ) -> TextEncoding:
-        """Encodes in the next thread that is free, when it is the client's turn."""
+        """Encodes a text in the client's turn, in the next free thread."""
         submitted = time.perf_counter()
         return await self._pool.run(
             client, partial(self._encode, tuple(ids), submitted, on_encoded)
         )
 
     async def warm_up(self, longest: int) -> None:
-        """Encodes at several lengths up to `longest` tokens."""
+        """Encodes texts of several lengths up to `longest` tokens."""
         for length in lengths_to_warm_up(longest):
             await self.encode(placeholder_tokens(length))
 

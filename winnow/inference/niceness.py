@@ -1,4 +1,4 @@
-"""Lowers the priority of threads, which only Linux can."""
+"""Lowers the priority of threads, which works only on Linux."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ import threading
 _MOST_NICE = 19
 
 
-def give_way(nice: int) -> None:
+def lower_priority(nice: int) -> None:
     """Lowers the priority of the calling thread by `nice`."""
     if sys.platform == "linux":
         thread = threading.get_native_id()

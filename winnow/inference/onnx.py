@@ -1,7 +1,7 @@
 """Models in ONNX Runtime.
 
-One intra-op thread by default and no spinning: parallelism comes from reading several passages at
-once, and two sessions that each own the machine fight over it (onnxruntime #10273, #17011).
+By default a run has one intra-op thread, without spinning. Parallelism comes from several runs at
+the same time. Sessions with many threads would compete for the cores (onnxruntime #10273, #17011).
 """
 
 from collections.abc import Sequence
@@ -41,12 +41,12 @@ class OnnxSession:
             ArtefactError: it is not a model, lacks one of `outputs`, or there is no GPU to run on.
 
         """
-        chosen = providers(cuda, onnxruntime.get_available_providers())
+        execution_providers = providers(cuda, onnxruntime.get_available_providers())
         try:
-            # a path can be opened by a part at a time
+            # from a path the runtime reads the model in parts, with less memory
             model = with_output(path.read_bytes(), inner) if inner else str(path)
             self._session = onnxruntime.InferenceSession(
-                model, _options(intra_op_threads), providers=chosen
+                model, _options(intra_op_threads), providers=execution_providers
             )
         except Exception as error:  # onnxruntime raises several unrelated types
             raise ArtefactError(f"{path} cannot be opened as a model: {error}") from error
@@ -58,7 +58,9 @@ class OnnxSession:
             raise ArtefactError(f"{path} has no output {', '.join(sorted(missing))}")
 
     def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
-        """All outputs, in the order asked for at construction; ends between operators.
+        """Runs the model; returns the outputs in the order given at construction.
+
+        A stopped run ends between two operators.
 
         Raises:
             StoppedError: `stop` was set before the run ended.
@@ -67,11 +69,11 @@ class OnnxSession:
         stop = stop or Stop()
         options = onnxruntime.RunOptions()
         try:
-            with stop.ending(partial(setattr, options, "terminate", True)):
+            with stop.on_stop(partial(setattr, options, "terminate", True)):
                 return list(self._session.run(self._outputs, dict(inputs), options))
         except Exception as error:  # its type is private
             if stop.is_set:
-                raise StoppedError("the run was ended") from error
+                raise StoppedError("the run was stopped") from error
             raise
 
 
@@ -79,7 +81,7 @@ def providers(cuda: bool, available: Sequence[str]) -> list[Any]:
     """The execution providers for a model, best first.
 
     Raises:
-        ArtefactError: a GPU is wanted, and this build of ONNX Runtime has none `available`.
+        ArtefactError: `cuda` is set, but this build of ONNX Runtime does not support GPUs.
 
     """
     if not cuda:
@@ -93,9 +95,9 @@ def providers(cuda: bool, available: Sequence[str]) -> list[Any]:
 
 
 def check_on_gpu(used: Sequence[str]) -> None:
-    """Raises ArtefactError if a session that was to run on a GPU does not.
+    """Raises ArtefactError if a session does not run on a GPU, as it should.
 
-    Where a library or the GPU is missing, ONNX Runtime says so in a warning and runs on the CPU.
+    If a library or the GPU is missing, ONNX Runtime only warns and runs on the CPU.
     """
     if _CUDA not in used:
         raise ArtefactError(
@@ -110,9 +112,9 @@ def _options(intra_op_threads: int) -> onnxruntime.SessionOptions:
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     # without VNNI, products of unsigned and signed bytes would saturate (onnxruntime #5849, #6004);
-    # the exact ones take 1.1 to 1.4 times as long there; with VNNI nothing changes
+    # exact products take 1.1 to 1.4 times as long there; with VNNI nothing changes
     options.add_session_config_entry("session.x64quantprecision", "1")
-    # the arena would keep what the longest input took, for ever (onnxruntime #11627)
+    # the arena would keep the memory of the longest input for ever (onnxruntime #11627)
     options.enable_cpu_mem_arena = False
     options.log_severity_level = 3
     return options

@@ -1,7 +1,7 @@
 """Models in OpenVINO, where it is installed (the extra `openvino`).
 
-Fast for float models on processors with bfloat16 matrices; slow for what ONNX Runtime quantised
-dynamically, so `runtime` does not choose it for those.
+It is fast for float models on processors with bfloat16 matrices. It is slow for models that were
+quantised for ONNX Runtime, so `runtime` does not choose it for them.
 """
 
 import os
@@ -28,7 +28,7 @@ def installed() -> bool:
 
 
 class OpenVinoSession:
-    """A model in OpenVINO on the CPU, one request object a thread."""
+    """A model in OpenVINO on the CPU, with one request object per thread."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class OpenVinoSession:
         runs: int = 1,
         inner: str = "",
     ) -> None:
-        """Opens and compiles `path`, which takes seconds. At most `runs` runs go on at once.
+        """Opens and compiles `path`, which takes seconds. `runs`: most runs at the same time.
 
         `inner` names a value inside the model that becomes an output, too.
 
@@ -51,16 +51,16 @@ class OpenVinoSession:
         """
         if not installed():
             raise ArtefactError(f"OpenVINO is not installed: {extra('openvino')}")
-        # its threading library would take memory from an allocator that is preloaded, such as
-        # jemalloc, and give it back to another, which ends the process (oneTBB's issue 1645)
+        # with a preloaded allocator such as jemalloc, its threading library would free memory with
+        # the wrong allocator, which ends the process (oneTBB #1645)
         os.environ.setdefault("TBB_ENABLE_SANITIZERS", "1")
         try:
             import openvino  # noqa: PLC0415 (an extra)
         except Exception as error:  # it loads native libraries
             raise ArtefactError(f"OpenVINO cannot be imported: {error}") from error
         with _first_array:
-            # the binding looks numpy up with the first array it gets; where two threads give it
-            # one at once, each waits for the other for ever (OpenVINO 2026.4)
+            # the binding imports numpy with its first array; two threads that pass first arrays at
+            # the same time deadlock (OpenVINO 2026.4)
             openvino.Tensor(np.zeros(1, np.int64))
         properties: dict[str, Any] = {
             "INFERENCE_PRECISION_HINT": "bf16" if bfloat16 else "f32",
@@ -93,11 +93,11 @@ class OpenVinoSession:
 
         """
         if stop and stop.is_set:
-            raise StoppedError("the run was not begun")
+            raise StoppedError("the run was stopped before it began")
         request = getattr(self._local, "request", None)
         if request is None:
             request = self._local.request = self._model.create_infer_request()
-        # not copied into tensors of the request: changing their shape hung for ever when two
-        # threads did it at once (OpenVINO 2026.4)
-        found = request.infer(dict(inputs), share_inputs=True)
-        return [found[output].copy() for output in self._outputs]
+        # not copied into tensors of the request: reshaping them in two threads at the same time
+        # deadlocked (OpenVINO 2026.4)
+        outputs_by_port = request.infer(dict(inputs), share_inputs=True)
+        return [outputs_by_port[output].copy() for output in self._outputs]

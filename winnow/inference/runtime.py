@@ -1,7 +1,7 @@
 """Opens a model in a runtime that can run it.
 
-Which runtimes can, and which comes first, is a pure function of the processor's flags and of the
-model's precision. If several can, `winnow.inference.choosing` tries them.
+The usable runtimes and their order follow from the processor's flags and the model's precision. If
+there are several, `winnow.inference.choosing` times them.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from winnow.errors import ArtefactError
 from winnow.inference import openvino
-from winnow.inference.choosing import Choosing, ChosenBy
+from winnow.inference.choosing import ChosenBy, RuntimeChooser
 from winnow.inference.onnx import OnnxSession
 from winnow.inference.openvino import OpenVinoSession
 from winnow.inference.session import Inputs, PaddedSession, Session
@@ -22,62 +22,63 @@ _BFLOAT16 = {"amx_bf16", "avx512_bf16"}
 
 
 class Runtime(str, Enum):
-    """A library that runs models, and on what."""
+    """A library that runs models, and the kind of processor."""
 
     AUTO = "auto"
-    """OpenVINO for float models where the processor multiplies bfloat16 matrices (AMX), unless
-    another measures clearly faster."""
+    """OpenVINO for float models on processors that multiply bfloat16 matrices (AMX), else ONNX
+    Runtime; or another runtime that measures clearly faster.
+    """
     ONNXRUNTIME = "onnxruntime"
     OPENVINO = "openvino"
-    """In bfloat16 where the processor has it natively."""
+    """OpenVINO on the CPU; in bfloat16 if the processor supports it natively."""
     CUDA = "cuda"
-    """ONNX Runtime on a GPU. Not run by the project's own tests, which have none."""
+    """ONNX Runtime on a GPU. The project's own tests have no GPU and do not run it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InferenceOptions:
-    """How models are run. The defaults are what measured best."""
+    """How models are run. The defaults measured best."""
 
     runtime: Runtime = Runtime.AUTO
     intra_op_threads: int = 1
-    """Threads of one run; several runs may go on at once."""
+    """Threads of one run. There may be several runs at the same time."""
     pad_to: int = 0
     """Number of tokens that every input is padded to; 0 for no padding."""
     runs: int = 1
-    """Most runs at the same time. OpenVINO has to know, or they wait for one another."""
-    choosing: Choosing | None = None
-    """Tries the runtimes of a model. With None the processor's flags decide, so that equal
-    processors compute the same vectors; stored vectors need that."""
+    """Most runs at the same time. OpenVINO needs it; further runs wait."""
+    chooser: RuntimeChooser | None = None
+    """Times the runtimes of a model. With None the processor's flags decide, so that equal
+    processors compute the same vectors, as stored vectors require.
+    """
 
 
 PLAIN = InferenceOptions()
 
 
-def able(
-    asked: Runtime, precision: str, features: frozenset[str], openvino_installed: bool
+def usable_runtimes(
+    requested: Runtime, precision: str, features: frozenset[str], openvino_installed: bool
 ) -> tuple[Runtime, ...]:
-    """The runtimes that can run a model.
+    """The runtimes that can run a model, the most suitable one for the processor first.
 
-    `precision` is that of the stored model, `features` are the processor's flags. The runtime that
-    suits the processor best comes first.
+    `precision` is that of the stored model; `features` are the processor's flags.
 
     Raises:
-        ArtefactError: OpenVINO is asked for a model quantised for ONNX Runtime, which it runs
-            several times as slowly; or CUDA, which has no kernels for it.
+        ArtefactError: OpenVINO or CUDA is requested for an int8 model. OpenVINO is several times
+            slower with it, and CUDA has no kernels for it.
 
     """
-    if asked is Runtime.CUDA and precision == INT8:
+    if requested is Runtime.CUDA and precision == INT8:
         raise ArtefactError(
             "a GPU runs float models only, and this one is int8: serve a float bundle, or choose "
             "the runtime onnxruntime"
         )
-    if asked is Runtime.OPENVINO and precision == INT8:
+    if requested is Runtime.OPENVINO and precision == INT8:
         raise ArtefactError(
             "OpenVINO is slow for models quantised for ONNX Runtime: serve a float bundle with it, "
             "or choose the runtime onnxruntime"
         )
-    if asked is not Runtime.AUTO:
-        return (asked,)
+    if requested is not Runtime.AUTO:
+        return (requested,)
     if precision == INT8 or not openvino_installed:
         return (Runtime.ONNXRUNTIME,)
     if "amx_bf16" in features:
@@ -91,27 +92,28 @@ def open_session(
     precision: str,
     options: InferenceOptions = PLAIN,
     inner: str = "",
-    usual: Inputs | None = None,
+    sample_inputs: Inputs | None = None,
 ) -> Session:
-    """Opens a model stored in `precision` as `options` say.
+    """Opens a model stored in `precision`, as specified by `options`.
 
-    `inner` names a value inside the model that becomes an output, too; empty for none. `usual` is
-    a made-up input of the usual length: with it, `options.choosing` tries the runtimes.
+    `inner` names a value inside the model that becomes an output, too; empty for none.
+    `sample_inputs` are made-up inputs of typical length: with them, `options.chooser` times the
+    runtimes.
 
     Raises:
-        ArtefactError: the model cannot be opened, or not by these options.
+        ArtefactError: the model cannot be opened with these options.
 
     """
-    runtimes = able(options.runtime, precision, cpu_features(), openvino.installed())
-    opening = partial(_open, path, outputs, options, inner)
-    first, choosing = runtimes[0], options.choosing
-    if choosing is None:
-        return opening(first)
-    if usual is not None and len(runtimes) > 1:
-        ways = {each.value: partial(opening, each) for each in runtimes}
-        return choosing.open(path.name, ways, usual)
-    session = opening(first)
-    choosing.set(path.name, first.value, _by(options.runtime, runtimes))
+    runtimes = usable_runtimes(options.runtime, precision, cpu_features(), openvino.installed())
+    open_in = partial(_open, path, outputs, options, inner)
+    first, chooser = runtimes[0], options.chooser
+    if chooser is None:
+        return open_in(first)
+    if sample_inputs is not None and len(runtimes) > 1:
+        openers = {each.value: partial(open_in, each) for each in runtimes}
+        return chooser.open(path.name, openers, sample_inputs)
+    session = open_in(first)
+    chooser.record(path.name, first.value, _chosen_by(options.runtime, runtimes))
     return session
 
 
@@ -137,19 +139,19 @@ def _open(
     return PaddedSession(session, options.pad_to) if options.pad_to else session
 
 
-def _by(asked: Runtime, runtimes: Sequence[Runtime]) -> ChosenBy:
-    if asked is not Runtime.AUTO:
+def _chosen_by(requested: Runtime, runtimes: Sequence[Runtime]) -> ChosenBy:
+    if requested is not Runtime.AUTO:
         return ChosenBy.SETTING
     return ChosenBy.FLAGS if len(runtimes) > 1 else ChosenBy.ONLY
 
 
 def runs_bfloat16() -> bool:
-    """Whether float models run in bfloat16 here, by OpenVINO."""
+    """Whether OpenVINO is installed and would run float models in bfloat16 here."""
     return openvino.installed() and bool(cpu_features() & _BFLOAT16)
 
 
 def cpu_features(source: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
-    """The processor's flags; empty if there is no such file."""
+    """The processor's flags; empty if `source` does not exist."""
     try:
         text = source.read_text(encoding="ascii", errors="replace")
     except OSError:

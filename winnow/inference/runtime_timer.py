@@ -1,7 +1,7 @@
-"""Times several sessions against one another: they run the same input in turns.
+"""Compares the speed of several sessions, which run the same input in turns.
 
-Processor time counts. On a busy machine a run that is handed to another thread waits for the
-processor longer than a run in the calling thread.
+It measures processor time. On a busy machine, elapsed time would favour runtimes that run in the
+calling thread: other threads wait longer for the processor.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from winnow.deadline import Clock
 from winnow.inference.session import Inputs, Session
 
-MARGIN = 0.1
-"""Share of time that has to be saved. Measurements of equal machines differ by less."""
-_LEAST = 3
-"""Least number of rounds, also of slow models: a median of fewer would be chance."""
-_LONGER = 10
-"""Factor of the wanted time after which one round is enough, since the start waits for it."""
+MIN_SAVING = 0.1
+"""Share of the first session's time that another must save; noise is smaller."""
+_MIN_ROUNDS = 3
+"""Fewest rounds, even for slow models: a median of fewer would be noise."""
+_MAX_STRETCH = 10
+"""Factor of the requested time after which one round is enough, because the start waits."""
 
 
 @dataclass(eq=False, slots=True)
-class Timed:
+class TimedSession:
     """A session, and the times of its runs."""
 
     name: str
@@ -30,7 +30,7 @@ class Timed:
     """Why it cannot run the input; empty if it can."""
 
     def run(self, inputs: Inputs, cpu: Clock) -> None:
-        """Runs once, unless a run has failed."""
+        """Runs once and records the processor time, unless an earlier run failed."""
         if self.fault:
             return
         began = cpu()
@@ -43,12 +43,12 @@ class Timed:
 
 
 def run_in_turns(
-    sessions: Sequence[Timed], inputs: Inputs, seconds: float, clock: Clock, cpu: Clock
+    sessions: Sequence[TimedSession], inputs: Inputs, seconds: float, clock: Clock, cpu: Clock
 ) -> None:
-    """Has all sessions run `inputs` in turns, for about `seconds` in all.
+    """Runs `inputs` in all sessions in turns, for about `seconds` in all.
 
-    It ends early if one session is left, and later if few runs fit into the time. First runs do not
-    count, since they are slow in every runtime. `clock` says when it ends, `cpu` gives the
+    It ends earlier if only one session works, and later if few runs fit into the time. First runs
+    do not count, because they are slow in every runtime. `clock` limits the time; `cpu` returns the
     processor time of the process.
     """
     _round(sessions, inputs, cpu)
@@ -56,14 +56,14 @@ def run_in_turns(
         each.seconds.clear()
     began, rounds = clock(), 0
     while sum(not each.fault for each in sessions) > 1 and (
-        clock() < began + seconds * (_LONGER if rounds < _LEAST else 1) or not rounds
+        clock() < began + seconds * (_MAX_STRETCH if rounds < _MIN_ROUNDS else 1) or not rounds
     ):
-        # the second session finds a cache that the first one has filled, so they change places
+        # the second session of a round profits from warm caches, so the order alternates
         _round(sessions if rounds % 2 else reversed(sessions), inputs, cpu)
         rounds += 1
 
 
-def _round(sessions: Iterable[Timed], inputs: Inputs, cpu: Clock) -> None:
+def _round(sessions: Iterable[TimedSession], inputs: Inputs, cpu: Clock) -> None:
     for each in sessions:
         each.run(inputs, cpu)
 
@@ -73,10 +73,10 @@ def reason(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def clearly_fastest(seconds: Sequence[float], margin: float = MARGIN) -> int:
-    """Index of the one to take, by the usual `seconds` of each.
+def clearly_fastest(seconds: Sequence[float], min_saving: float = MIN_SAVING) -> int:
+    """Index of the session to use, by the median `seconds` of each.
 
-    It is the first, unless the fastest saves more than `margin` of the first one's time.
+    It is 0, unless the fastest session saves more than `min_saving` of the first one's time.
     """
     fastest = min(range(len(seconds)), key=seconds.__getitem__)
-    return fastest if seconds[fastest] < (1 - margin) * seconds[0] else 0
+    return fastest if seconds[fastest] < (1 - min_saving) * seconds[0] else 0

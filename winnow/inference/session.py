@@ -1,6 +1,6 @@
 """The interface of a loaded model, its inputs, and a session that pads them.
 
-Knows arrays in and arrays out; each runtime behind it has its own file.
+Knows only arrays; each runtime that implements the interface has its own file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ class Session(Protocol):
     """A loaded model. Safe to run from several threads at once."""
 
     def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
-        """All outputs of the model for one batch.
+        """Runs one batch; returns all outputs of the model.
 
         Raises:
             StoppedError: `stop` was set before the run began, or during a run that can be ended.
@@ -49,16 +49,16 @@ def padded_inputs(sequences: Sequence[list[int]]) -> dict[str, NDArray[np.int64]
 
 
 class PaddedSession:
-    """Pads inputs to `length` tokens, masked, to show what padding costs; longer ones stay.
+    """Pads inputs to `length` tokens, with a mask; longer inputs are not changed.
 
-    Services do not pad: sequences run one at a time, so there is nothing to align.
+    It measures the cost of padding. Services do not pad, because sequences run one at a time.
     """
 
     def __init__(self, session: Session, length: int) -> None:
         self._session, self._length = session, length
 
     def run(self, inputs: Inputs, stop: Stop | None = None) -> Outputs:
-        """The outputs of the real tokens."""
+        """Runs the padded inputs; returns the outputs of the real tokens."""
         tokens = inputs["input_ids"].shape[1]
         missing = max(self._length - tokens, 0)
         filled = {name: np.pad(values, ((0, 0), (0, missing))) for name, values in inputs.items()}

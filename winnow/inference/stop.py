@@ -1,6 +1,6 @@
-"""Ends runs of models from another thread.
+"""Stops runs of models from another thread.
 
-Knows how to end each run; does not know which runtime runs it.
+Knows how to stop each run; does not know its runtime.
 """
 
 import threading
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class Stop:
-    """Tells all threads that work for a call that it was given up. Once set, it stays set."""
+    """The signal to all threads that work for a call to stop. Once set, it stays set."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -18,21 +18,22 @@ class Stop:
 
     @property
     def is_set(self) -> bool:
-        """Whether the call was given up."""
+        """Whether the call was cancelled."""
         return self._set
 
     def set(self) -> None:
-        """Ends all runs, and later ones as they begin; waits for none."""
+        """Stops all registered runs, and later ones as they begin. Does not wait for them."""
         with self._lock:
             self._set = True
             for end in self._running:
                 end()
 
     @contextmanager
-    def ending(self, end: Callable[[], None]) -> Iterator[None]:
-        """Registers `end`, which ends a run quickly and from any thread, for as long as the block
-        lasts; it is called at once if `set` was called. After the block it is never called, since
-        it might end another run.
+    def on_stop(self, end: Callable[[], None]) -> Iterator[None]:
+        """Registers `end` within the context. It must stop a run, quickly and from any thread.
+
+        If `set` was called before, `end` is called immediately. After the context it is never
+        called, because it might stop another run.
         """
         with self._lock:
             self._running.append(end)

@@ -5,7 +5,7 @@ from functools import partial
 import structlog
 from prometheus_client import CollectorRegistry
 
-from winnow.inference.choosing import Choice, Choosing
+from winnow.inference.choosing import Choice, RuntimeChooser
 from winnow.telemetry.metrics import MetricFactory
 
 _log = structlog.get_logger("winnow.runtimes")
@@ -26,9 +26,9 @@ class RuntimeMetrics:
             "chosen_by",
         )
 
-    def chooser(self, bundle: str) -> Choosing:
+    def chooser(self, bundle: str) -> RuntimeChooser:
         """Returns the chooser for the models of a bundle; its choices are recorded."""
-        return Choosing(partial(self.record_choice, bundle))
+        return RuntimeChooser(partial(self.record_choice, bundle))
 
     def record_choice(self, bundle: str, choice: Choice) -> None:
         """Records a choice for a model of a bundle."""

@@ -89,7 +89,7 @@ class Endless:
 
     def __call__(self, number: int, stop: Stop) -> None:
         ended = threading.Event()
-        with stop.ending(ended.set):
+        with stop.on_stop(ended.set):
             self.begun.release()
             assert ended.wait(60)
         raise StoppedError("nobody waits")
