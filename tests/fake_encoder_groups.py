@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
 from winnow.deadline import Deadline
-from winnow.domain.prediction import HeadInMemory, Predicted, PredictRequest, TokenSpan
+from winnow.domain.prediction import HeadInMemory, PredictionReply, PredictRequest, TokenSpan
 from winnow.heads.admission import TextAdmission
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
@@ -54,7 +54,7 @@ class FakePredictions:
         admission = TextAdmission(most, metrics)
         self.core = PredictCore(known, Predictor(known, metrics), admission, metrics)
 
-    async def predict(self, *texts: str, ids: str = "intent", group: str = "") -> Predicted:
+    async def predict(self, *texts: str, ids: str = "intent", group: str = "") -> PredictionReply:
         request = PredictRequest(texts=texts, head_ids=tuple(ids.split(",")), group=group)
         return await self.core.predict(request, Deadline.after(5), "me")
 

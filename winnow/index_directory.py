@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from winnow.domain.shard import INDEX_FILE, MOST_SHARDS, shard_name
+from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import (
     CHECKSUM_FIELD,
@@ -26,9 +26,9 @@ def shard_directories(index: Path) -> list[Path]:
     if CHECKSUM_FIELD in manifest and not has_valid_checksum(text, manifest):
         raise ArtefactError(f"{path} is damaged: its content has changed; copy it again")
     shards = manifest.get("shards")
-    if type(shards) is not int or not 1 <= shards <= MOST_SHARDS:
+    if type(shards) is not int or not 1 <= shards <= MAX_SHARDS:
         raise ArtefactError(
             f"{path} is damaged: {shards!r} is no number of shards from 1 to "
-            f"{MOST_SHARDS}; copy it again, or build the index again"
+            f"{MAX_SHARDS}; copy it again, or build the index again"
         )
     return [index / shard_name(shard, shards) for shard in range(shards)]

@@ -17,7 +17,7 @@ import numpy as np
 
 from winnow.content_node.shard.row_filter import ValueRows
 from winnow.content_node.shard.value_index import ValueColumn, ValueIndex
-from winnow.domain.shard import MOST_FIELDS
+from winnow.domain.shard import MAX_FIELDS
 from winnow.errors import ArtefactError
 from winnow.filtering import Value, ValueKind, fields_of, kind_of
 from winnow.inference.stop import Stop
@@ -82,7 +82,7 @@ class StoredFields:
     def __init__(self, select: Select, rows: int) -> None:
         """`select` reads a database that has the tables; the shard has `rows` rows."""
         self._select, self._rows = select, rows
-        names = select("SELECT DISTINCT name FROM fields ORDER BY name LIMIT ?", (MOST_FIELDS,))
+        names = select("SELECT DISTINCT name FROM fields ORDER BY name LIMIT ?", (MAX_FIELDS,))
         self.field_names = tuple(str(name) for (name,) in names)
 
     def values_by_kind(self, field: str, stop: Stop | None) -> Mapping[ValueKind, "StoredValues"]:

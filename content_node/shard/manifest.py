@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from winnow.domain.shard import INDEX_FILE, MOST_SHARDS, shard_name
+from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import (
     CHECKSUM_FIELD,
@@ -50,7 +50,7 @@ _Passages = Annotated[int, Field(ge=0, lt=2**32)]
 """The range of `uint32` fields in messages."""
 _Sequence = Annotated[int, Field(ge=0, lt=2**63)]
 """The range of integers in SQLite."""
-_Shards = Annotated[int, Field(gt=0, le=MOST_SHARDS)]
+_Shards = Annotated[int, Field(gt=0, le=MAX_SHARDS)]
 _Dimension = Annotated[int, Field(gt=0, le=2**16)]
 
 

@@ -8,7 +8,7 @@ from itertools import chain
 
 from winnow.content_node.shard.row_filter import check_stop
 from winnow.content_node.shard.value_index import ValueColumn, ValueIndex
-from winnow.domain.shard import MOST_FIELDS
+from winnow.domain.shard import MAX_FIELDS
 from winnow.filtering import Fields, ValueKind, fields_of, kind_of
 from winnow.inference.stop import Stop
 
@@ -20,9 +20,9 @@ class MemoryFields:
     """A `FieldIndex` that indexes a field at its first lookup, so writes never wait."""
 
     def __init__(self, rows: Sequence[Fields], names: Iterable[str]) -> None:
-        """Takes the fields of each row. `names` must include the first `MOST_FIELDS` names."""
+        """Takes the fields of each row. `names` must include the first `MAX_FIELDS` names."""
         self.rows = rows
-        self.field_names = tuple(sorted(set(names))[:MOST_FIELDS])
+        self.field_names = tuple(sorted(set(names))[:MAX_FIELDS])
         self._fields: dict[str, _LazyField] = {}
         self._lock = threading.Lock()
 

@@ -60,7 +60,7 @@ class FieldIndex(Protocol):
 
     @property
     def field_names(self) -> tuple[str, ...]:
-        """Sorted names of the fields; the first `MOST_FIELDS`."""
+        """Sorted names of the fields; the first `MAX_FIELDS`."""
 
     def values_by_kind(self, field: str, stop: Stop | None) -> Mapping[ValueKind, SortedValues]:
         """Returns the values of a field by kind; a kind without values may be missing.
@@ -77,7 +77,7 @@ class RowFilter:
     def __init__(self, fields: FieldIndex, rows: int, cache_bytes: int) -> None:
         """`cache_bytes` limits the cached masks; each takes one bit per row."""
         self.field_names = fields.field_names
-        """Sorted names of the fields; the first `MOST_FIELDS`."""
+        """Sorted names of the fields; the first `MAX_FIELDS`."""
         self._fields, self._rows = fields, rows
         self._masks = ByteBoundedLru[str, NDArray[np.uint8]](cache_bytes)
         self._lock = threading.Lock()

@@ -45,7 +45,7 @@ class Segment(ABC):
 
     @property
     def field_names(self) -> tuple[str, ...]:
-        """Sorted names of the metadata fields; at most `MOST_FIELDS`."""
+        """Sorted names of the metadata fields; at most `MAX_FIELDS`."""
         return self.row_filter.field_names
 
     def matching_rows(self, expression: str, stop: Stop | None = None) -> RowMask:

@@ -17,7 +17,7 @@ from winnow.content_node.shard.rows import RowMask
 from winnow.content_node.shard.segment import Segment
 from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.shard.stored_segment import StoredSegment
-from winnow.domain.shard import MOST_FIELDS
+from winnow.domain.shard import MAX_FIELDS
 from winnow.errors import GenerationGoneError
 from winnow.inference.stop import Stop
 
@@ -75,9 +75,9 @@ class ShardView:
 
     @property
     def field_names(self) -> tuple[str, ...]:
-        """Sorted names of the metadata fields; at most `MOST_FIELDS`."""
+        """Sorted names of the metadata fields; at most `MAX_FIELDS`."""
         names = {name for placed in self.segments for name in placed.segment.field_names}
-        return tuple(sorted(names)[:MOST_FIELDS])
+        return tuple(sorted(names)[:MAX_FIELDS])
 
     def map_rows(
         self, rows: Sequence[int], compute: Callable[[Segment, list[int]], Sequence[Value]]

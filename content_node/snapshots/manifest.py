@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from winnow.content_node.shard.manifest import SHARD_FILE, FileEntry
-from winnow.domain.shard import INDEX_FILE, MOST_SHARDS, shard_name
+from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.checksummed_json import (
     CHECKSUM_FIELD,
@@ -54,7 +54,7 @@ class Snapshot(_Part):
     taken: str
     """When, as ISO 8601."""
     index_id: str
-    shards: Annotated[int, Field(gt=0, le=MOST_SHARDS)]
+    shards: Annotated[int, Field(gt=0, le=MAX_SHARDS)]
     """Of the index."""
     parts: Annotated[tuple[SnapshotShard, ...], Field(min_length=1)]
     """The shards that are in the snapshot, in their order."""

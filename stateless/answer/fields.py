@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
 
-from winnow.domain.shard import MOST_FIELDS, ShardInfo
+from winnow.domain.shard import MAX_FIELDS, ShardInfo
 from winnow.errors import Violation
 from winnow.filtering import FIELD
 from winnow.quoting import quoted, shortened
@@ -21,7 +21,7 @@ _MAX_COMPARED = 100
 def fields_of_index(infos: Iterable[ShardInfo]) -> frozenset[str] | None:
     """The fields of all shards. None if a shard never replied, or may have further fields."""
     shards = list(infos)
-    if any(not info.generation or len(info.fields) >= MOST_FIELDS for info in shards):
+    if any(not info.generation or len(info.fields) >= MAX_FIELDS for info in shards):
         return None
     return frozenset(name for info in shards for name in info.fields)
 

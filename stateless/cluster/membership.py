@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from winnow.domain.shard import MOST_SHARDS, ShardInfo
+from winnow.domain.shard import MAX_SHARDS, ShardInfo
 
 _Rows = tuple[str, int, str, str, str]
 
@@ -146,10 +146,10 @@ def _mismatch(info: ShardInfo, encoding: FrontEncoding) -> str | None:
             f"{_describe(info)} holds vectors of {info.dimension} values, but this front's have "
             f"{encoding.dimension}: build the index with this bundle"
         )
-    if not info.shard < info.shards <= MOST_SHARDS:  # a loop over the shards must be short
+    if not info.shard < info.shards <= MAX_SHARDS:  # a loop over the shards must be short
         return (
             f"{_describe(info)} is invalid: shards are numbered from 0, and an index has at most "
-            f"{MOST_SHARDS:,}"
+            f"{MAX_SHARDS:,}"
         )
     return None
 

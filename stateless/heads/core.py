@@ -11,7 +11,7 @@ from winnow.deadline import Deadline
 from winnow.domain.prediction import (
     EncoderGroupInfo,
     HeadPrediction,
-    Predicted,
+    PredictionReply,
     PredictRequest,
     PredictTimings,
     TextPrediction,
@@ -51,7 +51,7 @@ class PredictCore:
 
     async def predict(
         self, request: PredictRequest, deadline: Deadline, client: str = ""
-    ) -> Predicted:
+    ) -> PredictionReply:
         """Validates a request, admits it, and predicts before `deadline`.
 
         Args:
@@ -76,7 +76,7 @@ class PredictCore:
         _raise_if_none_applied([each for result in results for each in result.heads])
         timings.total = time.perf_counter() - started
         self._metrics.observe(timings)
-        return Predicted(tuple(results), group.name, timings)
+        return PredictionReply(tuple(results), group.name, timings)
 
     def groups(self, name: str = "") -> list[EncoderGroupInfo]:
         """The encoder group `name`, or all groups if it is empty; raises NotFoundError."""

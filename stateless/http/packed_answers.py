@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from google.protobuf.message import Message
 
-from winnow.domain.answered import Packed
+from winnow.domain.answered import PackedAnswers
 from winnow.stateless.http.json_text import message_to_json, object_of, value_to_json
 from winnow.v1 import answer_pb2, http_pb2
 
@@ -16,7 +16,7 @@ class PackedReply:
 
     envelope: answer_pb2.AnswerResponse
     """The response without its answers."""
-    packed: Packed
+    packed: PackedAnswers
 
     def to_json(self) -> bytes:
         """The JSON of the whole `AnswerResponse`."""
@@ -42,7 +42,7 @@ def _result(result: http_pb2.AnswerResult | PackedReply) -> bytes:
     return message_to_json(result)
 
 
-def _answers(packed: Packed) -> bytes:
+def _answers(packed: PackedAnswers) -> bytes:
     """The JSON array of the answers, which is built once. Only one thread calls it."""
     if not packed.json:
         message = answer_pb2.AnswerResponse.FromString(packed.wire)

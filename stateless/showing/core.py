@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from winnow.deadline import Clock
-from winnow.domain.cluster_state import ClusterState, FrontState, Shown
+from winnow.domain.cluster_state import ClusterReport, ClusterState, FrontState
 from winnow.domain.prediction import EncoderGroupInfo
 from winnow.stateless.showing.work import Work
 
@@ -39,9 +39,9 @@ class ShowingCore:
         self._cluster, self._groups = cluster, groups
         self._clock, self._started = clock, clock()
 
-    def show(self) -> Shown:
+    def show(self) -> ClusterReport:
         """The state of the front and its cluster, from memory: calls no other process."""
-        return Shown(self._front(), self._cluster(), self._groups())
+        return ClusterReport(self._front(), self._cluster(), self._groups())
 
     def _front(self) -> FrontState:
         names, work = self._names, self._work

@@ -13,7 +13,7 @@ from whole_cluster import running, warm_group
 from winnow.bundle import Bundle
 from winnow.client import AsyncClient
 from winnow.deadline import Deadline
-from winnow.domain.prediction import Predicted, PredictRequest
+from winnow.domain.prediction import PredictionReply, PredictRequest
 from winnow.heads.admission import TextAdmission
 from winnow.heads.store import open_store
 from winnow.inference.encoder import open_question_encoder
@@ -57,7 +57,7 @@ async def test_a_prediction_does_not_depend_on_other_heads_texts_or_threads(
         metrics = HeadMetrics(CollectorRegistry())
         core = PredictCore(groups, Predictor(groups, metrics), TextAdmission(64, metrics), metrics)
 
-        async def predict(texts: list[str], *ids: str) -> Predicted:
+        async def predict(texts: list[str], *ids: str) -> PredictionReply:
             request = PredictRequest(texts=tuple(texts), head_ids=ids)
             return await core.predict(request, Deadline.after(60))
 

@@ -201,7 +201,7 @@ def test_positions_in_logs_survive_the_journey_and_name_their_shards() -> None:
     )
     assert answer.request_of_message(message).after == (Position(0, 7), Position(2, 0))
     message.after.add(sequence=3)
-    with pytest.raises(InvalidRequestError, match="after: a position names no shard"):
+    with pytest.raises(InvalidRequestError, match="after: a position has no shard"):
         answer.request_of_message(message)
 
 

@@ -97,7 +97,7 @@ def test_what_an_encoder_says_of_itself_survives_the_journey() -> None:
         ),
         (
             encoder_pb2.TokenStates(format=FLOAT16, tokens=1, width=1, values=b"\x00\x7c"),
-            "not every value is finite",
+            "every value must be finite",
         ),
         (
             encoder_pb2.TokenStates(
@@ -107,7 +107,7 @@ def test_what_an_encoder_says_of_itself_survives_the_journey() -> None:
                 values=b"\x7f",
                 scales=np.array([1e9], "<f4").tobytes(),
             ),
-            "not every value is finite",
+            "every value must be finite",
         ),
         (
             encoder_pb2.TokenStates(

@@ -41,7 +41,7 @@ def test_what_became_of_writes_survives_the_way() -> None:
     message = convert.written_to_message(written)
     back = convert.written_of_message(message, 3)
     assert (back, {each.log_id for each in back}) == (written, {"log"})
-    with pytest.raises(UnavailableError, match="told of 3 writes, not of 4"):
+    with pytest.raises(UnavailableError, match="reported 3 writes for 4"):
         convert.written_of_message(message, 4)
     message.written[1].outcome = feed_pb2.WRITE_OUTCOME_UNSPECIFIED
     with pytest.raises(UnavailableError, match="unknown outcome"):
@@ -88,10 +88,10 @@ def f32(*values: float) -> bytes:
         ({"metadata": '{"a": NaN}'}, "metadata"),
         ({"metadata": '{"a": 1e999}'}, r"put\.metadata: 'a' has a number"),
         ({"metadata": '{"a": "\\ud800"}'}, r"put\.metadata: 'a' has a lone surrogate"),
-        ({"title_tokens": b"123"}, r"put\.title_tokens: 3 bytes are no uint32 values"),
+        ({"title_tokens": b"123"}, r"put\.title_tokens: 3 bytes is not a multiple of 4"),
         ({"text_tokens": b"12345"}, r"put\.text_tokens: 5 bytes"),
         ({"text_offsets": u32(0, 4)}, r"put\.text_offsets: 2 values for 2 tokens"),
-        ({"text_offsets": u32(0, 4, 5, 11)}, "lead out of the text"),
+        ({"text_offsets": u32(0, 4, 5, 11)}, "are beyond the text"),
         ({"text_offsets": u32(5, 10, 0, 4)}, "do not ascend"),
         ({"text_offsets": u32(4, 0, 5, 10)}, "do not ascend"),
         (
@@ -117,8 +117,8 @@ def test_a_put_that_no_passage_makes_is_refused(altered: dict[str, Any], said: s
 @pytest.mark.parametrize(
     ("message", "said"),
     [
-        (shard_feed_pb2.EncodedWrite(id="a"), "neither puts nor deletes"),
-        (shard_feed_pb2.EncodedWrite(id="a", delete=False), "neither puts nor deletes"),
+        (shard_feed_pb2.EncodedWrite(id="a"), "neither a put nor a deletion"),
+        (shard_feed_pb2.EncodedWrite(id="a", delete=False), "neither a put nor a deletion"),
         (shard_feed_pb2.EncodedWrite(delete=True), r"writes\[0\]\.id: is empty"),
         (shard_feed_pb2.EncodedWrite(id="a", version=2**63, delete=True), "is more than"),
         (

@@ -1,1 +1,1 @@
-"""Domain values to messages and back: the one room that knows both."""
+"""Converts domain values to messages and back: the only package that knows both."""

@@ -1,4 +1,4 @@
-"""Questions of users and their answers: domain values to messages of `answer.proto` and back."""
+"""Converts questions of users and their answers to messages of `answer.proto` and back."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from winnow.convert.by_name import (
     same_fields,
     value_of_message,
 )
-from winnow.domain.answered import Answer, Answered, Packed, Timings
+from winnow.domain.answered import Answer, Answered, PackedAnswers, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.passage import Passage
 from winnow.domain.question import AnswerRequest, PartialResults, ReadScope, Retriever
@@ -24,25 +24,25 @@ from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError, Violation
 from winnow.v1 import answer_pb2
 
-_DIGITS = 6
-_DECIMALS = ("max_loss", "min_coverage", "min_wait_factor", "max_wait_factor")
+_SINGLE_DIGITS = 6
+_DECIMAL_OPTIONS = ("max_loss", "min_coverage", "min_wait_factor", "max_wait_factor")
 _STAGES = (
     *("queue", "tokenise", "encode", "retrieve", "read", "merge", "total"),
     *("retrieve_start", "read_start", "merge_start"),
 )
-_QUICK = 1_000
-"""Characters of metadata that are converted in less than half a millisecond."""
+_QUICK_METADATA = 1_000
+"""Most characters of metadata that are converted in less than half a millisecond."""
 _SCOPES = numbers_of(ReadScope, answer_pb2.ReadScope, "READ_SCOPE_")
-_SCOPES_BACK = choices_of(_SCOPES)
+_SCOPE_BY_NUMBER = choices_of(_SCOPES)
 _RETRIEVERS = numbers_of(Retriever, answer_pb2.Retriever, "RETRIEVER_")
-_PARTIAL = numbers_of(PartialResults, answer_pb2.PartialResults, "PARTIAL_RESULTS_")
+_PARTIAL_RESULTS = numbers_of(PartialResults, answer_pb2.PartialResults, "PARTIAL_RESULTS_")
 _STATUSES = numbers_of(ShardStatus, answer_pb2.ShardCoverage.Status, "STATUS_")
 _KINDS = numbers_of(CallKind, answer_pb2.ShardCall.Kind, "KIND_")
 _OUTCOMES = numbers_of(CallOutcome, answer_pb2.ShardCall.Outcome, "OUTCOME_")
 
 
 def request_of_message(message: answer_pb2.AnswerRequest) -> AnswerRequest:
-    """The request as its caller meant it; options that the message does not have are None.
+    """Converts a request; options that are not set in the message become None.
 
     Raises InvalidRequestError, which names every field with an unknown value.
     """
@@ -52,8 +52,10 @@ def request_of_message(message: answer_pb2.AnswerRequest) -> AnswerRequest:
         message,
         read_scope=_choice("read_scope", message.read_scope, _SCOPES, violations),
         retriever=_choice("retriever", message.retriever, _RETRIEVERS, violations),
-        partial_results=_choice("partial_results", message.partial_results, _PARTIAL, violations),
-        **{name: _decimal(message, name) for name in _DECIMALS},
+        partial_results=_choice(
+            "partial_results", message.partial_results, _PARTIAL_RESULTS, violations
+        ),
+        **{name: _decimal(message, name) for name in _DECIMAL_OPTIONS},
         heads=tuple(message.heads),
         where=message.filter,
         after=_positions(message.after, violations),
@@ -64,46 +66,46 @@ def request_of_message(message: answer_pb2.AnswerRequest) -> AnswerRequest:
 
 
 def read_scope_message(scope: ReadScope | None) -> answer_pb2.ReadScope.ValueType:
-    """The scope of a request; None leaves the choice to the server."""
+    """Converts the read scope of a request; None leaves the choice to the server."""
     return answer_pb2.READ_SCOPE_UNSPECIFIED if scope is None else _SCOPES[scope]
 
 
 def read_scope_of_message(message: int) -> ReadScope | None:
-    """The scope of a reply; None if it is not known here."""
-    return _SCOPES_BACK.get(message)
+    """Converts the read scope of a reply; None if this version does not know it."""
+    return _SCOPE_BY_NUMBER.get(message)
 
 
-def retriever_message(chosen: Retriever | None) -> answer_pb2.Retriever.ValueType:
-    """The retriever of a request; None leaves the choice to the server."""
-    return answer_pb2.RETRIEVER_UNSPECIFIED if chosen is None else _RETRIEVERS[chosen]
+def retriever_message(retriever: Retriever | None) -> answer_pb2.Retriever.ValueType:
+    """Converts the retriever of a request; None leaves the choice to the server."""
+    return answer_pb2.RETRIEVER_UNSPECIFIED if retriever is None else _RETRIEVERS[retriever]
 
 
 def is_quick(answered: Answered) -> bool:
-    """Whether the answers are converted quickly enough for an event loop.
+    """Whether converting the answers is fast enough for an event loop.
 
-    Metadata takes up to half a millisecond for each KB.
+    Metadata takes up to half a millisecond per KB.
     """
-    return sum(len(each.reading.passage.metadata) for each in answered.answers) < _QUICK
+    return sum(len(each.reading.passage.metadata) for each in answered.answers) < _QUICK_METADATA
 
 
-def packed(answered: Answered) -> Packed:
-    """The serialised answers. May take long: call it in a thread."""
+def packed(answered: Answered) -> PackedAnswers:
+    """Serialises the answers. It may take long: call it in a thread."""
     answers = map(_answer_to_message, answered.answers)
-    return Packed(answer_pb2.AnswerResponse(answers=answers).SerializeToString())
+    return PackedAnswers(answer_pb2.AnswerResponse(answers=answers).SerializeToString())
 
 
 def answered_to_bytes(answered: Answered, request_id: str) -> bytes:
-    """The serialised reply to a user; packed answers are copied."""
+    """Serialises the reply to a user; copies the answers if they are serialised already."""
     rest = answered_to_message(answered, request_id).SerializeToString()
-    # two serialised messages, one after the other, are one message
+    # concatenated serialised messages are one message
     return answered.packed.wire + rest if answered.packed else rest
 
 
 def answered_to_message(answered: Answered, request_id: str) -> answer_pb2.AnswerResponse:
-    """The reply to a user, without its answers if they are packed."""
-    converted = {"answers", "coverage", "timings", "read_scope", "heads", "packed"}
+    """Converts the reply to a user, without its answers if they are serialised already."""
+    converted_fields = {"answers", "coverage", "timings", "read_scope", "heads", "packed"}
     return answer_pb2.AnswerResponse(
-        **same_fields(answered, converted),
+        **same_fields(answered, converted_fields),
         answers=() if answered.packed else map(_answer_to_message, answered.answers),
         coverage=_coverage_to_message(answered.coverage),
         timings=_timings_to_message(answered.timings),
@@ -117,28 +119,28 @@ def _choice(
     field: str, number: int, numbers: dict[Choice, Any], violations: list[Violation]
 ) -> Choice | None:
     """The choice with a number; 0 is no choice, and an unknown number a violation."""
-    found = next((choice for choice, each in numbers.items() if each == number), None)
-    if number and found is None:
+    choice = next((choice for choice, each in numbers.items() if each == number), None)
+    if number and choice is None:
         violations.append(Violation(field, f"{number} is not a known value"))
-    return found
+    return choice
 
 
 def _positions(
     messages: Sequence[answer_pb2.Position], violations: list[Violation]
 ) -> tuple[Position, ...]:
-    """The positions; one that names no shard is a violation, not shard 0."""
-    named = [message for message in messages if message.HasField("shard")]
-    if len(named) < len(messages):
-        violations.append(Violation("after", "a position names no shard"))
-    return tuple(Position(message.shard, message.sequence) for message in named)
+    """Converts positions; a position without a shard is a violation, not shard 0."""
+    complete = [message for message in messages if message.HasField("shard")]
+    if len(complete) < len(messages):
+        violations.append(Violation("after", "a position has no shard"))
+    return tuple(Position(message.shard, message.sequence) for message in complete)
 
 
 def decimal(single: float) -> float:
-    """A number in single precision as it was written: 0.55, not 0.550000011920929.
+    """Rounds a single-precision number to its decimal value: 0.55, not 0.550000011920929.
 
-    Else 0.55 of 20 shards would be 12, not 11.
+    Otherwise 0.55 of 20 shards would be 12, not 11.
     """
-    return round(single, _DIGITS)
+    return round(single, _SINGLE_DIGITS)
 
 
 def _decimal(message: answer_pb2.AnswerRequest, name: str) -> float | None:
@@ -192,7 +194,7 @@ def _shard_coverage_to_message(part: ShardCoverage) -> answer_pb2.ShardCoverage:
 
 
 def _reason(part: ShardCoverage) -> str:
-    """The reason why a shard was not searched, as far as the caller may see it."""
+    """Why a shard was not searched, with the details that the caller may see."""
     if part.detail and shows_details():
         return f"{part.reason}: {part.detail}"
     return part.reason

@@ -1,4 +1,4 @@
-"""Conversions by name: fields and choices that plain values and messages have in common."""
+"""Converts fields and enums that values and messages have in common, by their names."""
 
 from collections.abc import Iterable
 from dataclasses import fields
@@ -11,38 +11,38 @@ Value = TypeVar("Value")
 Choice = TypeVar("Choice", bound=Enum)
 
 
-def value_of_message(kind: type[Value], message: Message, /, **others: Any) -> Value:
-    """A dataclass of type `kind`: `others`, and the fields of `message` with the same names.
+def value_of_message(kind: type[Value], message: Message, /, **other_fields: Any) -> Value:
+    """Makes a dataclass of type `kind` from `other_fields` and the fields of `message`.
 
-    A field that the message does not have set, where it can tell, is None.
+    Fields are matched by name. A field with presence that is not set becomes None.
     """
-    names = (each.name for each in fields(kind) if each.name not in others)  # type: ignore[arg-type]
-    return kind(**{name: optional(message, name) for name in names}, **others)
+    names = (item.name for item in fields(kind) if item.name not in other_fields)  # type: ignore[arg-type]
+    return kind(**{name: optional(message, name) for name in names}, **other_fields)
 
 
 def optional(message: Message, name: str) -> Any:
-    """A field of a message; None if the message can tell that the field is not set."""
+    """A field of a message; None if the field has presence and is not set."""
     if message.DESCRIPTOR.fields_by_name[name].has_presence and not message.HasField(name):
         return None
     return getattr(message, name)
 
 
-def same_fields(value: Any, leave_out: Iterable[str] = ()) -> dict[str, Any]:
-    """The fields of a dataclass by their names, as arguments for the message that has them too."""
-    names = (each.name for each in fields(value) if each.name not in leave_out)
+def same_fields(value: Any, excluded: Iterable[str] = ()) -> dict[str, Any]:
+    """The fields of a dataclass, as keyword arguments for a message with the same names."""
+    names = (item.name for item in fields(value) if item.name not in excluded)
     return {name: getattr(value, name) for name in names}
 
 
 def milliseconds(seconds: Any, *names: str) -> dict[str, float]:
-    """Fields in seconds as arguments of a message in milliseconds: `read` becomes `read_ms`."""
+    """Converts fields in seconds to keyword arguments in milliseconds, such as `read_ms`."""
     return {f"{name}_ms": getattr(seconds, name) * 1e3 for name in names}
 
 
 def numbers_of(kind: type[Choice], message_enum: Any, prefix: str) -> dict[Choice, Any]:
-    """The number of each choice in a message: that of the name with `prefix`."""
-    return {each: message_enum.Value(prefix + each.name) for each in kind}
+    """Maps an enum to the numbers of a protobuf enum, whose names have `prefix`."""
+    return {item: message_enum.Value(prefix + item.name) for item in kind}
 
 
 def choices_of(numbers: dict[Choice, Any]) -> dict[int, Choice]:
-    """The inverse of `numbers_of`."""
+    """Inverts the result of `numbers_of`."""
     return {number: choice for choice, number in numbers.items()}

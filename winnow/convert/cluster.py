@@ -1,15 +1,15 @@
-"""The state of a cluster for its operators: domain values to messages of `cluster.proto`."""
+"""Converts the state of a cluster to messages of `cluster.proto`, for operators."""
 
 from winnow.convert import head
 from winnow.convert.by_name import numbers_of, same_fields
-from winnow.domain.cluster_state import NodeState, ReplicaState, ShardState, Shown
+from winnow.domain.cluster_state import ClusterReport, NodeState, ReplicaState, ShardState
 from winnow.v1 import cluster_pb2
 
 _STATES = numbers_of(NodeState, cluster_pb2.ReplicaState.State, "STATE_")
 
 
-def shown_to_message(shown: Shown) -> cluster_pb2.GetClusterResponse:
-    """The state of a cluster, for the people who operate it."""
+def shown_to_message(shown: ClusterReport) -> cluster_pb2.GetClusterResponse:
+    """Converts the report of a front node about its cluster."""
     return cluster_pb2.GetClusterResponse(
         front=cluster_pb2.FrontState(**same_fields(shown.front)),
         index_id=shown.cluster.index_id,

@@ -1,8 +1,8 @@
-"""Between an encoder and its callers: domain values to messages of `encoder.proto` and back.
+"""Converts encodings of texts to messages of `encoder.proto` and back.
 
-Half-precision states travel bit for bit. As signed bytes, a value x of a token whose largest value
-is M becomes q = round(x / s) with s = M / 127, and is read back as q s. The error is at most s / 2,
-less than 0.4 % of M, plus the rounding to half precision (2 ** -11 of the value).
+Half-precision states are sent bit for bit. As INT8, a value x of a token whose largest absolute
+value is M is sent as q = round(x / s) with s = M / 127, and read as q s. The error is at most
+s / 2, less than 0.4 % of M, plus the rounding to half precision (2 ** -11 of the value).
 """
 
 import numpy as np
@@ -20,117 +20,119 @@ FORMATS = {
     StatesFormat.FLOAT16: encoder_pb2.STATES_FORMAT_FLOAT16,
     StatesFormat.INT8: encoder_pb2.STATES_FORMAT_INT8,
 }
-_OF_MESSAGE = {number: kind for kind, number in FORMATS.items()}
-_STEPS = 127
-_BYTES = {StatesFormat.FLOAT16: 2, StatesFormat.INT8: 1}
-"""Of a value."""
+_FORMAT_BY_NUMBER = {number: states_format for states_format, number in FORMATS.items()}
+_MAX_STEP = 127
+_BYTES_PER_VALUE = {StatesFormat.FLOAT16: 2, StatesFormat.INT8: 1}
+"""Bytes per value, by format."""
 
 
 def format_of_message(number: int, field: str = "states_format") -> StatesFormat:
-    """The format that is meant; raises InvalidRequestError that names `field` if there is none."""
-    found = _OF_MESSAGE.get(number)  # type: ignore[call-overload]
-    if found is None:
+    """Converts a format; raises InvalidRequestError, which names `field`, if it is unknown."""
+    known_format = _FORMAT_BY_NUMBER.get(number)  # type: ignore[call-overload]
+    if known_format is None:
         raise InvalidRequestError(Violation(field, f"{number} is not a known value"))
-    return StatesFormat(found)
+    return StatesFormat(known_format)
 
 
-def states_to_message(states: States, kind: StatesFormat) -> encoder_pb2.TokenStates:
-    """States [tokens, width] as they travel; `kind` is not NONE."""
+def states_to_message(states: States, states_format: StatesFormat) -> encoder_pb2.TokenStates:
+    """Converts states [tokens, width] to a message; `states_format` must not be NONE."""
     tokens, width = states.shape
-    message = encoder_pb2.TokenStates(format=FORMATS[kind], tokens=tokens, width=width)
-    if kind is StatesFormat.FLOAT16:
+    message = encoder_pb2.TokenStates(format=FORMATS[states_format], tokens=tokens, width=width)
+    if states_format is StatesFormat.FLOAT16:
         message.values = states.astype("<f2", copy=False).tobytes()
         return message
-    wide = states.astype(np.float32)
-    scales = np.abs(wide).max(axis=1, keepdims=True) / _STEPS
-    # a token of zeros has a scale of 0, and stays one of zeros
-    steps = np.divide(wide, scales, out=np.zeros_like(wide), where=scales > 0)
-    message.values = np.rint(steps).clip(-_STEPS, _STEPS).astype(np.int8).tobytes()
+    values = states.astype(np.float32)
+    scales = np.abs(values).max(axis=1, keepdims=True) / _MAX_STEP
+    # a token of zeros has the scale 0, and stays zero
+    steps = np.divide(values, scales, out=np.zeros_like(values), where=scales > 0)
+    message.values = np.rint(steps).clip(-_MAX_STEP, _MAX_STEP).astype(np.int8).tobytes()
     message.scales = scales.astype("<f4").tobytes()
     return message
 
 
 def states_of_message(message: encoder_pb2.TokenStates) -> States:
-    """States as they arrived, float16 [tokens, width]. Raises InvalidRequestError if they are of no
-    known format, not as many as they should be, or one of them is not finite.
+    """Converts a message to states, float16 [tokens, width].
+
+    Raises InvalidRequestError for an unknown format, a wrong size, or a value that is not finite.
     """
-    kind = format_of_message(message.format, "states.format")
-    if kind is StatesFormat.NONE:
-        raise InvalidRequestError(Violation("states.format", "say in which format they are"))
-    _check_sizes(message, kind)
+    states_format = format_of_message(message.format, "states.format")
+    if states_format is StatesFormat.NONE:
+        raise InvalidRequestError(Violation("states.format", "must be set"))
+    _check_sizes(message, states_format)
     shape = (message.tokens, message.width)
-    if kind is StatesFormat.FLOAT16:
+    if states_format is StatesFormat.FLOAT16:
         states = np.frombuffer(message.values, "<f2").reshape(shape).astype(np.float16, copy=False)
     else:
         steps = np.frombuffer(message.values, np.int8).reshape(shape)
         scales = np.frombuffer(message.scales, "<f4")[:, None]
-        with np.errstate(over="ignore", invalid="ignore"):  # which is looked at below
+        with np.errstate(over="ignore", invalid="ignore"):  # checked below
             states = (steps * scales).astype(np.float16)
     if not np.isfinite(states).all():
-        raise InvalidRequestError(Violation("states", "not every value is finite"))
+        raise InvalidRequestError(Violation("states", "every value must be finite"))
     return states
 
 
-def _check_sizes(message: encoder_pb2.TokenStates, kind: StatesFormat) -> None:
+def _check_sizes(message: encoder_pb2.TokenStates, states_format: StatesFormat) -> None:
     if not message.tokens or not message.width:
         raise InvalidRequestError(Violation("states", "tokens and width must be at least 1"))
-    expected = message.tokens * message.width * _BYTES[kind]
+    expected = message.tokens * message.width * _BYTES_PER_VALUE[states_format]
     if len(message.values) != expected:
         raise InvalidRequestError(
             Violation(
                 "states.values",
                 f"{len(message.values)} bytes, but {message.tokens} tokens of {message.width} "
-                f"values are {expected} bytes as {kind.value}",
+                f"values are {expected} bytes as {states_format.value}",
             )
         )
-    scales = 4 * message.tokens if kind is StatesFormat.INT8 else 0
+    scales = 4 * message.tokens if states_format is StatesFormat.INT8 else 0
     if len(message.scales) != scales:
         raise InvalidRequestError(
             Violation("states.scales", f"{len(message.scales)} bytes, but expected {scales}")
         )
 
 
-_QUICK = 1 << 16
-"""Values that are rounded, or made again, in less than half a millisecond."""
+_QUICK_VALUES = 1 << 16
+"""Most values that are converted from or to INT8 in less than half a millisecond."""
 
 
-def is_quick(states: States | None, kind: StatesFormat) -> bool:
-    """Whether they are converted quickly enough for an event loop; INT8 has to be rounded."""
-    return states is None or kind is not StatesFormat.INT8 or states.size <= _QUICK
+def is_quick(states: States | None, states_format: StatesFormat) -> bool:
+    """Whether converting states to a message is fast enough for an event loop."""
+    return states is None or states_format is not StatesFormat.INT8 or states.size <= _QUICK_VALUES
 
 
 def is_quick_message(message: encoder_pb2.EncodeResponse) -> bool:
-    """The same of states that arrived."""
-    return message.states.tokens * message.states.width <= _QUICK
+    """Whether converting the states of a message is fast enough for an event loop."""
+    return message.states.tokens * message.states.width <= _QUICK_VALUES
 
 
 def info_to_message(info: EncoderInfo) -> encoder_pb2.GetEncoderInfoResponse:
-    """The description of an encoder."""
     return encoder_pb2.GetEncoderInfoResponse(
         bundle_name=info.bundle, **same_fields(info, ("bundle",))
     )
 
 
 def info_of_message(message: encoder_pb2.GetEncoderInfoResponse) -> EncoderInfo:
-    """The description of an encoder."""
     return value_of_message(EncoderInfo, message, bundle=message.bundle_name)
 
 
-def encoding_to_message(encoding: TextEncoding, kind: StatesFormat) -> encoder_pb2.EncodeResponse:
-    """An encoding as it travels, its states as `kind` says."""
+def encoding_to_message(
+    encoding: TextEncoding, states_format: StatesFormat
+) -> encoder_pb2.EncodeResponse:
+    """Converts an encoding to a message, with its states in `states_format`."""
     message = encoder_pb2.EncodeResponse(
         vector=encoding.vector.astype("<f4", copy=False).tobytes(),
         queue_ms=encoding.queue * 1e3,
         encode_ms=encoding.encode * 1e3,
     )
-    if encoding.states is not None and kind is not StatesFormat.NONE:
-        message.states.CopyFrom(states_to_message(encoding.states, kind))
+    if encoding.states is not None and states_format is not StatesFormat.NONE:
+        message.states.CopyFrom(states_to_message(encoding.states, states_format))
     return message
 
 
 def encoding_of_message(message: encoder_pb2.EncodeResponse) -> TextEncoding:
-    """An encoding as it arrived. Raises InvalidRequestError if vector or states are none; it names
-    the field.
+    """Converts a message to an encoding.
+
+    Raises InvalidRequestError, which names the field, if the vector or the states are invalid.
     """
     if len(message.vector) % 4:
         raise InvalidRequestError(

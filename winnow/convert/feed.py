@@ -1,4 +1,4 @@
-"""Writes of users and their results: domain values to messages of `feed.proto` and back."""
+"""Converts writes of users and their results to messages of `feed.proto` and back."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -12,23 +12,23 @@ from winnow.domain.write import Deletion, FedPassage, FeedSummary, Outcome, Posi
 from winnow.v1 import answer_pb2, feed_pb2
 
 OUTCOMES = numbers_of(Outcome, feed_pb2.WriteOutcome, "WRITE_OUTCOME_")
-OUTCOMES_BACK = choices_of(OUTCOMES)
-_EXACT = 2**53
-"""Whole numbers up to this are the same as doubles, which is all that a message has."""
+OUTCOME_BY_NUMBER = choices_of(OUTCOMES)
+_MAX_EXACT_INTEGER = 2**53
+"""Largest number up to which every integer is exact as a double, the number type of messages."""
 
 
 def passages_of_message(message: feed_pb2.PutRequest) -> Sequence[FedPassage]:
-    """The passages as their caller sent them. Read them in a thread: they are converted there."""
+    """Returns the passages, which are converted on first use: use them in a thread."""
     return LazySequence(len(message.passages), partial(_passages, message))
 
 
 def deletions_of_message(message: feed_pb2.DeleteRequest) -> Sequence[Deletion]:
-    """The deletions as their caller sent them. Read them in a thread: they are converted there."""
+    """Returns the deletions, which are converted on first use: use them in a thread."""
     return LazySequence(len(message.deletions), partial(_deletions, message))
 
 
 def passage_to_message(passage: FedPassage) -> feed_pb2.FedPassage:
-    """A passage as it travels; raises ValueError or TypeError if no message can hold it."""
+    """Converts a passage; raises ValueError or TypeError if a message cannot represent it."""
     message = feed_pb2.FedPassage(
         id=passage.id, title=passage.title, text=passage.text, version=passage.version
     )
@@ -38,19 +38,19 @@ def passage_to_message(passage: FedPassage) -> feed_pb2.FedPassage:
 
 
 def deletion_to_message(deletion: Deletion) -> feed_pb2.Deletion:
-    """A deletion as it travels; raises as `passage_to_message` does."""
+    """Converts a deletion; raises as `passage_to_message` does."""
     return feed_pb2.Deletion(id=deletion.id, version=deletion.version)
 
 
 def results_to_messages(results: Iterable[WriteResult]) -> list[feed_pb2.WriteResult]:
     return [
         feed_pb2.WriteResult(
-            id=each.id,
-            outcome=OUTCOMES[each.outcome],
-            position=_position_to_message(each.position),
-            truncated=each.truncated,
+            id=item.id,
+            outcome=OUTCOMES[item.outcome],
+            position=_position_to_message(item.position),
+            truncated=item.truncated,
         )
-        for each in results
+        for item in results
     ]
 
 
@@ -62,17 +62,17 @@ def results_of_messages(messages: Iterable[feed_pb2.WriteResult]) -> tuple[Write
     """
     return tuple(
         WriteResult(
-            each.id,
-            OUTCOMES_BACK.get(each.outcome, Outcome.UNCHANGED),
-            Position(each.position.shard, each.position.sequence),
-            each.truncated,
+            item.id,
+            OUTCOME_BY_NUMBER.get(item.outcome, Outcome.UNCHANGED),
+            Position(item.position.shard, item.position.sequence),
+            item.truncated,
         )
-        for each in messages
+        for item in messages
     )
 
 
 def summary_to_message(summary: FeedSummary) -> feed_pb2.FeedSummary:
-    """The summary of the writes of a stream."""
+    """Converts the summary of the writes of a stream."""
     return feed_pb2.FeedSummary(
         stored=summary.stored,
         unchanged=summary.unchanged,
@@ -83,13 +83,13 @@ def summary_to_message(summary: FeedSummary) -> feed_pb2.FeedSummary:
 
 def _passages(message: feed_pb2.PutRequest) -> list[FedPassage]:
     return [
-        value_of_message(FedPassage, each, metadata=_object(each.metadata))
-        for each in message.passages
+        value_of_message(FedPassage, item, metadata=_object(item.metadata))
+        for item in message.passages
     ]
 
 
 def _deletions(message: feed_pb2.DeleteRequest) -> list[Deletion]:
-    return [value_of_message(Deletion, each) for each in message.deletions]
+    return [value_of_message(Deletion, item) for item in message.deletions]
 
 
 def _position_to_message(position: Position) -> answer_pb2.Position:
@@ -101,13 +101,13 @@ def _object(message: struct_pb2.Struct) -> dict[str, Any]:
 
 
 def _value(message: struct_pb2.Value) -> Any:
-    """As JSON has it. A number without a fraction is an integer again, as it was written."""
+    """Converts a JSON value. A number without a fraction becomes an integer again."""
     kind = message.WhichOneof("kind")
     if kind == "number_value":
         number = message.number_value
-        return int(number) if number.is_integer() and abs(number) <= _EXACT else number
+        return int(number) if number.is_integer() and abs(number) <= _MAX_EXACT_INTEGER else number
     if kind == "list_value":
-        return [_value(each) for each in message.list_value.values]
+        return [_value(item) for item in message.list_value.values]
     if kind == "struct_value":
         return _object(message.struct_value)
     return getattr(message, kind) if kind in ("string_value", "bool_value") else None

@@ -1,11 +1,11 @@
-"""Predictions of heads: domain values to messages of `head.proto` and back."""
+"""Converts predictions of heads to messages of `head.proto` and back."""
 
 from winnow.caller import message_of
 from winnow.convert.by_name import milliseconds, same_fields
 from winnow.domain.prediction import (
     EncoderGroupInfo,
     HeadPrediction,
-    Predicted,
+    PredictionReply,
     PredictRequest,
     TextPrediction,
 )
@@ -13,12 +13,10 @@ from winnow.v1 import head_pb2
 
 
 def request_of_message(message: head_pb2.PredictRequest) -> PredictRequest:
-    """The request of a caller."""
     return PredictRequest(message.text, tuple(message.texts), tuple(message.head_ids), message.ring)
 
 
-def predicted_to_message(predicted: Predicted, request_id: str) -> head_pb2.PredictResponse:
-    """The reply to a caller."""
+def predicted_to_message(predicted: PredictionReply, request_id: str) -> head_pb2.PredictResponse:
     stages = ("queue", "tokenise", "encode", "heads", "total")
     return head_pb2.PredictResponse(
         results=map(_text_to_message, predicted.results),
@@ -29,7 +27,7 @@ def predicted_to_message(predicted: Predicted, request_id: str) -> head_pb2.Pred
 
 
 def head_to_message(prediction: HeadPrediction) -> head_pb2.HeadPrediction:
-    """The prediction of one head, or the reason why there is none."""
+    """Converts the prediction of one head, or the reason of its failure."""
     return head_pb2.HeadPrediction(
         head_id=prediction.head_id,
         version=prediction.version,
@@ -41,7 +39,7 @@ def head_to_message(prediction: HeadPrediction) -> head_pb2.HeadPrediction:
 
 
 def encoder_group_to_message(group: EncoderGroupInfo) -> head_pb2.Ring:
-    """An encoder group, and its heads in memory."""
+    """Converts an encoder group and its heads in memory."""
     return head_pb2.Ring(
         name=group.name,
         encoder_fingerprint=group.fingerprint,
@@ -53,7 +51,7 @@ def encoder_group_to_message(group: EncoderGroupInfo) -> head_pb2.Ring:
 def _reason(prediction: HeadPrediction) -> str:
     if prediction.failure is None:
         return ""
-    # never empty where there is a failure
+    # never empty if there is a failure
     return message_of(prediction.failure) or type(prediction.failure).__name__
 
 

@@ -1,4 +1,4 @@
-"""Between head servers and their callers: values to messages of `head_node.proto` and back."""
+"""Converts requests to head servers and results to messages of `head_node.proto` and back."""
 
 from collections.abc import Sequence
 
@@ -18,15 +18,15 @@ from winnow.errors import WinnowError
 from winnow.rpc.status import code_of, error_of, public_node_message
 from winnow.v1 import head_node_pb2
 
-_CODES = {code.value[0]: code for code in grpc.StatusCode}
+_CODE_BY_NUMBER = {code.value[0]: code for code in grpc.StatusCode}
 
 
 def request_to_message(
     states: States, head_ids: Sequence[str], fingerprint: str
 ) -> head_node_pb2.ApplyRequest:
-    """Returns the request to a head server.
+    """Converts a request to a head server.
 
-    States are sent as float16, which local heads use, too, so that results are equal.
+    States are sent as float16. Local heads use it, too, so that results are equal.
     """
     return head_node_pb2.ApplyRequest(
         encoder_fingerprint=fingerprint,
@@ -36,12 +36,12 @@ def request_to_message(
 
 
 def states_of_request(message: head_node_pb2.ApplyRequest) -> States:
-    """The states that arrived; raises InvalidRequestError if they are none."""
+    """Converts the states of a request; raises InvalidRequestError if they are invalid."""
     return states_of_message(message.states)
 
 
 def applied_to_message(applied: Applied) -> head_node_pb2.AppliedHead:
-    """What became of a head."""
+    """Converts the result of a head."""
     message = head_node_pb2.AppliedHead(
         head_id=applied.head, version=applied.version, moved_to=applied.moved_to
     )
@@ -60,28 +60,19 @@ def applied_to_message(applied: Applied) -> head_node_pb2.AppliedHead:
 
 
 def applied_of_message(message: head_node_pb2.AppliedHead) -> Applied:
-    """What became of a head."""
-    moved = message.moved_to
-    if message.HasField("failure"):
-        failure = _failure(message.failure)
-        return Applied(
-            head=message.head_id,
-            version=message.version,
-            prediction=None,
-            failure=failure,
-            moved_to=moved,
-        )
+    """Converts the result of a head."""
+    failed = message.HasField("failure")
     return Applied(
         head=message.head_id,
         version=message.version,
-        prediction=_prediction(message),
-        failure=None,
-        moved_to=moved,
+        prediction=None if failed else _prediction(message),
+        failure=_failure(message.failure) if failed else None,
+        moved_to=message.moved_to,
     )
 
 
 def _prediction(message: head_node_pb2.AppliedHead) -> Prediction:
-    """A sequence head always says how probable labels are; a token head may find no span."""
+    """A sequence head always returns labels. Without labels, it is a token head without spans."""
     if message.labels:
         labels = tuple(LabelScore(each.label, each.score, each.assigned) for each in message.labels)
         outside = message.out_of_scope if message.HasField("out_of_scope") else None
@@ -92,5 +83,5 @@ def _prediction(message: head_node_pb2.AppliedHead) -> Prediction:
 
 
 def _failure(message: head_node_pb2.Failure) -> WinnowError:
-    found = error_of(_CODES.get(message.code, grpc.StatusCode.UNKNOWN), message.message)
-    return found.with_public(public_node_message(found))
+    error = error_of(_CODE_BY_NUMBER.get(message.code, grpc.StatusCode.UNKNOWN), message.message)
+    return error.with_public(public_node_message(error))

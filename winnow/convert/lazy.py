@@ -1,4 +1,4 @@
-"""Values of a message that are converted by the thread that reads them, not by the event loop."""
+"""Values of a message that are converted by the thread that uses them, not by the event loop."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -7,9 +7,9 @@ Value = TypeVar("Value")
 
 
 class LazySequence(Sequence[Value]):
-    """Values that are all converted when the first of them is read.
+    """A sequence that converts all its values when the first one is accessed.
 
-    Reading raises what `convert` raises, each time. The length is known without it.
+    Access raises the errors of `convert`, every time. The length needs no conversion.
     """
 
     def __init__(self, count: int, convert: Callable[[], Sequence[Value]]) -> None:

@@ -1,4 +1,4 @@
-"""Between front nodes and shards: domain values to messages of `shard.proto` and back."""
+"""Converts calls between front nodes and shards to messages of `shard.proto` and back."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ from winnow.v1 import shard_pb2
 def depth_of_message(
     message: shard_pb2.RetrieveRequest | shard_pb2.SearchRequest,
 ) -> RetrievalDepth:
-    """How far a shard is to look."""
+    """Converts the retrieval depth of a request."""
     return RetrievalDepth(
         passages=message.passages,
         candidates=message.candidates,
@@ -31,7 +31,7 @@ def depth_of_message(
 
 
 def question_to_message(question: EncodedQuestion) -> shard_pb2.EncodedQuestion:
-    """The question as it travels; the vector as little-endian float32."""
+    """Converts a question; the vector becomes little-endian float32."""
     return shard_pb2.EncodedQuestion(
         text=question.text,
         token_ids=question.token_ids,
@@ -43,9 +43,7 @@ def question_to_message(question: EncodedQuestion) -> shard_pb2.EncodedQuestion:
 
 
 def question_of_message(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
-    """The question as it arrived. Raises InvalidRequestError if the vector is not a whole number of
-    float32, or not finite.
-    """
+    """Converts a message to a question; raises InvalidRequestError if a value is invalid."""
     if len(message.vector) % 4:
         raise InvalidRequestError(
             Violation(
@@ -55,7 +53,7 @@ def question_of_message(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
         )
     vector = np.frombuffer(message.vector, dtype="<f4").astype(np.float32, copy=False)
     if not np.isfinite(vector).all():
-        raise InvalidRequestError(Violation("question.vector", "not every value is finite"))
+        raise InvalidRequestError(Violation("question.vector", "every value must be finite"))
     return EncodedQuestion(
         text=message.text,
         token_ids=tuple(message.token_ids),
@@ -67,7 +65,7 @@ def question_of_message(message: shard_pb2.EncodedQuestion) -> EncodedQuestion:
 
 
 def _rarities(message: shard_pb2.EncodedQuestion) -> tuple[float, ...]:
-    """How rare its tokens are; raises InvalidRequestError if not one for each, or not numbers."""
+    """Checks the rarities: one finite number for each token, or none at all."""
     rarities = tuple(message.rarities)
     if rarities and len(rarities) != len(message.token_ids):
         raise InvalidRequestError(
@@ -78,13 +76,12 @@ def _rarities(message: shard_pb2.EncodedQuestion) -> tuple[float, ...]:
     usable = all(0 <= each < math.inf for each in (*rarities, message.mean_length))
     if not usable or (rarities and not message.mean_length):
         raise InvalidRequestError(
-            Violation("question.rarities", "not every value is a finite number of 0 or more")
+            Violation("question.rarities", "every value must be a finite number of at least 0")
         )
     return rarities
 
 
 def hits_to_messages(hits: Iterable[Hit]) -> list[shard_pb2.Hit]:
-    """Hits as they travel."""
     return [
         shard_pb2.Hit(
             row=h.row,
@@ -99,7 +96,7 @@ def hits_to_messages(hits: Iterable[Hit]) -> list[shard_pb2.Hit]:
 
 
 def hits_of_messages(messages: Iterable[shard_pb2.Hit], generation: str) -> tuple[Hit, ...]:
-    """Hits as they arrived; all are of one generation, which travels beside them."""
+    """Converts hits; all are of one generation, which is another field of the message."""
     return tuple(
         Hit(
             row=m.row,
@@ -115,7 +112,7 @@ def hits_of_messages(messages: Iterable[shard_pb2.Hit], generation: str) -> tupl
 
 
 def generation_of(hits: Sequence[Hit]) -> str:
-    """The generation that travels beside hits of one shard."""
+    """The generation of hits of one shard; empty without hits."""
     return hits[0].generation if hits else ""
 
 
@@ -162,7 +159,6 @@ def read_of_message(message: shard_pb2.ReadResponse) -> Read:
 
 
 def search_to_message(read: Read) -> shard_pb2.SearchResponse:
-    """What a shard retrieved and read."""
     return shard_pb2.SearchResponse(
         readings=map(_reading_to_message, read.readings),
         **milliseconds(read.timings, "queue", "retrieve", "read"),
@@ -175,7 +171,6 @@ def search_to_message(read: Read) -> shard_pb2.SearchResponse:
 
 
 def search_of_message(message: shard_pb2.SearchResponse) -> Read:
-    """What a shard retrieved and read."""
     timings = ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3, message.read_ms / 1e3)
     return Read(
         tuple(map(_reading_of_message, message.readings)),
@@ -193,12 +188,10 @@ def _retrieved(message: shard_pb2.RetrieveResponse | shard_pb2.SearchResponse) -
 
 
 def info_to_message(info: ShardInfo) -> shard_pb2.GetShardInfoResponse:
-    """The description of a shard."""
     return shard_pb2.GetShardInfoResponse(**same_fields(info))
 
 
 def info_of_message(message: shard_pb2.GetShardInfoResponse) -> ShardInfo:
-    """The description of a shard."""
     return value_of_message(ShardInfo, message, fields=tuple(message.fields))
 
 

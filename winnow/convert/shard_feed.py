@@ -1,6 +1,7 @@
-"""Writes to a shard: domain values to messages of `shard_feed.proto` and back.
+"""Converts writes to a shard to messages of `shard_feed.proto` and back.
 
-What arrives is checked as far as it can be without knowing the shard: it can be stored and read.
+Received writes are validated as far as possible without the shard, so that they can be stored and
+read.
 """
 
 import json
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.convert.by_name import same_fields, value_of_message
-from winnow.convert.feed import OUTCOMES, OUTCOMES_BACK
+from winnow.convert.feed import OUTCOME_BY_NUMBER, OUTCOMES
 from winnow.convert.lazy import LazySequence
 from winnow.domain.passage import Passage
 from winnow.domain.word_counts import WordChanges, WordCounts
@@ -22,24 +23,23 @@ from winnow.passages.canonical import PassageDigest
 from winnow.passages.validation import deletion_violations, passage_violations
 from winnow.v1 import shard_feed_pb2
 
-_NONE = "{}"
-"""Empty metadata."""
-_NORM = 0.05
-"""The greatest distance of a vector's norm from one: more than lower precision causes."""
-_BYTES = 4
-"""Bytes of a token, and of a value of a vector."""
+_EMPTY_OBJECT = "{}"
+"""Metadata without fields, as JSON."""
+_NORM_TOLERANCE = 0.05
+"""Greatest distance of a vector's norm from 1; lower precision causes less."""
+_VALUE_BYTES = 4
+"""Bytes of a token id, and of a value of a vector."""
 
 
 def writes_to_messages(writes: Iterable[Write]) -> list[shard_feed_pb2.EncodedWrite]:
-    """Writes as they travel."""
     return [_to_message(write) for write in writes]
 
 
 def writes_of_messages(messages: Sequence[shard_feed_pb2.EncodedWrite]) -> Sequence[Write]:
-    """Writes as they arrived. Read them in a thread: they are converted and checked there.
+    """Returns writes, which are converted and validated on first use: use them in a thread.
 
-    Reading raises:
-        InvalidRequestError: one of them cannot have been made of a passage.
+    Using them raises:
+        InvalidRequestError: a write is invalid.
 
     """
     return LazySequence(
@@ -48,21 +48,22 @@ def writes_of_messages(messages: Sequence[shard_feed_pb2.EncodedWrite]) -> Seque
 
 
 def written_to_message(written: Sequence[Written]) -> shard_feed_pb2.WriteResponse:
-    """What became of writes."""
+    """Converts the outcomes of writes."""
     return shard_feed_pb2.WriteResponse(
         written=map(_written_to_message, written), log_id=written[0].log_id if written else ""
     )
 
 
 def written_of_message(message: shard_feed_pb2.WriteResponse, expected: int) -> list[Written]:
-    """What became of the `expected` writes of a call. Raises UnavailableError if the shard says
-    something else, as one of another version may.
+    """Converts the outcomes of the `expected` writes of a call.
+
+    Raises UnavailableError for a wrong number or an unknown outcome, as of another version.
     """
-    outcomes = [OUTCOMES_BACK.get(each.outcome) for each in message.written]
+    outcomes = [OUTCOME_BY_NUMBER.get(each.outcome) for each in message.written]
     if len(outcomes) != expected or None in outcomes:
         raise UnavailableError(
-            f"a shard told of {len(outcomes)} writes, not of {expected}, or of an unknown outcome: "
-            "is it of another version?"
+            f"a shard reported {len(outcomes)} writes for {expected}, or an unknown outcome: does "
+            "it run another version?"
         )
     return [
         Written(outcome, each.sequence, message.log_id)
@@ -79,30 +80,33 @@ def digests_of_messages(messages: Iterable[shard_feed_pb2.PassageDigest]) -> lis
     return [value_of_message(PassageDigest, each) for each in messages]
 
 
-def unchanged_to_message(found: Sequence[Written | None]) -> shard_feed_pb2.FindUnchangedResponse:
-    """What becomes of puts that change nothing."""
-    nothing = shard_feed_pb2.Written()
+def unchanged_to_message(
+    unchanged: Sequence[Written | None],
+) -> shard_feed_pb2.FindUnchangedResponse:
+    """Converts the outcomes of puts; None for a put that changes the shard."""
+    no_outcome = shard_feed_pb2.Written()
     return shard_feed_pb2.FindUnchangedResponse(
-        results=[nothing if each is None else _written_to_message(each) for each in found],
-        log_id=next((each.log_id for each in found if each is not None), ""),
+        results=[no_outcome if each is None else _written_to_message(each) for each in unchanged],
+        log_id=next((each.log_id for each in unchanged if each is not None), ""),
     )
 
 
 def unchanged_of_message(
     message: shard_feed_pb2.FindUnchangedResponse, expected: int
 ) -> list[Written | None]:
-    """What becomes of the `expected` puts of a call; one of an unknown outcome has to be written.
-    Raises UnavailableError if the shard tells of another number of puts.
+    """Converts the outcomes of the `expected` puts of a call; None for a put to be written.
+
+    An unknown outcome also becomes None. Raises UnavailableError for a wrong number of outcomes.
     """
     if len(message.results) != expected:
         raise UnavailableError(
-            f"a shard told of {len(message.results)} passages, not of {expected}: is it of another "
+            f"a shard reported {len(message.results)} passages for {expected}: does it run another "
             "version?"
         )
-    needless = (Outcome.UNCHANGED, Outcome.OUTDATED)
-    outcomes = [OUTCOMES_BACK.get(each.outcome) for each in message.results]
+    unchanged_outcomes = (Outcome.UNCHANGED, Outcome.OUTDATED)
+    outcomes = [OUTCOME_BY_NUMBER.get(each.outcome) for each in message.results]
     return [
-        Written(outcome, each.sequence, message.log_id) if outcome in needless else None
+        Written(outcome, each.sequence, message.log_id) if outcome in unchanged_outcomes else None
         for outcome, each in zip(outcomes, message.results, strict=True)
     ]
 
@@ -110,7 +114,7 @@ def unchanged_of_message(
 def counts_to_message(
     changes: WordChanges, built: WordCounts | None
 ) -> shard_feed_pb2.GetWordCountsResponse:
-    """What writes changed, and what was counted when the index was built, unless it is known."""
+    """Converts the changes by writes; and the counts of the build, unless they are None."""
     message = shard_feed_pb2.GetWordCountsResponse(
         sequence=changes.sequence,
         changed_tokens=changes.ids.astype("<u4").tobytes(),
@@ -126,11 +130,11 @@ def counts_to_message(
 
 
 def changes_of_message(message: shard_feed_pb2.GetWordCountsResponse) -> WordChanges:
-    """What writes to a shard changed; raises UnavailableError if that contradicts itself."""
+    """Converts the changes by writes; raises UnavailableError if the message is inconsistent."""
     ids, by = message.changed_tokens, message.changes
-    if len(ids) % _BYTES or len(ids) != len(by):
+    if len(ids) % _VALUE_BYTES or len(ids) != len(by):
         raise UnavailableError(
-            f"a shard told of {len(ids)} bytes of tokens and {len(by)} of changes: is it of "
+            f"a shard reported {len(ids)} bytes of tokens and {len(by)} of changes: does it run "
             "another version?"
         )
     return WordChanges(
@@ -143,10 +147,11 @@ def changes_of_message(message: shard_feed_pb2.GetWordCountsResponse) -> WordCha
 
 
 def built_of_message(message: shard_feed_pb2.GetWordCountsResponse) -> WordCounts:
-    """What was counted when the index was built; raises UnavailableError if it is cut off."""
-    if len(message.built) % _BYTES:
+    """Converts the counts of the build; raises UnavailableError if they are incomplete."""
+    if len(message.built) % _VALUE_BYTES:
         raise UnavailableError(
-            f"a shard told of {len(message.built)} bytes of counts: is it of another version?"
+            f"a shard reported {len(message.built)} bytes of counts, which is not a multiple of "
+            f"{_VALUE_BYTES}: does it run another version?"
         )
     counts = np.frombuffer(message.built, "<u4").astype(np.uint32)
     return WordCounts(counts, message.built_tokens, message.built_passages)
@@ -183,15 +188,15 @@ def _write(message: shard_feed_pb2.EncodedWrite, field: str) -> Write:
         put = _put(message.id, version, message.put, f"{field}.put")
         return Write(message.id, version, put)
     if kind != "delete" or not message.delete:
-        raise _wrong(field, "it neither puts nor deletes")
-    _refuse(field, deletion_violations(Deletion(message.id, version)))
+        raise _violation(field, "it is neither a put nor a deletion")
+    _raise_first(field, deletion_violations(Deletion(message.id, version)))
     return Write(message.id, version)
 
 
 def _put(
     identifier: str, version: int | None, message: shard_feed_pb2.EncodedPassage, field: str
 ) -> EncodedPassage:
-    metadata = "" if message.metadata == _NONE else message.metadata
+    metadata = "" if message.metadata == _EMPTY_OBJECT else message.metadata
     fed = FedPassage(
         id=identifier,
         title=message.title,
@@ -199,9 +204,9 @@ def _put(
         metadata=_metadata(metadata, field),
         version=version,
     )
-    _refuse(field, passage_violations(fed))
-    _tokens(message.title_tokens, f"{field}.title_tokens")
-    ids = _tokens(message.text_tokens, f"{field}.text_tokens")
+    _raise_first(field, passage_violations(fed))
+    _uint32_values(message.title_tokens, f"{field}.title_tokens")
+    ids = _uint32_values(message.text_tokens, f"{field}.text_tokens")
     _check_offsets(message, len(ids), f"{field}.text_offsets")
     _check_vector(message.vector, f"{field}.vector")
     return EncodedPassage(
@@ -217,42 +222,46 @@ def _metadata(text: str, field: str) -> dict[str, Any]:
     try:
         value = json.loads(text) if text else {}
     except (ValueError, RecursionError) as error:
-        raise _wrong(field, f"metadata is not JSON: {error}") from error
+        raise _violation(field, f"metadata is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise _wrong(field, f"metadata is {json_type(value)}, expected an object")
+        raise _violation(field, f"metadata is {json_type(value)}, expected an object")
     return value
 
 
-def _refuse(field: str, violations: Iterable[Violation]) -> None:
+def _raise_first(field: str, violations: Iterable[Violation]) -> None:
     for each in violations:
-        raise _wrong(f"{field}.{each.field}", each.description)
+        raise _violation(f"{field}.{each.field}", each.description)
 
 
-def _tokens(data: bytes, field: str) -> NDArray[np.uint32]:
-    if len(data) % _BYTES:
-        raise _wrong(field, f"{len(data)} bytes are no uint32 values")
+def _uint32_values(data: bytes, field: str) -> NDArray[np.uint32]:
+    if len(data) % _VALUE_BYTES:
+        raise _violation(field, f"{len(data)} bytes is not a multiple of 4: expected uint32 values")
     return np.frombuffer(data, "<u4")
 
 
 def _check_offsets(message: shard_feed_pb2.EncodedPassage, tokens: int, field: str) -> None:
-    """Refuses offsets that do not ascend, or lie outside of the text."""
-    values = _tokens(message.text_offsets, field)
+    """Raises InvalidRequestError if offsets do not ascend, or are beyond the text."""
+    values = _uint32_values(message.text_offsets, field)
     if len(values) != 2 * tokens:
-        raise _wrong(field, f"{len(values)} values for {tokens} tokens, not two for each")
+        raise _violation(
+            field, f"{len(values)} values for {tokens} tokens: expected two for each token"
+        )
     starts, ends = values[::2], values[1::2]
     in_order = (starts[1:] >= starts[:-1]).all() and (ends[1:] >= ends[:-1]).all()
     if not in_order or (starts > ends).any() or ends.max(initial=0) > len(message.text):
-        raise _wrong(field, "they do not ascend, or lead out of the text")
+        raise _violation(field, "the offsets do not ascend, or are beyond the text")
 
 
 def _check_vector(data: bytes, field: str) -> None:
-    """Refuses a vector whose norm is not one."""
-    if len(data) % _BYTES:
-        raise _wrong(field, f"{len(data)} bytes is not a multiple of 4: expected float32 values")
+    """Raises InvalidRequestError if the norm of a vector is not 1."""
+    if len(data) % _VALUE_BYTES:
+        raise _violation(
+            field, f"{len(data)} bytes is not a multiple of 4: expected float32 values"
+        )
     norm = float(np.sqrt(np.square(np.frombuffer(data, "<f4"), dtype=np.float64).sum()))
-    if not abs(norm - 1) <= _NORM:  # also refuses values that are no numbers
-        raise _wrong(field, f"its norm is {norm:.4g}, it must be 1")
+    if not abs(norm - 1) <= _NORM_TOLERANCE:  # also true for NaN
+        raise _violation(field, f"its norm is {norm:.4g}, but it must be 1")
 
 
-def _wrong(field: str, description: str) -> InvalidRequestError:
+def _violation(field: str, description: str) -> InvalidRequestError:
     return InvalidRequestError(Violation(field, description))

@@ -1,4 +1,4 @@
-"""What Winnow talks about: questions, passages, readings, answers, coverage.
+"""Plain values of the domain: questions, passages, readings, answers, coverage.
 
-Plain values without I/O, gRPC or protobuf.
+They have no I/O, gRPC or protobuf.
 """

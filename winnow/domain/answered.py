@@ -10,8 +10,8 @@ from winnow.domain.shard_call import ShardCall
 
 
 @dataclass(slots=True, eq=False)
-class Packed:
-    """The serialised answers of a reply, made once for all its callers."""
+class PackedAnswers:
+    """The serialised answers of a reply, computed once for all callers that get it."""
 
     wire: bytes
     """A serialised `AnswerResponse` with the answers alone."""
@@ -20,13 +20,13 @@ class Packed:
 
     @property
     def weight(self) -> int:
-        """Bytes of both forms, by estimate: the size of the JSON is not known yet."""
+        """Estimated bytes of both forms; the size of the JSON is not known yet."""
         return 3 * len(self.wire)
 
 
 @dataclass(frozen=True, slots=True)
 class ShardTimings:
-    """Seconds one shard spent on a question."""
+    """Seconds that one shard spent on a question, by stage."""
 
     queue: float = 0.0
     retrieve: float = 0.0
@@ -40,7 +40,7 @@ class ShardTimings:
 
 @dataclass(slots=True, kw_only=True)
 class Timings:
-    """Seconds spent in each stage, filled in as they pass."""
+    """Seconds that a question spent in each stage; each field is set when its stage ends."""
 
     queue: float = 0.0
     tokenise: float = 0.0
@@ -51,21 +51,23 @@ class Timings:
     total: float = 0.0
     shards: dict[int, ShardTimings] = field(default_factory=dict)
     retrieve_start: float = 0.0
-    """Since the question began, as are the next two."""
+    """Start of the retrieval, in seconds since the question began."""
     read_start: float = 0.0
+    """Start of reading, in seconds since the question began."""
     merge_start: float = 0.0
+    """Start of merging, in seconds since the question began."""
     calls: tuple[ShardCall, ...] = ()
-    """To the shards, in the order in which they were sent."""
+    """The calls to shards, in the order in which they were sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A reading and the shard it came from."""
+    """A reading, its shard, and its confidence."""
 
     reading: Reading
     shard: int
     confidence: float | None = None
-    """The probability that it is right, 0 to 1; None if the bundle cannot tell."""
+    """The probability that the answer is right, 0 to 1; None if the bundle has no estimate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,40 +75,40 @@ class Answered:
     """The reply to a question."""
 
     answers: tuple[Answer, ...]
-    """Best first."""
+    """Answers, best first."""
     has_answer: bool
-    """Whether the best answer is likely enough to be shown as one."""
+    """Whether the best answer is likely enough to be shown as the answer."""
     coverage: Coverage
     timings: Timings
     passages_asked: int
-    """Passages that the caller wanted to be read, over all shards."""
+    """Passages that the caller requested to be read, over all shards."""
     passages_granted: int
     """Passages that the front node allowed to read, over all shards; fewer under load."""
     passages_read: int
-    """Passages that were read, those that were not needed included."""
+    """Passages that were read, including those that turned out not to be needed."""
     passages_needed: int
-    """Passages that the answers depend on, without speculative reads."""
+    """Passages that the answers depend on, without unneeded speculative reads."""
     read_scope: ReadScope
     question_truncated: bool
     """Whether the question was longer than the encoder reads, and was cut."""
     heads: tuple[HeadPrediction, ...] = ()
     """Predictions of the requested heads, in the order of the request."""
     cached: bool = False
-    """Whether no passage was read: the same question was asked before, or at the same time."""
+    """Whether no passage was read, because an equal question was answered before or meanwhile."""
     max_loss: float = 0.0
     """Accuracy budget of early stopping, in points of exact match; 0 if it was disabled."""
-    packed: Packed | None = field(default=None, compare=False)
+    packed: PackedAnswers | None = field(default=None, compare=False)
     """The serialised answers; None if they are short enough to serialise for each caller."""
 
     @property
     def dimmed(self) -> bool:
-        """Whether fewer passages were allowed than wanted, so that the answer may be worse."""
+        """Whether fewer passages were granted than requested, so that the answer may be worse."""
         asked, granted = self.passages_asked, self.passages_granted
         return dimmed(asked, granted, self.passages_needed, self.max_loss)
 
 
 def dimmed(asked: int, granted: int, needed: int | None, max_loss: float | None) -> bool:
-    """Whether fewer passages were allowed than wanted, and reading did not stop before them.
+    """Whether fewer passages were granted than requested, and reading did not stop earlier.
 
     Values that a front node does not report are None.
     """

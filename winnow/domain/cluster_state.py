@@ -12,13 +12,14 @@ class NodeState(Enum):
 
     SERVING = "serving"
     OUT = "out"
-    """It failed or was slow, and gets no calls for a while."""
+    """The node failed or was slow, and gets no calls for a while."""
     LEAVING = "leaving"
+    """The node is shutting down."""
     UNREACHABLE = "unreachable"
     NOT_LOADED = "not_loaded"
-    """It runs, but could not load its shard."""
+    """The node runs, but could not load its shard."""
     REFUSED = "refused"
-    """It serves another index, other models or other passages."""
+    """The node serves another index, other models or other passages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,16 +29,16 @@ class ReplicaState:
     address: str
     state: NodeState
     reason: str = ""
-    """Why it is not serving; empty if it is."""
+    """Why the node is not serving; empty if it is."""
     calls_in_hand: int = 0
-    """Calls of this front node."""
+    """Running calls of this front node."""
     reads_in_hand: int = 0
-    """Passages that wait to be read or are being read, for all fronts."""
+    """Passages that wait to be read or are being read, for all front nodes."""
     seconds_per_read: float = 0.0
     sequence: int = 0
-    """Its last write."""
+    """Number of the last write that the node has."""
     lag: int = 0
-    """Writes that another replica has and this one does not."""
+    """Number of writes that another replica has and this one lacks."""
     passages: int = 0
     generation: str = ""
     writable: bool = False
@@ -52,17 +53,18 @@ class ShardState:
     shard: int
     passages: int
     sequence: int
-    """The last known write."""
+    """Number of the last known write."""
     replicas: Sequence[ReplicaState]
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """The shards of the index that is served, and the nodes that are no part of it."""
+    """The shards of the served index, and the nodes that do not belong to it."""
 
     index_id: str = ""
     shards: Sequence[ShardState] = ()
     strangers: Sequence[ReplicaState] = ()
+    """Nodes that do not belong to the index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +87,7 @@ class FrontState:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ClusterReport:
     """The state of a cluster and of the front node that reports it."""
 
     front: FrontState

@@ -1,8 +1,8 @@
-"""How likely an answer is right.
+"""The probability that an answer is right. Pure.
 
-A logistic regression on the figures of one reading. `winnow models calibrate` fits it on questions
-that no model has seen, each of them twice: as it is, and without the passages that contain its
-answer. Pure.
+It is a logistic regression on the scores of one reading. `winnow models calibrate` fits it on
+questions that no model was trained on. Each is asked twice: normally, and without the passages that
+contain its answer.
 """
 
 import math
@@ -13,7 +13,7 @@ from winnow.domain.reading import Reading
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """Weights of a reading's relevance, span score and distance, and what is added to them."""
+    """The weights of a reading's relevance, span score and distance, and the bias."""
 
     relevance: float
     span: float
@@ -23,7 +23,7 @@ class Confidence:
     def of(self, reading: Reading) -> float:
         """The probability that the reading's span answers the question: 0 to 1.
 
-        0 where there is no span, and where a figure is not a number.
+        It is 0 if there is no span, or if a score is not a number.
         """
         if reading.end <= reading.start:
             return 0.0

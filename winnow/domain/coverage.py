@@ -1,6 +1,6 @@
-"""How much of the index an answer comes from.
+"""Coverage: how much of the index was searched for an answer.
 
-Counted in passages, not shards, as Vespa's coverage counts documents.
+It counts passages and not shards, as Vespa's coverage counts documents.
 """
 
 from collections.abc import Iterable
@@ -17,9 +17,9 @@ class ShardStatus(Enum):
     OVERLOADED = "overloaded"
     FAILED = "failed"
     NOT_LOADED = "not_loaded"
-    """Its nodes run, but could not load it."""
+    """The nodes of the shard run, but could not load it."""
     ADAPTIVE = "adaptive"
-    """Given up before the deadline, because enough others had answered."""
+    """The shard was given up before the deadline, because enough others had answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,22 +28,22 @@ class ShardCoverage:
 
     shard: int
     passages: int
-    """Passages when it was searched, or else at the last good registration."""
+    """Number of passages when the shard was searched, or else as of its last valid report."""
     status: ShardStatus
     reason: str = ""
-    """Why it was not searched, for every caller; names no machine, file or checksum."""
+    """Why the shard was not searched, for every caller; names no machine, file or checksum."""
     sequence: int | None = None
-    """The last write that it had when it was searched; 0 before the first write.
+    """Number of the last write that the shard had when it was searched; 0 without writes.
 
-    None if it was not searched, or follows another log by now.
+    None if the shard was not searched, or if it follows another log now.
     """
     detail: str = ""
-    """More about the reason, for the log and for administrators."""
+    """Details of the reason, for the log and for administrators."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The coverage of all shards. `known = searched + failed`, always."""
+    """The coverage of all shards. `known` is always `searched` plus `failed`."""
 
     shards: tuple[ShardCoverage, ...]
 
@@ -54,17 +54,17 @@ class Coverage:
 
     @property
     def known(self) -> int:
-        """Passages in the whole index."""
+        """Number of passages of all shards."""
         return sum(part.passages for part in self.shards)
 
     @property
     def searched(self) -> int:
-        """Passages of the shards that were searched."""
+        """Number of passages of the searched shards."""
         return sum(p.passages for p in self.shards if p.status is ShardStatus.SEARCHED)
 
     @property
     def failed(self) -> int:
-        """Passages of the shards that were not."""
+        """Number of passages of the shards that were not searched."""
         return self.known - self.searched
 
     @property

@@ -1,18 +1,18 @@
-"""The description of an encoder of texts, wherever it runs."""
+"""The description of an encoder of texts, local or remote."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 
 class StatesFormat(str, Enum):
-    """How token states travel."""
+    """The format of token states in messages."""
 
     NONE = "none"
-    """Not at all: the vector alone."""
+    """States are not sent."""
     FLOAT16 = "float16"
-    """As the encoder gives them."""
+    """States are sent as the encoder returns them."""
     INT8 = "int8"
-    """A byte a value and a scale a token: half the size, rounded."""
+    """States are rounded to one byte per value, with a scale per token: half the size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,12 +20,12 @@ class EncoderInfo:
     """The identity of an encoder and its limits."""
 
     bundle: str
-    """The name of its bundle, for people."""
+    """The name of the encoder's bundle, for people."""
     fingerprint: str
-    """Vectors and states are comparable only between equal ones."""
+    """Identifies the model: vectors and states are comparable only with equal fingerprints."""
     dimension: int
-    """Values of a vector."""
+    """Number of values of a vector."""
     width: int
-    """Values of a token's state; 0 if it gives none."""
+    """Number of values of a token's state; 0 if the encoder returns no states."""
     max_tokens: int
-    """Most token ids of a text, without special tokens."""
+    """Most tokens of a text, without special tokens."""

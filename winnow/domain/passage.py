@@ -1,4 +1,4 @@
-"""Passages and where the retriever found them."""
+"""Passages, and hits of the retriever."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ class Passage:
     title: str
     text: str
     metadata: str = ""
-    """A JSON object, as it was indexed; empty if there is none."""
+    """A JSON object, as it was indexed; empty without metadata."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +28,11 @@ class Hit:
     Passages are chosen and read in this order.
     """
     generation: str = ""
-    """Generation of the shard that numbers the row; empty if not known."""
+    """Generation of the shard in which `row` is valid; empty if not known."""
     words: float = 0.0
     """BM25 of the question's words in the passage."""
     sequence: int = 0
-    """The write that put the passage; 0 if the passage is from the build.
+    """Number of the write that put the passage; 0 if the passage is from the build.
 
-    With the id, it identifies the text in every generation.
+    Together with the passage id it identifies the text in every generation.
     """

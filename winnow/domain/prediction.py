@@ -7,13 +7,13 @@ from winnow.errors import WinnowError
 
 @dataclass(frozen=True, slots=True)
 class LabelScore:
-    """A label and how probable it is."""
+    """A label and its probability."""
 
     label: str
     score: float
-    """Calibrated, 0 to 1."""
+    """Calibrated probability, 0 to 1."""
     assigned: bool
-    """Whether the head gives the text this label."""
+    """Whether the head assigns this label to the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,22 +21,22 @@ class SequencePrediction:
     """The prediction of a sequence head for a whole text."""
 
     labels: tuple[LabelScore, ...]
-    """Best first."""
+    """Labels, best first."""
     out_of_scope: bool | None = None
-    """Whether no label fits; None where the head cannot tell."""
+    """Whether no label fits; None if the head cannot tell."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenSpan:
-    """Tokens with a label."""
+    """A span of tokens with a label."""
 
     label: str
     first: int
-    """From 0; [CLS] does not count."""
+    """Index of the first token, from 0; [CLS] does not count."""
     last: int
-    """One past the last."""
+    """One past the index of the last token."""
     score: float
-    """Calibrated, 0 to 1."""
+    """Calibrated probability, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,31 +55,31 @@ class Applied:
 
     head: str
     version: int
-    """Version of the head; 0 if it was not applied."""
+    """Version of the head; 0 if the head was not applied."""
     prediction: Prediction | None = None
     failure: WinnowError | None = None
     moved_to: str = ""
-    """The encoder group that serves this head now, where it was moved to another encoder."""
+    """The encoder group that serves the head now; empty unless the head was moved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
-    """A part of a text with a label: `text` is exactly the source's [start:end]."""
+    """A part of a text with a label; `text` is exactly `source[start:end]`."""
 
     label: str
     text: str
     start: int
-    """In code points."""
+    """Start in the source text, in code points."""
     end: int
     score: float
 
 
 @dataclass(frozen=True, slots=True)
 class PredictRequest:
-    """Texts, and the heads to apply to each; not validated."""
+    """A request to apply heads to texts; not validated."""
 
     text: str = ""
-    """One text; empty where `texts` are given."""
+    """A single text; empty if `texts` is set."""
     texts: tuple[str, ...] = ()
     head_ids: tuple[str, ...] = ()
     group: str = ""
@@ -95,11 +95,11 @@ class HeadPrediction:
     """Version of the head; 0 if there is no prediction."""
     failure: WinnowError | None = None
     labels: tuple[LabelScore, ...] = ()
-    """Best first; empty for token heads."""
+    """Labels, best first; empty for token heads."""
     out_of_scope: bool | None = None
-    """Whether no label fits; None where the head cannot tell."""
+    """Whether no label fits; None if the head cannot tell."""
     entities: tuple[Entity, ...] = ()
-    """In the order of the text, none over another; empty for sequence heads."""
+    """Entities in text order, without overlap; empty for sequence heads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,29 +113,29 @@ class TextPrediction:
 
 @dataclass(slots=True, kw_only=True)
 class PredictTimings:
-    """Seconds spent in each stage by all texts together, filled in as they pass."""
+    """Seconds spent in each stage, summed over all texts; set when the stages end."""
 
     queue: float = 0.0
     tokenise: float = 0.0
     encode: float = 0.0
     heads: float = 0.0
     total: float = 0.0
-    """Elapsed time: texts are worked on at the same time."""
+    """Elapsed time of the request; texts are processed concurrently."""
 
 
 @dataclass(frozen=True, slots=True)
-class Predicted:
+class PredictionReply:
     """The reply to a request for predictions."""
 
     results: tuple[TextPrediction, ...]
-    """One for each text, in the order of the request."""
+    """A result for each text, in the order of the request."""
     group: str
     timings: PredictTimings = field(default_factory=PredictTimings)
 
 
 @dataclass(frozen=True, slots=True)
 class HeadInMemory:
-    """A head that is loaded."""
+    """A head in memory."""
 
     head_id: str
     version: int
@@ -145,11 +145,12 @@ class HeadInMemory:
 
 @dataclass(frozen=True, slots=True)
 class EncoderGroupInfo:
-    """An encoder group, and its heads that are in memory."""
+    """An encoder group, and its heads in memory."""
 
     name: str
     fingerprint: str
-    """Of the encoder, as far as heads depend on it."""
+    """Fingerprint of the encoder, as far as heads depend on it."""
     budget_bytes: int = 0
-    """Bytes that the heads in memory may take; 0 where they are elsewhere."""
+    """Most bytes of the heads in memory; 0 if heads run on other servers."""
     warm: tuple[HeadInMemory, ...] = ()
+    """Heads in memory."""

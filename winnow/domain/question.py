@@ -1,4 +1,4 @@
-"""A question: as requested, as validated, and as encoded."""
+"""Questions: as requested, validated and encoded."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ class ReadScope(Enum):
     """Which passages are read when the index is spread over shards."""
 
     GLOBAL = "global"
-    """The best of the whole cluster, each where it lives."""
+    """The best passages of the whole index are read, each on its shard."""
     PER_SHARD = "per-shard"
-    """Every shard's own best, as Vespa's rerank-count does."""
+    """Every shard reads its best passages, as with Vespa's rerank-count."""
 
 
 class Retriever(Enum):
-    """How passages are found."""
+    """How passages are retrieved."""
 
     DENSE = "dense"
-    """The nearest by encoding."""
+    """By vector distance."""
     SPARSE = "sparse"
-    """The best by the question's words in them, of all."""
+    """By the words of the question (BM25), among all passages."""
     HYBRID = "hybrid"
-    """Of many near ones, those that have the question's words in them, too."""
+    """By vector distance and words together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,29 +38,29 @@ class RetrievalDepth:
     """How many candidates of each kind are retrieved, and how many passages are read."""
 
     passages: int
-    """Passages to read."""
+    """Number of passages to read."""
     candidates: int = 0
-    """Nearest passages by encoding, from which those to read are chosen by distance and words."""
+    """Number of nearest passages, from which passages are chosen by distance and words."""
     by_words: int = 0
-    """Best passages by words that are candidates, too; the only candidates if `candidates` is 0."""
+    """Number of best passages by words that are also candidates."""
     where: str = ""
-    """Which passages may be found, by their metadata (`winnow.filtering`); empty for all."""
+    """A filter of passages by their metadata (`winnow.filtering`); empty for all."""
     after: int = 0
-    """The write that the shard must have before it retrieves; 0 for none."""
+    """Number of the write that the shard must have before it retrieves; 0 for none."""
 
     @property
     def by_words_alone(self) -> bool:
-        """Whether distance neither finds passages nor orders them."""
+        """Whether passages are found and ordered by words only, not by distance."""
         return self.by_words > 0 and not self.candidates
 
     @property
     def looked_at(self) -> int:
-        """Nearest passages that are candidates: at least the number to read, if there are any."""
+        """Number of nearest passages to find: at least the number to read; 0 without vectors."""
         return 0 if self.by_words_alone else max(self.candidates, self.passages)
 
     @property
     def best_words(self) -> int:
-        """Best passages by words that are candidates; as many as are read, if only these are."""
+        """Number of best passages by words to find; without vectors, at least `passages`."""
         return max(self.by_words, self.passages) if self.by_words_alone else self.by_words
 
 
@@ -68,26 +68,26 @@ class PartialResults(Enum):
     """What happens to an answer that does not cover the whole index."""
 
     ALLOW = "allow"
-    """The answer is given, and says what it covers."""
+    """The answer is returned with its coverage."""
     FORBID = "forbid"
-    """The question is refused as soon as a shard has failed."""
+    """The question fails as soon as a shard fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitPolicy:
-    """How long shards are waited for. The defaults wait for every one until the deadline."""
+    """How long a question waits for shards. By default it waits for all until the deadline."""
 
     min_coverage: float = 1.0
-    """Share of the shards, 0 to 1, that is waited for until the deadline."""
+    """Share of the shards, 0 to 1, that must reply before late shards may be given up."""
     min_wait_factor: float = 0.0
-    """Share of the time left once that is reached, 0 to 1, that the last shard is waited for."""
+    """Share of the remaining time, 0 to 1, to wait for the last missing shard."""
     max_wait_factor: float = 1.0
-    """The same, `min_wait_factor` to 1, where as many shards are missing as may be."""
+    """Share of the remaining time, up to 1, to wait if the most allowed shards are missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A valid question with every option settled."""
+    """A valid question with a value for every option."""
 
     text: str
     passages_to_read: int
@@ -100,29 +100,29 @@ class Question:
     partial_results: PartialResults = PartialResults.ALLOW
     patience: WaitPolicy = WaitPolicy()
     heads: tuple[str, ...] = ()
-    """Heads to apply to it, by their ids."""
+    """Ids of the heads to apply to the question."""
     where: str = ""
-    """Which passages may answer: the canonical text of a filter; empty for all."""
+    """The canonical text of a filter of passages; empty for all."""
     after: tuple[Position, ...] = ()
-    """Writes that the answer must know of, at most one for each shard."""
+    """Writes that the answer must include, at most one position per shard."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedQuestion:
-    """What shards need of a question."""
+    """The parts of a question that shards need."""
 
     text: str
     token_ids: tuple[int, ...]
-    """Without special tokens; at most the bundle's `max_question_tokens` less two."""
+    """Token ids without special tokens; at most the bundle's `max_question_tokens` less two."""
     vector: NDArray[np.float32]
-    """[dimension], of norm one."""
+    """Encoding of the question, [dimension], with norm 1."""
     bundle_fingerprint: str
-    """The bundle that made the ids and the vector."""
+    """Fingerprint of the bundle that made the ids and the vector."""
     client: str = ""
-    """Key of the caller, for fair sharing; empty without a key. No answer depends on it."""
+    """Client key for fair sharing; may be empty. No answer depends on it."""
     rarities: tuple[float, ...] = ()
-    """How rare each of the token ids is in the whole index, as BM25 weighs it. Empty: as it was
-    counted when the index was built.
+    """BM25 weight of each token id in the whole index, by its rarity. If empty, the counts of the
+    build are used.
     """
     mean_length: float = 0.0
     """Mean number of tokens of the index's passages; with `rarities` only."""
@@ -147,10 +147,10 @@ class AnswerRequest:
     min_wait_factor: float | None = None
     max_wait_factor: float | None = None
     heads: tuple[str, ...] = ()
-    """Heads to apply to the question."""
+    """Ids of the heads to apply to the question."""
     fresh: bool = False
-    """Whether to read passages even if the answer is in the cache."""
+    """Whether to ignore the cache of answers."""
     where: str = ""
     """A filter (`winnow.filtering`); empty for none."""
     after: tuple[Position, ...] = ()
-    """Writes that the answer must know of, at most one for each shard."""
+    """Writes that the answer must include, at most one position per shard."""

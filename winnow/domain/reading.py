@@ -9,15 +9,15 @@ from winnow.domain.shard_call import NEVER, Interval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One passage, its best span, and what the score is made of."""
+    """One passage, its best span, and its scores."""
 
     passage: Passage
     start: int
-    """First character of the answer, in code points."""
+    """Start of the answer in the passage's text, in code points."""
     end: int
-    """One past the last character; equal to `start` where no span was found."""
+    """End of the answer, exclusive; equal to `start` if no span was found."""
     score: float
-    """The bundle's weighting of the three figures below; comparable over shards."""
+    """Weighted sum of the next three scores; comparable across shards."""
     relevance: float
     """The reader's raw relevance logit."""
     span_score: float
@@ -29,7 +29,7 @@ class Reading:
     words: float = 0.0
     """BM25 of the question's words in the passage."""
     span: Interval = field(default=NEVER, compare=False)
-    """When the passage was read, within the call to the shard. Does not count in comparisons."""
+    """When the passage was read, within the call to the shard. Ignored by comparisons."""
 
     @property
     def text(self) -> str:
@@ -38,9 +38,10 @@ class Reading:
 
 
 def rank(reading: Reading) -> tuple[bool, float, bool, float, str]:
-    """Sort key, best reading first: score, then span score, then passage id; NaN last.
+    """Sort key, best reading first: by score, span score, then passage id; NaN last.
 
-    A total order over passages of one index, so that merging does not depend on arrival.
+    It is a total order over the passages of an index, so that merging does not depend on the order
+    of arrival.
     """
     return (
         math.isnan(reading.score),

@@ -1,4 +1,4 @@
-"""One call to a shard, as its caller saw it, and when its parts happened."""
+"""A call to a shard as its caller measured it, and the times of its parts."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -6,28 +6,29 @@ from enum import Enum
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A piece of time, in seconds."""
+    """An interval of time, in seconds."""
 
     start: float = 0.0
-    """Seconds since the beginning of the whole."""
+    """Start in seconds since the beginning of the enclosing call or question."""
     seconds: float = 0.0
+    """Duration."""
 
     def later(self, seconds: float) -> "Interval":
-        """The same interval within something that began `seconds` earlier."""
+        """The same interval, relative to a call or question that began `seconds` earlier."""
         return Interval(self.start + seconds, self.seconds)
 
 
 NEVER = Interval()
-"""The interval of something that did not happen, or was not measured."""
+"""The interval of a step that did not happen, or was not measured."""
 
 
 class CallKind(Enum):
-    """What a shard was asked to do."""
+    """The kind of a call to a shard."""
 
     RETRIEVE = "retrieve"
     READ = "read"
     SEARCH = "search"
-    """Both in one round trip."""
+    """Retrieve and read in one round trip."""
 
 
 class CallOutcome(Enum):
@@ -36,7 +37,7 @@ class CallOutcome(Enum):
     ANSWERED = "answered"
     FAILED = "failed"
     ABANDONED = "abandoned"
-    """It had not ended when the answer was complete."""
+    """The call had not ended when the answer was complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,8 @@ class ShardCall:
     kind: CallKind
     outcome: CallOutcome
     span: Interval
-    """From sending the call to its end."""
+    """The time from sending the call to its end."""
     retrieved: Interval = NEVER
-    """Retrieval on the content node, without the time of the way there; so are the reads."""
+    """The retrieval on the content node, without network time."""
     reads: tuple[ReadTime, ...] = ()
+    """The reads on the content node, without network time."""

@@ -1,9 +1,8 @@
-"""When enough was read: no passage that is left is likely to win. Pure.
+"""Early stopping: when no unread passage is likely to have the best answer. Pure.
 
-Passages are read in the order of `Hit.hybrid_distance`. A later passage seldom wins where the best
-answer so far is sure, where the next passage is far from the question, and where it is much further
-than the first was. How much each of these counts is fitted on training questions
-(`models.measuring.stopping`).
+Passages are read in the order of `Hit.hybrid_distance`. A later passage seldom wins if the best
+answer so far has a high score, if the next passage is far from the question, and if it is much
+further than the first. The weights are fitted on training questions (`models.measuring.stopping`).
 """
 
 from dataclasses import dataclass
@@ -11,29 +10,30 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class StoppingRule:
-    """Stops once score, distance and gap together reach the bar."""
+    """Stops once the weighted sum of score, distance and gap reaches a threshold."""
 
     nearness: float
-    """Weight of the nearest unread passage's hybrid distance, at least 0; a score weighs 1."""
+    """Weight of the hybrid distance of the nearest unread passage, at least 0."""
     gap: float
-    """Weight of how much further that is than the first passage, at least 0."""
+    """Weight of the difference between that distance and that of the first passage."""
     bar: float
-    """The higher, the more is read and the less is lost."""
+    """Threshold: a higher one reads more passages and loses less accuracy."""
     first_look: int = 1
-    """Passages read before looking for the first time whether more are needed."""
+    """Number of passages read before the first check."""
 
     def safe(self, best: float, first: float, unread: float) -> bool:
-        """Whether the answer scored `best` may stand, the first passage being `first` away and the
-        nearest unread one `unread`. Later ones are further away, so they need not be looked at.
+        """Whether reading may stop. Later passages are further away, so the nearest one decides.
+
+        `best`: best score so far. `first`, `unread`: hybrid distances of the first passage and of
+        the nearest unread one.
         """
         return best + self.nearness * unread + self.gap * (unread - first) >= self.bar
 
 
 def wave_ends(passages: int, first: int) -> list[int]:
-    """After how many passages to look whether more are needed: `first`, and twice as many each
-    time.
+    """The numbers of read passages at which to check whether to stop: `first`, then doubling.
 
-    Fewer looks cost fewer round trips, more looks read fewer passages.
+    Fewer checks cost fewer round trips; more checks read fewer passages.
     """
     ends = []
     end = first

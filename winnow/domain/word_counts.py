@@ -1,4 +1,4 @@
-"""Counts of passages by word: of an index as it was built, and changes by writes."""
+"""Document frequencies of words: the counts of a build, and the changes by writes."""
 
 from dataclasses import dataclass
 
@@ -8,31 +8,32 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class WordCounts:
-    """Tokens of an index, counted."""
+    """The token statistics of an index."""
 
     passages: NDArray[np.uint32]
-    """How many passages contain each token, [greatest token + 1]."""
+    """Number of passages that contain each token, [greatest token id + 1]."""
     tokens: int
-    """Tokens of all passages together."""
+    """Number of tokens of all passages."""
     total: int = 0
     """Number of passages in the index."""
 
     @property
     def vocabulary(self) -> int:
-        """One more than the greatest token."""
+        """One more than the greatest token id."""
         return len(self.passages)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordChanges:
-    """Changes of the word counts of a shard by its writes since the build."""
+    """Changes of the token statistics of a shard by its writes since the build."""
 
     sequence: int
-    """The last write that is included."""
+    """Number of the last write that is included."""
     ids: NDArray[np.uint32]
-    """Tokens whose counts changed, ascending."""
+    """Ids of the tokens whose counts changed, ascending."""
     by: NDArray[np.int32]
     """Change of the number of passages that contain each token of `ids`, [len(ids)]."""
     passages: int
-    """The change of the number of passages; negative for fewer."""
+    """Change of the number of passages; may be negative."""
     tokens: int
+    """Change of the number of tokens of all passages; may be negative."""

@@ -1,4 +1,4 @@
-"""Writes to an index: passages that are put or deleted, and the outcomes."""
+"""Writes to an index: puts and deletions of passages, and their outcomes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,18 +10,19 @@ from winnow.domain.passage import Passage
 
 @dataclass(frozen=True, slots=True, order=True)
 class Position:
-    """A shard, and the number of one of its writes."""
+    """A position in the log of a shard."""
 
     shard: int
     sequence: int
-    """From 1; 0 before the first write."""
+    """Number of a write, from 1; 0 before the first write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedPassage:
-    """A passage with all that is derived from its text, packed as it travels and is stored.
+    """A passage with its tokens and vector, in the binary format of messages and storage.
 
-    Unpacked, the tokens would take fifty times the memory. Integers are little-endian uint32.
+    As Python lists, the tokens would take fifty times the memory. Integers are little-endian
+    uint32.
     """
 
     passage: Passage
@@ -30,9 +31,9 @@ class EncodedPassage:
     text_tokens: bytes
     """Token ids of the text."""
     text_offsets: bytes
-    """For each token of the text its first character, and one past its last."""
+    """For each token of the text, its start and end in code points; the end is exclusive."""
     vector: bytes
-    """Little-endian float32 values, of norm one."""
+    """Little-endian float32 values, with norm 1."""
 
     @property
     def words(self) -> bytes:
@@ -42,35 +43,36 @@ class EncodedPassage:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A put or a deletion of the passage with this id."""
+    """A put or a deletion of a passage."""
 
     id: str
     version: int | None = None
-    """A write with a lower version than the stored one changes nothing; None: the last one counts.
+    """A write with a lower version than the stored one changes nothing. With None the last write
+    counts.
     """
     put: EncodedPassage | None = None
     """The passage to store; None deletes."""
 
 
 class Outcome(Enum):
-    """The outcome of a write, which is durable in any case."""
+    """The outcome of a write. Every outcome means that the write is durable."""
 
     STORED = "stored"
     UNCHANGED = "unchanged"
-    """The same was stored before, or there was nothing to delete."""
+    """The same passage was stored before, or there was none to delete."""
     OUTDATED = "outdated"
     """A later version was stored before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The outcome of a write, and the position of the shard's log after it."""
+    """The outcome of a write, and its position in the log of the shard."""
 
     outcome: Outcome
     sequence: int
-    """Sequence number of the write if it was stored, else of the last write before it."""
+    """Number of the write if it was stored, or else of the last write before it."""
     log_id: str = field(default="", compare=False)
-    """Names the log that `sequence` counts in; empty if it is not named."""
+    """Identifies the log of `sequence`; empty if not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,7 @@ class FedPassage:
     title: str
     text: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    """An object of JSON."""
+    """A JSON object."""
     version: int | None = None
 
 
@@ -103,7 +105,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """The result of a write."""
+    """The result of a write, for users."""
 
     id: str
     outcome: Outcome

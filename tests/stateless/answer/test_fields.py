@@ -2,7 +2,7 @@
 
 import pytest
 
-from winnow.domain.shard import MOST_FIELDS, ShardInfo
+from winnow.domain.shard import MAX_FIELDS, ShardInfo
 from winnow.errors import InvalidRequestError
 from winnow.rpc.status import rich_status
 from winnow.stateless.answer.fields import fields_of_index, unknown_fields
@@ -39,7 +39,7 @@ def test_the_fields_of_a_shard_that_was_never_heard_of_are_not_known() -> None:
 
 
 def test_a_shard_that_tells_as_many_as_it_may_has_perhaps_more() -> None:
-    many = [f"f{n}" for n in range(MOST_FIELDS)]
+    many = [f"f{n}" for n in range(MAX_FIELDS)]
     assert fields_of_index([info("a"), info(*many)]) is None
     assert fields_of_index([info("a"), info(*many[1:])]) is not None
 

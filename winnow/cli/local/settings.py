@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from winnow.address import Address
 from winnow.bundle import default_bundle
 from winnow.cli.local.ports import with_fallback_port
-from winnow.domain.shard import MOST_SHARDS
+from winnow.domain.shard import MAX_SHARDS
 from winnow.settings.source import Settings
 from winnow.settings.values import (
     BUNDLE_HELP,
@@ -54,7 +54,7 @@ class UpSettings(Settings):
     nodes: int = Field(
         0,
         ge=0,
-        le=MOST_SHARDS,
+        le=MAX_SHARDS,
         description="Content nodes, each a process for one shard: the number of shards. 0 runs "
         "everything in one process, which is faster on one machine.",
     )

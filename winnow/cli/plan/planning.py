@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from winnow.cli.plan import formulae
 from winnow.cli.plan.latency import QuestionCosts, p50_ms, p99_ms
-from winnow.domain.shard import MOST_SHARDS
+from winnow.domain.shard import MAX_SHARDS
 from winnow.sizing.units import Units
 
 DEFAULT_PASSAGES = 10
@@ -106,7 +106,7 @@ def explain_nodes(planned: ClusterPlan, request: PlanRequest) -> str:
 
 def _candidates(units: Units, request: PlanRequest) -> Iterator[ClusterPlan]:
     min_shards = _min_shards(units, request)
-    max_shards = min(max(_MAX_FACTOR * min_shards, _MIN_LIMIT), MOST_SHARDS)
+    max_shards = min(max(_MAX_FACTOR * min_shards, _MIN_LIMIT), MAX_SHARDS)
     for shards in range(min_shards, max_shards + 1, max(min_shards // _STEPS, 1)):
         costs = _question_costs(units, request, shards)
         cores = request.qps * _node_ms(units, costs) / 1e3 / request.busy
@@ -120,9 +120,9 @@ def _min_shards(units: Units, request: PlanRequest) -> int:
     room = request.node_bytes * _USABLE - units.process.node_bytes
     each = formulae.node_bytes_each(units, request.dimension) * (2 if request.fed else 1)
     shards = request.passages * each / room if room > 0 else math.inf
-    if shards > MOST_SHARDS:
+    if shards > MAX_SHARDS:
         raise ValueError(
-            f"{request.passages:,.15g} passages do not fit into {MOST_SHARDS:,} nodes of "
+            f"{request.passages:,.15g} passages do not fit into {MAX_SHARDS:,} nodes of "
             f"{request.node_bytes / 2**30:.3g} GiB: give the nodes more memory"
         )
     return math.ceil(shards)
