@@ -133,19 +133,19 @@ class FakeSearcher:
         self.depths.append(depth)
         near = sorted(range(len(self.readings)), key=lambda row: self.readings[row].distance)
         best = sorted(range(len(self.readings)), key=lambda row: -self.readings[row].words)
-        found = (best if depth.by_words_alone else near)[: depth.passages]
-        hits = tuple(self._hit(row, depth.by_words_alone) for row in found)
-        distances = tuple(self.readings[row].distance for row in near[: depth.looked_at])
-        words = tuple(self.readings[row].words for row in best[: depth.best_words])
+        found = (best if depth.is_by_words_only else near)[: depth.passages]
+        hits = tuple(self._hit(row, depth.is_by_words_only) for row in found)
+        distances = tuple(self.readings[row].distance for row in near[: depth.nearest_candidates])
+        words = tuple(self.readings[row].words for row in best[: depth.word_candidates])
         if self.next_generations:
             self.generation, self.readings = self.next_generations.pop(0)
         return Retrieved(
             hits, distances, ShardTimings(retrieve=0.001), idle=self.idle, candidate_words=words
         )
 
-    def _hit(self, row: int, by_words_alone: bool) -> Hit:
+    def _hit(self, row: int, is_by_words_only: bool) -> Hit:
         reading, generation = self.readings[row], self.generation
-        order = -reading.words if by_words_alone else reading.distance
+        order = -reading.words if is_by_words_only else reading.distance
         return Hit(
             row=row,
             passage_id=reading.passage.id,

@@ -169,7 +169,7 @@ class LiveReplica:
         near = sorted(held, key=lambda entry: (entry.distance, entry.id))
         rows = {entry: row for row, entry in enumerate(self._rows())}
         hits = tuple(self._hit(rows[entry], entry) for entry in near[: depth.passages])
-        distances = tuple(entry.distance for entry in near[: depth.looked_at])
+        distances = tuple(entry.distance for entry in near[: depth.nearest_candidates])
         log_id = self.log.log_id if self.names_log else ""
         return Retrieved(hits, distances, ShardTimings(), sequence=self.sequence, log_id=log_id)
 

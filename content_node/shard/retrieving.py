@@ -51,7 +51,7 @@ def retrieve(
 
     """
     terms, vector = view.built_rarities.terms(question), question.vector
-    k, by_words = depth.looked_at, depth.best_words
+    k, by_words = depth.nearest_candidates, depth.word_candidates
     # of a group of equal passages, no more than this can be candidates or be read
     limit = max(depth.passages, k, by_words)
     masks = [
@@ -123,7 +123,7 @@ def _hybrid_distances(
     """
     if not depth.by_words and not depth.candidates:
         return distances
-    if depth.by_words_alone:
+    if depth.is_by_words_only:
         return (-(word_weight or 1.0) * bm25).astype(np.float32)
     return (distances - word_weight * bm25).astype(np.float32)
 

@@ -20,13 +20,14 @@ def best_overall(retrieved: Mapping[int, Retrieved], depth: RetrievalDepth) -> R
     does not depend on the number of shards.
     """
     nearest = heapq.nsmallest(
-        depth.looked_at, (d for own in retrieved.values() for d in own.candidate_distances)
+        depth.nearest_candidates, (d for own in retrieved.values() for d in own.candidate_distances)
     )
-    best_words = heapq.nlargest(
-        depth.best_words, (score for own in retrieved.values() for score in own.candidate_words)
+    word_candidates = heapq.nlargest(
+        depth.word_candidates,
+        (score for own in retrieved.values() for score in own.candidate_words),
     )
     max_distance = nearest[-1] if nearest else -math.inf
-    min_word_score = best_words[-1] if best_words else math.inf
+    min_word_score = word_candidates[-1] if word_candidates else math.inf
     candidates = [
         (shard, hit)
         for shard, own in retrieved.items()

@@ -55,5 +55,5 @@ async def pack(threads: FairThreads, answered: Answered, client: str) -> Answere
     """
     if convert.is_quick(answered):
         return answered
-    packed = await threads.run(client, partial(convert.packed, answered))
+    packed = await threads.run(client, partial(convert.pack_answers, answered))
     return replace(answered, packed=packed)

@@ -88,7 +88,7 @@ def is_quick(answered: Answered) -> bool:
     return sum(len(each.reading.passage.metadata) for each in answered.answers) < _QUICK_METADATA
 
 
-def packed(answered: Answered) -> PackedAnswers:
+def pack_answers(answered: Answered) -> PackedAnswers:
     """Serialises the answers. It may take long: call it in a thread."""
     answers = map(_answer_to_message, answered.answers)
     return PackedAnswers(answer_pb2.AnswerResponse(answers=answers).SerializeToString())

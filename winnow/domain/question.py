@@ -49,19 +49,19 @@ class RetrievalDepth:
     """Number of the write that the shard must have before it retrieves; 0 for none."""
 
     @property
-    def by_words_alone(self) -> bool:
+    def is_by_words_only(self) -> bool:
         """Whether passages are found and ordered by words only, not by distance."""
         return self.by_words > 0 and not self.candidates
 
     @property
-    def looked_at(self) -> int:
+    def nearest_candidates(self) -> int:
         """Number of nearest passages to find: at least the number to read; 0 without vectors."""
-        return 0 if self.by_words_alone else max(self.candidates, self.passages)
+        return 0 if self.is_by_words_only else max(self.candidates, self.passages)
 
     @property
-    def best_words(self) -> int:
+    def word_candidates(self) -> int:
         """Number of best passages by words to find; without vectors, at least `passages`."""
-        return max(self.by_words, self.passages) if self.by_words_alone else self.by_words
+        return max(self.by_words, self.passages) if self.is_by_words_only else self.by_words
 
 
 class PartialResults(Enum):

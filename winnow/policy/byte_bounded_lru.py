@@ -18,15 +18,15 @@ class CacheWatch(Protocol):
     def count_lookup(self, result: str) -> None:
         """Counts a lookup: "hit" or "miss". A value that is being computed counts as a hit."""
 
-    def resize(self, more: int, evicted: int) -> None:
-        """Adds `more` bytes, which may be negative, and counts `evicted` entries."""
+    def resize(self, added_bytes: int, evicted: int) -> None:
+        """Adds `added_bytes`, which may be negative, and counts `evicted` entries."""
 
 
 class _NoWatch:
     def count_lookup(self, result: str) -> None:
         pass
 
-    def resize(self, more: int, evicted: int) -> None:
+    def resize(self, added_bytes: int, evicted: int) -> None:
         pass
 
 

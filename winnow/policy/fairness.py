@@ -84,7 +84,7 @@ class FairShares:
         others = (self._amounts.keys() | refused_clients) - {client}
         demands = [math.inf if c in refused_clients else float(self._amounts[c]) for c in others]
         demands += [elsewhere] if elsewhere else []
-        level = _level(demands, limit * (1 - self._reserved_beside(client)))
+        level = _level(demands, limit * (1 - self._reserve_for(client)))
         return max(level, limit / (len(demands) + 2))
 
     def room(
@@ -112,7 +112,7 @@ class FairShares:
         room = share - self._amounts[client]
         if not self._amounts[client]:
             # the reserve is not used here: many clients are slower than one with the same amount
-            before = self._reserved_beside(client) * limit + self._due_to_others(client, limit, 1.0)
+            before = self._reserve_for(client) * limit + self._due_to_others(client, limit, 1.0)
             free = capacity - before - self.total - elsewhere
             if min_amount <= min(free, self._in_time(client, limit - before, elsewhere)):
                 room = max(room, min_amount)
@@ -128,12 +128,12 @@ class FairShares:
 
         A new client leaves the share `share_of_new` of the reserve to others.
         """
-        reserved = capacity * self._reserved_beside(client)
+        reserved = capacity * self._reserve_for(client)
         ahead = self._waiting_clients.ahead_of(client, reserved)
         recent = self._recent_clients.keys()
         return math.floor(ahead if client in recent else max(ahead, reserved * share_of_new))
 
-    def _reserved_beside(self, client: str) -> float:
+    def _reserve_for(self, client: str) -> float:
         """The reserved share; 0 if the client is the only one."""
         client_sets = (self._amounts.keys(), self._refused.keys(), self._recent_clients.keys())
         has_others = any(len(keys) > (client in keys) for keys in client_sets)

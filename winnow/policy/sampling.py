@@ -56,7 +56,7 @@ class Sampler:
             del self._periods[kind]
         return {kind: period.withheld for kind, period in ended.items() if period.withheld}
 
-    def due(self) -> float | None:
+    def seconds_until_report(self) -> float | None:
         """Seconds until `withheld` has a result; None if no line was withheld."""
         ends = [each.began + PERIOD for each in list(self._periods.values()) if each.withheld]
         return max(min(ends) - self._clock(), 0.0) if ends else None

@@ -81,7 +81,7 @@ class Logs:
         """Logs how many lines were withheld; returns the seconds until the next report."""
         self._log_withheld(unfinished=False)
         with self._sampling:
-            due = self._sampler.due()
+            due = self._sampler.seconds_until_report()
             self._awake = due is not None
         return due
 

@@ -41,7 +41,9 @@ class StageClock:
         """Returns a line about the progress; the next one is due `LINE_INTERVAL` later."""
         rate = self._rate(self._recent[0])
         self._recent.append((self._clock(), self._done))
-        return ", ".join(filter(None, [self._done_text(), _rate_text(rate), self._left_text(rate)]))
+        return ", ".join(
+            filter(None, [self._done_text(), _rate_text(rate), self._remaining_text(rate)])
+        )
 
     def summary(self) -> str:
         """The line at the end of the stage."""
@@ -60,7 +62,7 @@ class StageClock:
         share = f" ({100 * self._done // self._total} %)" if self._total else ""
         return f"{self._name}: {self._done:,} of {self._total:,}{share}"
 
-    def _left_text(self, rate: float) -> str:
+    def _remaining_text(self, rate: float) -> str:
         if self._total is None or not rate or self._done >= self._total:
             return ""
         return f"{duration((self._total - self._done) / rate)} left"

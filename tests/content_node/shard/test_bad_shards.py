@@ -125,7 +125,9 @@ def tried(directory: Path, exact_up_to: int) -> None:
         RetrievalDepth(passages=3, candidates=0, by_words=3),
     ):
         found = retrieve(view, QUESTION, depth, 0.1)
-        assert [hit.passage_id for hit in found.hits][:1] == ["a" if depth.by_words_alone else "b"]
+        assert [hit.passage_id for hit in found.hits][:1] == [
+            "a" if depth.is_by_words_only else "b"
+        ]
         assert [view.load(hit.row) for hit in found.hits]
 
 

@@ -75,12 +75,12 @@ def by_hand(
     distances = segment.distances(asked.vector, rows)
     matches = segment.bm25_scores(terms, rows)
     words = matches.astype(np.float32)
-    nearest = np.argsort(distances, kind="stable")[: depth.looked_at]
-    having = np.sort(words[words > 0])[::-1][: depth.best_words]
+    nearest = np.argsort(distances, kind="stable")[: depth.nearest_candidates]
+    having = np.sort(words[words > 0])[::-1][: depth.word_candidates]
     least = having[-1] if len(having) else np.inf
     chosen = set(nearest.tolist()) | set(np.flatnonzero(words >= least).tolist())
     order = distances
-    if depth.by_words_alone:
+    if depth.is_by_words_only:
         order = (-WEIGHT * matches).astype(np.float32)
     elif depth.candidates:
         order = (distances - WEIGHT * matches).astype(np.float32)
@@ -154,7 +154,7 @@ def test_what_is_chosen_does_not_depend_on_how_the_index_is_cut(
         rarities = np.random.default_rng(seed).random(len(asked.token_ids)) * 5
         asked = replace(asked, rarities=tuple(rarities.tolist()), mean_length=5.0)
     alone = chosen(shards[1], asked, depth)
-    assert len(alone) == depth.passages or depth.by_words_alone
+    assert len(alone) == depth.passages or depth.is_by_words_only
     for count in (2, 3, 8):
         assert chosen(shards[count], asked, depth) == alone
 

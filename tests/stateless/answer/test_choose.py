@@ -40,13 +40,13 @@ depths = st.builds(
 
 
 def near(own: list[Hit], depth: RetrievalDepth) -> list[Hit]:
-    return sorted(own, key=lambda hit: hit.distance)[: depth.looked_at]
+    return sorted(own, key=lambda hit: hit.distance)[: depth.nearest_candidates]
 
 
 def by_words(own: list[Hit], depth: RetrievalDepth) -> list[Hit]:
     """The best by words, and all that are as good as the last of them."""
     having = sorted((hit for hit in own if hit.words > 0), key=lambda hit: -hit.words)
-    least = min((hit.words for hit in having[: depth.best_words]), default=np.inf)
+    least = min((hit.words for hit in having[: depth.word_candidates]), default=np.inf)
     return [hit for hit in having if hit.words >= least]
 
 
@@ -64,7 +64,7 @@ def retrieved(own: list[Hit], depth: RetrievalDepth) -> Retrieved:
         CandidateRule([-hit.words for hit in found], -min(words, default=np.inf)),
     ]
     kept = contenders([key(hit) for hit in found], ways, depth.passages)
-    hits, best = tuple(found[place] for place in kept), tuple(words[: depth.best_words])
+    hits, best = tuple(found[place] for place in kept), tuple(words[: depth.word_candidates])
     return Retrieved(hits, tuple(distances), ShardTimings(), candidate_words=best)
 
 

@@ -90,7 +90,7 @@ async def test_long_metadata_is_never_converted_on_the_event_loop_and_once_for_a
 def test_a_packed_reply_says_the_same_as_any_other(metadata: list[dict[str, object]]) -> None:
     plain = answered(*map(json.dumps, metadata))
     message = convert.answered_to_message(plain, "id")
-    packed = replace(plain, packed=convert.packed(plain))
+    packed = replace(plain, packed=convert.pack_answers(plain))
     wire = convert.answered_to_bytes(packed, "id")
     assert answer_pb2.AnswerResponse.FromString(wire) == message
     assert convert.answered_to_bytes(plain, "id") == message.SerializeToString()
@@ -101,7 +101,7 @@ def test_a_packed_reply_says_the_same_as_any_other(metadata: list[dict[str, obje
 
 def test_the_json_of_an_answer_is_made_once() -> None:
     plain = answered(LONG)
-    packed = convert.packed(plain)
+    packed = convert.pack_answers(plain)
     rests = [convert.answered_to_message(replace(plain, packed=packed), name) for name in "ab"]
     texts = [PackedReply(rest, packed).to_json() for rest in rests]
     assert [json.loads(each)["requestId"] for each in texts] == ["a", "b"]
@@ -110,7 +110,7 @@ def test_the_json_of_an_answer_is_made_once() -> None:
 
 def test_what_is_packed_is_counted_where_answers_are_kept() -> None:
     plain = answered(LONG)
-    packed = convert.packed(plain)
+    packed = convert.pack_answers(plain)
     PackedReply(answer_pb2.AnswerResponse(), packed).to_json()
     more = memory_bytes(replace(plain, packed=packed)) - memory_bytes(plain)
     assert more >= len(packed.wire) + len(packed.json)

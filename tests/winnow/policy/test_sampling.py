@@ -36,16 +36,16 @@ def test_it_says_when_there_is_something_to_tell() -> None:
     clock = ManualClock()
     sampler = Sampler(clock)
     assert taken(sampler, REFUSED, 1, most=1) == 1
-    assert sampler.due() is None
+    assert sampler.seconds_until_report() is None
     assert taken(sampler, REFUSED, 1, most=1) == 0
     clock.advance(PERIOD / 4)
-    assert sampler.due() == PERIOD * 3 / 4
+    assert sampler.seconds_until_report() == PERIOD * 3 / 4
     clock.advance(PERIOD)
-    assert sampler.due() == 0
+    assert sampler.seconds_until_report() == 0
 
 
 def test_at_the_end_all_is_told() -> None:
     sampler = Sampler(ManualClock())
     taken(sampler, REFUSED, 5, most=1)
     assert sampler.withheld(unfinished=True) == {REFUSED: 4}
-    assert sampler.due() is None
+    assert sampler.seconds_until_report() is None
