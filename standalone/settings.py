@@ -29,10 +29,10 @@ class StandaloneSettings(FrontSettings):
         """Always: there is an index."""
         return True
 
-    def node(self, shard: Path) -> NodeSettings:
-        """The settings of the shards; `shard` is one of them.
+    def node(self, shard: Path, *, feed: bool) -> NodeSettings:
+        """The settings of the shards; `shard` is one of them, `feed` has them take writes.
 
         Raises SettingsError if a variable, or the file, has a wrong value for content nodes.
         """
-        flags = {"shard": shard, "bundle": self.bundle, "feed": bool(self.feed_listen)}
+        flags = {"shard": shard, "bundle": self.bundle, "feed": feed}
         return NodeSettings.load(flags, self.file)

@@ -179,7 +179,8 @@ class HttpFront:
                 metrics=None,  # type: ignore[arg-type]
                 runtimes=None,  # type: ignore[arg-type]
                 interceptor=self.boundary,
-                server=None,  # type: ignore[arg-type]
+                services=None,  # type: ignore[arg-type]
+                server=None,
                 rejection=rejection,
                 access=FrontAccess(self.security, PLAIN_TEXT, gate=self.gate),
                 stack=self.stack,

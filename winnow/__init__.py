@@ -1,9 +1,11 @@
-"""The client for Python programs. Other parts are imported from their own modules.
+"""What programs use: a client of front nodes, and an index in their own process.
 
-    from winnow import Client
+    from winnow import Client, Index
     Client("127.0.0.1:8080").ask("Who won the Tour de France in 2015?").answer
+    with Index.open("my-index") as index:
+        index.ask("Who won the Tour de France in 2015?").answer
 
-The client is imported on first use, so services do not load it.
+They are imported on first use, so services do not load the client.
 """
 
 import os
@@ -20,14 +22,17 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from winnow.client import AsyncClient, Client
+    from winnow.standalone.index import AsyncIndex, Index
 else:
 
     def __getattr__(name: str) -> object:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        import winnow.client  # noqa: PLC0415
+        import importlib  # noqa: PLC0415
 
-        return getattr(winnow.client, name)
+        # a client's installation has no index
+        module = "winnow.standalone.index" if name.endswith("Index") else "winnow.client"
+        return getattr(importlib.import_module(module), name)
 
 
-__all__ = ["AsyncClient", "Client"]
+__all__ = ["AsyncClient", "AsyncIndex", "Client", "Index"]

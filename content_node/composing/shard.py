@@ -39,7 +39,13 @@ from winnow.content_node.startup_checks import shard_advice
 from winnow.content_node.supervision import keep_running
 from winnow.content_node.warmup import warm_up
 from winnow.domain.shard import ShardInfo
-from winnow.errors import ArtefactError, IdentityError, NotLoadedError, UnavailableError
+from winnow.errors import (
+    ArtefactError,
+    IdentityError,
+    NotLoadedError,
+    NotWritableError,
+    UnavailableError,
+)
 from winnow.heap import HeapTrimmer, give_back, trimming
 from winnow.inference.niceness import lower_priority
 from winnow.inference.runtime import InferenceOptions
@@ -143,6 +149,7 @@ class RunningShard:
         self._status = ServingStatus(self.served, set_serving, self._shard_metrics)
         self.loading = DaemonWork(self._load)
         self._tasks: list[asyncio.Task[None]] = []
+        self._merger: Merger[StoredSegment] | None = None
         self._fed: FedShard | None = None
         self._writer_and_info: tuple[ShardWriter, ShardInfo] | None = None
 
@@ -183,7 +190,20 @@ class RunningShard:
         checks = partial(watch, live.change, self._status.files_changed, _FILE_CHECK_INTERVAL)
         self._start_task("checking the shard's files", checks)
         if self._parts.settings.feed:
-            self._start_task("merging", self._merger(live).run)
+            self._merger = self._open_merger(live)
+            self._start_task("merging", self._merger.run)
+
+    async def merge(self) -> None:
+        """Merges the writes into the shard's files now, if there are any.
+
+        Raises:
+            NotWritableError: the shard takes no writes.
+            WinnowError: the merge failed; the shard is served as before.
+
+        """
+        if self._merger is None:
+            raise NotWritableError("the shard takes no writes, so there is nothing to merge")
+        await self._merger.merge_now()
 
     def leave(self) -> None:
         """Stops checking files and merging, and reports to callers that the node is leaving."""
@@ -258,7 +278,7 @@ class RunningShard:
         exact, exact_up_to = settings.exact, settings.exact_up_to
         return open_shard(directory, settings.ef, exact, exact_up_to, manifest.lower_fingerprint)
 
-    def _merger(self, live: LiveShard) -> Merger[StoredSegment]:
+    def _open_merger(self, live: LiveShard) -> Merger[StoredSegment]:
         settings, bundle = self._parts.settings, self._parts.bundle.directory
         # at normal priority: hnswlib holds the GIL while it loads a graph, and a thread of low
         # priority would block the event loop for longer

@@ -89,6 +89,7 @@ class Merger(Generic[Base]):
         self._begin, self._open = begin, open_base
         self._cleanup = Cleanup(shard.trim, tidy, clock)
         self._sleep, self._clock = sleep, clock
+        self._one_at_a_time = asyncio.Lock()
 
     async def run(self) -> None:
         """Merges when it is time, until it is cancelled."""
@@ -98,8 +99,21 @@ class Merger(Generic[Base]):
             await self._sleep(retry_after(failures) if failures else _CHECK_EVERY)
             failures = failures + 1 if await self._check() is False else 0
 
+    async def merge_now(self) -> None:
+        """Merges all writes so far, after a merge that is running; does nothing without writes.
+
+        Raises as `merge`.
+        """
+        async with self._one_at_a_time:
+            if self._shard.pending().writes:
+                await self.merge(MergeReason.REQUESTED)
+
     async def _check(self) -> bool | None:
-        """Merges if it is time: whether the merge succeeded, or None if there was none."""
+        async with self._one_at_a_time:
+            return await self._merge_if_due()
+
+    async def _merge_if_due(self) -> bool | None:
+        """Whether the merge succeeded; None if it was not time for one."""
         try:
             # before a merge, since the merge may need the room that a cleanup makes
             if self._cleanup.due:

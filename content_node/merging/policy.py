@@ -24,6 +24,8 @@ class MergeReason(Enum):
     WRITES = "writes"
     HOLES = "holes"
     IDLE = "idle"
+    REQUESTED = "requested"
+    """A program asked for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

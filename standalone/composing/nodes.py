@@ -1,5 +1,6 @@
 """The shards of this process, as a front's content nodes."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 
 from winnow.content_node.admission import NodeLoad
@@ -21,10 +22,12 @@ class LocalNodes:
     def __init__(self, shards: Mapping[str, RunningShard], load: NodeLoad) -> None:
         """`load` is the work of all `shards`."""
         self._shards, self._load = shards, load
+        self.loaded = asyncio.Event()
+        """Set once each shard is loaded, or cannot be: there is nothing to poll before."""
 
     def resolvers(self) -> Sequence[Resolver]:
         """One, which finds all shards."""
-        return [_Local(frozenset(self._shards))]
+        return [_Local(frozenset(self._shards), self.loaded)]
 
     def open_node(self, address: str) -> Node:
         """The shard of that name. All its reads are of this front."""
@@ -48,10 +51,11 @@ class _Local:
 
     target = "this process"
 
-    def __init__(self, names: frozenset[str]) -> None:
-        self._names = names
+    def __init__(self, names: frozenset[str], loaded: asyncio.Event) -> None:
+        self._names, self._loaded = names, loaded
 
     async def addresses(self) -> frozenset[str]:
+        await self._loaded.wait()
         return self._names
 
 

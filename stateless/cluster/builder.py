@@ -136,5 +136,5 @@ class ClusterBuilder:
         missing = self.view.missing()
         if missing != self._logged_missing:
             reason = "; ".join(reasons_of_absence(nodes, self.view)) or "no node was found"
-            _log.warning("waiting for shards", shards=missing, reason=reason)
+            _log.info("waiting for shards", shards=missing, reason=reason)
             self._logged_missing = missing

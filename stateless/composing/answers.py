@@ -56,7 +56,7 @@ def serve_answers(
     )
     front.work.answering, front.work.seconds_per_read = core, opened.snapshot.seconds_per_read
     default_deadline = front.settings.default_deadline
-    AnswerServicer(core, default_deadline).add_to(front.server.grpc)
+    AnswerServicer(core, default_deadline).add_to(front.services)
     refusal, on_part = partial(front.rejection.refusal, SERVICE), front.interceptor.record_part
     operations = answer_operations(core, default_deadline, refusal, on_part)
     front.http_operations.extend(operations)

@@ -54,7 +54,7 @@ def serve_heads(front: Front, groups: EncoderGroups) -> Predictor:
     front.work.texts = admission
     core = PredictCore(groups, predictor, admission, metrics)
     servicer = HeadServicer(core, default_deadline)
-    head_pb2_grpc.add_HeadServiceServicer_to_server(servicer, front.server.grpc)
+    head_pb2_grpc.add_HeadServiceServicer_to_server(servicer, front.services)
     if groups.all():
         front.http_operations.extend(predict_operations(core, default_deadline))
     return predictor

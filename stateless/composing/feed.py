@@ -1,6 +1,7 @@
 """Composes the feed service of a front, on its own port."""
 
 import asyncio
+from dataclasses import dataclass
 
 from winnow.inference.fair_threads import FairThreads
 from winnow.rpc.server import Server
@@ -29,8 +30,17 @@ _MAX_STREAMS = 128
 """Limit of concurrent calls on a connection."""
 
 
-async def serve_feed(front: Front, source: NodeSource, cluster: OpenCluster) -> Part:
-    """Opens the server that feeds the cluster of the front."""
+@dataclass(frozen=True, slots=True)
+class OpenFeed:
+    """What takes passages for a cluster."""
+
+    core: FeedCore
+    admission: FeedAdmission
+    encoder: FeedEncoder
+
+
+async def open_feed(front: Front, source: NodeSource, cluster: OpenCluster) -> OpenFeed:
+    """Opens what feeds the cluster that the front answers from; the front closes it."""
     settings, metrics = front.settings, FeedMetrics(front.registry)
     encoder = await asyncio.to_thread(
         FeedEncoder, front.bundle, settings.runtime, settings.feed_threads, settings.feed_nice
@@ -51,6 +61,12 @@ async def serve_feed(front: Front, source: NodeSource, cluster: OpenCluster) -> 
         metrics=metrics,
         prepare_thread=prepare_thread,
     )
+    return OpenFeed(core, admission, encoder)
+
+
+def serve_feed(front: Front, feed: OpenFeed) -> Part:
+    """Serves feeding on a separate port."""
+    settings, admission = front.settings, feed.admission
     # limits apart from those of questions: no question waits behind a passage
     server = Server(
         services=[SERVICE],
@@ -61,10 +77,9 @@ async def serve_feed(front: Front, source: NodeSource, cluster: OpenCluster) -> 
         max_streams=_MAX_STREAMS,
         security=front.access.security,
     )
-    servicer = FeedServicer(core, settings.feed_deadline)
+    servicer = FeedServicer(feed.core, settings.feed_deadline)
     feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, server.grpc)
     if settings.http_feed:
-        front.http_operations.extend(
-            feed_operations(core, settings.feed_deadline, admission.refusal)
-        )
-    return Part(encoder.warm_up, servers=[Listener(server, settings.feed_listen)])
+        operations = feed_operations(feed.core, settings.feed_deadline, admission.refusal)
+        front.http_operations.extend(operations)
+    return Part(feed.encoder.warm_up, servers=[Listener(server, settings.feed_listen)])

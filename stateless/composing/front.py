@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import grpc.aio
 from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
@@ -46,7 +47,10 @@ class Front:
     runtimes: RuntimeMetrics
     interceptor: CallInterceptor
     """Wraps the calls of all servers of the front."""
-    server: Server
+    services: grpc.aio.Server
+    """Gets the services of all parts."""
+    server: Server | None
+    """Serves them; None in a program that calls them directly."""
     rejection: EarlyRejection
     """Refuses calls early, by a rule of each service."""
     access: FrontAccess
@@ -95,6 +99,7 @@ async def open_front(
             metrics=metrics,
             runtimes=RuntimeMetrics(registry),
             interceptor=interceptor,
+            services=server.grpc,
             server=server,
             rejection=rejection,
             access=access,
@@ -104,6 +109,7 @@ async def open_front(
 
 async def serve(front: Front, parts: Iterable[Part]) -> None:
     """Prepares all parts, and serves with their tasks until SIGTERM or SIGINT."""
+    assert front.server is not None  # `open_front` opened it
     parts = tuple(parts)
 
     async def prepare() -> None:

@@ -1,11 +1,13 @@
 """Opens all parts of a front, and serves them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from winnow.stateless.composing.answers import serve_answers
+from winnow.stateless.composing.cluster import OpenCluster
 from winnow.stateless.composing.encoder_groups import open_encoder_groups, serve_heads
 from winnow.stateless.composing.encoders import Encoders
-from winnow.stateless.composing.feed import serve_feed
+from winnow.stateless.composing.feed import open_feed, serve_feed
 from winnow.stateless.composing.front import Front, Part, serve
 from winnow.stateless.composing.http import serve_http
 from winnow.stateless.composing.nodes import NodeSource
@@ -14,10 +16,19 @@ from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.heads.questions import QuestionHeads
 
 
-async def serve_front(
+@dataclass(frozen=True, slots=True)
+class FrontParts:
+    """The parts of a front with or without ports."""
+
+    parts: Sequence[Part]
+    cluster: OpenCluster | None
+    """None for a front that only predicts."""
+
+
+async def open_parts(
     front: Front, source: NodeSource | None, further: Sequence[Part] = ()
-) -> None:
-    """Serves until SIGTERM or SIGINT.
+) -> FrontParts:
+    """Opens what answers and predicts.
 
     Args:
         front: result of `open_front`.
@@ -25,9 +36,8 @@ async def serve_front(
         further: parts of the process that are prepared first.
 
     """
-    settings = front.settings
     encoders = Encoders(front)
-    default = encoders.open(front.bundle, settings.encoder_address)
+    default = encoders.open(front.bundle, front.settings.encoder_address)
     questions = QuestionEncoder(front.bundle, default.tokenizer, default.encoder)
     groups, heads_part = await open_encoder_groups(front, encoders, default)
     predictor = serve_heads(front, groups)
@@ -37,9 +47,20 @@ async def serve_front(
         heads = QuestionHeads(predictor, groups.default, questions) if groups.all() else None
         cluster = serve_answers(front, source, questions, heads)
         parts.append(cluster.part)
-        if settings.feed_listen:
-            parts.append(await serve_feed(front, source, cluster))
     serve_showing(front, cluster, groups)
-    if settings.http_listen:
+    return FrontParts(parts, cluster)
+
+
+async def serve_front(
+    front: Front, source: NodeSource | None, further: Sequence[Part] = ()
+) -> None:
+    """Serves on the ports of the settings until SIGTERM or SIGINT; arguments are those of
+    `open_parts`.
+    """
+    opened = await open_parts(front, source, further)
+    parts = list(opened.parts)
+    if front.settings.feed_listen and source is not None and opened.cluster is not None:
+        parts.append(serve_feed(front, await open_feed(front, source, opened.cluster)))
+    if front.settings.http_listen:
         parts.append(serve_http(front))
     await serve(front, parts)

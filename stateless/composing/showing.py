@@ -27,5 +27,5 @@ def serve_showing(front: Front, cluster: OpenCluster | None, groups: EncoderGrou
         clock=time.monotonic,
     )
     front.http_operations.extend(cluster_operations(core, front.settings.default_deadline))
-    cluster_pb2_grpc.add_ClusterServiceServicer_to_server(ClusterServicer(core), front.server.grpc)
+    cluster_pb2_grpc.add_ClusterServiceServicer_to_server(ClusterServicer(core), front.services)
     return core

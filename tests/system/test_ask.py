@@ -202,3 +202,15 @@ async def test_a_prompt_answers_keeps_a_history_and_survives_ctrl_c(
         terminal.type("\x04")
         assert await terminal.process.wait() == 0
     assert front.requests[-1].question == "Who opened the café?"
+
+
+async def test_an_index_is_asked_without_a_server(indexes: dict[int, Path]) -> None:
+    question, answer = QUESTIONS[1]
+    code, out, _ = await ask(question, "--index", str(indexes[2]), "--json")
+    assert code == 0
+    reply = json.loads(out)
+    assert reply["answer"] == answer
+    assert reply["coverage"]["complete"]
+    code, out, err = await ask(question, "--index", str(indexes[2].parent))
+    assert (code, out) == (1, "")
+    assert "is no index" in err

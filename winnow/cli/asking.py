@@ -5,14 +5,17 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
 from winnow.cli.questions import LabelledQuestion
-from winnow.client.messages import AnswerClient
+from winnow.client.aio import AsyncCalls
+from winnow.client.calls import Call
 from winnow.convert import answer as convert
 from winnow.errors import WinnowError
-from winnow.v1 import answer_pb2
+from winnow.rpc.status import code_of, error_of
+from winnow.v1 import answer_pb2, answer_pb2_grpc
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,35 @@ class QuestionOutcome:
     """Why the question failed, as `STATUS: message`; empty if it did not."""
 
 
+class Answers(Protocol):
+    """Answers questions: a front node, or an index in this process."""
+
+    async def ask(
+        self, request: answer_pb2.AnswerRequest, timeout: float
+    ) -> answer_pb2.AnswerResponse:
+        """Asks a question. Raises a WinnowError whose message begins with its gRPC status."""
+
+
+class IndexAnswers:
+    """Answers of an index in this process."""
+
+    def __init__(self, index: AsyncCalls) -> None:
+        self._index = index
+
+    async def ask(
+        self, request: answer_pb2.AnswerRequest, timeout: float
+    ) -> answer_pb2.AnswerResponse:
+        """Asks a question. Raises a WinnowError whose message begins with its gRPC status."""
+        call: Call[answer_pb2.AnswerResponse] = Call(
+            answer_pb2_grpc.AnswerServiceStub, "Answer", request, lambda reply: reply
+        )
+        try:
+            return await self._index.run(call, timeout, None)
+        except WinnowError as error:
+            code = code_of(error)
+            raise error_of(code, f"{code.name}: {error}", ()) from error
+
+
 def with_question(options: answer_pb2.AnswerRequest, question: str) -> answer_pb2.AnswerRequest:
     """A request for `question` with the given options."""
     request = answer_pb2.AnswerRequest()
@@ -36,7 +68,7 @@ def with_question(options: answer_pb2.AnswerRequest, question: str) -> answer_pb
 
 
 async def ask(
-    client: AnswerClient,
+    client: Answers,
     question: LabelledQuestion,
     options: answer_pb2.AnswerRequest,
     timeout: float,
@@ -52,7 +84,7 @@ async def ask(
 
 
 async def ask_all(
-    client: AnswerClient,
+    client: Answers,
     questions: Sequence[LabelledQuestion],
     options: answer_pb2.AnswerRequest,
     *,

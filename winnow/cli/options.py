@@ -1,6 +1,7 @@
 """Options that several commands share, and checks of their values."""
 
 import re
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -26,6 +27,13 @@ FrontAddress = Annotated[
     str,
     typer.Option(
         help="HOST:PORT of a front node, or dns:///HOST:PORT of several.", callback=_check_address
+    ),
+]
+IndexDirectory = Annotated[
+    Path | None,
+    typer.Option(
+        help="Directory of an index to open in this process, instead of asking a front node.",
+        show_default="none",
     ),
 ]
 PassagesToRead = Annotated[

@@ -1,6 +1,7 @@
 """The client for asyncio programs."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Self, Unpack
@@ -72,8 +73,8 @@ class AsyncConnection:
         await self.close()
 
 
-class AsyncClient(AsyncConnection):
-    """An asyncio `Client`: asks questions, applies heads, and writes passages."""
+class AsyncCalls(ABC):
+    """The calls of an asyncio program: of front nodes, or of an index in its process."""
 
     async def ask(
         self,
@@ -84,7 +85,7 @@ class AsyncClient(AsyncConnection):
         **options: Unpack[Options],
     ) -> Reply:
         """Asks a question. Arguments and errors are those of `Client.ask`."""
-        return await self._run(answer_call(question, options), timeout, request_id)
+        return await self.run(answer_call(question, options), timeout, request_id)
 
     async def predict(
         self,
@@ -96,7 +97,7 @@ class AsyncClient(AsyncConnection):
         request_id: str | None = None,
     ) -> Predictions:
         """Applies heads. Arguments and errors are those of `Client.predict`."""
-        return await self._run(predict_call(text, heads, ring), timeout, request_id)
+        return await self.run(predict_call(text, heads, ring), timeout, request_id)
 
     async def put(
         self,
@@ -109,7 +110,7 @@ class AsyncClient(AsyncConnection):
 
         A cancelled call may have stored some of the passages.
         """
-        return await self._run(put_call(passages), timeout, request_id)
+        return await self.run(put_call(passages), timeout, request_id)
 
     async def delete(
         self,
@@ -120,7 +121,15 @@ class AsyncClient(AsyncConnection):
         request_id: str | None = None,
     ) -> tuple[WriteResult, ...]:
         """Deletes passages. Arguments and errors are those of `Client.delete`."""
-        return await self._run(delete_call(ids, version), timeout, request_id)
+        return await self.run(delete_call(ids, version), timeout, request_id)
+
+    @abstractmethod
+    async def run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
+        """Runs a call, as the methods above do; raises WinnowError if it fails."""
+
+
+class AsyncClient(AsyncConnection, AsyncCalls):
+    """An asyncio `Client`: asks questions, applies heads, and writes passages."""
 
     async def wait_ready(self, timeout: float = 60.0) -> None:
         """Waits until a front node reports SERVING.
@@ -135,7 +144,7 @@ class AsyncClient(AsyncConnection):
                 )
             await asyncio.sleep(CHECK_INTERVAL)
 
-    async def _run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
+    async def run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
         id_metadata = request_id_metadata(request_id)
         options = self._options.arguments(timeout, id_metadata)
         try:

@@ -1,6 +1,7 @@
 """The client for synchronous programs."""
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self, TypeVar, Unpack
 
@@ -31,36 +32,8 @@ CHECK_TIMEOUT = 1.0
 Result = TypeVar("Result")
 
 
-class Client:
-    """A client of a front node, or of several. Threads may share it; `with` closes it at the end.
-
-    It connects at the first call, and again after a lost connection.
-    """
-
-    def __init__(
-        self,
-        address: str = DEFAULT_ADDRESS,
-        *,
-        client_name: str = "",
-        credentials: Credentials | None = None,
-    ) -> None:
-        """Makes no connection yet.
-
-        Args:
-            address: HOST:PORT of a front node. For several, `dns:///HOST:PORT` or
-                `ipv4:ADDRESS:PORT,ADDRESS:PORT`: each call goes to a healthy one.
-            client_name: name of the caller: 1 to 64 letters, digits or ._:@-. Front nodes share
-                their time fairly among names. With keys, the name of the key counts instead.
-            credentials: certificates and a token, if the front nodes require them.
-
-        Raises InvalidRequestError if an argument is invalid or a file cannot be used.
-
-        """
-        check_address(address)
-        self.address = address
-        live = LiveCredentials(address, credentials)
-        self._options = CallOptions(live, client_name)
-        self._channel = ThreadedChannel(address, live)
+class Calls(ABC):
+    """The calls of a synchronous program: of front nodes, or of an index in its process."""
 
     def ask(
         self,
@@ -167,6 +140,42 @@ class Client:
 
         """
         return self._run(delete_call(ids, version), timeout, request_id)
+
+    @abstractmethod
+    def _run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
+        """The result of a call."""
+
+
+class Client(Calls):
+    """A client of a front node, or of several. Threads may share it; `with` closes it at the end.
+
+    It connects at the first call, and again after a lost connection.
+    """
+
+    def __init__(
+        self,
+        address: str = DEFAULT_ADDRESS,
+        *,
+        client_name: str = "",
+        credentials: Credentials | None = None,
+    ) -> None:
+        """Makes no connection yet.
+
+        Args:
+            address: HOST:PORT of a front node. For several, `dns:///HOST:PORT` or
+                `ipv4:ADDRESS:PORT,ADDRESS:PORT`: each call goes to a healthy one.
+            client_name: name of the caller: 1 to 64 letters, digits or ._:@-. Front nodes share
+                their time fairly among names. With keys, the name of the key counts instead.
+            credentials: certificates and a token, if the front nodes require them.
+
+        Raises InvalidRequestError if an argument is invalid or a file cannot be used.
+
+        """
+        check_address(address)
+        self.address = address
+        live = LiveCredentials(address, credentials)
+        self._options = CallOptions(live, client_name)
+        self._channel = ThreadedChannel(address, live)
 
     def available(self) -> bool:
         """Whether a front node is reachable and reports SERVING."""

@@ -57,7 +57,7 @@ async def test_a_graph_is_loaded_by_a_thread_that_gives_way_to_nobody(
     parts = open_parts(settings, bundle, registry, RuntimeMetrics(registry))
     live: Any = shard
     running = RunningShard(tmp_path, parts, registry, AsyncMock())
-    await running._merger(live).merge(MergeReason.WRITES)
+    await running._open_merger(live).merge(MergeReason.WRITES)
     parts.pool.close()
     assert shard.served == ["segment"]
     assert niceness == [os.getpriority(os.PRIO_PROCESS, os.getpid())]

@@ -1,11 +1,13 @@
 """`winnow ask`."""
 
+import contextlib
 import sys
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from winnow import signals
+from winnow import Index, signals
 from winnow.cli.access import with_credentials
 from winnow.cli.ask.session import AskSession
 from winnow.cli.exits import FAILED
@@ -13,6 +15,7 @@ from winnow.cli.options import (
     DEFAULT_ADDRESS,
     FilterOption,
     FrontAddress,
+    IndexDirectory,
     MaxLoss,
     ReadScopeOption,
     RetrieverOption,
@@ -33,6 +36,7 @@ def ask(
         ),
     ] = None,
     address: FrontAddress = DEFAULT_ADDRESS,
+    index: IndexDirectory = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print every reply as one line of JSON.")
     ] = False,
@@ -84,7 +88,7 @@ def ask(
     ] = 10.0,
     credentials: Credentials | None = None,
 ) -> None:
-    """Ask a running cluster, and see the answer in its passage.
+    """Ask a running cluster, or an index (--index), and see the answer in its passage.
 
     Without a question, there is a prompt. Ctrl-D or `exit` ends it; Ctrl-C gives up a question.
     Where standard input is a file or a pipe, each of its lines is a question.
@@ -129,12 +133,22 @@ def ask(
         async with AsyncClient(address, credentials=credentials) as client:
             return await client.ask(text, timeout=timeout, **options)
 
-    session = AskSession(lambda text: signals.run(request(text)), as_json, timings)
-    if question:
-        replied = session.answer(" ".join(question))
-    elif sys.stdin.isatty():
-        replied = session.prompt()
-    else:
-        replied = session.answer_lines(sys.stdin)
+    with contextlib.ExitStack() as stack:
+        if index is None:
+            session = AskSession(lambda text: signals.run(request(text)), as_json, timings)
+        else:
+            opened = stack.enter_context(Index.open(index))
+            ask_index = partial(opened.ask, timeout=timeout, **options)
+            session = AskSession(ask_index, as_json, timings)
+        replied = _answer(session, question)
     if not replied:
         raise typer.Exit(FAILED)
+
+
+def _answer(session: AskSession, question: list[str] | None) -> bool:
+    """Answers the question, or those of a prompt or of standard input."""
+    if question:
+        return session.answer(" ".join(question))
+    if sys.stdin.isatty():
+        return session.prompt()
+    return session.answer_lines(sys.stdin)

@@ -1,14 +1,16 @@
 """`winnow evaluate`."""
 
+import contextlib
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from winnow import signals
+from winnow import AsyncIndex, signals
 from winnow.cli import options
 from winnow.cli.access import with_credentials
-from winnow.cli.asking import Failures, QuestionOutcome, ask_all
+from winnow.cli.asking import Answers, Failures, IndexAnswers, QuestionOutcome, ask_all
 from winnow.cli.evaluation.replies import write_replies
 from winnow.cli.evaluation.tally import Report, report
 from winnow.cli.output import AsJson, console, print_json, table
@@ -31,6 +33,7 @@ def evaluate(
         typer.Option(help="JSON lines with question, answers and optional context (.gz, .zst)."),
     ],
     address: options.FrontAddress = options.DEFAULT_ADDRESS,
+    index: options.IndexDirectory = None,
     passages_to_read: options.PassagesToRead = 10,
     max_loss: options.MaxLoss = None,
     read_scope: options.ReadScopeOption = None,
@@ -55,7 +58,9 @@ def evaluate(
     as_json: AsJson = False,
     credentials: Credentials | None = None,
 ) -> None:
-    """Ask a running system every question of a file, and measure the accuracy of its answers.
+    """Ask every question of a file, and measure the accuracy of the answers.
+
+    A running system is asked, or with --index an index in this process.
 
     Shows exact match and F1 as SQuAD defines them, recall by answer string and by gold passage,
     and latency percentiles. Accuracy is shown for every number of passages up to
@@ -79,8 +84,7 @@ def evaluate(
     )
 
     async def run() -> list[QuestionOutcome]:
-        async with AnswerClient(address, credentials=credentials) as client:
-            await client.expect_serving()
+        async with _open_answers(index, address, credentials) as client:
             with StageProgress() as progress:
                 progress.start("asking", len(labelled))
                 return await ask_all(
@@ -104,6 +108,20 @@ def evaluate(
             if replies is not None:
                 write_replies(outcomes, replies)
     raise typer.Exit(1 if result.failed == result.questions else 0)
+
+
+@contextlib.asynccontextmanager
+async def _open_answers(
+    index: Path | None, address: str, credentials: Credentials | None
+) -> AsyncIterator[Answers]:
+    """Answers of an index in this process, or of a front node that serves."""
+    if index is not None:
+        async with AsyncIndex.open(index) as opened:
+            yield IndexAnswers(opened)
+        return
+    async with AnswerClient(address, credentials=credentials) as client:
+        await client.expect_serving()
+        yield client
 
 
 def _show(result: Report) -> None:

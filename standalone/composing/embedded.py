@@ -1,0 +1,138 @@
+"""A front with all shards of an index that listens nowhere: a program calls it directly."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+import grpc.aio
+import structlog
+from prometheus_client import CollectorRegistry
+
+from winnow.client.calls import Call, Metadata
+from winnow.content_node.composing.shard import RunningShard
+from winnow.errors import NotWritableError
+from winnow.index_directory import shard_directories
+from winnow.rpc import request_id
+from winnow.rpc.in_process import InProcessServices
+from winnow.rpc.interceptor import CallInterceptor
+from winnow.rpc.process import load_configured_bundle
+from winnow.standalone.composing.shards import LocalShards
+from winnow.standalone.settings import StandaloneSettings
+from winnow.stateless.composing.access import open_access
+from winnow.stateless.composing.feed import open_feed
+from winnow.stateless.composing.front import Front
+from winnow.stateless.composing.serving import open_parts
+from winnow.stateless.early_rejection import EarlyRejection
+from winnow.stateless.feed.servicer import FeedServicer
+from winnow.stateless.metrics import FrontMetrics
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.runtimes import RuntimeMetrics
+from winnow.v1 import feed_pb2_grpc
+
+_log = structlog.get_logger("standalone")
+Result = TypeVar("Result")
+Tasks = Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
+
+
+class Embedded:
+    """The services of an index, which are called without a server."""
+
+    def __init__(
+        self, services: InProcessServices, shards: Sequence[RunningShard], *, writable: bool
+    ) -> None:
+        self._services, self._shards, self._writable = services, shards, writable
+
+    async def call(self, call: Call[Result], timeout: float, metadata: Metadata) -> Result:
+        """The result of a call. Raises WinnowError as a client does."""
+        if call.stub is feed_pb2_grpc.FeedServiceStub:
+            self._expect_writable()
+
+        async def invoke() -> Any:
+            request_id.accept(metadata)
+            method = call.method_of(self._services)
+            return await method(call.request, timeout=timeout, metadata=metadata)
+
+        # in a task, so that the request id does not reach the log lines of the program
+        return call.result(await asyncio.create_task(invoke()))
+
+    async def merge(self) -> None:
+        """Merges one shard after the other."""
+        self._expect_writable()
+        for shard in self._shards:
+            await shard.merge()
+
+    def _expect_writable(self) -> None:
+        if not self._writable:
+            raise NotWritableError("the index was opened to be read: open it with writable=True")
+
+
+@contextlib.asynccontextmanager
+async def open_embedded(
+    settings: StandaloneSettings, registry: CollectorRegistry, *, writable: bool
+) -> AsyncIterator[Embedded]:
+    """Opens an index, and closes it at the end.
+
+    Raises ArtefactError if there is no index, or no shard of it can be loaded.
+    """
+    _log_by_standard_library()
+    directories = shard_directories(settings.index)
+    node = settings.node(directories[0], feed=writable)
+    services = InProcessServices()
+    async with contextlib.AsyncExitStack() as stack:
+        front = Front(
+            settings=settings,
+            bundle=await load_configured_bundle(settings, registry),
+            registry=registry,
+            metrics=FrontMetrics(registry),
+            runtimes=RuntimeMetrics(registry),
+            interceptor=CallInterceptor(RpcMetrics(registry)),
+            services=cast("grpc.aio.Server", services),
+            server=None,
+            rejection=EarlyRejection(),
+            access=open_access(settings, registry),
+            stack=stack,
+        )
+        shards = LocalShards(front, node, directories)
+        opened = await open_parts(front, shards.source, [shards.part])
+        if writable and opened.cluster is not None:
+            feed = await open_feed(front, shards.source, opened.cluster)
+            servicer = FeedServicer(feed.core, settings.feed_deadline)
+            feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, front.services)
+        for part in opened.parts:
+            await stack.enter_async_context(_running(part.tasks))
+        for part in opened.parts:
+            await part.prepare()
+        yield Embedded(services, shards.all, writable=writable)
+        for shard in shards.all:
+            shard.leave()
+
+
+def _log_by_standard_library() -> None:
+    """Sends log events to `logging`, which the program sets up, unless it uses structlog itself."""
+    if not structlog.is_configured():
+        structlog.configure(
+            processors=[structlog.stdlib.filter_by_level, structlog.stdlib.render_to_log_kwargs],
+            wrapper_class=structlog.stdlib.BoundLogger,
+            logger_factory=structlog.stdlib.LoggerFactory(),
+        )
+
+
+@contextlib.asynccontextmanager
+async def _running(tasks: Tasks) -> AsyncIterator[None]:
+    """Runs tasks until the end. A task that fails is a bug, and is logged."""
+    running = [asyncio.create_task(_logged(name, run)) for name, run in tasks.items()]
+    try:
+        yield
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+async def _logged(name: str, run: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    try:
+        await run()
+    except Exception:
+        _log.exception(f"supervision of {name} ended")
+        raise

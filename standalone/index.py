@@ -1,0 +1,169 @@
+"""An index in the caller's own process: asked, and written to, without a server.
+
+    from winnow import Index
+    with Index.open("my-index") as index:
+        index.ask("Who won the Tour de France in 2015?").answer
+
+It answers as a front node does, with the same calls and replies as `winnow.client`.
+"""
+
+import atexit
+import contextlib
+import os
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from prometheus_client import CollectorRegistry
+
+from winnow.bundle import default_bundle
+from winnow.client.aio import AsyncCalls
+from winnow.client.calls import Call, request_id_metadata
+from winnow.client.client import Calls
+from winnow.errors import UnavailableError
+from winnow.loop_thread import LoopThread
+from winnow.standalone.composing.embedded import Embedded, open_embedded
+from winnow.standalone.settings import StandaloneSettings
+
+Result = TypeVar("Result")
+
+
+class AsyncIndex(AsyncCalls):
+    """An index for the event loop in which it is opened; an `async with` block closes it."""
+
+    def __init__(self, settings: StandaloneSettings, *, writable: bool) -> None:
+        """Opens nothing yet; see `open`."""
+        self._settings, self._writable = settings, writable
+        self._stack = contextlib.AsyncExitStack()
+        self._embedded: Embedded | None = None
+
+    @classmethod
+    def open(
+        cls,
+        directory: str | Path,
+        *,
+        bundle: str | Path | None = None,
+        heads: str = "",
+        writable: bool = False,
+        config: str | Path | None = None,
+    ) -> Self:
+        """An index that `async with` opens. Arguments and errors are those of `Index.open`."""
+        return cls(_settings(directory, bundle, heads, config), writable=writable)
+
+    async def merge(self) -> None:
+        """Merges the writes of every shard into its files. Errors are those of `Index.merge`."""
+        await self._opened().merge()
+
+    async def __aenter__(self) -> Self:
+        self._embedded = await self._stack.enter_async_context(
+            open_embedded(self._settings, CollectorRegistry(), writable=self._writable)
+        )
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        self._embedded = None
+        await self._stack.aclose()
+
+    async def run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
+        """Runs a call, as the methods of `winnow.client.aio.AsyncCalls` do."""
+        return await self._opened().call(call, timeout, request_id_metadata(request_id))
+
+    def _opened(self) -> Embedded:
+        if self._embedded is None:
+            raise UnavailableError("the index is not open: use it within its `with` block")
+        return self._embedded
+
+
+class Index(Calls):
+    """An open index, for synchronous programs. Threads may share it; `with` closes it.
+
+    A program that ends without closing it loses nothing: writes are durable when `put` returns.
+    """
+
+    def __init__(self, index: AsyncIndex) -> None:
+        """Opens an index on the event loop of a thread; see `open`."""
+        self._index, self._process = index, os.getpid()
+        self._loop = LoopThread("index")
+        try:
+            self._loop.run(index.__aenter__())
+        except BaseException:
+            self._loop.close(index.__aexit__())
+            raise
+        atexit.register(self._end)
+
+    @classmethod
+    def open(
+        cls,
+        directory: str | Path,
+        *,
+        bundle: str | Path | None = None,
+        heads: str = "",
+        writable: bool = False,
+        config: str | Path | None = None,
+    ) -> Self:
+        """Opens an index: loads and verifies all its shards.
+
+        Args:
+            directory: the index, written by `winnow index build`.
+            bundle: directory of the models; None for the default ones.
+            heads: store of heads for `predict`; empty for none.
+            writable: whether `put`, `delete` and `merge` work. Nobody else can open an index that
+                is written to. Any number may read an index that nobody writes to.
+            config: TOML file with further settings, in the tables 'front' and 'node'.
+
+        Raises:
+            SettingsError: a setting is wrong.
+            ArtefactError: there is no index, or none of its shards can be loaded.
+
+        """
+        return cls(
+            AsyncIndex.open(directory, bundle=bundle, heads=heads, writable=writable, config=config)
+        )
+
+    def merge(self) -> None:
+        """Merges the writes of every shard into its files, which makes questions faster.
+
+        Raises:
+            NotWritableError: the index was not opened as writable.
+            WinnowError: a merge failed; the index answers as before.
+
+        """
+        self._wait(self._index.merge())
+
+    def close(self) -> None:
+        """Cancels the running calls, and releases the directory. Further calls do nothing."""
+        if self._loop.is_closed or self._process != os.getpid():
+            return
+        atexit.unregister(self._end)
+        self._loop.close(self._index.__aexit__())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
+        return self._wait(self._index.run(call, timeout, request_id))
+
+    def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """The result of `work` on the loop."""
+        if self._process != os.getpid():
+            work.close()
+            raise UnavailableError(
+                "the index was opened before this process was forked, and its threads are not "
+                "here: open it in each process, such as in the server's worker"
+            )
+        return self._loop.run(work)
+
+    def _end(self) -> None:
+        """Stops reading at the end of the program: a thread in native code would abort it."""
+        with contextlib.suppress(RuntimeError):  # executors take no more work by now
+            self.close()
+
+
+def _settings(
+    directory: str | Path, bundle: str | Path | None, heads: str, config: str | Path | None
+) -> StandaloneSettings:
+    flags = {"index": Path(directory), "bundle": Path(bundle or default_bundle()), "heads": heads}
+    return StandaloneSettings.load(flags, Path(config) if config is not None else None)

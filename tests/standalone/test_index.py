@@ -1,0 +1,179 @@
+"""An index in the process of a program that asks it."""
+
+import asyncio
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from conftest import QUESTIONS
+
+from winnow import AsyncIndex, Index
+from winnow.client import Options, PassageFields, Reply
+from winnow.errors import (
+    ArtefactError,
+    InvalidRequestError,
+    NotWritableError,
+    UnavailableError,
+)
+
+pytestmark = pytest.mark.bundle
+ASKED = "Who won the Zorblax Prize in 2031?"
+WON: PassageFields = {
+    "id": "zorblax",
+    "title": "Zorblax Prize",
+    "text": "The Zorblax Prize of 2031 was won by Marta Quendelheim of Lower Fnord.",
+}
+
+
+@pytest.fixture
+def directory(indexes: dict[int, Path], tmp_path: Path) -> Path:
+    """A copy of an index of two shards, which may be written to."""
+    return Path(shutil.copytree(indexes[2], tmp_path / "index"))
+
+
+def found(reply: Reply) -> list[object]:
+    return [(each.text, each.score, each.passage.id) for each in reply.answers]
+
+
+def test_its_answers_are_the_same_for_any_number_of_shards(indexes: dict[int, Path]) -> None:
+    with Index.open(indexes[1]) as one, Index.open(indexes[8]) as many:
+        for question, answer in QUESTIONS:
+            reply = one.ask(question, max_loss=0)
+            assert reply.coverage.complete
+            assert reply.answers[0].text == answer
+            assert found(many.ask(question, max_loss=0)) == found(reply)
+
+
+def test_what_is_put_is_found_also_after_a_merge_and_when_it_is_opened_again(
+    directory: Path,
+) -> None:
+    with Index.open(directory, writable=True) as index:
+        index.put(WON)
+        assert index.ask(ASKED).answers[0].text == "Marta Quendelheim"
+        index.merge()
+        assert index.ask(ASKED).answers[0].text == "Marta Quendelheim"
+    with Index.open(directory, writable=True) as index:
+        assert index.ask(ASKED).answers[0].text == "Marta Quendelheim"
+        index.delete("zorblax")
+        assert "Marta Quendelheim" not in [each.text for each in index.ask(ASKED).answers]
+
+
+def test_an_index_that_is_only_read_refuses_writes_and_says_how_to_allow_them(
+    directory: Path,
+) -> None:
+    with Index.open(directory) as index:
+        for write in (lambda: index.put(WON), lambda: index.delete("a"), index.merge):
+            with pytest.raises(NotWritableError, match="open it with writable=True"):
+                write()
+
+
+@pytest.mark.parametrize("writable", [False, True])
+def test_nobody_else_opens_an_index_that_is_written_to(directory: Path, writable: bool) -> None:
+    with Index.open(directory, writable=True) as index:
+        index.put([{"id": str(number), "text": f"Passage {number}."} for number in range(20)])
+        with pytest.raises(ArtefactError, match=r"no shard can be loaded: .*another"):
+            Index.open(directory, writable=writable)
+        assert index.ask(QUESTIONS[0][0]).coverage.complete
+
+
+def test_several_may_read_one_index(directory: Path) -> None:
+    with Index.open(directory, writable=True) as index:
+        index.put(WON)
+    with Index.open(directory) as one, Index.open(directory) as other:
+        assert found(one.ask(ASKED)) == found(other.ask(ASKED))
+
+
+def test_a_closed_index_says_so(indexes: dict[int, Path]) -> None:
+    index = Index.open(indexes[1])
+    index.close()
+    index.close()
+    with pytest.raises(UnavailableError, match="was closed: open it again"):
+        index.ask("Who?")
+
+
+def test_closing_ends_the_calls_of_other_threads(indexes: dict[int, Path]) -> None:
+    index = Index.open(indexes[2])
+    endless = index._index._opened()
+    began = threading.Event()
+
+    async def call(*_: object) -> None:
+        began.set()
+        await asyncio.Event().wait()
+
+    endless.call = call  # type: ignore[method-assign, assignment]
+    with ThreadPoolExecutor(1) as threads:
+        asking = threads.submit(index.ask, "Who?")
+        assert began.wait(60)
+        index.close()
+        with pytest.raises(UnavailableError, match="was closed: open it again"):
+            asking.result(60)
+
+
+async def test_an_index_for_asyncio_is_used_within_its_block(indexes: dict[int, Path]) -> None:
+    with pytest.raises(UnavailableError, match="is not open"):
+        await AsyncIndex.open(indexes[1]).ask("Who?")
+
+
+def test_a_program_that_never_closes_its_index_ends(indexes: dict[int, Path]) -> None:
+    program = f"from winnow import Index; print(Index.open({str(indexes[1])!r}).ask({QUESTIONS[1][0]!r}).coverage)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    assert "complete=True" in done.stdout
+
+
+def test_a_directory_without_an_index_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ArtefactError, match="is no index"):
+        Index.open(tmp_path)
+
+
+def test_invalid_questions_name_their_fields(indexes: dict[int, Path]) -> None:
+    with Index.open(indexes[1]) as index:
+        with pytest.raises(InvalidRequestError, match="question: is empty"):
+            index.ask("")
+        with pytest.raises(InvalidRequestError, match="filter"):
+            index.ask("Who?", where="year >")
+
+
+def test_a_forked_process_is_told_to_open_its_own(indexes: dict[int, Path]) -> None:
+    with Index.open(indexes[1]) as index:
+        forked = multiprocessing.get_context("fork").Process(target=asks_in_fork, args=(index,))
+        forked.start()
+        forked.join(60)
+        assert forked.exitcode == 0
+        assert index.ask(QUESTIONS[0][0]).coverage.complete
+
+
+def asks_in_fork(index: Index) -> None:
+    try:
+        index.ask("Who?")
+    except UnavailableError as error:
+        os._exit(0 if "open it in each process" in str(error) else 1)
+    os._exit(2)
+
+
+async def test_many_questions_at_once_get_the_answers_that_one_gets(
+    indexes: dict[int, Path],
+) -> None:
+    async with AsyncIndex.open(indexes[2]) as index:
+        few: Options = {"fresh": True, "passages_to_read": 2}  # so many that all are let in
+        alone = [found(await index.ask(question, **few)) for question, _ in QUESTIONS]
+        together = await asyncio.gather(*(index.ask(question, **few) for question, _ in QUESTIONS))
+        assert [found(each) for each in together] == alone
+
+
+async def test_a_cancelled_question_leaves_the_index_usable(indexes: dict[int, Path]) -> None:
+    async with AsyncIndex.open(indexes[2]) as index:
+        asking = asyncio.create_task(index.ask(QUESTIONS[0][0], max_loss=0))
+        await asyncio.sleep(0)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert (await index.ask(QUESTIONS[0][0])).answers[0].text == QUESTIONS[0][1]
