@@ -6,6 +6,7 @@ Each page run_program in a separate directory with the files that it names, agai
 import asyncio
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -124,6 +125,7 @@ class Reader:
 
     def run_program(self, block: Block) -> None:
         """Runs a program."""
+        self._copy_inputs(re.findall(r'"([\w.-]+)"', block.text))
         exec(compile(self._with_real_names(block.text), f"{block.page}:{block.line}", "exec"), {})
 
     def _with_real_names(self, text: str) -> str:

@@ -163,7 +163,7 @@ async def test_many_questions_at_once_get_the_answers_that_one_gets(
     indexes: dict[int, Path],
 ) -> None:
     async with AsyncIndex.open(indexes[2]) as index:
-        few: Options = {"fresh": True, "passages_to_read": 2}  # so many that all are let in
+        few: Options = {"fresh": True, "passages_to_read": 2}  # little enough to be admitted
         alone = [found(await index.ask(question, **few)) for question, _ in QUESTIONS]
         together = await asyncio.gather(*(index.ask(question, **few) for question, _ in QUESTIONS))
         assert [found(each) for each in together] == alone
