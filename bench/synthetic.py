@@ -90,8 +90,8 @@ def build_shard(
     staging = Staging(directory / "staging.sqlite")
     for each in passages:
         staging.add(Write(each.passage.id, None, each), shard=0)
-    staging.note(written=True)
-    words = count_words(staging.words())
+    staging.record(written=True)
+    words = count_words(staging.passage_tokens())
     staging.close()
     identity = ShardSetIdentity(
         index_id=index,

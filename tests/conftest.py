@@ -105,7 +105,7 @@ class Recorder:
     def bad_row(self, row: BadRow) -> None:
         self.bad_rows.append(row)
 
-    def kept(self, directory: Path) -> None:
+    def workspace_kept(self, directory: Path) -> None:
         self.kept_in.append(directory)
 
 

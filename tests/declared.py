@@ -5,7 +5,7 @@ from functools import cache
 from prometheus_client import CollectorRegistry
 
 from winnow.content_node.journal.metrics import JournalMetrics
-from winnow.content_node.live.room import RoomMetrics
+from winnow.content_node.live.disk_metrics import DiskMetrics
 from winnow.content_node.metrics import MergeMetrics, NodeMetrics, ShardMetrics
 from winnow.content_node.metrics import WriteMetrics as NodeFeedMetrics
 from winnow.encoder_node.metrics import EncoderMetrics
@@ -43,7 +43,7 @@ def declared() -> frozenset[str]:
         made(registry)
     registry.register(dropped_lines(lambda: 0))
     registry.register(trace_spans(lambda: 0, lambda: 0))
-    RoomMetrics(registry, demo_corpus())
+    DiskMetrics(registry, demo_corpus())
     for cache_name in ("encoding", "answer"):
         CacheMetrics(registry, f"winnow_front_{cache_name}_cache", "things")
     register_process_metrics(registry)

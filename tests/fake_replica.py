@@ -16,9 +16,9 @@ from winnow.passages.canonical import PassageDigest, digest
 
 @dataclass
 class FakeReplica:
-    """A `Replica` and a `FollowingShard`; the last write of a passage wins."""
+    """A `JournalReplica` and a `FollowingShard`; the last write of a passage wins."""
 
-    place: str = ""
+    journal_position: str = ""
     log_id: str = ""
     texts: dict[str, str] = field(default_factory=dict)
     history: list[str] = field(default_factory=list)
@@ -26,32 +26,34 @@ class FakeReplica:
     commits: int = 0
     full: bool = False
     storing: asyncio.Event = field(default_factory=asyncio.Event)
-    """While it is cleared, `follow` waits."""
-    most: int = 1_000
+    """While it is cleared, `store_from_journal` waits."""
+    max_writes: int = 1_000
     """Largest number of writes in one call."""
 
     def __post_init__(self) -> None:
         self.storing.set()
 
-    async def admit(self, writes: Sequence[Write]) -> None:
+    async def check_writes(self, writes: Sequence[Write]) -> None:
         await asyncio.sleep(0)
         if any(write.id == "odd" for write in writes):
             raise InvalidRequestError(Violation("id", "odd"))
 
-    async def follow(self, writes: Sequence[Write], place: str, log_id: str = "") -> list[Written]:
+    async def store_from_journal(
+        self, writes: Sequence[Write], journal_position: str, log_id: str = ""
+    ) -> list[Written]:
         await asyncio.sleep(0)
         await self.storing.wait()
-        if self.full or len(writes) > self.most:
+        if self.full or len(writes) > self.max_writes:
             raise OverloadedError("no room")
         if any(write.id == "poison" for write in writes):
             raise InvalidRequestError(Violation("id", "poison"))
         written = [self._apply(write) for write in writes]
-        self.place = place
+        self.journal_position = journal_position
         self.log_id = self.log_id or log_id
         self.commits += 1
         return written
 
-    async def compare(
+    async def find_unchanged_here(
         self, puts: Sequence[PassageDigest], deadline: Deadline
     ) -> list[Written | None]:
         passages = {each.id: each for each in puts}

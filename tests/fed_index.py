@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from live_writes import encoded
 
-from winnow.content_node.indexing.written import written
-from winnow.content_node.live.entry import Logged
+from winnow.content_node.indexing.current_shard import read_current_shard
+from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.opening import open_log
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.shard.manifest import read_index_manifest
@@ -54,7 +54,7 @@ class FedIndex:
     def merge(self, shard: int) -> Path:
         """Merges all writes of a shard into a new generation, and trims the log."""
         directory, log = self.shards[shard], self.logs[shard]
-        done = merge(written(directory).base, directory, log.last)
+        done = merge(read_current_shard(directory).base, directory, log.last)
         log.trim(log.last)
         return Path(done.directory)
 
@@ -68,8 +68,12 @@ class FedIndex:
         removed = self._words.pop(identifier, None)
         log.append(
             [
-                Logged(
-                    sequence=log.last + 1, id=identifier, version=version, put=put, removed=removed
+                LoggedWrite(
+                    sequence=log.last + 1,
+                    id=identifier,
+                    version=version,
+                    put=put,
+                    removed_words=removed,
                 )
             ]
         )

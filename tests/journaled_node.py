@@ -8,7 +8,7 @@ from fake_replica import FakeReplica
 from prometheus_client import CollectorRegistry
 from tenacious import turn
 
-from winnow.content_node.journal.following import Follower
+from winnow.content_node.journal.following import JournalFollower
 from winnow.content_node.journal.journaled import JournaledShard
 from winnow.content_node.journal.messages import JournalMessages
 from winnow.content_node.journal.metrics import JournalMetrics
@@ -26,14 +26,14 @@ class JournaledNode:
         self.registry = CollectorRegistry()
         self.replica = replica
         self.shard = JournaledShard(journal, replica, MESSAGES)
-        self.follower = Follower(
+        self.follower = JournalFollower(
             journal=journal,
             replica=replica,
-            decode=MESSAGES.decoded,
-            applied=self.shard.applied,
+            decode=MESSAGES.decode,
+            on_applied=self.shard.deliver_result,
             metrics=JournalMetrics(self.registry),
             sleep=lambda _: turn(),
-            fault=self.shard.fault,
+            on_fault=self.shard.set_fault,
         )
 
     def metric(self, name: str) -> float | None:

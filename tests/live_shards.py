@@ -10,7 +10,7 @@ from live_writes import DIMENSION, encoded, put
 
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.indexing.staging import Staging
-from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.opening import open_log
 from winnow.content_node.shard.writing import GraphPlan, ShardSetIdentity, write_shard
@@ -22,8 +22,8 @@ def built(directory: Path, texts: Mapping[str, str]) -> Path:
         staging = Staging(Path(aside) / "staging.sqlite")
         for identifier, text in texts.items():
             staging.add(put(identifier, text), shard=0)
-        words = count_words(staging.words())
-        staging.note(done=True)
+        words = count_words(staging.passage_tokens())
+        staging.record(done=True)
         staging.close()
         identity = ShardSetIdentity(
             index_id="index",
@@ -91,8 +91,12 @@ class Fed:
         old = self.passages.get(identifier)
         removed = None if old is None else encoded(identifier, old.text).words
         put = None if text is None else encoded(identifier, text, metadata)
-        write = Logged(
-            sequence=self.log.last + 1, id=identifier, version=version, put=put, removed=removed
+        write = LoggedWrite(
+            sequence=self.log.last + 1,
+            id=identifier,
+            version=version,
+            put=put,
+            removed_words=removed,
         )
         self.log.append([write])
         self.log.acknowledge()

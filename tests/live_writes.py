@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.entry import LoggedWrite
 from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage, Write
 from winnow.passages.canonical import PassageDigest, digest
@@ -49,9 +49,11 @@ def logged(
     identifier: str = "",
     text: str | None = "some words",
     version: int | None = None,
-    removed: bytes | None = None,
-) -> Logged:
+    removed_words: bytes | None = None,
+) -> LoggedWrite:
     """Returns a log entry of a write; of a deletion if `text` is None."""
     identifier = identifier or f"id-{sequence}"
     stored = None if text is None else encoded(identifier, text)
-    return Logged(sequence=sequence, id=identifier, version=version, put=stored, removed=removed)
+    return LoggedWrite(
+        sequence=sequence, id=identifier, version=version, put=stored, removed_words=removed_words
+    )

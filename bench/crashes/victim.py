@@ -23,7 +23,7 @@ from winnow.content_node.merging.child import MergeChild
 from winnow.content_node.merging.merger import Merger
 from winnow.content_node.merging.newest import open_newest
 from winnow.content_node.merging.policy import MergePolicy, MergeReason
-from winnow.content_node.merging.tidying import tidy
+from winnow.content_node.merging.tidying import remove_obsolete
 from winnow.content_node.metrics import MergeMetrics, WriteMetrics
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.shard.retrieving import retrieve
@@ -37,7 +37,7 @@ _LIMITS = WriteLimits(
     shards=1,
     dimension=ENCODER.dimension,
     vocabulary=ENCODER.vocabulary,
-    unmerged=100_000,
+    max_unmerged=100_000,
 )
 _ALL_PASSAGES = 1_000
 _WRITE_TIMEOUT = 60.0
@@ -57,10 +57,10 @@ class Victim:
         )
         self.merger: Merger[StoredSegment] = Merger(
             shard=self._shard,
-            policy=MergePolicy(after=_ALL_PASSAGES),
-            begin=lambda base, upto: MergeChild(base=base, shard=shard, upto=upto),
+            policy=MergePolicy(min_writes=_ALL_PASSAGES),
+            new_merge=lambda base, upto: MergeChild(base=base, shard=shard, upto=upto),
             open_base=_open_base,
-            tidy=lambda served: tidy(shard, served),
+            remove_obsolete=lambda served: remove_obsolete(shard, served),
             metrics=MergeMetrics(registry),
         )
 

@@ -17,15 +17,15 @@ from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.file_changes import ServingStatus, watch
 from winnow.content_node.identity import shard_info
 from winnow.content_node.journal.composing import FedShard
+from winnow.content_node.live.disk_metrics import DiskMetrics
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
-from winnow.content_node.live.room import RoomMetrics
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.merging.child import MergeChild
 from winnow.content_node.merging.merger import Merger
 from winnow.content_node.merging.newest import open_newest
 from winnow.content_node.merging.policy import MergePolicy
-from winnow.content_node.merging.tidying import tidy
+from winnow.content_node.merging.tidying import remove_obsolete
 from winnow.content_node.metrics import MergeMetrics, NodeMetrics, ShardMetrics, WriteMetrics
 from winnow.content_node.pulling import pull_shard
 from winnow.content_node.reader import Reader, open_reader
@@ -185,7 +185,7 @@ class RunningShard:
         )
         self._writer_and_info = self._fed.start(self._status.stopped_following), info
         self._shard_metrics.ready.set(1)
-        RoomMetrics(self._registry, self._directory)
+        DiskMetrics(self._registry, self._directory)
         SnapshotMetrics(self._registry, self._directory)
         checks = partial(watch, live.change, self._status.files_changed, _FILE_CHECK_INTERVAL)
         self._start_task("checking the shard's files", checks)
@@ -285,10 +285,10 @@ class RunningShard:
         return Merger(
             shard=live,
             policy=MergePolicy(settings.merge_after, settings.max_unmerged),
-            begin=lambda base, upto: MergeChild(
+            new_merge=lambda base, upto: MergeChild(
                 base=base, shard=self._directory, upto=upto, bundle=bundle
             ),
             open_base=self._open_segment,
-            tidy=partial(tidy, self._directory),
+            remove_obsolete=partial(remove_obsolete, self._directory),
             metrics=self._merge_metrics,
         )

@@ -1,1 +1,1 @@
-"""Building an index offline: rows, tokens, vectors, shards."""
+"""Builds and verifies an index offline: rows, tokens, vectors, shards."""

@@ -1,4 +1,4 @@
-"""Builds an index from a file of passages: stage, encode, count words, write shards, rename.
+"""Builds an index from passages: stage, encode, count words, write shards, rename.
 
 After an interruption at any moment the same command resumes the build.
 """
@@ -14,12 +14,17 @@ from numpy.typing import NDArray
 from winnow.bundle import Bundle
 from winnow.content_node.indexing.counting import count_words
 from winnow.content_node.indexing.engine import Engine, LocalEngine
-from winnow.content_node.indexing.faults import named_faults
-from winnow.content_node.indexing.intake import check_source, take_in
+from winnow.content_node.indexing.faults import convert_errors
+from winnow.content_node.indexing.intake import check_source, stage_passages
 from winnow.content_node.indexing.plan import BuildListener, BuildPlan
-from winnow.content_node.indexing.recut import at_rest, fingerprint, is_index
+from winnow.content_node.indexing.recut import is_index, lock_writes, source_fingerprint
 from winnow.content_node.indexing.staging import Staging
-from winnow.content_node.indexing.workspace import Fate, Workspace, open_workspace, staging_of
+from winnow.content_node.indexing.workspace import (
+    OnFailure,
+    Workspace,
+    open_workspace,
+    staging_path,
+)
 from winnow.content_node.shard.manifest import FORMAT, IndexManifest, write_manifest
 from winnow.content_node.shard.writing import ShardSetIdentity, write_shard
 from winnow.domain.shard import INDEX_FILE
@@ -28,8 +33,8 @@ from winnow.errors import ArtefactError
 from winnow.files.opened import sha256
 from winnow.passages.encoding import SPECIAL
 
-_COUNTED = 1_000
-"""Passages between two reports of counting."""
+_PROGRESS_STEP = 1_000
+"""Counted passages between two reports of progress."""
 _FLAGS = {
     "source": "--passages",
     "shards": "--shards",
@@ -37,77 +42,78 @@ _FLAGS = {
     "skip_bad_rows": "--skip-bad-rows",
     "documents": "--cut",
 }
-"""The flag for each part of a plan."""
+"""The flag of each value that must be the same when a build is resumed."""
 
 
 def build_index(
     plan: BuildPlan, bundle: Bundle, progress: BuildListener, engine: Engine | None = None
 ) -> IndexManifest:
-    """Builds the index and renames it into place; `engine` encodes, by default threads.
+    """Builds an index and renames it into place; encodes by threads without an `engine`.
 
     Raises:
-        BadRowsError: the source has bad rows and they are not to be skipped.
+        BadRowsError: the source has bad rows, and the plan does not skip them.
         ArtefactError: the source cannot be read or is empty, the target exists or cannot be
             written, or the partial directory beside it belongs to another build.
         WinnowError: the engine failed.
 
     """
     engine = engine or LocalEngine(plan.threads)
-    with named_faults(plan.source, staging_of(plan.target)):
+    with convert_errors(plan.source, staging_path(plan.target)):
         check_source(plan)
-        with open_workspace(plan.target, progress.kept) as place:
-            return _build(place, plan, bundle, progress, engine)
+        with open_workspace(plan.target, progress.workspace_kept) as workspace:
+            return _build(workspace, plan, bundle, progress, engine)
 
 
 def _build(
-    place: Workspace, plan: BuildPlan, bundle: Bundle, progress: BuildListener, engine: Engine
+    workspace: Workspace, plan: BuildPlan, bundle: Bundle, progress: BuildListener, engine: Engine
 ) -> IndexManifest:
-    with contextlib.closing(Staging(place.staging)) as staging:
-        frozen = at_rest(plan.source) if is_index(plan.source) else contextlib.nullcontext()
-        with frozen:
-            wanted = _wanted(plan, bundle)
-            if not _is_staged(staging, wanted, place.directory):
-                place.fate = Fate.REMOVE
-                take_in(staging, plan, bundle, wanted, progress)
-        place.fate = Fate.KEEP
+    with contextlib.closing(Staging(workspace.staging)) as staging:
+        locked = lock_writes(plan.source) if is_index(plan.source) else contextlib.nullcontext()
+        with locked:
+            resume_key = _resume_key(plan, bundle)
+            if not _is_staged(staging, resume_key, workspace.directory):
+                workspace.on_failure = OnFailure.REMOVE
+                stage_passages(staging, plan, bundle, resume_key, progress)
+        workspace.on_failure = OnFailure.KEEP
         engine.encode(staging, bundle, progress)
         manifest = _manifest(staging, plan, bundle)
-        words = _count(staging, progress)
-    partial = place.index
+        words = _count_words(staging, progress)
+    partial = workspace.index
     partial.mkdir(exist_ok=True)
-    shards = _publish(staging.path, partial, manifest, words, plan, progress)
+    checksums = _write_shards(staging.path, partial, manifest, words, plan, progress)
     manifest = write_manifest(
-        partial / INDEX_FILE, manifest.model_copy(update={"manifests": shards})
+        partial / INDEX_FILE, manifest.model_copy(update={"manifests": checksums})
     )
-    place.publish()
+    workspace.publish()
     return manifest
 
 
-def _wanted(plan: BuildPlan, bundle: Bundle) -> dict[str, object]:
-    """The parts of the plan that must be the same when a build is resumed."""
+def _resume_key(plan: BuildPlan, bundle: Bundle) -> dict[str, object]:
+    """Returns the values that must be the same when a build is resumed."""
     source = plan.source
     return {
-        "source": fingerprint(source) if is_index(source) else sha256(source),
+        "source": source_fingerprint(source) if is_index(source) else sha256(source),
         "shards": plan.shards,
         "encoding": bundle.manifest.encoding_fingerprint,
         "skip_bad_rows": plan.skip_bad_rows,
-        "documents": plan.documents or None,  # older versions wrote nothing for False
+        "documents": plan.cut_documents or None,  # older versions wrote nothing for False
     }
 
 
-def _is_staged(staging: Staging, wanted: dict[str, object], directory: Path) -> bool:
+def _is_staged(staging: Staging, resume_key: dict[str, object], directory: Path) -> bool:
+    """Whether all passages of the build are staged; raises ArtefactError for another build."""
     if not staging.get("staged"):
         return False
-    found = staging.get("plan")
+    staged_key = staging.get("plan")
     differing = [
         flag
         for key, flag in _FLAGS.items()
-        if not isinstance(found, dict) or found.get(key) != wanted[key]
+        if not isinstance(staged_key, dict) or staged_key.get(key) != resume_key[key]
     ]
     if differing:
         raise ArtefactError(
-            f"{directory} was begun with another {', '.join(differing)}: give the same to resume, "
-            "or remove it to start again"
+            f"{directory} belongs to a build with another {', '.join(differing)}: use the same "
+            "value to resume, or remove the directory to start again"
         )
     return True
 
@@ -124,25 +130,25 @@ def _manifest(staging: Staging, plan: BuildPlan, bundle: Bundle) -> IndexManifes
         encoding_fingerprint=bundle.manifest.encoding_fingerprint,
         source=str(staging.get("source")),
         bad_rows=int(str(staging.get("bad_rows"))),
-        truncated_passages=staging.longer_than(entry.max_passage_tokens - SPECIAL),
+        truncated_passages=staging.count_longer_than(entry.max_passage_tokens - SPECIAL),
     )
 
 
-def _count(staging: Staging, progress: BuildListener) -> WordCounts:
+def _count_words(staging: Staging, progress: BuildListener) -> WordCounts:
     progress.start("counting words", staging.counts()[0])
 
-    def counted() -> Iterator[NDArray[np.uint32]]:
+    def with_progress() -> Iterator[NDArray[np.uint32]]:
         number = 0
-        for number, tokens in enumerate(staging.words(), start=1):
-            if number % _COUNTED == 0:
-                progress.advance(_COUNTED)
+        for number, tokens in enumerate(staging.passage_tokens(), start=1):
+            if number % _PROGRESS_STEP == 0:
+                progress.advance(_PROGRESS_STEP)
             yield tokens
-        progress.advance(number % _COUNTED)
+        progress.advance(number % _PROGRESS_STEP)
 
-    return count_words(counted())
+    return count_words(with_progress())
 
 
-def _publish(
+def _write_shards(
     staging: Path,
     partial: Path,
     manifest: IndexManifest,

@@ -10,11 +10,11 @@ from winnow.bundle import Bundle, default_bundle, load_bundle
 from winnow.cli.output import AsJson, console, print_json, table
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.contents import K
+from winnow.content_node.indexing.current_shard import CurrentShard, read_current_shard
 from winnow.content_node.indexing.engine import Engine, LocalEngine
 from winnow.content_node.indexing.plan import BuildPlan, BuildProgress
 from winnow.content_node.indexing.ray_engine import RayEngine
 from winnow.content_node.indexing.verify import ShardReport, verify_index
-from winnow.content_node.indexing.written import WrittenShard, written
 from winnow.content_node.shard.manifest import read_index_manifest, read_shard_manifest
 from winnow.content_node.shard.writing import GraphPlan
 from winnow.content_node.states.advice import reader_name, states_command
@@ -37,7 +37,7 @@ _Bundle = Annotated[
         show_default="the default",
     ),
 ]
-_MOST_WORKERS = 4096
+_MAX_WORKERS = 4096
 
 
 class EngineName(str, Enum):
@@ -80,7 +80,7 @@ def build(
         int | None,
         typer.Option(
             min=1,
-            max=_MOST_WORKERS,
+            max=_MAX_WORKERS,
             help="With --engine ray: workers, each on one core.",
             show_default="all cores of the cluster",
         ),
@@ -146,33 +146,34 @@ def build(
         threads=threads,
         skip_bad_rows=skip_bad_rows,
         graph=GraphPlan(m, ef_construction, threads),
-        documents=cut,
+        cut_documents=cut,
     )
-    chosen = _engine(engine, threads, workers, ray_address)
     with BuildProgress() as progress:
-        manifest = build_index(plan, loaded, progress, chosen)
+        manifest = build_index(
+            plan, loaded, progress, _engine(engine, threads, workers, ray_address)
+        )
         if states:
             compute_states(out, loaded, threads, progress)
     if as_json:
         print_json(manifest)
         return
-    said = f"{many(manifest.passages, 'passage')} in {many(manifest.shards, 'shard')}"
-    typer.echo(f"{out}: {said}")
+    contents = f"{many(manifest.passages, 'passage')} in {many(manifest.shards, 'shard')}"
+    typer.echo(f"{out}: {contents}")
     if manifest.bad_rows:
         typer.echo(f"left out: {many(manifest.bad_rows, 'bad row')}")
     if manifest.truncated_passages:
-        most = loaded.manifest.encoder.max_passage_tokens
+        max_tokens = loaded.manifest.encoder.max_passage_tokens
         typer.echo(
-            f"{many(manifest.truncated_passages, 'passage')} of more than {most} tokens: retrieved "
-            "by the beginning, and read whole"
+            f"{many(manifest.truncated_passages, 'passage')} of more than {max_tokens} tokens: "
+            f"retrieved by the first {max_tokens} tokens, and read whole"
         )
 
 
 def compute_states(out: Path, bundle: Bundle, threads: int, progress: BuildProgress) -> None:
-    """Writes states beside a new index; says how to resume if that fails."""
+    """Computes the states of a new index; prints how to resume if that fails."""
     try:
         write_states(out, bundle, threads, progress)
-    except BaseException:  # also Ctrl-C
+    except BaseException:  # including Ctrl-C
         resume = states_command(out, bundle.directory)
         progress.say(f"{out} is complete except for its states: resume with {resume}")
         raise
@@ -195,7 +196,9 @@ def add_states(
     bundle: _Bundle = None,
     threads: Annotated[
         int | None,
-        typer.Option(min=1, max=1024, help="Threads that compute.", show_default="all cores"),
+        typer.Option(
+            min=1, max=1024, help="Threads that compute states.", show_default="all cores"
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -208,7 +211,7 @@ def add_states(
     loaded = load_bundle(bundle or default_bundle())
     with BuildProgress() as progress:
         try:
-            made = write_states(directory, loaded, threads or cores(), progress)
+            shards = write_states(directory, loaded, threads or cores(), progress)
         except KeyboardInterrupt:
             progress.say(
                 "computed states are kept: resume with "
@@ -216,37 +219,40 @@ def add_states(
             )
             raise
     if as_json:
-        print_json(made)
+        print_json(shards)
         return
-    size = sum(each.bytes for each in made) / 1e6
-    typer.echo(f"{directory}: states of {many(len(made), 'shard')}, {size:,.1f} MB")
+    size = sum(each.bytes for each in shards) / 1e6
+    typer.echo(f"{directory}: states of {many(len(shards), 'shard')}, {size:,.1f} MB")
 
 
 @app.command()
 def inspect(directory: _Directory, as_json: AsJson = False) -> None:
     """Show the shards of an index, its writes and its states, without checking them."""
     index = read_index_manifest(directory)
-    places = [directory / shard_name(shard, index.shards) for shard in range(index.shards)]
-    writes = list(map(written, places))
+    directories = [directory / shard_name(shard, index.shards) for shard in range(index.shards)]
+    shards = list(map(read_current_shard, directories))
     if as_json:
-        manifests = [read_shard_manifest(each) for each in places]
+        manifests = [read_shard_manifest(each) for each in directories]
         content = index.model_dump(mode="json")
-        print_json({**content, "shard_manifests": manifests, "writes": list(map(_writes, writes))})
+        print_json({**content, "shard_manifests": manifests, "writes": list(map(_writes, shards))})
         return
-    held = sum(now.manifest.passages for now in writes)
-    merged = " merged" if any(now.unmerged for now in writes) else ""
+    passages = sum(shard.manifest.passages for shard in shards)
+    merged = " merged" if any(shard.unmerged for shard in shards) else ""
     typer.echo(
-        f"index {index.index_id} from {index.source}: {many(held, 'passage')}{merged}, "
+        f"index {index.index_id} from {index.source}: {many(passages, 'passage')}{merged}, "
         f"{many(index.shards, 'shard')}, {index.dimension} dimensions"
     )
     typer.echo(f"encoded by {index.bundle_name} ({index.encoding_fingerprint})")
     columns = ("shard", "passages", "M", "ef_construction", "MB", "states MB")
-    console().print(table(columns, map(_row, writes)))
-    for reader in sorted({now.states.fingerprint for now in writes if now.states}):
+    console().print(table(columns, map(_row, shards)))
+    for reader in sorted({shard.states.fingerprint for shard in shards if shard.states}):
         typer.echo(f"states are of {reader_name(reader)}")
-    for each in writes:
-        if each.state is not None:
-            typer.echo(_written_line(each))
+    for shard in shards:
+        if shard.state is not None:
+            typer.echo(
+                f"shard {shard.manifest.shard}: {many(shard.sequence, 'write')}, {shard.unmerged} "
+                f"of them unmerged; generation {shard.generation}, log {shard.log_id}"
+            )
 
 
 @app.command()
@@ -268,56 +274,50 @@ def verify(
         print_json({"ok": not faulty, "shards": reports})
     else:
         for report in reports:
-            typer.echo(f"shard {report.shard}: {'; '.join(report.faults) or _good(report)}")
+            typer.echo(f"shard {report.shard}: {'; '.join(report.faults) or _summary(report)}")
         typer.echo("faults found" if faulty else "ok")
     raise typer.Exit(1 if faulty else 0)
 
 
-def _good(report: ShardReport) -> str:
-    said = f"{many(report.passages, 'passage')}: recall@{K} {report.recall:.4f}"
+def _summary(report: ShardReport) -> str:
+    """Summarises the report of a shard without faults."""
+    summary = f"{many(report.passages, 'passage')}: recall@{K} {report.recall:.4f}"
     if report.sequence:
-        said += f"; {many(report.sequence, 'write')}, {report.unmerged} of them unmerged"
-    return (
-        f"{said}; states checked, of {reader_name(report.states_of)}" if report.states_of else said
-    )
+        summary += f"; {many(report.sequence, 'write')}, {report.unmerged} of them unmerged"
+    if report.states_of:
+        summary += f"; states checked, of {reader_name(report.states_of)}"
+    return summary
 
 
-def _row(now: WrittenShard) -> tuple[str, ...]:
-    shard = now.manifest
-    size = sum(entry.bytes for entry in shard.files.values()) / 1e6
+def _row(shard: CurrentShard) -> tuple[str, ...]:
+    manifest = shard.manifest
+    size = sum(entry.bytes for entry in manifest.files.values()) / 1e6
     return (
-        str(shard.shard),
-        f"{shard.passages:,}",
-        str(shard.m),
-        str(shard.ef_construction),
+        str(manifest.shard),
+        f"{manifest.passages:,}",
+        str(manifest.m),
+        str(manifest.ef_construction),
         f"{size:,.1f}",
-        _states(now),
+        _states(shard),
     )
 
 
-def _states(now: WrittenShard) -> str:
-    """The megabytes of the states beside a shard, or why there are none."""
-    if now.states is not None:
-        size, held = f"{now.states.bytes / 1e6:,.1f}", now.with_states
-        lacking = held < now.manifest.passages
-        return f"{size} ({held:,} of {now.manifest.passages:,})" if lacking else size
-    if (now.base / STATES_FILE).exists():
+def _states(shard: CurrentShard) -> str:
+    """Returns the megabytes of a shard's states, or why there are none."""
+    if shard.states is not None:
+        size = f"{shard.states.bytes / 1e6:,.1f}"
+        with_states, passages = shard.passages_with_states, shard.manifest.passages
+        return f"{size} ({with_states:,} of {passages:,})" if with_states < passages else size
+    if (shard.base / STATES_FILE).exists():
         return "unusable"
-    return "begun" if any(now.base.glob("states-*.partial")) else "none"
+    return "begun" if any(shard.base.glob("states-*.partial")) else "none"
 
 
-def _writes(now: WrittenShard) -> dict[str, object]:
+def _writes(shard: CurrentShard) -> dict[str, object]:
     return {
-        "sequence": now.sequence,
-        "unmerged": now.unmerged,
-        "generation": now.generation,
-        "log_id": now.log_id,
-        "states": now.states,
+        "sequence": shard.sequence,
+        "unmerged": shard.unmerged,
+        "generation": shard.generation,
+        "log_id": shard.log_id,
+        "states": shard.states,
     }
-
-
-def _written_line(now: WrittenShard) -> str:
-    return (
-        f"shard {now.manifest.shard}: {many(now.sequence, 'write')}, "
-        f"{now.unmerged} of them unmerged; generation {now.generation}, log {now.log_id}"
-    )

@@ -1,7 +1,4 @@
-"""Checks one generation of a shard: files, counts, vectors, words and recall.
-
-Knows nothing of later writes.
-"""
+"""Checks one generation of a shard, without later writes: files, vectors, words and recall."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +17,9 @@ from winnow.files.opened import OpenFile, verify
 from winnow.quoting import are
 
 K = 10
+"""Nearest passages that are searched for each vector."""
 _EF = 128
+"""Search width of the graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,35 +27,38 @@ class GraphTarget:
     """The recall that a graph has to reach."""
 
     sample: int
-    """The number of vectors that are searched for."""
+    """Number of vectors that are searched for."""
     min_recall: float
-    """The lowest recall@10 that is no fault."""
+    """Lowest recall@10 that passes, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
-class IndexContents:
-    """The findings in one directory."""
+class GenerationFindings:
+    """The recall and the faults of one generation."""
 
     recall: float
     faults: tuple[str, ...]
 
 
 def recall_at(by_graph: Sequence[ScoredRows], exact: Sequence[ScoredRows]) -> float:
-    """Share of the exact results that the graph found too, or others that are as near."""
-    wanted = sum(map(len, exact))
-    found = sum(map(_as_near, by_graph, exact))
-    return found / wanted if wanted else 1.0
+    """Returns the share of the exact results that the graph found, or others that are as near."""
+    exact_results = sum(map(len, exact))
+    found = sum(map(_count_as_near, by_graph, exact))
+    return found / exact_results if exact_results else 1.0
 
 
-def _as_near(by_graph: ScoredRows, exact: ScoredRows) -> int:
-    """How many of the graph's results are as near as the furthest exact one; by distance, since
-    any of many equal passages is right.
+def _count_as_near(by_graph: ScoredRows, exact: ScoredRows) -> int:
+    """Counts the graph's results that are as near as the furthest exact result.
+
+    Distances are compared, not rows, since any of several equal passages is right.
     """
     return sum(distance <= exact[-1][1] for _, distance in by_graph[: len(exact)])
 
 
-def check_contents(directory: Path, manifest: ShardManifest, asked: GraphTarget) -> IndexContents:
-    """Checks everything that a manifest vouches for.
+def check_contents(
+    directory: Path, manifest: ShardManifest, target: GraphTarget
+) -> GenerationFindings:
+    """Checks the files of a generation, and that they agree.
 
     Raises:
         ArtefactError: a file is missing, or damaged.
@@ -68,18 +70,17 @@ def check_contents(directory: Path, manifest: ShardManifest, asked: GraphTarget)
     try:
         store.check(manifest.passages, manifest.dimension, manifest.rows)
         vectors, rows = store.vectors(manifest.dimension), store.row_numbers()
-        derived = _word_faults(directory, manifest, store)
+        faults = [*_vector_faults(vectors), *_word_faults(directory, manifest, store)]
         if not store.fields_match_metadata():
-            derived.append("its fields are not those of its metadata")
+            faults.append("its fields are not those of its metadata")
     finally:
         store.close()
-    faults = [*_vector_faults(vectors), *derived]
-    recall = _recall(directory, manifest, vectors, rows, asked.sample)
-    if recall < asked.min_recall:
+    recall = _recall(directory, manifest, vectors, rows, target.sample)
+    if recall < target.min_recall:
         faults.append(
-            f"recall@{K} of the graph is {recall:.3f}, at least {asked.min_recall} is wanted"
+            f"recall@{K} of the graph is {recall:.3f}, but must be at least {target.min_recall}"
         )
-    return IndexContents(recall, tuple(faults))
+    return GenerationFindings(recall, tuple(faults))
 
 
 def _vector_faults(vectors: NDArray[np.float32]) -> list[str]:
@@ -92,16 +93,16 @@ def _word_faults(directory: Path, manifest: ShardManifest, store: PassageStore) 
     if manifest.words is None:
         return []
     vocabulary = len(np.load(directory / manifest.words.frequencies))
-    kept = [np.load(directory / name) for name in (manifest.words.tokens, manifest.words.ends)]
+    stored = [np.load(directory / name) for name in (manifest.words.tokens, manifest.words.ends)]
     tokens, ends = store.tokens(vocabulary, manifest.rows)
     faults = []
-    if not all(map(np.array_equal, kept, (tokens, ends))):
+    if not all(map(np.array_equal, stored, (tokens, ends))):
         faults.append("its words are not those of its passages")
-    made = invert(tokens, ends)
-    leading = [np.load(directory / name) for name in manifest.words.posting_files]
-    right: list[NDArray[np.generic]] = [made.rows, made.starts, made.counts]
-    if leading and not all(map(np.array_equal, leading, right)):
-        faults.append("its words do not lead to the passages that have them")
+    postings = invert(tokens, ends)
+    stored_postings = [np.load(directory / name) for name in manifest.words.posting_files]
+    expected: list[NDArray[np.generic]] = [postings.rows, postings.starts, postings.counts]
+    if stored_postings and not all(map(np.array_equal, stored_postings, expected)):
+        faults.append("its postings are not those of its words")
     return faults
 
 
@@ -115,15 +116,15 @@ def _recall(
     if not len(vectors):
         return 1.0
     file = OpenFile(directory / manifest.graph)
-    held = np.zeros(manifest.rows, np.bool_)
-    held[rows] = True
+    live_rows = np.zeros(manifest.rows, np.bool_)
+    live_rows[rows] = True
     source = GraphVectors(file, manifest.dimension, manifest.rows)
-    graph = load_graph(file, manifest.dimension, manifest.rows, _EF, source, held)
+    graph = load_graph(file, manifest.dimension, manifest.rows, _EF, source, live_rows)
     exact = ExactIndex(vectors, rows)
-    chosen = np.linspace(0, len(vectors) - 1, min(sample, len(vectors))).astype(int)
-    # midpoints of two passages: like questions, they lie beside the vectors and not on them
-    asked = vectors[chosen] + vectors[(chosen * 7919 + 1) % len(vectors)]
-    asked /= np.maximum(np.linalg.norm(asked, axis=1, keepdims=True), 1e-6)
-    # by the graph alone: `search` would hide that it leads to too few passages
-    by_graph = [graph.search_graph(vector, K) or [] for vector in asked]
-    return recall_at(by_graph, [exact.search(vector, K) for vector in asked])
+    sampled = np.linspace(0, len(vectors) - 1, min(sample, len(vectors))).astype(int)
+    # midpoints of two passages: like questions, they are near vectors of passages, not equal
+    queries = vectors[sampled] + vectors[(sampled * 7919 + 1) % len(vectors)]
+    queries /= np.maximum(np.linalg.norm(queries, axis=1, keepdims=True), 1e-6)
+    # `walk` uses the graph alone, while `search` would make up for passages it misses
+    by_graph = [graph.search_graph(vector, K) or [] for vector in queries]
+    return recall_at(by_graph, [exact.search(vector, K) for vector in queries])

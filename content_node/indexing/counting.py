@@ -1,4 +1,4 @@
-"""Word counts of a whole index, so that every shard gives a word the same weight. Pure."""
+"""Counts the words of a whole index, so that every shard gives a word the same weight. Pure."""
 
 from collections.abc import Iterable
 
@@ -9,14 +9,14 @@ from winnow.domain.word_counts import WordCounts
 
 
 def count_words(passages: Iterable[NDArray[np.uint32]]) -> WordCounts:
-    """Counts the passages that have each token, given the tokens of each passage."""
-    containing = np.zeros(1, np.uint32)
-    total = number = 0
+    """Counts the passages that contain each token; `passages` yields the tokens of each passage."""
+    frequencies = np.zeros(1, np.uint32)
+    total_tokens = total_passages = 0
     for tokens in passages:
-        number += 1
+        total_passages += 1
+        total_tokens += len(tokens)
         distinct = np.unique(tokens)
-        total += len(tokens)
-        if len(distinct) and distinct[-1] >= len(containing):
-            containing = np.pad(containing, (0, int(distinct[-1]) + 1 - len(containing)))
-        containing[distinct] += 1
-    return WordCounts(containing, total, number)
+        if len(distinct) and distinct[-1] >= len(frequencies):
+            frequencies = np.pad(frequencies, (0, int(distinct[-1]) + 1 - len(frequencies)))
+        frequencies[distinct] += 1
+    return WordCounts(frequencies, total_tokens, total_passages)

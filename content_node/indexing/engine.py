@@ -1,6 +1,6 @@
-"""Encoding the passages of a build: by threads of this process, or by another engine.
+"""Encodes the passages of a build: by threads of this process, or by another engine.
 
-A vector depends on its passage alone, so a resumed build equals an uninterrupted one.
+A vector depends only on its passage, so a resumed build equals an uninterrupted one.
 """
 
 import time
@@ -21,24 +21,24 @@ from winnow.passages.encoding import PassageEncoder
 from winnow.text.tokenizer import Tokenizer
 
 ENCODING = "encoding passages"
-"""The stage of a build, as its user sees it."""
-CHUNK = 1024
-"""The greatest number of passages between two commits."""
-SECONDS = 2.0
-"""The longest time between two commits: what a kill may lose. An exception loses nothing."""
+"""The name of the stage, as progress shows it."""
+COMMIT_CHUNK = 1024
+"""Most passages between two commits."""
+COMMIT_SECONDS = 2.0
+"""Most seconds of work between two commits, which a kill may lose. An exception loses nothing."""
 Vector = tuple[int, NDArray[np.float32]]
 """The sequence number of a passage, and its vector."""
 
 
 class Engine(Protocol):
-    """Encodes passages. The vectors of all engines are the same to the last bit."""
+    """Encodes passages. All engines give the same vectors, bit for bit."""
 
     def encode(self, staging: Staging, bundle: Bundle, progress: BuildListener) -> None:
         """Stores a vector for every passage that has none yet; stored vectors survive a failure."""
 
 
 class LocalEngine:
-    """Encodes by threads of this process."""
+    """Encodes passages by threads of this process."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
@@ -51,7 +51,7 @@ class LocalEngine:
 
 
 def open_encoder(bundle: Bundle, runs: int = 1) -> PassageEncoder:
-    """The passage encoder of a bundle, for a number of runs at the same time."""
+    """Opens the passage encoder of a bundle for `runs` concurrent runs."""
     special = Tokenizer(bundle.tokenizer).special
     model = open_passage_encoder(bundle, special, InferenceOptions(runs=runs))
     return PassageEncoder(model, bundle.manifest.encoder)
@@ -64,9 +64,9 @@ def encode_pending(
     advance: Callable[[int], None],
     clock: Clock = time.monotonic,
 ) -> None:
-    """Encodes passages that have no vector; calls `advance` with numbers of stored passages."""
+    """Encodes passages without a vector; calls `advance` with the number of each stored batch."""
     with ThreadPoolExecutor(threads, thread_name_prefix="encode") as pool:
-        for chunk in staging.pending(CHUNK):
+        for chunk in staging.pending(COMMIT_CHUNK):
             futures = [pool.submit(encoder.encode, title, text) for _, title, text in chunk]
             vectors = (
                 (row[0], future.result()) for row, future in zip(chunk, futures, strict=True)
@@ -82,18 +82,18 @@ def encode_pending(
 def _store(
     staging: Staging, vectors: Iterable[Vector], advance: Callable[[int], None], clock: Clock
 ) -> None:
-    """Stores vectors every few seconds, and the rest in any case."""
-    waiting: list[Vector] = []
-    since = clock()
+    """Stores vectors every few seconds, and the rest even after an exception."""
+    unstored: list[Vector] = []
+    committed_at = clock()
     try:
         for vector in vectors:
-            waiting.append(vector)
-            if clock() - since >= SECONDS:
-                stored, waiting = waiting, []
-                staging.encoded(stored)
-                advance(len(stored))
-                since = clock()
+            unstored.append(vector)
+            if clock() - committed_at >= COMMIT_SECONDS:
+                batch, unstored = unstored, []
+                staging.store_vectors(batch)
+                advance(len(batch))
+                committed_at = clock()
     finally:
-        if waiting:
-            staging.encoded(waiting)
-            advance(len(waiting))
+        if unstored:
+            staging.store_vectors(unstored)
+            advance(len(unstored))

@@ -1,4 +1,4 @@
-"""Errors of the operating system and of SQLite as one line each that says what to do."""
+"""Converts errors of the operating system and of SQLite to one-line errors with advice."""
 
 import contextlib
 import errno
@@ -6,56 +6,51 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+from winnow.content_node.live.failures import primary_code
 from winnow.errors import ArtefactError
 
-_ROOM = "make room, or choose another --out"
-_ALLOWED = "choose an --out that you may write to"
-_BY_ERRNO = {
-    errno.ENOSPC: _ROOM,
-    errno.EDQUOT: _ROOM,
-    errno.EFBIG: _ROOM,
+_MAKE_ROOM = "make room, or choose another --out"
+_CHOOSE_WRITABLE = "choose an --out that you may write to"
+_CLOSE_OTHERS = "end the program that has it open"
+_ADVICE_BY_ERRNO = {
+    errno.ENOSPC: _MAKE_ROOM,
+    errno.EDQUOT: _MAKE_ROOM,
+    errno.EFBIG: _MAKE_ROOM,
     errno.EIO: "check the disk",
-    errno.EACCES: _ALLOWED,
-    errno.EPERM: _ALLOWED,
-    errno.EROFS: _ALLOWED,
+    errno.EACCES: _CHOOSE_WRITABLE,
+    errno.EPERM: _CHOOSE_WRITABLE,
+    errno.EROFS: _CHOOSE_WRITABLE,
     errno.ENOLCK: "choose an --out on a file system that can lock files",
 }
-_PRIMARY = 0xFF
-"""The bits of an extended result code that hold the primary code."""
+_ADVICE_BY_SQLITE_CODE = {
+    sqlite3.SQLITE_FULL: _MAKE_ROOM,
+    sqlite3.SQLITE_IOERR: _MAKE_ROOM,
+    sqlite3.SQLITE_READONLY: _CHOOSE_WRITABLE,
+    sqlite3.SQLITE_CANTOPEN: _CHOOSE_WRITABLE,
+    sqlite3.SQLITE_PERM: _CHOOSE_WRITABLE,
+    sqlite3.SQLITE_BUSY: _CLOSE_OTHERS,
+    sqlite3.SQLITE_LOCKED: _CLOSE_OTHERS,
+}
 
 
 @contextlib.contextmanager
-def named_faults(source: Path, staging: Path) -> Iterator[None]:
-    """Turns errors of the operating system and of SQLite into ArtefactErrors."""
+def convert_errors(source: Path, staging: Path) -> Iterator[None]:
+    """Converts errors of the operating system and of SQLite to ArtefactErrors."""
     try:
         yield
     except OSError as error:
-        raise ArtefactError(_of_system(error, source, staging.parent)) from error
+        raise ArtefactError(_describe_os_error(error, source, staging.parent)) from error
     except sqlite3.Error as error:
-        raise ArtefactError(_of_database(error, staging)) from error
+        remove = f"remove {staging.parent} to start again"
+        advice = _ADVICE_BY_SQLITE_CODE.get(primary_code(error), remove)
+        raise ArtefactError(f"cannot use {staging}: {error}: {advice}") from error
 
 
-def _of_system(error: OSError, source: Path, directory: Path) -> str:
+def _describe_os_error(error: OSError, source: Path, directory: Path) -> str:
     path = Path(str(error.filename or directory))
-    # an error of numpy names the missing bytes and no reason
+    # errors of numpy give the missing bytes, but no reason
     reason = error.strerror or f"{error}: is the disk full?"
     if path.is_relative_to(source):
         return f"cannot read {path}: {reason}"
-    return (
-        f"cannot write {path}: {reason}: {_BY_ERRNO.get(error.errno or 0, 'choose another --out')}"
-    )
-
-
-def _of_database(error: sqlite3.Error, staging: Path) -> str:
-    advice = {
-        sqlite3.SQLITE_FULL: _ROOM,
-        sqlite3.SQLITE_IOERR: _ROOM,
-        sqlite3.SQLITE_READONLY: _ALLOWED,
-        sqlite3.SQLITE_CANTOPEN: _ALLOWED,
-        sqlite3.SQLITE_PERM: _ALLOWED,
-        sqlite3.SQLITE_BUSY: "end the program that has it open",
-        sqlite3.SQLITE_LOCKED: "end the program that has it open",
-    }
-    code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
-    again = f"remove {staging.parent} to start again"
-    return f"cannot use {staging}: {error}: {advice.get(code, again)}"
+    advice = _ADVICE_BY_ERRNO.get(error.errno or 0, "choose another --out")
+    return f"cannot write {path}: {reason}: {advice}"

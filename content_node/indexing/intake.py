@@ -1,4 +1,4 @@
-"""Takes passages into the staging database, from a file or from another index."""
+"""Copies passages into the staging database, from a file or from another index."""
 
 import itertools
 import uuid
@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from winnow.bundle import Bundle
 from winnow.content_node.indexing.plan import BuildListener, BuildPlan
-from winnow.content_node.indexing.recut import is_index, replay, sources
+from winnow.content_node.indexing.recut import is_index, replay_unmerged, verified_shards
 from winnow.content_node.indexing.staging import Staging
-from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.domain.shard import shard_of
 from winnow.errors import ArtefactError
@@ -22,10 +22,12 @@ _BATCH = 512
 
 
 class BadRowsError(ArtefactError):
-    """The source has rows that are no passages."""
+    """The source has rows that are not valid passages."""
 
     def __init__(self, count: int) -> None:
-        super().__init__(f"{many(count, 'bad row')}: correct, or leave out with --skip-bad-rows")
+        super().__init__(
+            f"the source has {many(count, 'bad row')}: correct them, or add --skip-bad-rows"
+        )
         self.count = count
 
 
@@ -33,7 +35,7 @@ def check_source(plan: BuildPlan) -> None:
     """Raises ArtefactError if the source is neither an index nor a file of a known format."""
     source = plan.source
     if is_index(source):
-        if plan.documents:
+        if plan.cut_documents:
             raise ArtefactError(f"{source} is an index: its passages cannot be cut; omit --cut")
         return
     if source.is_dir():
@@ -41,29 +43,31 @@ def check_source(plan: BuildPlan) -> None:
     if not source.exists():
         raise ArtefactError(f"no file or index {source}: check the path")
     if not source.is_file():
-        raise ArtefactError(f"{source} is not a regular file: it is read twice, so write it to one")
+        raise ArtefactError(
+            f"{source} is not a regular file: it is read twice, so write its content to a file"
+        )
     parser(source)
 
 
-def take_in(
-    staging: Staging, plan: BuildPlan, bundle: Bundle, wanted: object, progress: BuildListener
+def stage_passages(
+    staging: Staging, plan: BuildPlan, bundle: Bundle, resume_key: object, progress: BuildListener
 ) -> None:
-    """Adds every passage, and then notes that the passages of the plan `wanted` are staged.
+    """Stages every passage, and records `resume_key` once all are staged.
 
     Raises:
-        BadRowsError: the source has bad rows and they are not to be skipped.
+        BadRowsError: the source has bad rows, and the plan does not skip them.
         ArtefactError: the source cannot be read, or has no passages.
 
     """
     staging.clear()
     if is_index(plan.source):
-        source, bad_rows = _take_over(staging, plan, bundle, progress)
+        source, bad_rows = _copy_index(staging, plan, bundle, progress)
     else:
-        source, bad_rows = plan.source.name, _stage(staging, plan, bundle, progress)
+        source, bad_rows = plan.source.name, _stage_file(staging, plan, bundle, progress)
     if staging.counts()[0] == 0:
         raise ArtefactError(f"{plan.source} has no passages")
-    staging.note(
-        plan=wanted,
+    staging.record(
+        plan=resume_key,
         index_id=uuid.uuid4().hex[:16],
         source=source,
         bad_rows=bad_rows,
@@ -71,47 +75,51 @@ def take_in(
     )
 
 
-def _take_over(
+def _copy_index(
     staging: Staging, plan: BuildPlan, bundle: Bundle, progress: BuildListener
 ) -> tuple[str, int]:
-    def place(identifier: str) -> int:
+    """Stages the passages of an index; returns its original source and its number of bad rows."""
+
+    def shard_number(identifier: str) -> int:
         return shard_of(identifier, plan.shards)
 
-    def apply(write: Logged) -> None:
-        staging.apply(write, place(write.id))
+    def apply(write: LoggedWrite) -> None:
+        staging.apply(write, shard_number(write.id))
         progress.advance(1)
 
-    found = sources(plan.source, bundle.manifest)
+    shards = verified_shards(plan.source, bundle.manifest)
     index = read_index_manifest(plan.source)
-    steps = sum(now.manifest.passages + now.unmerged for _, now in found)
+    steps = sum(shard.manifest.passages + shard.unmerged for _, shard in shards)
     progress.start("taking over passages", steps)
-    for shard, now in found:
-        staging.copy(now.base / now.manifest.store, place, progress.advance)
-        replay(shard, now, apply)
+    for directory, shard in shards:
+        staging.copy_shard(shard.base / shard.manifest.store, shard_number, progress.advance)
+        replay_unmerged(directory, shard, apply)
     return index.source, index.bad_rows
 
 
-def _stage(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: BuildListener) -> int:
+def _stage_file(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: BuildListener) -> int:
+    """Stages the passages of a file; returns the number of bad rows."""
     tokenizer = Tokenizer(bundle.tokenizer)
     progress.start("reading passages", None)
-    bad = 0
-    for batch in _batches(read_rows(plan.source, plan.documents)):
-        faults = [row for row in batch if isinstance(row, BadRow)]
-        faults += _add(staging, [row for row in batch if isinstance(row, Row)], tokenizer, plan)
-        for fault in sorted(faults, key=lambda row: row.line):
-            progress.bad_row(fault)
-        bad += len(faults)
+    bad_rows = 0
+    for batch in _batches(read_rows(plan.source, plan.cut_documents)):
+        bad = [row for row in batch if isinstance(row, BadRow)]
+        bad += _stage_rows(staging, [row for row in batch if isinstance(row, Row)], tokenizer, plan)
+        for row in sorted(bad, key=lambda row: row.line):
+            progress.bad_row(row)
+        bad_rows += len(bad)
         progress.advance(len(batch))
-    if bad and not plan.skip_bad_rows:
-        raise BadRowsError(bad)
-    return bad
+    if bad_rows and not plan.skip_bad_rows:
+        raise BadRowsError(bad_rows)
+    return bad_rows
 
 
-def _add(
+def _stage_rows(
     staging: Staging, rows: list[Row], tokenizer: Tokenizer, plan: BuildPlan
 ) -> Iterator[BadRow]:
-    for row, each in zip(rows, tokenise(tokenizer, [row.put for row in rows]), strict=True):
-        if not staging.add(each.write(), shard_of(row.passage.id, plan.shards)):
+    """Stages rows; yields those whose id was staged before as bad rows."""
+    for row, encoded in zip(rows, tokenise(tokenizer, [row.put for row in rows]), strict=True):
+        if not staging.add(encoded.write(), shard_of(row.passage.id, plan.shards)):
             yield BadRow(row.line, f"duplicate id {row.passage.id}")
 
 

@@ -1,4 +1,4 @@
-"""The plan of a build, and its progress."""
+"""The options of a build, and its progress."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,28 +20,28 @@ class BuildPlan:
     threads: int
     skip_bad_rows: bool = False
     graph: GraphPlan = field(default_factory=GraphPlan)
-    documents: bool = False
-    """Whether rows are raw documents, each of which is cut into passages."""
+    cut_documents: bool = False
+    """Whether rows are raw documents, which are cut into passages."""
 
 
 class BuildListener(Protocol):
     """Receives the progress of a build."""
 
     def start(self, stage: str, total: int | None, done: int = 0) -> None:
-        """A stage begins; `done` of its steps were done in an earlier run."""
+        """Called when a stage starts; `done` of its `total` steps were done in an earlier run."""
 
     def advance(self, steps: int) -> None:
-        """Steps of the present stage are done."""
+        """Called when steps of the current stage are done."""
 
     def bad_row(self, row: BadRow) -> None:
-        """A row was not a passage."""
+        """Called for a row that is not a valid passage."""
 
-    def kept(self, directory: Path) -> None:
-        """The build ends early, and the same command resumes it from `directory`."""
+    def workspace_kept(self, directory: Path) -> None:
+        """Called when the build fails and the same command can resume it from `directory`."""
 
 
 class BuildProgress(RowProgress):
-    """Shows a build on standard error; a context manager."""
+    """Shows the progress of a build on standard error; a context manager."""
 
-    def kept(self, directory: Path) -> None:
+    def workspace_kept(self, directory: Path) -> None:
         self.say(f"{directory} keeps the work: run the same command again to resume, or remove it")

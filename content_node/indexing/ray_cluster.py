@@ -1,6 +1,6 @@
-"""A Ray cluster for the time of one build: started here and ended again, or running already.
+"""Connects a build to a Ray cluster, which is running already or started for this build.
 
-Keeps Ray quiet, has it listen to this machine alone, and leaves nothing behind.
+A started cluster listens only on this machine and leaves no files behind.
 """
 
 import contextlib
@@ -21,130 +21,131 @@ from winnow.errors import UnavailableError, WinnowError
 from winnow.packaged import extra
 
 AUTO = "auto"
-"""The address of the cluster to which this machine belongs."""
-_CLIENT = "ray://"
-_PATIENCE = 5.0
+"""The address that stands for the cluster of this machine."""
+_CLIENT_PREFIX = "ray://"
+_CONNECT_TIMEOUT = 5.0
 """Seconds for a cluster to accept a connection; Ray itself would try for over five minutes."""
-_QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",  # else it reports what it runs on to its makers
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # else it warns that this is going to change
+_RAY_ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # else Ray sends statistics to its makers
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # else Ray warns that this default will change
 }
-# before Ray is imported
-_OWN = {
-    # else all its processes listen on all addresses of the machine; named after other systems,
-    # where this is the default
+"""Variables of every cluster, set before Ray is imported."""
+_STARTED_ENVIRONMENT = {
+    # else its processes listen on all addresses of the machine; the name of the variable has the
+    # systems on which this is the default
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_AUTH_MODE": "token",
-    # seconds for its server to start: the default of 30 was too few once on a busy machine
+    # seconds for its server to start: on a busy machine the default of 30 can be too few
     "RAY_gcs_server_port_wait_time_s": "90",
 }
-_TOKEN = "RAY_AUTH_TOKEN"  # noqa: S105 (the name of a variable)
-"""The variable of Ray's token. Without it Ray leaves a token in the user's home."""
+"""More variables of a cluster that is started."""
+_TOKEN_VARIABLE = "RAY_AUTH_TOKEN"  # noqa: S105 (the name of a variable)
+"""The variable with Ray's token. Without it Ray leaves a token in the user's home."""
 
 
 def check_ray(address: str) -> None:
-    """Checks that Ray can be used, before a build begins; `address` as for `cluster`.
+    """Checks that Ray can be used, before a build begins; `address` as for `open_cluster`.
 
     Raises:
-        WinnowError: Ray or a package that it needs to start is not installed, or there cannot be a
-            cluster at the address.
+        WinnowError: Ray or a package that it needs is not installed, or the address is not that of
+            a cluster.
 
     """
     if find_spec("ray") is None:
         raise WinnowError(f"Ray is not installed: {extra('ray')}")
-    # its agent imports it and `ray` does not require it; a cluster that runs already has its own
+    # Ray's agent imports the SDK, but `ray` does not require it; a running cluster has its own
     if not address and not _importable("opentelemetry.sdk"):
         raise WinnowError(f"Ray cannot start without the SDK of OpenTelemetry: {extra('ray')}")
-    if address.startswith(_CLIENT):
+    if address.startswith(_CLIENT_PREFIX):
         raise WinnowError(
             f"{address} is an address of Ray's client: run the build on a machine of the cluster, "
             f"with --ray-address {AUTO}"
         )
     if address and address != AUTO:
-        _reach(address)
+        _check_reachable(address)
 
 
 def _importable(package: str) -> bool:
     try:
         return find_spec(package) is not None
-    except ModuleNotFoundError:  # the package around it is missing
+    except ModuleNotFoundError:  # its parent package is missing
         return False
 
 
-def _reach(address: str) -> None:
+def _check_reachable(address: str) -> None:
     try:
-        asked = Address.parse(address)
+        parsed = Address.parse(address)
     except ValueError as error:
         raise WinnowError(f"--ray-address: {error}; or {AUTO}") from error
     try:
-        socket.create_connection((asked.host, asked.port), _PATIENCE).close()
+        socket.create_connection((parsed.host, parsed.port), _CONNECT_TIMEOUT).close()
     except OSError as error:
         raise UnavailableError(f"no Ray cluster at {address}: {error}") from error
 
 
 @contextlib.contextmanager
-def cluster(address: str, cores: int, room: int) -> Iterator[Any]:
-    """The module `ray`, connected to a cluster.
+def open_cluster(address: str, cores: int, object_store_bytes: int) -> Iterator[Any]:
+    """Yields the module `ray`, connected to a cluster until the end of the context.
 
     Args:
         address: the address of a running cluster; empty to start one on this machine.
-        cores: the cores of a cluster that is started.
-        room: the bytes that a cluster that is started has for objects sent to workers.
+        cores: the cores of a started cluster.
+        object_store_bytes: the memory of a started cluster for objects sent to workers.
 
     Raises:
-        UnavailableError: there is no such cluster, or it could not be started.
+        UnavailableError: there is no cluster at the address, or it could not be started.
 
     """
-    os.environ.update(_QUIET)
+    os.environ.update(_RAY_ENVIRONMENT)
     with contextlib.ExitStack() as stack:
-        place = "" if address else stack.enter_context(_directory())
-        options = {"address": address} if address else _own(place, cores, room)
+        options: dict[str, Any] = {"address": address}
+        if not address:
+            # for logs and sockets; processes that still write there end soon after Ray
+            directory = tempfile.TemporaryDirectory(
+                prefix="winnow-ray-", ignore_cleanup_errors=True
+            )
+            options = _start_options(stack.enter_context(directory), cores, object_store_bytes)
         ray = importlib.import_module("ray")
         stack.callback(ray.shutdown)
         _connect(ray, options)
         yield ray
 
 
-def _own(directory: str, cores: int, room: int) -> dict[str, Any]:
-    """The options of a cluster for this process and this machine alone."""
-    for name, value in {**_OWN, _TOKEN: secrets.token_hex(32)}.items():
+def _start_options(directory: str, cores: int, object_store_bytes: int) -> dict[str, Any]:
+    """Sets the variables and returns the options that start a cluster on this machine only."""
+    for name, value in {**_STARTED_ENVIRONMENT, _TOKEN_VARIABLE: secrets.token_hex(32)}.items():
         os.environ.setdefault(name, value)
     return {
         "address": "local",
         "num_cpus": cores,
-        "object_store_memory": room,
+        "object_store_memory": object_store_bytes,
         "include_dashboard": False,
         "_temp_dir": directory,
     }
 
 
-def _directory() -> tempfile.TemporaryDirectory[str]:
-    """The directory for logs and sockets. Processes that still write there end with Ray."""
-    return tempfile.TemporaryDirectory(prefix="winnow-ray-", ignore_cleanup_errors=True)
-
-
 def _connect(ray: Any, options: dict[str, Any]) -> None:
     try:
-        with _signals_kept():
+        with _restored_signal_handlers():
             ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
-    except SystemExit as error:  # its own handler of SIGTERM
+    except SystemExit as error:  # raised by Ray's own handler of SIGTERM
         raise KeyboardInterrupt from error
     except ConnectionError as error:
         raise UnavailableError(
             f"no Ray cluster at {options['address']}: is this machine in one? (ray status)"
         ) from error
-    except Exception as error:  # it raises several unrelated types
+    except Exception as error:  # Ray raises several unrelated types
         first = next(iter(str(error).splitlines()), type(error).__name__)
         raise UnavailableError(f"Ray cannot be used at {options['address']}: {first}") from error
 
 
 @contextlib.contextmanager
-def _signals_kept() -> Iterator[None]:
-    """Restores the handlers of signals that Ray replaces."""
-    kept = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
+def _restored_signal_handlers() -> Iterator[None]:
+    """Restores the signal handlers that Ray replaces."""
+    handlers = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
         if threading.current_thread() is threading.main_thread():
-            for each, handler in kept.items():
+            for each, handler in handlers.items():
                 signal.signal(each, handler)

@@ -1,7 +1,7 @@
-"""Encoding the passages of a build by tasks of a Ray cluster, one core each.
+"""Encodes the passages of a build by tasks of a Ray cluster, each on one core.
 
-Ray shares the tasks out, and runs the tasks of a lost worker again. A worker needs the same
-`winnow-qa`: all else is sent to it.
+Ray distributes the tasks, and repeats the tasks of lost workers. A worker needs only the same
+version of `winnow-qa`; the model is sent to it.
 """
 
 import socket
@@ -21,7 +21,7 @@ from winnow.bundle import Bundle
 from winnow.bundle.manifest import Manifest
 from winnow.content_node.indexing.engine import ENCODING, open_encoder
 from winnow.content_node.indexing.plan import BuildListener
-from winnow.content_node.indexing.ray_cluster import check_ray, cluster
+from winnow.content_node.indexing.ray_cluster import check_ray, open_cluster
 from winnow.content_node.indexing.staging import Staging
 from winnow.errors import IdentityError, UnavailableError, WinnowError
 from winnow.files.opened import verify
@@ -32,41 +32,41 @@ from winnow.text.tokenizer import SpecialTokens, Tokenizer
 
 TokenIds = tuple[int, ...]
 Batch = Sequence[tuple[int, TokenIds, TokenIds]]
-"""Passages that are encoded together: sequence number, and token ids of title and text."""
+"""Passages of a task: for each its sequence number, and the token ids of title and text."""
 Vectors = NDArray[np.float32]
 """[passages, dimension]"""
-_BATCH = 32
+_TASK_PASSAGES = 32
 """Passages of a task: some tenths of a second of work."""
-_AHEAD = 2
-"""Tasks for each core, so that the next one is there when one is done."""
-_RETRIES = 3
-"""Times that Ray runs a task again whose worker was lost."""
-_SAMPLE = 2
-"""Passages that every worker has to encode as this machine does before it encodes others."""
-_ROOM = 128 << 20
-"""Bytes for what is sent to workers, beside the model."""
+_TASKS_PER_CORE = 2
+"""Tasks in flight for each core, so that no core waits for its next task."""
+_MAX_RETRIES = 3
+"""How often Ray repeats a task whose worker was lost."""
+_SAMPLE_PASSAGES = 2
+"""Passages that every worker first encodes, to compare their vectors with this machine's."""
+_OBJECT_STORE_BYTES = 128 << 20
+"""Memory for objects sent to workers, in addition to the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """All that a worker needs to encode as this process does."""
+    """The model and the sample that a worker needs to encode like this process."""
 
     build: str
-    """The name of the build, by which recipes are compared."""
+    """A random id of the build, by which recipes are compared."""
     manifest: Manifest = field(compare=False)
     special: SpecialTokens = field(compare=False)
     model: NDArray[np.uint8] = field(compare=False)
     """The bytes of the passage encoder's file."""
     sample: Batch = field(compare=False)
     expected: Vectors = field(compare=False)
-    """The vectors that this machine makes of the sample."""
+    """The vectors of the sample, encoded by this machine."""
 
 
 class RayEngine:
-    """Encodes by a Ray cluster that runs already, or by one that is started for the build."""
+    """Encodes by a running Ray cluster, or by one that is started for the build."""
 
     def __init__(self, workers: int | None = None, address: str = "") -> None:
-        """`workers`: None for one a core. `address`: empty to start Ray on this machine.
+        """`workers`: None for one per core. `address`: empty to start Ray on this machine.
 
         Raises:
             WinnowError: Ray is not installed, or there is no cluster at the address.
@@ -79,31 +79,32 @@ class RayEngine:
         """Stores a vector for every passage that has none yet.
 
         Raises:
-            UnavailableError: Ray cannot be used, or workers are lost again and again.
-            IdentityError: a worker encodes otherwise than this machine.
+            UnavailableError: Ray cannot be used, or workers were lost repeatedly.
+            IdentityError: the vectors of a worker differ from those of this machine.
 
         """
         progress.start("starting Ray", 1)
-        sample = next(staging.pending(_SAMPLE), None)
+        sample = next(staging.pending(_SAMPLE_PASSAGES), None)
         if sample is None:
             return
-        recipe = recipe_of(bundle, sample)
-        here = self._workers or cores()
-        with cluster(self._address, here, _ROOM + 2 * recipe.model.nbytes) as ray:
+        recipe = make_recipe(bundle, sample)
+        memory = _OBJECT_STORE_BYTES + 2 * recipe.model.nbytes
+        with open_cluster(self._address, self._workers or cores(), memory) as ray:
             progress.advance(1)
             progress.start(ENCODING, *staging.counts())
-            # a cluster that is shared may have more cores than workers that are wanted
+            # in a shared cluster, which may have more cores, the tasks in flight limit the workers
             shared = bool(self._address and self._workers)
-            size = self._workers or max(int(ray.cluster_resources().get("CPU", 0)), 1)
-            most = size if shared else _AHEAD * size
-            for batch, vectors in encoded(ray, recipe, staging.pending(_BATCH), most):
+            workers = self._workers or max(int(ray.cluster_resources().get("CPU", 0)), 1)
+            max_tasks = workers if shared else _TASKS_PER_CORE * workers
+            batches = staging.pending(_TASK_PASSAGES)
+            for batch, vectors in encode_batches(ray, recipe, batches, max_tasks):
                 rows = [row for row, _, _ in batch]
-                staging.encoded(list(zip(rows, vectors, strict=True)))
+                staging.store_vectors(list(zip(rows, vectors, strict=True)))
                 progress.advance(len(batch))
 
 
-def recipe_of(bundle: Bundle, sample: Batch) -> Recipe:
-    """What workers are sent of a bundle: of its files, the passage encoder alone."""
+def make_recipe(bundle: Bundle, sample: Batch) -> Recipe:
+    """Makes the recipe of a build; of the bundle's files it has only the passage encoder."""
     return Recipe(
         build=uuid4().hex,
         manifest=bundle.manifest,
@@ -114,64 +115,65 @@ def recipe_of(bundle: Bundle, sample: Batch) -> Recipe:
     )
 
 
-def encoded(
-    ray: Any, recipe: Recipe, batches: Iterator[Batch], most: int
+def encode_batches(
+    ray: Any, recipe: Recipe, batches: Iterator[Batch], max_tasks: int
 ) -> Iterator[tuple[Batch, Vectors]]:
-    """Each batch with its vectors, as they are done; `most` tasks are in hand.
+    """Yields each batch with its vectors, in the order of completion.
+
+    At most `max_tasks` tasks are in flight.
 
     Raises:
-        UnavailableError: workers are lost again and again.
-        WinnowError: as a worker says.
+        UnavailableError: workers were lost repeatedly.
+        WinnowError: the error of a worker.
 
     """
-    task = ray.remote(num_cpus=1, max_retries=_RETRIES)(encode_batch)
-    sent = ray.put(recipe)
-    in_hand: dict[Any, Batch] = {}
+    task = ray.remote(num_cpus=1, max_retries=_MAX_RETRIES)(encode_batch)
+    sent_recipe = ray.put(recipe)
+    in_flight: dict[Any, Batch] = {}
     try:
         while True:
-            for batch in islice(batches, most - len(in_hand)):
-                in_hand[task.remote(sent, batch)] = batch
-            if not in_hand:
+            for batch in islice(batches, max_tasks - len(in_flight)):
+                in_flight[task.remote(sent_recipe, batch)] = batch
+            if not in_flight:
                 return
-            (done, *_), _ = ray.wait(list(in_hand), num_returns=1)
-            yield in_hand.pop(done), _result(ray, done)
+            (done, *_), _ = ray.wait(list(in_flight), num_returns=1)
+            yield in_flight.pop(done), _result(ray, done)
     finally:
-        for each in in_hand:
+        for each in in_flight:
             ray.cancel(each, force=True)
 
 
-def _result(ray: Any, done: Any) -> Vectors:
+def _result(ray: Any, task: Any) -> Vectors:
+    """Returns the vectors of a finished task; raises its error."""
     try:
-        vectors: Vectors = ray.get(done)
+        vectors: Vectors = ray.get(task)
     except ray.exceptions.RayTaskError as error:
-        # what Ray makes of the worker's error has its stack in its text
+        # the text of Ray's own error has the stack of the worker
         raise error.cause if isinstance(error.cause, WinnowError) else error from error
     except ray.exceptions.RayError as error:
         reason = next(reversed(str(error).strip().splitlines()), "").strip()
-        raise UnavailableError(
-            f"workers are lost again and again, the last one: {reason}"
-        ) from error
+        raise UnavailableError(f"workers of Ray were lost repeatedly, at last: {reason}") from error
     return vectors
 
 
 def encode_batch(recipe: Recipe, batch: Batch) -> Vectors:
-    """In a worker: the vectors of a batch.
+    """Encodes a batch in a worker.
 
     Raises:
-        ArtefactError: the model cannot be opened there, or was damaged on its way.
-        IdentityError: the worker encodes otherwise than the machine of the build.
+        ArtefactError: the model cannot be opened there, or was damaged in transfer.
+        IdentityError: the vectors of the worker differ from those of the build's machine.
 
     """
-    return _vectors(_opened(recipe), batch)
+    return _vectors(_open_encoder(recipe), batch)
 
 
 @lru_cache(maxsize=1)
-def _opened(recipe: Recipe) -> PassageEncoder:
-    """The encoder of a build, opened by the first task of a worker."""
+def _open_encoder(recipe: Recipe) -> PassageEncoder:
+    """Opens the encoder of a build in the first task of a worker, and checks its vectors."""
     manifest = recipe.manifest
     with tempfile.TemporaryDirectory(prefix="winnow-") as directory:
         bundle = Bundle(Path(directory), manifest)
-        # models are opened by their path; an open one does without its file
+        # a model is opened from a file, which is not needed afterwards
         bundle.passage_encoder.parent.mkdir(parents=True, exist_ok=True)
         recipe.model.tofile(bundle.passage_encoder)
         entry = manifest.files[manifest.encoder.passage]
@@ -180,8 +182,8 @@ def _opened(recipe: Recipe) -> PassageEncoder:
     encoder = PassageEncoder(model, manifest.encoder)
     if not np.array_equal(_vectors(encoder, recipe.sample), recipe.expected):
         raise IdentityError(
-            f"a worker on {socket.gethostname()} encodes otherwise than this machine: use machines "
-            "with the same kind of processor, onnxruntime and OpenVINO"
+            f"a worker on {socket.gethostname()} encodes differently from this machine: use "
+            "machines with the same kind of processor, onnxruntime and OpenVINO"
         )
     return encoder
 

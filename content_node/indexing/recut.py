@@ -1,7 +1,7 @@
-"""An index as the source of another one: its passages, vectors and later writes are taken over.
+"""Reads an index as the source of another one: its passages, vectors and later writes.
 
-This changes the number of shards or the graphs, or brings an index of an older version up to date,
-without encoding the passages again, which takes by far the longest.
+A build from an index changes the number of shards or the graphs, or upgrades an older version. It
+does not encode the passages again, which would take by far the longest.
 """
 
 import contextlib
@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from winnow.bundle import Manifest
+from winnow.content_node.indexing.current_shard import CurrentShard, read_current_shard
 from winnow.content_node.indexing.verify import identity_faults
-from winnow.content_node.indexing.written import WrittenShard, written
-from winnow.content_node.live.entry import Logged
-from winnow.content_node.live.locks import LOCK, DirectoryLock
-from winnow.content_node.live.opening import expect_base, open_log
-from winnow.content_node.live.reading import log_path, state_of
+from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.locks import LOCK_FILE, DirectoryLock
+from winnow.content_node.live.opening import check_log_continues_base, open_log
+from winnow.content_node.live.reading import log_path, read_state
 from winnow.content_node.merging.newest import open_newest
 from winnow.content_node.shard.manifest import read_index_manifest, read_shard_manifest
 from winnow.domain.shard import INDEX_FILE, shard_name
@@ -31,42 +31,42 @@ def is_index(source: Path) -> bool:
 
 
 @contextlib.contextmanager
-def at_rest(index: Path) -> Iterator[None]:
-    """Keeps every node from writing to an index.
+def lock_writes(index: Path) -> Iterator[None]:
+    """Locks an index against writes of nodes.
 
     Raises:
-        ArtefactError: a node is writing to it, or has begun to.
+        ArtefactError: a node is writing to the index, or began to do so meanwhile.
         OSError: a shard cannot be locked.
 
     """
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as locks:
         for shard in _shards(index):
-            if (lock := log_path(shard).with_name(LOCK)).exists():
-                held.callback(_lock(lock).release)
-        before = fingerprint(index)
+            if (path := log_path(shard).with_name(LOCK_FILE)).exists():
+                locks.callback(_lock(path).release)
+        before = source_fingerprint(index)
         yield
-        # a shard without writes has no lock that could be held
-        if fingerprint(index) != before:
-            raise ArtefactError(f"{index} was written to while it was taken over: build again")
+        # a shard without writes has no lock file yet, so a node may have begun to write
+        if source_fingerprint(index) != before:
+            raise ArtefactError(f"{index} was written to while it was copied: build again")
 
 
-def fingerprint(index: Path) -> str:
-    """A checksum of all that a build from an index depends on: its manifest and its logs.
+def source_fingerprint(index: Path) -> str:
+    """Returns a checksum of an index with its writes: of its manifest and the ends of its logs.
 
     Raises:
         ArtefactError: a manifest or the state of a log is damaged.
 
     """
     built = sha256(index / INDEX_FILE)
-    states = [state_of(log_path(shard)) for shard in _shards(index)]
+    states = [read_state(log_path(shard)) for shard in _shards(index)]
     if not any(states):
         return built
     logs = [[each.log_id, each.last, each.link.hex()] if each else None for each in states]
     return hashlib.sha256(json.dumps([built, logs]).encode()).hexdigest()
 
 
-def sources(index: Path, bundle: Manifest) -> list[tuple[Path, WrittenShard]]:
-    """The directory and the present state of every shard, whose passages are verified.
+def verified_shards(index: Path, bundle: Manifest) -> list[tuple[Path, CurrentShard]]:
+    """Verifies the passages of every shard; returns its directory and current state.
 
     Raises:
         ArtefactError: a file is missing or damaged, or the index was encoded by another bundle.
@@ -79,23 +79,25 @@ def sources(index: Path, bundle: Manifest) -> list[tuple[Path, WrittenShard]]:
             f"({manifest.encoding_fingerprint}), not by {bundle.name} "
             f"({bundle.encoding_fingerprint}): give that bundle, or build from the passages"
         )
-    found, passages = [], 0
-    for shard, directory in enumerate(_shards(index)):
-        own = read_shard_manifest(directory)
-        if faults := identity_faults(own, shard, manifest):
+    shards, passages = [], 0
+    for number, directory in enumerate(_shards(index)):
+        built = read_shard_manifest(directory)
+        if faults := identity_faults(built, number, manifest):
             raise ArtefactError(f"{directory} is not of this index: {'; '.join(faults)}")
         open_newest(directory, 0, _verify_passages, feeding=False)
-        found.append((directory, written(directory)))
-        passages += own.passages
+        shards.append((directory, read_current_shard(directory)))
+        passages += built.passages
     if passages != manifest.passages:
         raise ArtefactError(
             f"the shards of {index} hold {many(passages, 'passage')}, its manifest says "
             f"{manifest.passages}"
         )
-    return found
+    return shards
 
 
-def replay(shard: Path, now: WrittenShard, apply: Callable[[Logged], None]) -> None:
+def replay_unmerged(
+    directory: Path, shard: CurrentShard, apply: Callable[[LoggedWrite], None]
+) -> None:
     """Checks the log of a shard, and calls `apply` with each write that its base lacks.
 
     Raises:
@@ -103,12 +105,12 @@ def replay(shard: Path, now: WrittenShard, apply: Callable[[Logged], None]) -> N
 
     """
 
-    def take(write: Logged) -> None:
-        if write.sequence > now.manifest.sequence:
+    def apply_unmerged(write: LoggedWrite) -> None:
+        if write.sequence > shard.manifest.sequence:
             apply(write)
 
-    with contextlib.closing(open_log(shard, lambda _: take, feeding=False)) as log:
-        expect_base(now.manifest, shard, log.log_id, log.trimmed, log.last)
+    with contextlib.closing(open_log(directory, lambda _: apply_unmerged, feeding=False)) as log:
+        check_log_continues_base(shard.manifest, directory, log.log_id, log.trimmed, log.last)
 
 
 def _shards(index: Path) -> list[Path]:

@@ -1,6 +1,6 @@
 """The staging database of a build: its passages, and the progress of the build.
 
-Knows the staging schema. An encoded passage is a row with a vector.
+A passage that is encoded has a vector in its row.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.shard.store import TOKEN_BYTES, unpack_ids
 from winnow.domain.write import Write
 
@@ -45,14 +45,14 @@ _INSERT = (
     "INSERT INTO passages (id, title, text, metadata, title_tokens, text_tokens, text_offsets,"
     " vector, version, shard, tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_TAKEN = (
+_SELECT = (
     "SELECT id, title, text, metadata, title_tokens, text_tokens, text_offsets, vector, version"
     " FROM passages ORDER BY row"
 )
 
 
 class Staging:
-    """Passages that are becoming an index. Used by one thread."""
+    """Stores the passages of a build until its shards are written. Used by one thread."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -60,17 +60,17 @@ class Staging:
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
         self._connection.executescript(_SCHEMA)
-        if "version" not in _columns(self._connection):  # an older version has begun it
+        if "version" not in _columns(self._connection):  # an older release began the build
             self._connection.execute("ALTER TABLE passages ADD COLUMN version INTEGER")
 
     def get(self, key: str) -> object:
-        """The value that was noted under `key`, or None."""
+        """Returns the value that was recorded under `key`; None without one."""
         query = "SELECT value FROM plan WHERE key = ?"
-        found = self._connection.execute(query, (key,)).fetchone()
-        return None if found is None else json.loads(found[0])
+        row = self._connection.execute(query, (key,)).fetchone()
+        return None if row is None else json.loads(row[0])
 
-    def note(self, **values: object) -> None:
-        """Notes values (JSON) durably, together with everything added before."""
+    def record(self, **values: object) -> None:
+        """Records values, as JSON, durably and together with all passages added before."""
         self._connection.executemany(
             "INSERT OR REPLACE INTO plan VALUES (?, ?)",
             [(key, json.dumps(value)) for key, value in values.items()],
@@ -78,9 +78,7 @@ class Staging:
         self._connection.commit()
 
     def add(self, write: Write, shard: int) -> bool:
-        """Adds the passage of a put, whose vector may be empty; returns False if its id is there
-        already.
-        """
+        """Adds the passage of a put, whose vector may be empty; returns False for a known id."""
         put = write.put
         assert put is not None
         passage = put.passage
@@ -94,17 +92,18 @@ class Staging:
         )
         return added.rowcount == 1
 
-    def copy(
+    def copy_shard(
         self, store: Path, shard_of: Callable[[str], int], advance: Callable[[int], None]
     ) -> None:
-        """Adds the passages of a shard's database, with their vectors, and the versions of
-        deletions. Calls `advance` with numbers of passages.
+        """Copies the passages of a shard's database, with their vectors, and its tombstones.
+
+        Calls `advance` with the number of passages of each batch.
         """
         uri = f"{store.resolve().as_uri()}?mode=ro&immutable=1"
         with contextlib.closing(sqlite3.connect(uri, uri=True)) as old:
-            # before format 3 nothing had a version
-            knows_writes = "version" in _columns(old)
-            rows = old.execute(_TAKEN if knows_writes else _TAKEN.replace("version", "NULL"))
+            # before format 3 passages had no versions, and there were no tombstones
+            has_versions = "version" in _columns(old)
+            rows = old.execute(_SELECT if has_versions else _SELECT.replace("version", "NULL"))
             while batch := rows.fetchmany(_BATCH):
                 self._connection.executemany(
                     _INSERT,
@@ -114,59 +113,60 @@ class Staging:
                     ],
                 )
                 advance(len(batch))
-            if knows_writes:
+            if has_versions:
                 self._connection.executemany(
                     "INSERT INTO tombstones VALUES (?, ?, ?)",
                     [
-                        (name, version, shard_of(name))
-                        for name, version in old.execute("SELECT id, version FROM tombstones")
+                        (identifier, version, shard_of(identifier))
+                        for identifier, version in old.execute("SELECT id, version FROM tombstones")
                     ],
                 )
 
-    def apply(self, write: Logged, shard: int) -> None:
-        """Applies a write that came after the copied passages."""
-        run = self._connection.execute
+    def apply(self, write: LoggedWrite, shard: int) -> None:
+        """Applies a write of the log to the copied passages."""
+        execute = self._connection.execute
         for table in ("passages", "tombstones"):
-            run(f"DELETE FROM {table} WHERE id = ?", (write.id,))  # noqa: S608
+            execute(f"DELETE FROM {table} WHERE id = ?", (write.id,))  # noqa: S608
         if write.put is not None:
             self.add(Write(write.id, write.version, write.put), shard)
         elif write.version is not None:
-            run("INSERT INTO tombstones VALUES (?, ?, ?)", (write.id, write.version, shard))
+            execute("INSERT INTO tombstones VALUES (?, ?, ?)", (write.id, write.version, shard))
 
     def clear(self) -> None:
+        """Removes all passages and tombstones."""
         self._connection.execute("DELETE FROM passages")
         self._connection.execute("DELETE FROM tombstones")
         self._connection.commit()
 
     def counts(self) -> tuple[int, int]:
-        """The number of passages, and of passages with a vector."""
+        """Counts all passages, and the passages with a vector."""
         query = "SELECT count(*), count(vector) FROM passages"
         total, encoded = self._connection.execute(query).fetchone()
         return int(total), int(encoded)
 
-    def longer_than(self, tokens: int) -> int:
-        """The number of passages whose title and text have more than `tokens` tokens together."""
+    def count_longer_than(self, tokens: int) -> int:
+        """Counts the passages whose title and text together have more than `tokens` tokens."""
         query = "SELECT count(*) FROM passages WHERE tokens > ?"
         return int(self._connection.execute(query, (tokens,)).fetchone()[0])
 
     def pending(self, chunk: int) -> Iterator[list[tuple[int, tuple[int, ...], tuple[int, ...]]]]:
-        """Chunks of (sequence number, title ids, text ids) of passages without a vector.
+        """Yields chunks of passages without a vector: sequence number, title ids, text ids.
 
-        They are sorted by length. The longest come first, so that the use of memory and the
-        estimate of the time left are greatest in the beginning.
+        The longest passages come first, so that the use of memory and the estimate of the remaining
+        time are greatest in the beginning.
         """
         query = "SELECT seq FROM passages WHERE vector IS NULL ORDER BY tokens DESC, seq"
-        waiting = [row[0] for row in self._connection.execute(query)]
-        for start in range(0, len(waiting), chunk):
-            yield [self._tokens(seq) for seq in waiting[start : start + chunk]]
+        pending = [row[0] for row in self._connection.execute(query)]
+        for start in range(0, len(pending), chunk):
+            yield [self._tokens(seq) for seq in pending[start : start + chunk]]
 
-    def words(self) -> Iterator[NDArray[np.uint32]]:
-        """The tokens of every passage, title and text."""
+    def passage_tokens(self) -> Iterator[NDArray[np.uint32]]:
+        """Yields the token ids of title and text of every passage."""
         query = "SELECT title_tokens, text_tokens FROM passages ORDER BY seq"
         for title, text in self._connection.execute(query):
             yield np.frombuffer(title + text, "<u4")
 
-    def encoded(self, vectors: Sequence[tuple[int, NDArray[np.float32]]]) -> None:
+    def store_vectors(self, vectors: Sequence[tuple[int, NDArray[np.float32]]]) -> None:
         """Stores vectors by sequence number, durably."""
         self._connection.executemany(
             "UPDATE passages SET vector = ? WHERE seq = ?",

@@ -1,14 +1,11 @@
-"""Checks an index: its shards as they were built, their newest generations, and their logs.
-
-Returns faults, and leaves exit codes to the command line.
-"""
+"""Checks an index: its shards as built, their newest generations, logs and states."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from winnow.content_node.indexing.contents import GraphTarget, check_contents
+from winnow.content_node.indexing.current_shard import read_current_shard
 from winnow.content_node.indexing.verify_writes import check_writes
-from winnow.content_node.indexing.written import written
 from winnow.content_node.shard.manifest import (
     IndexManifest,
     ShardManifest,
@@ -24,33 +21,35 @@ from winnow.quoting import many
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardReport:
-    """The findings in one shard."""
+    """The result of checking one shard."""
 
     shard: int
     passages: int
+    """Number of passages with all writes."""
     recall: float
     """The recall of the newest graph."""
     faults: tuple[str, ...]
+    """Messages about faults; empty for a good shard."""
     sequence: int = 0
     """The number of the last write; 0 if there was none."""
     unmerged: int = 0
-    """The number of writes that only the log has."""
+    """Number of unmerged writes."""
     states: bool = False
-    """Whether there were precomputed states to check."""
+    """Whether the shard has precomputed states."""
     states_of: str = ""
-    """The fingerprint of their reader; empty if they cannot be used."""
+    """The fingerprint of the states' reader; empty if they cannot be used."""
 
 
 def verify_index(directory: Path, sample: int, min_recall: float) -> list[ShardReport]:
-    """Checks every shard; a node may write to it. `sample` vectors of each are searched for.
+    """Checks every shard, while nodes may write to it; searches for `sample` vectors in each.
 
     Raises:
-        ArtefactError: there is no readable index manifest.
+        ArtefactError: the index manifest is missing or damaged.
 
     """
-    index, asked = read_index_manifest(directory), GraphTarget(sample, min_recall)
+    index, target = read_index_manifest(directory), GraphTarget(sample, min_recall)
     shards = [directory / shard_name(shard, index.shards) for shard in range(index.shards)]
-    reports = [_verify_built(place, shard, index, asked) for shard, place in enumerate(shards)]
+    reports = [_check_built(each, shard, index, target) for shard, each in enumerate(shards)]
     total = sum(report.passages for report in reports)
     if total != index.passages and not any(report.faults for report in reports):
         fault = (
@@ -58,70 +57,74 @@ def verify_index(directory: Path, sample: int, min_recall: float) -> list[ShardR
         )
         reports[0] = replace(reports[0], faults=(fault,))
     reports = [
-        _with_writes(each, place, asked) for each, place in zip(reports, shards, strict=True)
+        _add_writes(report, shard, target) for report, shard in zip(reports, shards, strict=True)
     ]
-    return [_with_states(each, place) for each, place in zip(reports, shards, strict=True)]
+    return [_add_states(report, shard) for report, shard in zip(reports, shards, strict=True)]
 
 
-def _verify_built(
-    directory: Path, shard: int, index: IndexManifest, asked: GraphTarget
+def _check_built(
+    directory: Path, shard: int, index: IndexManifest, target: GraphTarget
 ) -> ShardReport:
+    """Checks a shard as it was built, without its writes."""
     try:
         manifest = read_shard_manifest(directory)
-        found = check_contents(directory, manifest, asked)
-    except Exception as error:  # noqa: BLE001 (a checksum can be made for any nonsense)
-        return ShardReport(shard=shard, passages=0, recall=0.0, faults=(_named(error),))
+        findings = check_contents(directory, manifest, target)
+    except Exception as error:  # noqa: BLE001 (even files with right checksums may be nonsense)
+        return ShardReport(shard=shard, passages=0, recall=0.0, faults=(_describe(error),))
     return ShardReport(
         shard=shard,
         passages=manifest.passages,
-        recall=found.recall,
-        faults=(*identity_faults(manifest, shard, index), *found.faults),
+        recall=findings.recall,
+        faults=(*identity_faults(manifest, shard, index), *findings.faults),
     )
 
 
-def _with_writes(built: ShardReport, directory: Path, asked: GraphTarget) -> ShardReport:
-    """Adds the findings in the newest generation and in the log."""
+def _add_writes(report: ShardReport, directory: Path, target: GraphTarget) -> ShardReport:
+    """Checks the newest generation and the log; returns the report with the result."""
     try:
-        found = check_writes(directory, asked)
+        findings = check_writes(directory, target)
     except Exception as error:  # noqa: BLE001 (as above)
-        return _with_fault(built, _named(error))
-    if found is None:
-        return built
+        return _add_fault(report, _describe(error))
+    if findings is None:
+        return report
     return replace(
-        built,
-        passages=found.passages,
-        recall=built.recall if found.recall is None else found.recall,
-        faults=(*built.faults, *found.faults),
-        sequence=found.sequence,
-        unmerged=found.unmerged,
+        report,
+        passages=findings.passages,
+        recall=report.recall if findings.recall is None else findings.recall,
+        faults=(*report.faults, *findings.faults),
+        sequence=findings.sequence,
+        unmerged=findings.unmerged,
     )
 
 
-def _with_states(found: ShardReport, directory: Path) -> ShardReport:
-    """Adds the findings in the precomputed states beside the newest generation."""
+def _add_states(report: ShardReport, directory: Path) -> ShardReport:
+    """Checks the states of the newest generation; returns the report with the result."""
     try:
-        now = written(directory)
-        base, fault = now.base, states_fault(now.base)
-    except Exception:  # noqa: BLE001 (it is a fault already, or a merge has just removed the base)
-        return found
-    there = (base / STATES_FILE).exists()
-    found = replace(found, states=there, states_of=now.states.fingerprint if now.states else "")
+        shard = read_current_shard(directory)
+        base, fault = shard.base, states_fault(shard.base)
+    except Exception:  # noqa: BLE001 (reported already, or a merge has just removed the base)
+        return report
+    report = replace(
+        report,
+        states=(base / STATES_FILE).exists(),
+        states_of=shard.states.fingerprint if shard.states else "",
+    )
     if not fault:
-        return found
-    return _with_fault(found, fault if base == directory else f"{base.name}: {fault}")
+        return report
+    return _add_fault(report, fault if base == directory else f"{base.name}: {fault}")
 
 
-def _with_fault(built: ShardReport, fault: str) -> ShardReport:
-    # a damaged base is found once more with the writes
-    return replace(built, faults=tuple(dict.fromkeys((*built.faults, fault))))
+def _add_fault(report: ShardReport, fault: str) -> ShardReport:
+    # without duplicates: the check of writes finds a damaged built shard, too
+    return replace(report, faults=tuple(dict.fromkeys((*report.faults, fault))))
 
 
-def _named(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return str(error) if isinstance(error, WinnowError) else f"it cannot be read: {error!r}"
 
 
 def identity_faults(manifest: ShardManifest, shard: int, index: IndexManifest) -> list[str]:
-    """The reasons why this is not that shard of the index."""
+    """Returns the reasons why a manifest is not that of the shard with this number."""
     faults = []
     if (manifest.shard, manifest.shards) != (shard, index.shards):
         faults.append(f"it calls itself shard {manifest.shard} of {manifest.shards}")
@@ -130,5 +133,5 @@ def identity_faults(manifest: ShardManifest, shard: int, index: IndexManifest) -
     if manifest.encoding_fingerprint != index.encoding_fingerprint:
         faults.append(f"it was encoded by {manifest.encoding_fingerprint}")
     if not faults and index.manifests and manifest.checksum != index.manifests[shard]:
-        faults.append("it is not the shard that the index was built with: copy that one again")
+        faults.append("it is not the shard that was built for the index: copy that shard again")
     return faults

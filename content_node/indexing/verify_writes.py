@@ -1,15 +1,16 @@
-"""Checks the writes to a shard: its newest generation, and its log.
+"""Checks the newest generation of a shard and its log.
 
-A node may write and merge meanwhile: no lock is taken, and the log is read from a copy.
+A node may write and merge meanwhile: the check takes no lock, and reads a copy of the log.
 """
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from winnow.content_node.indexing.contents import GraphTarget, IndexContents, check_contents
-from winnow.content_node.live.copying import check_in_use
-from winnow.content_node.live.entry import Logged
-from winnow.content_node.live.opening import expect_base
+from winnow.content_node.indexing.contents import GenerationFindings, GraphTarget, check_contents
+from winnow.content_node.live.copying import check_live_log
+from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.opening import check_log_continues_base
 from winnow.content_node.live.reading import LIVE
 from winnow.content_node.merging.newest import newest_name, open_newest
 from winnow.content_node.shard.manifest import ShardManifest, read_shard_manifest
@@ -17,102 +18,102 @@ from winnow.content_node.shard.store import PassageStore
 from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.opened import OpenFile
 
-_TRIES = 5
-"""Attempts; each takes less time than a merge."""
-_TOLD = 3
-"""Faults of one log that are reported: after a wrong write later ones may be wrong, too."""
+_MAX_ATTEMPTS = 5
+"""Attempts, each of which a merge may disturb."""
+_MAX_REPORTED = 3
+"""Reported faults of one log: after a wrong write later ones may be wrong, too."""
 _FLOAT_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenContents:
-    """The findings in the newest generation and the log."""
+class WriteFindings:
+    """The result of checking the newest generation and the log."""
 
     passages: int
-    """The number of passages with all writes."""
+    """Number of passages with all writes."""
     sequence: int
+    """The number of the last write."""
     unmerged: int
-    """The number of writes that only the log has."""
+    """Number of unmerged writes."""
     recall: float | None
-    """The recall of the newest graph; None if that is the graph that was built."""
+    """The recall of the newest graph; None if that is the graph of the built shard."""
     faults: tuple[str, ...]
 
 
-def check_writes(shard: Path, asked: GraphTarget) -> WrittenContents | None:
-    """Checks the writes to a shard; None if there were none.
+def check_writes(shard: Path, target: GraphTarget) -> WriteFindings | None:
+    """Checks the writes to a shard; returns None if there were none.
 
     Raises:
-        ArtefactError: it is damaged.
-        UnavailableError: the log cannot be copied, or the shard was merged again and again.
+        ArtefactError: a generation or the log is damaged.
+        UnavailableError: the log cannot be copied, or merges disturbed every attempt.
 
     """
     if not (shard / LIVE).exists():
         return None
-    for _ in range(_TRIES):
+    for _ in range(_MAX_ATTEMPTS):
         name = newest_name(shard)
         try:
-            return _checked(shard, asked)
+            return _check(shard, target)
         except ArtefactError:
             if newest_name(shard) == name:
                 raise
             # a merge has removed the files that were read, or trimmed the log
-    raise UnavailableError(
-        f"{shard} was merged again and again while it was checked: verify it later"
-    )
+    raise UnavailableError(f"{shard} was merged in each of {_MAX_ATTEMPTS} checks: verify it later")
 
 
-def _checked(shard: Path, asked: GraphTarget) -> WrittenContents | None:
-    base, found = open_newest(
-        shard, 0, lambda each: (each, _generation(each, shard, asked)), feeding=False
+def _check(shard: Path, target: GraphTarget) -> WriteFindings | None:
+    base, findings = open_newest(
+        shard, 0, lambda each: (each, _check_generation(each, shard, target)), feeding=False
     )
     manifest = read_shard_manifest(base)
-    # it stays open even if a merge removes it
-    store = PassageStore(OpenFile(base / manifest.store))
-    try:
+    # the open file stays readable even if a merge removes it
+    with contextlib.closing(PassageStore(OpenFile(base / manifest.store))) as store:
         replay = _Replay(store, manifest)
-        log = check_in_use(shard, lambda _: replay.take)
-    finally:
-        store.close()
+        log = check_live_log(shard, lambda _: replay.add)
     if log is None:
-        expect_base(manifest, shard, "", 0, 0)
+        check_log_continues_base(manifest, shard, "", 0, 0)
         return None
     state, trimmed = log
-    expect_base(manifest, shard, state.log_id, trimmed.last, state.last)
-    merged = [f"{base.name}: {fault}" for fault in found.faults] if found else []
-    return WrittenContents(
+    check_log_continues_base(manifest, shard, state.log_id, trimmed.last, state.last)
+    merged_faults = [f"{base.name}: {fault}" for fault in findings.faults] if findings else []
+    return WriteFindings(
         passages=replay.passages,
         sequence=state.last,
         unmerged=state.last - manifest.sequence,
-        recall=found.recall if found else None,
-        faults=(*merged, *replay.faults[:_TOLD]),
+        recall=findings.recall if findings else None,
+        faults=(*merged_faults, *replay.faults[:_MAX_REPORTED]),
     )
 
 
-def _generation(directory: Path, shard: Path, asked: GraphTarget) -> IndexContents | None:
-    """The findings in a generation; None for the one that was built, which was checked before."""
+def _check_generation(
+    directory: Path, shard: Path, target: GraphTarget
+) -> GenerationFindings | None:
+    """Checks a merged generation; returns None for the built one, which was checked before."""
     if directory == shard:
         return None
-    return check_contents(directory, read_shard_manifest(directory), asked)
+    return check_contents(directory, read_shard_manifest(directory), target)
 
 
 class _Replay:
-    """Counts the passages that a base and the writes of a log make together."""
+    """Counts the passages of a base with the writes of a log, and checks that they fit."""
 
     def __init__(self, store: PassageStore, base: ShardManifest) -> None:
         self._store, self._base = store, base
-        self._there: dict[str, bool] = {}
+        self._exists: dict[str, bool] = {}
+        """Whether each id that was written has a passage."""
         self.passages = base.passages
         self.faults: list[str] = []
-        """The faults of writes that do not fit the base."""
+        """Messages about writes that do not fit the base."""
 
-    def take(self, write: Logged) -> None:
+    def add(self, write: LoggedWrite) -> None:
+        """Adds a write, unless the base holds it."""
         if write.sequence <= self._base.sequence:
             return
-        there = self._there.get(write.id)
-        if there is None:
-            there = self._store.locate(write.id) is not None
+        existed = self._exists.get(write.id)
+        if existed is None:
+            existed = self._store.locate(write.id) is not None
         put = write.put
-        if there != (write.removed is not None):
+        if existed != (write.removed_words is not None):
             self.faults.append(
                 f"write {write.sequence} and its base do not agree whether there was a passage "
                 f"{write.id}: copy the shard again"
@@ -122,5 +123,5 @@ class _Replay:
                 f"write {write.sequence} has a vector of {len(put.vector) / _FLOAT_BYTES:g} "
                 f"values, its base has {self._base.dimension}"
             )
-        self._there[write.id] = put is not None
-        self.passages += (put is not None) - there
+        self._exists[write.id] = put is not None
+        self.passages += (put is not None) - existed

@@ -1,7 +1,4 @@
-"""The directory beside the target in which an index is built: `OUT.partial`.
-
-Knows its lock and the files that may be removed from it; knows nothing of passages.
-"""
+"""The directory beside the target in which an index is built, `OUT.partial`, and its lock."""
 
 import contextlib
 import enum
@@ -17,27 +14,27 @@ from winnow.files.durable import sync_directory
 _STAGING, _LOCK, _INDEX = "staging.sqlite", "lock", "index"
 
 
-class Fate(enum.Enum):
-    """Whether the workspace of a failed build is removed."""
+class OnFailure(enum.Enum):
+    """What happens to the workspace of a failed build."""
 
     REMOVE = enum.auto()
-    """It is removed: another run could use nothing of it."""
+    """The workspace is removed: no later run could use it."""
     KEEP = enum.auto()
-    """It is kept: another run resumes from it."""
+    """The workspace is kept: a later run resumes from it."""
     LEAVE = enum.auto()
-    """It is not touched: it belongs to another build, or its state is not known."""
+    """The workspace is not touched: it may belong to another build."""
 
 
 class Workspace:
-    """The directory of one build. Only files that a build makes are ever removed from it."""
+    """The directory of one build. Only files of builds are ever removed from it."""
 
-    def __init__(self, target: Path, directory: Path, begun: bool) -> None:
-        """`begun`: an earlier build made `directory`."""
-        self.target, self._begun = target, begun
+    def __init__(self, target: Path, directory: Path, reused: bool) -> None:
+        """`reused`: an earlier build created `directory`."""
+        self.target, self._reused = target, reused
         self.directory = directory
         self.staging = directory / _STAGING
         self.index = directory / _INDEX
-        self.fate = Fate.LEAVE if self.staging.exists() else Fate.REMOVE
+        self.on_failure = OnFailure.LEAVE if self.staging.exists() else OnFailure.REMOVE
 
     def publish(self) -> None:
         """Renames the finished index to its target, and removes the workspace."""
@@ -47,83 +44,85 @@ class Workspace:
         self.remove()
 
     def remove(self) -> None:
-        """Removes the files of builds; the staging database last, since it names the build."""
+        """Removes the files of builds; the staging database last, since it identifies the build."""
         shutil.rmtree(self.index, ignore_errors=True)
-        made = [*self.directory.glob(f"{_STAGING}-*"), self.staging, self.directory / _LOCK]
+        files = [*self.directory.glob(f"{_STAGING}-*"), self.staging, self.directory / _LOCK]
         with contextlib.suppress(OSError):
-            for each in made:
-                each.unlink(missing_ok=True)
-            if self._begun:
+            for file in files:
+                file.unlink(missing_ok=True)
+            if self._reused:
                 self.directory.rmdir()
 
 
-def staging_of(target: Path) -> Path:
-    """The staging database of a build of `target`.
+def staging_path(target: Path) -> Path:
+    """Returns the path of the staging database of a build of `target`.
 
     Raises:
-        ArtefactError: the target exists, as `.` and `/` do, which have no name.
+        ArtefactError: the target has no name, as `.` and `/`, which always exist.
 
     """
     if not target.name:
-        _expect_none(target)
+        _check_absent(target)
     return target.with_name(target.name + ".partial") / _STAGING
 
 
 @contextlib.contextmanager
-def open_workspace(target: Path, kept: Callable[[Path], None]) -> Iterator[Workspace]:
-    """The workspace of `target`, for this build alone; calls `kept` if a failed build keeps it.
+def open_workspace(target: Path, on_kept: Callable[[Path], None]) -> Iterator[Workspace]:
+    """Creates and locks the workspace of `target`; calls `on_kept` if a failed build keeps it.
 
     Raises:
-        ArtefactError: the target exists, another build is running, or other files are there.
-        OSError: the directory cannot be made.
+        ArtefactError: the target exists, another build is running, or the directory has files that
+            no build created.
+        OSError: the directory cannot be created.
 
     """
-    _expect_none(target)
-    directory = staging_of(target).parent
-    made = [each for each in (directory, *directory.parents) if not each.exists()]
-    begun = _is_ours(directory)
+    _check_absent(target)
+    directory = staging_path(target).parent
+    created = [each for each in (directory, *directory.parents) if not each.exists()]
+    reused = _has_build(directory)
     try:
         with _locked(directory, target):
-            yield from _worked_in(Workspace(target, directory, begun), kept)
+            yield from _use(Workspace(target, directory, reused), on_kept)
     finally:
-        for each in made:
+        for each in created:
             with contextlib.suppress(OSError):
                 each.rmdir()  # only if it is empty
 
 
-def _worked_in(place: Workspace, kept: Callable[[Path], None]) -> Iterator[Workspace]:
+def _use(workspace: Workspace, on_kept: Callable[[Path], None]) -> Iterator[Workspace]:
+    """Yields the workspace; removes or keeps it after a failure."""
     try:
-        _expect_none(place.target)  # the build that held the lock may have finished just now
-        yield place
+        _check_absent(workspace.target)  # the build that held the lock may have finished just now
+        yield workspace
     except BaseException:
-        if place.fate is Fate.REMOVE:
-            place.remove()
-        elif place.fate is Fate.KEEP:
-            kept(place.directory)
+        if workspace.on_failure is OnFailure.REMOVE:
+            workspace.remove()
+        elif workspace.on_failure is OnFailure.KEEP:
+            on_kept(workspace.directory)
         raise
 
 
-def _expect_none(target: Path) -> None:
+def _check_absent(target: Path) -> None:
     if os.path.lexists(target):
         raise ArtefactError(f"{target} exists already: remove it, or choose another --out")
 
 
-def _is_ours(directory: Path) -> bool:
-    """Whether an earlier build made `directory`. Files of a user are not written to."""
+def _has_build(directory: Path) -> bool:
+    """Whether an earlier build created `directory`; raises ArtefactError if it has other files."""
     if not directory.is_dir():
         return False
-    held = {each.name for each in directory.iterdir()}
-    if held - {_LOCK} and _STAGING not in held:
+    names = {each.name for each in directory.iterdir()}
+    if names - {_LOCK} and _STAGING not in names:
         raise ArtefactError(
-            f"{directory} is needed for the build, and {min(held - {_LOCK})} in it is not of a "
-            "build: move it away, or choose another --out"
+            f"the build needs {directory}, but {min(names - {_LOCK})} in it is not of a build: "
+            "move it away, or choose another --out"
         )
-    return bool(held)
+    return bool(names)
 
 
 @contextlib.contextmanager
 def _locked(directory: Path, target: Path) -> Iterator[None]:
-    """Holds the lock of `directory`, which the kernel frees when the process ends in any way."""
+    """Locks `directory`; the kernel releases the lock when the process ends, even by a kill."""
     path = directory / _LOCK
     while True:
         directory.mkdir(parents=True, exist_ok=True)
@@ -135,7 +134,7 @@ def _locked(directory: Path, target: Path) -> Iterator[None]:
                 raise ArtefactError(
                     f"another build is writing {target}: wait for it, or choose another --out"
                 ) from error
-            # else its holder has removed it meanwhile
+            # retry if the build that held the lock has removed its file meanwhile
             if path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):
                 yield
                 return

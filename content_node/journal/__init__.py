@@ -1,1 +1,1 @@
-"""A shard that follows a journal: what is written to it is published first, and then applied."""
+"""A shard that follows a journal: its writes are published there first, and then applied."""

@@ -1,4 +1,4 @@
-"""A served shard that takes writes, directly or through the journal that it follows."""
+"""Composes a shard that takes writes, directly or through the journal that it follows."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,11 +7,11 @@ from typing import Any
 import structlog
 from prometheus_client import CollectorRegistry
 
-from winnow.content_node.journal.following import Follower
+from winnow.content_node.journal.following import JournalFollower
 from winnow.content_node.journal.journaled import JournaledShard
 from winnow.content_node.journal.messages import JournalMessages
 from winnow.content_node.journal.metrics import JournalMetrics
-from winnow.content_node.live.limits import no_direct_writes
+from winnow.content_node.live.limits import direct_write_refusal
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.shard.changes import Change
 from winnow.domain.shard import ShardInfo
@@ -20,13 +20,13 @@ from winnow.journal.opening import open_journal
 from winnow.shard_writer import ShardWriter
 
 _log = structlog.get_logger("content_node")
-_CANCEL_AGAIN = 0.25
-"""Seconds until a task that goes on is cancelled again."""
-Tell = Callable[[Change], Awaitable[None]]
+_CANCEL_INTERVAL = 0.25
+"""Seconds after which a task that is still running is cancelled again."""
+OnChange = Callable[[Change], Awaitable[None]]
 
 
 class FedShard:
-    """A served shard and its writer: the shard itself, or the journal that it follows."""
+    """A served shard and its writer: the shard itself, or a `JournaledShard` in front of it."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class FedShard:
         registry: CollectorRegistry,
         skew: float = SKEW,
     ) -> None:
-        """`journal` is a URL, empty for none; `skew` is that of `open_journal`.
+        """`journal` is a URL, empty for none; `skew` is passed to `open_journal`.
 
         Raises UnavailableError if the package of the journal's client is not installed.
         """
@@ -50,53 +50,53 @@ class FedShard:
         self._journal = open_journal(journal, info.index_id, info.shard, skew)
         messages = JournalMessages(info.index_id, info.shard, encoding_fingerprint)
         self._writer = JournaledShard(self._journal, shard, messages)
-        self._follower = Follower(
+        self._follower = JournalFollower(
             journal=self._journal,
             replica=shard,
-            decode=messages.decoded,
-            applied=self._writer.applied,
+            decode=messages.decode,
+            on_applied=self._writer.deliver_result,
             metrics=JournalMetrics(registry),
-            fault=self._writer.fault,
+            on_fault=self._writer.set_fault,
         )
 
-    def start(self, tell: Tell) -> ShardWriter:
-        """Begins to follow the journal, if there is one; returns the writer.
+    def start(self, on_change: OnChange) -> ShardWriter:
+        """Starts to follow the journal, if there is one; returns the writer.
 
-        If the journal cannot be followed any more, `tell` is told so as a change of the shard, for
-        good: the shard becomes stale until an operator mends it.
+        If following ends for good, `on_change` is called with the reason as a change of the shard.
+        The shard then stays stale until an operator repairs it.
         """
         if self._writer is not None:
-            self._task = asyncio.create_task(self._follow(self._writer, tell))
+            self._task = asyncio.create_task(self._follow(self._writer, on_change))
             return self._writer
         if self._shard.follows_journal:
-            _log.warning("writes are refused", reason=no_direct_writes(self._shard.log_id))
+            _log.warning("writes are refused", reason=direct_write_refusal(self._shard.log_id))
         return self._shard
 
     async def close(self) -> None:
         """Stores waiting writes, and closes the journal and the shard."""
         if self._writer is not None:
             if self._task is not None:
-                await end(self._task)
+                await cancel_and_wait(self._task)
             self._writer.leave()
             await self._journal.close()
         await self._shard.close()
 
-    async def _follow(self, writer: JournaledShard, tell: Tell) -> None:
+    async def _follow(self, writer: JournaledShard, on_change: OnChange) -> None:
         try:
             await self._follower.run()
-        except Exception as error:  # noqa: BLE001 (nobody else would notice)
+        except Exception as error:  # noqa: BLE001 (no other code would notice the failure)
             reason = str(error) or repr(error)
             _log.exception("following the journal stopped", reason=reason)
-            writer.end(reason)
-            await tell(Change(reason, readable=True))
+            writer.stop_following(reason)
+            await on_change(Change(reason, readable=True))
 
 
-async def end(task: "asyncio.Task[Any]", again: float = _CANCEL_AGAIN) -> None:
-    """Cancels a task until it has ended, and ignores its result.
+async def cancel_and_wait(task: "asyncio.Task[Any]", interval: float = _CANCEL_INTERVAL) -> None:
+    """Cancels a task every `interval` seconds until it has ended, and ignores its result.
 
-    Once is not enough: up to Python 3.11, `asyncio.wait_for` loses a cancellation that comes
-    together with what it waits for.
+    One cancellation is not enough: up to Python 3.11, `asyncio.wait_for` loses a cancellation that
+    arrives together with the awaited result.
     """
     while not task.done():
         task.cancel()
-        await asyncio.wait([task], timeout=again)
+        await asyncio.wait([task], timeout=interval)

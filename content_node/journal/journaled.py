@@ -1,7 +1,7 @@
 """A shard whose writes go through a journal: published first, then applied by every replica.
 
-A call returns when this replica has applied its writes, with the outcome and the number of each.
-All replicas apply the same entries in the same order and number them alike.
+A call returns the outcome and the number of each write, once this replica has applied them. All
+replicas apply the same entries in the same order, so they number writes alike.
 """
 
 import asyncio
@@ -25,62 +25,72 @@ from winnow.passages.canonical import PassageDigest
 
 
 class FollowingShard(Protocol):
-    """A shard that follows a journal. See `content_node.live.shard`."""
+    """A shard that follows a journal; see `content_node.live.shard`."""
 
-    async def admit(self, writes: Sequence[Write]) -> None:
+    async def check_writes(self, writes: Sequence[Write]) -> None:
         """Raises an error for writes that the shard cannot take."""
 
-    async def compare(
+    async def find_unchanged_here(
         self, puts: Sequence[PassageDigest], deadline: Deadline
     ) -> list[Written | None]:
-        """Which puts need not be written, by what this replica has applied."""
+        """Finds the puts that would change nothing, given the writes applied by this replica."""
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
-        """As of `ShardWriter`."""
+        """Implements `ShardWriter.built_counts`."""
 
     async def changes(self, deadline: Deadline) -> WordChanges:
-        """As of `ShardWriter`."""
+        """Implements `ShardWriter.changes`."""
 
 
 class JournaledShard:
     """A `ShardWriter` in front of a shard that follows a journal."""
 
     def __init__(self, journal: Journal, shard: FollowingShard, messages: JournalMessages) -> None:
-        """Publishes nothing yet; `shard` applies what the journal has."""
+        """Publishes to `journal`; a `JournalFollower` makes `shard` apply the entries."""
         self._journal, self._shard, self._messages = journal, shard, messages
-        self._waiting: dict[str, asyncio.Future[list[Written]]] = {}
-        self._ended: WinnowError | None = None
+        self._calls: dict[str, asyncio.Future[list[Written]]] = {}
+        """The result of each call in flight, by the key of its entry."""
+        self._end_error: WinnowError | None = None
+        """Why all writes fail, once this replica has stopped following."""
         self._fault = ""
+        """Why this replica cannot read or store entries for now; empty if it can."""
 
     async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
-        """Returns when the journal has the writes, and this replica, too. Raises
-        InvalidRequestError if one of them is not for this shard; nothing was published. Raises
-        OverloadedError if this replica has too much to merge. Raises UnavailableError if this
-        replica cannot read its journal or store its entries, or the writes expired before the
-        journal stored them; another replica may take them. Raises DeadlineExceededError if the
-        journal has them or not; this replica has them later, if so.
+        """Publishes writes; returns when the journal and this replica have stored them.
+
+        Raises:
+            InvalidRequestError: a write is not for this shard; none was published.
+            OverloadedError: this replica has too many unmerged writes.
+            UnavailableError: this replica cannot read its journal or store entries, or the writes
+                expired before the journal stored them. Another replica may take them.
+            DeadlineExceededError: the journal may have stored the writes. If so, this replica
+                applies them later.
+
         """
-        self._expect_not_ended()
-        await self._shard.admit(writes)  # what it says of a merge comes before what was heard
-        most = await self._most_bytes()
-        entries = await asyncio.to_thread(lambda: list(self._messages.encoded(writes, most)))
+        self._check_not_ended()
+        # before the check of faults: a merge that is behind is the more precise reason
+        await self._shard.check_writes(writes)
+        max_bytes = await self._max_entry_bytes()
+        entries = await asyncio.to_thread(lambda: list(self._messages.encode(writes, max_bytes)))
         written: list[Written] = []
         for content in entries:
-            written += await self._written(content, deadline)
+            written += await self._publish_and_wait(content, deadline)
         return written
 
     async def find_unchanged(
         self, puts: Sequence[PassageDigest], deadline: Deadline
     ) -> list[Written | None]:
-        """Which puts need not be written. Another replica may have acknowledged what this one does
-        not have yet: before it says that a put is unchanged it reads the journal up to now.
+        """Finds the puts that would change nothing.
+
+        Another replica may have acknowledged writes that this one has not applied yet. So before it
+        reports a put as unchanged, this replica applies the journal up to now.
         """
-        found = await self._shard.compare(puts, deadline)
-        if not any(found):
-            return found  # writing a stored passage again does no harm
-        await self._most_bytes()
-        await self._written(self._messages.nothing(), deadline)
-        return await self._shard.compare(puts, deadline)
+        unchanged = await self._shard.find_unchanged_here(puts, deadline)
+        if not any(unchanged):
+            return unchanged  # writing a stored passage again does no harm
+        await self._max_entry_bytes()
+        await self._publish_and_wait(self._messages.empty_entry(), deadline)
+        return await self._shard.find_unchanged_here(puts, deadline)
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
         """Returns the counts of the shard as it was built."""
@@ -90,9 +100,9 @@ class JournaledShard:
         """Returns the changes that this replica has applied."""
         return await self._shard.changes(deadline)
 
-    def applied(self, entry: JournalEntry, result: list[Written] | Exception) -> None:
-        """Passes the results of an entry, or its error, to the call that waits for them."""
-        future = self._waiting.get(entry.key)
+    def deliver_result(self, entry: JournalEntry, result: list[Written] | Exception) -> None:
+        """Passes the results of an entry, or its error, to the call that published it here."""
+        future = self._calls.get(entry.key)
         if future is None or future.done():
             return
         if isinstance(result, Exception):
@@ -100,55 +110,54 @@ class JournaledShard:
         else:
             future.set_result(result)
 
-    def fault(self, reason: str) -> None:
-        """Notes why this replica cannot read its journal or store its entries; empty once it
-        can.
-        """
+    def set_fault(self, reason: str) -> None:
+        """Sets why this replica cannot read its journal or store entries; empty once it can."""
         self._fault = reason
 
-    def end(self, reason: str) -> None:
-        """Fails all writes from now on: the journal cannot be followed."""
-        self._end(NotWritableError(f"this replica follows its journal no more: {reason}"))
+    def stop_following(self, reason: str) -> None:
+        """Fails all calls from now on, since the journal cannot be followed."""
+        self._fail_calls(NotWritableError(f"this replica follows its journal no more: {reason}"))
 
     def leave(self) -> None:
-        """Fails all writes from now on: the node ends, and another replica takes them."""
-        self._end(LeavingError("the node is leaving"))
+        """Fails all calls from now on, since the node ends; another replica takes the writes."""
+        self._fail_calls(LeavingError("the node is leaving"))
 
-    def _end(self, error: WinnowError) -> None:
-        self._ended = self._ended or error
-        for future in self._waiting.values():
+    def _fail_calls(self, error: WinnowError) -> None:
+        self._end_error = self._end_error or error
+        for future in self._calls.values():
             if not future.done():
                 future.set_exception(error)
 
-    async def _most_bytes(self) -> int:
-        """The largest size of an entry; opens the journal if it is not known."""
+    async def _max_entry_bytes(self) -> int:
+        """Returns the largest size of an entry; opens the journal if it is not open yet."""
         if not self._journal.max_bytes:
             await self._journal.open()
         return self._journal.max_bytes
 
-    async def _written(self, content: bytes, deadline: Deadline) -> list[Written]:
-        self._expect_followed()  # it may have ended meanwhile, and nobody would tell what became
+    async def _publish_and_wait(self, content: bytes, deadline: Deadline) -> list[Written]:
+        """Publishes an entry; returns its results once this replica has applied it."""
+        self._check_followed()  # again for each entry: nothing would deliver its result otherwise
         key = uuid4().hex
         future: asyncio.Future[list[Written]] = asyncio.get_running_loop().create_future()
-        self._waiting[key] = future
+        self._calls[key] = future
         try:
             await self._journal.publish(content, key, deadline)
             async with asyncio.timeout(max(deadline.left(), 0)):
                 return await future
         except TimeoutError as error:
             raise DeadlineExceededError(
-                "the journal has the writes, and this replica did not store them in time"
+                "the journal has the writes, but this replica did not store them in time"
             ) from error
         finally:
-            del self._waiting[key]
+            del self._calls[key]
             if not future.cancel() and not future.cancelled():
-                future.exception()  # or it would be missed where publishing failed, too
+                future.exception()  # else asyncio would warn about it after a failed publish
 
-    def _expect_not_ended(self) -> None:
-        if self._ended is not None:
-            raise self._ended
+    def _check_not_ended(self) -> None:
+        if self._end_error is not None:
+            raise self._end_error
 
-    def _expect_followed(self) -> None:
-        self._expect_not_ended()
+    def _check_followed(self) -> None:
+        self._check_not_ended()
         if self._fault:
             raise UnavailableError(f"this replica does not keep up with its journal: {self._fault}")

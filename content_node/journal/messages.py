@@ -1,4 +1,7 @@
-"""Entries of a journal: `WriteRequest` messages of one shard, each small enough for the journal."""
+"""Converts writes to journal entries and back.
+
+An entry is a `WriteRequest` message for one shard, small enough for the journal.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,53 +13,59 @@ from winnow.domain.write import Write
 from winnow.errors import InvalidRequestError, Violation
 from winnow.v1.shard_feed_pb2 import WriteRequest
 
-_FRAME = 16
-"""Bytes around a write in a message, at most."""
+_MAX_FRAME_BYTES = 16
+"""Most bytes that a message adds to an encoded write."""
 
 
 @dataclass(frozen=True, slots=True)
 class JournalMessages:
-    """Writes to entries and back, for one shard."""
+    """Converts the writes of one shard to journal entries and back."""
 
     index_id: str
     shard: int
     encoding_fingerprint: str
 
-    def encoded(self, writes: Sequence[Write], most_bytes: int) -> Iterator[bytes]:
-        """Writes in their order as entries. Raises InvalidRequestError if a write is larger than an
-        entry may be.
+    def encode(self, writes: Sequence[Write], max_bytes: int) -> Iterator[bytes]:
+        """Encodes writes in their order, in entries of at most `max_bytes` bytes.
+
+        Raises InvalidRequestError if a write is larger than an entry may be.
         """
-        request = self._empty()
-        room = most_bytes - request.ByteSize()
-        used = 0
-        for place, write in enumerate(writes_to_messages(writes)):
-            needed = write.ByteSize() + _FRAME
-            if needed > room:
+        request = self._empty_request()
+        max_writes_bytes = max_bytes - request.ByteSize()
+        writes_bytes = 0
+        for index, write in enumerate(writes_to_messages(writes)):
+            size = write.ByteSize() + _MAX_FRAME_BYTES
+            if size > max_writes_bytes:
                 raise InvalidRequestError(
                     Violation(
-                        f"writes[{place}]", f"it has {needed} bytes, the journal takes {room}"
+                        f"writes[{index}]",
+                        f"it has {size} bytes, but the journal takes {max_writes_bytes}",
                     )
                 )
-            if used + needed > room:
+            if writes_bytes + size > max_writes_bytes:
                 yield request.SerializeToString()
-                request, used = self._empty(), 0
+                request, writes_bytes = self._empty_request(), 0
             request.writes.append(write)
-            used += needed
+            writes_bytes += size
         if request.writes:
             yield request.SerializeToString()
 
-    def nothing(self) -> bytes:
-        """An entry without writes: a replica that has applied it has applied all earlier ones."""
-        return self._empty().SerializeToString()
+    def empty_entry(self) -> bytes:
+        """Encodes an entry without writes; applying it proves that earlier entries are applied."""
+        return self._empty_request().SerializeToString()
 
-    def decoded(self, content: bytes) -> list[Write]:
-        """The writes of an entry. Raises InvalidRequestError if it is no such message, or holds
-        those of another shard or encoder.
+    def decode(self, content: bytes) -> list[Write]:
+        """Decodes the writes of an entry.
+
+        Raises InvalidRequestError if the entry is not a `WriteRequest`, or is for another shard or
+        encoder.
         """
         try:
             request = WriteRequest.FromString(content)
         except DecodeError as error:
-            raise InvalidRequestError(Violation("entry", f"it is no message: {error}")) from error
+            raise InvalidRequestError(
+                Violation("entry", f"it is not a WriteRequest message: {error}")
+            ) from error
         own = (self.index_id, self.shard, self.encoding_fingerprint)
         if (request.index_id, request.shard, request.encoding_fingerprint) != own:
             raise InvalidRequestError(
@@ -68,7 +77,7 @@ class JournalMessages:
             )
         return list(writes_of_messages(request.writes))
 
-    def _empty(self) -> WriteRequest:
+    def _empty_request(self) -> WriteRequest:
         return WriteRequest(
             index_id=self.index_id, shard=self.shard, encoding_fingerprint=self.encoding_fingerprint
         )

@@ -6,7 +6,7 @@ from winnow.telemetry.metrics import MetricFactory
 
 
 class JournalMetrics:
-    """How far behind a replica is."""
+    """Metrics of how far a replica has followed its journal."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
@@ -26,21 +26,21 @@ class JournalMetrics:
             "Entries that all replicas skip, because the journal stored them after their expiry",
         )
 
-    def followed(self, behind: int) -> None:
-        """The journal was heard of, and all that came was stored."""
+    def record_followed(self, behind: int) -> None:
+        """Records that all delivered entries are stored; `behind` more are in the journal."""
         self._followed.set(1)
         self._behind.set(behind)
 
-    def applied(self, count: int, place: int, behind: int) -> None:
-        """Entries were stored, up to a place."""
+    def record_applied(self, count: int, last: int, behind: int) -> None:
+        """Records that entries up to the entry `last` were stored; `behind` more are to come."""
         self._entries.inc(count)
-        self._place.set(place)
+        self._place.set(last)
         self._behind.set(behind)
 
-    def expired(self, count: int) -> None:
-        """Entries were skipped; they count as stored, too."""
+    def record_expired(self, count: int) -> None:
+        """Records that expired entries were skipped; they count as stored, too."""
         self._expired.inc(count)
 
-    def lost(self) -> None:
-        """The journal cannot be followed."""
+    def record_lost(self) -> None:
+        """Records that the journal cannot be followed for now."""
         self._followed.set(0)

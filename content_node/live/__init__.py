@@ -1,1 +1,1 @@
-"""A shard that takes writes: the durable log of them, and what is served of base and log."""
+"""A shard that takes writes: its durable log, and the view that combines base and log."""

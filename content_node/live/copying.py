@@ -1,4 +1,4 @@
-"""A copy of a log that a node may be writing to, as it was at one moment."""
+"""Copies a log consistently while a node may be writing to it, and checks the copy."""
 
 import contextlib
 import os
@@ -6,22 +6,25 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
-from winnow.content_node.live import acknowledged
-from winnow.content_node.live.acknowledged import ACKNOWLEDGED
-from winnow.content_node.live.opening import expect_nothing
-from winnow.content_node.live.reading import BUSY, NO_ROOM, Begin, check, log_path
+from winnow.content_node.live.acknowledged import ACKNOWLEDGED_FILE, read_acknowledged
+from winnow.content_node.live.failures import DAMAGED_CODES, primary_code
+from winnow.content_node.live.opening import check_no_log_files
+from winnow.content_node.live.reading import (
+    BUSY_TIMEOUT,
+    NO_ROOM_CODES,
+    StartReplay,
+    check_log,
+    log_path,
+)
 from winnow.content_node.live.schema import State, Trimmed
 from winnow.errors import ArtefactError, UnavailableError
 
-_PRIMARY = 0xFF
-"""The bits of an extended code that are the code."""
 
+def check_live_log(shard: Path, start_replay: StartReplay) -> tuple[State, Trimmed] | None:
+    """Checks the whole log of a shard while a node may be writing to it; None if there is no log.
 
-def check_in_use(shard: Path, begin: Begin) -> tuple[State, Trimmed] | None:
-    """Checks all of a shard's log, which a node may write to meanwhile; None if there is no log.
-
-    The function that `begin` returns gets every write that was acknowledged before the call. Takes
-    no lock, and no write has to wait.
+    The function that `start_replay` returns gets every write acknowledged before this call. The
+    check takes no lock and delays no write.
 
     Raises:
         ArtefactError: the log is damaged, or its end is missing.
@@ -29,20 +32,20 @@ def check_in_use(shard: Path, begin: Begin) -> tuple[State, Trimmed] | None:
 
     """
     log = log_path(shard)
-    told = acknowledged.read(log.with_name(ACKNOWLEDGED))
+    acknowledged = read_acknowledged(log.with_name(ACKNOWLEDGED_FILE))
     if not log.exists():
-        expect_nothing(log, told)
+        check_no_log_files(log, acknowledged)
         return None
     if not os.access(log.parent, os.W_OK, effective_ids=True):
-        return check(log, told, begin)  # which copies its files
-    with tempfile.TemporaryDirectory(prefix="winnow-log-") as room:
-        copy = Path(room) / log.name
-        back_up(log, copy)
-        return check(log, told, begin, copy)
+        return check_log(log, acknowledged, start_replay)  # which copies its files
+    with tempfile.TemporaryDirectory(prefix="winnow-log-") as directory:
+        copy = Path(directory) / log.name
+        copy_database(log, copy)
+        return check_log(log, acknowledged, start_replay, copy)
 
 
-def back_up(source: Path, copy: Path) -> None:
-    """Copies all pages in one step, so that they are of one moment.
+def copy_database(source: Path, copy: Path) -> None:
+    """Copies all pages of a log in one step, so that the copy is consistent.
 
     Raises:
         ArtefactError: the log is damaged.
@@ -52,13 +55,12 @@ def back_up(source: Path, copy: Path) -> None:
     uri = f"{source.resolve().as_uri()}?mode=ro"
     try:
         with (
-            contextlib.closing(sqlite3.connect(uri, BUSY, uri=True)) as reading,
-            contextlib.closing(sqlite3.connect(copy)) as writing,
+            contextlib.closing(sqlite3.connect(uri, BUSY_TIMEOUT, uri=True)) as reader,
+            contextlib.closing(sqlite3.connect(copy)) as writer,
         ):
-            reading.backup(writing)
+            reader.backup(writer)
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
-        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        if primary_code(error) in DAMAGED_CODES:
             raise ArtefactError(f"{source} is damaged: {error}") from error
         raise UnavailableError(
             f"cannot copy {source} to {copy.parent}: {error}: {_advice(error, source, copy)}"
@@ -66,10 +68,10 @@ def back_up(source: Path, copy: Path) -> None:
 
 
 def _advice(error: sqlite3.Error, source: Path, copy: Path) -> str:
-    """The advice for a log that could not be copied; names the full disk."""
+    """Advises what to do about a log that could not be copied; names the full disk."""
     code = getattr(error, "sqlite_errorcode", 0)
     if code == sqlite3.SQLITE_FULL:
-        return f"make room on the disk of {copy.parent}, or name another directory by TMPDIR"
-    if code in NO_ROOM:
+        return f"make room on the disk of {copy.parent}, or set TMPDIR to another directory"
+    if code in NO_ROOM_CODES:
         return f"make room on the disk of {source.parent}; no write is lost"
     return f"run this as a user who may write to {source.parent}"

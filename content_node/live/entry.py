@@ -1,4 +1,4 @@
-"""A write as the log holds it. Pure."""
+"""A write as the log stores it, and the checksums that chain writes. Pure."""
 
 import hashlib
 import struct
@@ -6,47 +6,52 @@ from dataclasses import dataclass
 
 from winnow.domain.write import EncodedPassage
 
-CHAIN = 16
-"""Bytes of a link of the chain."""
-_NOTHING = -1
-_HEAD = struct.Struct("<QqB9q")
+LINK_BYTES = 16
+"""Bytes of a link, the checksum of a write and of all writes before it."""
+_ABSENT = -1
+_MAX_PARTS = 9
+_HEADER = struct.Struct(f"<QqB{_MAX_PARTS}q")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Logged:
-    """A write that changed the shard, and what it changed."""
+class LoggedWrite:
+    """A write that changed the shard."""
 
     sequence: int
     """The number of the write, counted from 1 over the life of the log without gaps."""
     id: str
     version: int | None
+    """The version that the caller gave; None without one."""
     put: EncodedPassage | None
     """The passage that was put; None for a deletion."""
-    removed: bytes | None
-    """Words of the passage that was there before; None if there was none."""
+    removed_words: bytes | None
+    """Packed words of the passage that the write replaced or deleted; None if there was none."""
 
 
-def link(before: bytes, write: Logged) -> bytes:
-    """The checksum of a write and of all writes before it; `before` is the last checksum."""
+def next_link(previous: bytes, write: LoggedWrite) -> bytes:
+    """Returns the checksum of a write and of all writes before it.
+
+    `previous` is the link of the write before.
+    """
     put = write.put
-    parts: list[bytes | None] = [write.id.encode(), write.removed]
+    parts: list[bytes | None] = [write.id.encode(), write.removed_words]
     if put is not None:
         passage = put.passage
         parts += [passage.title.encode(), passage.text.encode(), passage.metadata.encode()]
         parts += [put.title_tokens, put.text_tokens, put.text_offsets, put.vector]
-    lengths = [_NOTHING if part is None else len(part) for part in parts]
-    head = _HEAD.pack(
+    lengths = [_ABSENT if part is None else len(part) for part in parts]
+    header = _HEADER.pack(
         write.sequence,
-        _NOTHING if write.version is None else write.version,
+        _ABSENT if write.version is None else write.version,
         put is not None,
         *lengths,
-        *[_NOTHING] * (9 - len(parts)),
+        *[_ABSENT] * (_MAX_PARTS - len(parts)),
     )
     return hashlib.blake2b(
-        b"".join([before, head, *(part for part in parts if part)]), digest_size=CHAIN
+        b"".join([previous, header, *(part for part in parts if part)]), digest_size=LINK_BYTES
     ).digest()
 
 
 def first_link(log_id: str, sequence: int) -> bytes:
-    """The beginning of the chain of a log whose first write comes after `sequence`."""
-    return hashlib.blake2b(f"{log_id} {sequence}".encode(), digest_size=CHAIN).digest()
+    """Returns the link before the first write of a log; that write comes after `sequence`."""
+    return hashlib.blake2b(f"{log_id} {sequence}".encode(), digest_size=LINK_BYTES).digest()

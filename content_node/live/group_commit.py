@@ -1,6 +1,6 @@
 """Group commit: writes that arrive while a transaction is being stored share the next one.
 
-Lives on the event loop. One thread does all the work, so that no two pieces of work overlap.
+Callers use it on the event loop. A single thread runs all commits, so that none overlap.
 """
 
 import asyncio
@@ -19,139 +19,151 @@ from winnow.quoting import are
 Commit = Callable[[Sequence[Sequence[Write]]], Sequence[list[Written] | Exception]]
 """Stores the valid writes of several callers in one transaction: all of them or none.
 
-Returns for each caller the outcomes, or the error for writes that are not valid.
+Returns for each caller either the outcomes or the error for invalid writes.
 """
 Result = TypeVar("Result")
-AT_ONCE = 1_000
-"""Writes that share a transaction: it takes some tenths of a second, and others wait for it."""
-WAITING = 20_000
-"""Writes that may wait: some seconds' worth."""
-_AGAIN_AFTER = 0.5
-"""Seconds until there is room again."""
+MAX_BATCH_WRITES = 1_000
+"""Most writes of a transaction, which takes some tenths of a second while other writes wait."""
+MAX_QUEUED_WRITES = 20_000
+"""Most writes that are queued or being stored: some seconds of work."""
+_RETRY_AFTER = 0.5
+"""Seconds after which a caller retries when the queue was full."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Call:
-    """Writes of a caller that waits."""
+    """The queued writes of one call."""
 
     writes: Sequence[Write]
     deadline: Deadline
-    done: "asyncio.Future[list[Written]]"
+    result: "asyncio.Future[list[Written]]"
 
 
 class GroupCommit:
-    """One thread that stores writes, and the callers that wait for it."""
+    """Queues the writes of callers, and stores them in one thread."""
 
     def __init__(
-        self, commit: Commit, show: Callable[[], None], at_once: int = AT_ONCE, most: int = WAITING
+        self,
+        commit: Commit,
+        publish: Callable[[], None],
+        max_batch: int = MAX_BATCH_WRITES,
+        max_queued: int = MAX_QUEUED_WRITES,
     ) -> None:
-        """`commit` is called in the thread.
+        """Starts with an empty queue.
 
-        `show` makes what is stored visible, on the event loop, before callers get their results. It
-        is called after every piece of work, even one that failed, and mostly has nothing to do.
+        Args:
+            commit: stores writes; called in the thread.
+            publish: makes stored writes visible before callers get their results. The event loop
+                calls it after every commit or other work of the thread, even after a failed one.
+            max_batch: most writes of a transaction.
+            max_queued: most writes that are queued or being stored.
+
         """
-        self._commit, self._show = commit, show
-        self._at_once, self._most = at_once, most
+        self._commit, self._publish = commit, publish
+        self._max_batch, self._max_queued = max_batch, max_queued
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._calls: deque[_Call] = deque()
         self._tasks: set[asyncio.Task[object]] = set()
         self._storing = self._closed = False
-        self.waiting = 0
-        """Writes that wait or are being stored."""
+        self.queued_writes = 0
+        """Writes that are queued or being stored."""
 
     async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
-        """Returns when writes are durable. Cancelling the call takes no write back.
+        """Stores writes; returns when they are durable. Cancelling the call undoes no write.
 
         Raises:
-            OverloadedError: too many writes wait.
+            OverloadedError: the queue is full.
             UnavailableError: the node is leaving.
-            Exception: as `commit` says.
+            DeadlineExceededError: the deadline passed while the writes were queued.
+            Exception: the error that `commit` raised or returned.
 
         """
         if self._closed:
             raise UnavailableError("the node is leaving, and takes no more writes")
-        if self.waiting + len(writes) > max(self._most, len(writes)):
+        if self.queued_writes + len(writes) > max(self._max_queued, len(writes)):
             raise OverloadedError(
-                f"{are(self.waiting, 'write')} waiting to be stored, at most {self._most}; try "
-                "again",
-                _AGAIN_AFTER,
+                f"{are(self.queued_writes, 'write')} waiting to be stored, at most "
+                f"{self._max_queued}; try again",
+                _RETRY_AFTER,
             )
         call = _Call(writes, deadline, asyncio.get_running_loop().create_future())
         self._calls.append(call)
-        self.waiting += len(writes)
+        self.queued_writes += len(writes)
         if not self._storing:
             self._storing = True
-            self._begin(self._store())
-        return await call.done
+            self._start_task(self._store_queued())
+        return await call.result
 
-    async def alone(self, work: Callable[[], Result]) -> Result:
-        """Does work in the thread, between two transactions, and shows what it did.
+    async def run_alone(self, work: Callable[[], Result]) -> Result:
+        """Runs `work` in the thread, between two transactions, and publishes its changes.
 
-        The work is done to its end, even if the call is cancelled.
+        The work runs to its end, even if the call is cancelled.
         """
         if self._closed:
             raise UnavailableError("the node is leaving")
-        return await asyncio.shield(self._begin(self._run(work)))
+        return await asyncio.shield(self._start_task(self._run(work)))
 
-    async def close(self, last: Callable[[], None]) -> None:
-        """Takes no more writes, stores those that wait, and does the `last` work of the thread."""
+    async def close(self, release: Callable[[], None]) -> None:
+        """Takes no more writes, stores the queued ones, and then calls `release` in the thread."""
         self._closed = True
         while self._tasks:
             await asyncio.wait(self._tasks)
-        await self._run(last)
+        await self._run(release)
         self._thread.shutdown()
 
-    def _begin(self, work: "asyncio._CoroutineLike[Result]") -> "asyncio.Task[Result]":
+    def _start_task(self, work: "asyncio._CoroutineLike[Result]") -> "asyncio.Task[Result]":
         task = asyncio.create_task(work)
-        self._tasks.add(task)  # or the task would be collected
+        self._tasks.add(task)  # without a reference it would be garbage-collected
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _store(self) -> None:
-        """Stores until no caller waits."""
+    async def _store_queued(self) -> None:
+        """Stores batches until the queue is empty."""
         try:
-            while calls := self._next():
-                await self._store_some(calls)
+            while calls := self._next_batch():
+                await self._store_batch(calls)
         finally:
             self._storing = False
 
-    def _next(self) -> list[_Call]:
-        """The calls whose writes share the next transaction; at least one if any waits."""
+    def _next_batch(self) -> list[_Call]:
+        """Takes the calls of the next transaction from the queue: at least one if any is left."""
         calls: list[_Call] = []
         writes = 0
-        while self._calls and (not calls or writes + len(self._calls[0].writes) <= self._at_once):
+        while self._calls and (not calls or writes + len(self._calls[0].writes) <= self._max_batch):
             call = self._calls.popleft()
-            if call.done.done() or call.deadline.expired():
-                self._end(call, DeadlineExceededError("the deadline passed before it was stored"))
+            if call.result.done() or call.deadline.expired():
+                error = DeadlineExceededError("the deadline passed before the writes were stored")
+                self._finish(call, error)
                 continue
             writes += len(call.writes)
             calls.append(call)
         return calls
 
-    async def _store_some(self, calls: Sequence[_Call]) -> None:
+    async def _store_batch(self, calls: Sequence[_Call]) -> None:
         results: Sequence[list[Written] | Exception]
         try:
             results = await self._run(partial(self._commit, [call.writes for call in calls]))
         except asyncio.CancelledError:
+            error = UnavailableError("the node ended before it knew whether the writes were stored")
             for call in calls:
-                self._end(call, UnavailableError("the node ended before it was known"))
+                self._finish(call, error)
             raise
-        except Exception as error:  # noqa: BLE001 (callers get the error)
-            results = [error] * len(calls)
+        except Exception as failure:  # noqa: BLE001 (callers get the error)
+            results = [failure] * len(calls)
         for call, result in zip(calls, results, strict=True):
-            self._end(call, result)
+            self._finish(call, result)
 
-    def _end(self, call: _Call, result: list[Written] | Exception) -> None:
-        self.waiting -= len(call.writes)
-        if call.done.done():
+    def _finish(self, call: _Call, result: list[Written] | Exception) -> None:
+        self.queued_writes -= len(call.writes)
+        if call.result.done():
             return
         if isinstance(result, Exception):
-            call.done.set_exception(result)
+            call.result.set_exception(result)
         else:
-            call.done.set_result(result)
+            call.result.set_result(result)
 
     async def _run(self, work: Callable[[], Result]) -> Result:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
         finally:
-            self._show()
+            self._publish()

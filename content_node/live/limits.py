@@ -1,4 +1,4 @@
-"""Which writes a shard can take."""
+"""Checks whether a shard can take writes: its ids, dimension, vocabulary and limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from winnow.domain.write import EncodedPassage, Write
 from winnow.errors import InvalidRequestError, Violation
 from winnow.quoting import quoted
 
-MOST_WRITES = 10_000
-"""Writes of a call."""
+MAX_CALL_WRITES = 10_000
+"""Most writes or passages of one call."""
 _FLOAT_BYTES = 4
-_OFF = "the node takes no writes: start the node with --feed"
-_OLD = (
+_FEED_DISABLED = "the node takes no writes: start the node with --feed"
+_OLD_VERSION = (
     "the shard is of an older version and takes no writes: `winnow index build --passages INDEX "
     "--out NEW` brings it up to date"
 )
@@ -24,81 +24,85 @@ _OLD = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteLimits:
-    """The passages that a shard can hold, and how many writes it takes."""
+    """The limits of a shard for the content and the number of its writes."""
 
     shard: int
+    """Number of this shard, counted from 0."""
     shards: int
+    """Number of shards of the index."""
     dimension: int
+    """Number of values of a vector."""
     vocabulary: int
-    """One more than the greatest token."""
-    unmerged: int
-    """Writes that the base may lack: they are held in memory, and compared with one by one."""
+    """Number of token ids of the bundle: the greatest id and one more."""
+    max_unmerged: int
+    """Most writes that the base lacks: they are held in memory and searched one by one."""
     refusal: str = ""
-    """Why no writes are taken; empty if they are."""
+    """Why the shard takes no writes at all; empty if it takes writes."""
 
     @classmethod
     def of(cls, settings: NodeSettings, vocabulary: int, base: StoredSegment) -> "WriteLimits":
-        """The limits of a shard for passages whose tokens are below `vocabulary`."""
+        """Returns the limits of a shard with this base; token ids are below `vocabulary`."""
         manifest = base.manifest
-        refusal = "" if settings.feed else _OFF
+        refusal = "" if settings.feed else _FEED_DISABLED
         if settings.feed and manifest.words is None:
-            refusal = _OLD  # it could not be merged
+            refusal = _OLD_VERSION  # its writes could not be merged
         return cls(
             shard=manifest.shard,
             shards=manifest.shards,
             dimension=manifest.dimension,
             vocabulary=vocabulary,
-            unmerged=settings.max_unmerged,
+            max_unmerged=settings.max_unmerged,
             refusal=refusal,
         )
 
     def check(self, writes: Sequence[Write]) -> None:
-        """Refuses writes that this shard cannot hold.
+        """Checks that this shard can hold the writes.
 
         Raises:
-            InvalidRequestError: one of them is not for this shard.
+            InvalidRequestError: a write belongs to another shard, or its vector or a token id does
+                not fit.
 
         """
-        for place, write in enumerate(writes):
+        for index, write in enumerate(writes):
             if (shard := shard_of(write.id, self.shards)) != self.shard:
-                raise _wrong(
-                    f"writes[{place}].id",
+                raise _invalid(
+                    f"writes[{index}].id",
                     f"{quoted(write.id)} belongs to shard {shard}, this is shard {self.shard} of "
                     f"{self.shards}",
                 )
             if write.put is not None:
-                self._check_put(write.put, f"writes[{place}].put")
+                self._check_put(write.put, f"writes[{index}].put")
 
     def _check_put(self, put: EncodedPassage, field: str) -> None:
         values = len(put.vector) // _FLOAT_BYTES
         if values != self.dimension:
-            raise _wrong(
+            raise _invalid(
                 f"{field}.vector",
                 f"it has {values} values, this shard holds vectors of {self.dimension}",
             )
         for name in ("title_tokens", "text_tokens"):
             greatest = int(np.frombuffer(getattr(put, name), "<u4").max(initial=0))
             if greatest >= self.vocabulary:
-                raise _wrong(
+                raise _invalid(
                     f"{field}.{name}",
-                    f"{greatest} is not a token of the bundle, which has {self.vocabulary}",
+                    f"{greatest} is not a token id of the bundle, which has {self.vocabulary}",
                 )
 
 
 def check_count(field: str, count: int) -> None:
-    """Refuses a call with too many passages."""
-    if count > MOST_WRITES:
-        raise _wrong(field, f"{count} in one call, at most {MOST_WRITES}")
+    """Raises InvalidRequestError if a call has too many writes or passages."""
+    if count > MAX_CALL_WRITES:
+        raise _invalid(field, f"{count} in one call, at most {MAX_CALL_WRITES}")
 
 
-def no_direct_writes(log_id: str) -> str:
-    """Why a shard that follows a journal takes no other writes, and what to do."""
+def direct_write_refusal(log_id: str) -> str:
+    """Explains why a shard that follows a journal takes no other writes, and what to do."""
     return (
-        f"the shard follows {log_id}, and its other replicas would lack what is written to this "
-        "one alone: start the node with --journal; or, to go on without replicas, make a separate "
+        f"the shard follows {log_id}, and its other replicas would lack a write to this replica "
+        "alone: start the node with --journal; or, to continue without replicas, build a separate "
         "index: `winnow index build --passages INDEX --out NEW`"
     )
 
 
-def _wrong(field: str, description: str) -> InvalidRequestError:
+def _invalid(field: str, description: str) -> InvalidRequestError:
     return InvalidRequestError(Violation(field, description))

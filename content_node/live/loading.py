@@ -1,19 +1,19 @@
-"""Opening a shard that may have been written to: a base, and the log of later writes."""
+"""Opens a shard with its writes: a base, and the log of later writes."""
 
 from collections.abc import Callable
 from pathlib import Path
 
-from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.limits import WriteLimits
-from winnow.content_node.live.opening import expect_base, open_log
+from winnow.content_node.live.opening import check_log_continues_base, open_log
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.live.state import LiveState
 from winnow.content_node.live.word_counts import WordTally
 from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard.stored_segment import StoredSegment
 
-_CHUNK = 8_000
-"""Writes that are applied at a time, as one segment."""
+_SEGMENT_WRITES = 8_000
+"""Writes that are replayed together, as one segment."""
 
 
 def open_live(
@@ -24,22 +24,22 @@ def open_live(
     *,
     feeding: bool,
 ) -> LiveShard:
-    """Opens the log in a shard's `directory`, and applies its later writes to a base.
+    """Opens the log in a shard's `directory`, and applies its writes to the base.
 
-    `open_base` gets the number of the last write that was trimmed from the log. Takes about a
-    second for 20 000 writes: not for the event loop. Writes nothing.
+    `open_base` gets the number of the last write that was trimmed from the log. Blocks for about a
+    second per 20 000 writes. Writes nothing.
 
     Raises:
-        ArtefactError: the log is damaged, another node holds it, or it is not that of the base.
+        ArtefactError: the log is damaged, is locked by another node, or belongs to another base.
 
     """
     replay = _Replay(open_base)
-    log = open_log(directory, replay.begin, feeding=feeding)
+    log = open_log(directory, replay.start, feeding=feeding)
     try:
-        state = replay.done()
-        state.follow(log.log_id)
+        state = replay.finish()
+        state.set_log_id(log.log_id)
         replay.words.add(log.trimmed_words.changes(log.trimmed))
-        expect_base(state.base.manifest, directory, log.log_id, log.trimmed, log.last)
+        check_log_continues_base(state.base.manifest, directory, log.log_id, log.trimmed, log.last)
         return LiveShard(
             state=state, words=replay.words, log=log, limits=limits(state.base), metrics=metrics
         )
@@ -49,33 +49,34 @@ def open_live(
 
 
 class _Replay:
-    """Takes the writes of a log one by one, and applies many at a time."""
+    """Collects the writes of a log, and applies them to a base in large batches."""
 
     def __init__(self, open_base: Callable[[int], StoredSegment]) -> None:
-        self._open = open_base
+        self._open_base = open_base
         self._state: LiveState | None = None
-        self._some: list[Logged] = []
+        self._batch: list[LoggedWrite] = []
         self.words = WordTally()
 
-    def begin(self, trimmed: int) -> Callable[[Logged], None]:
-        """Opens the base to which the writes after a trimmed one are applied."""
-        base = self._open(trimmed)
+    def start(self, trimmed: int) -> Callable[[LoggedWrite], None]:
+        """Opens the base for a log trimmed up to a write; returns a function that adds a write."""
+        base = self._open_base(trimmed)
         self._state = LiveState(base, base.manifest.log_id)
-        return self._take
+        return self._add
 
-    def done(self) -> LiveState:
+    def finish(self) -> LiveState:
+        """Returns the base with all added writes."""
         if self._state is None:
-            self.begin(0)
-        return self._apply()
+            self.start(0)
+        return self._apply_batch()
 
-    def _take(self, write: Logged) -> None:
-        self.words.count([write])
-        self._some.append(write)
-        if len(self._some) == _CHUNK:
-            self._apply()
+    def _add(self, write: LoggedWrite) -> None:
+        self.words.count_writes([write])
+        self._batch.append(write)
+        if len(self._batch) == _SEGMENT_WRITES:
+            self._apply_batch()
 
-    def _apply(self) -> LiveState:
+    def _apply_batch(self) -> LiveState:
         assert self._state is not None
-        self._state.apply(self._some)
-        self._some = []
+        self._state.apply(self._batch)
+        self._batch = []
         return self._state

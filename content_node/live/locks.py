@@ -1,4 +1,4 @@
-"""Locks of a shard that takes writes: between processes, and between two threads."""
+"""Locks for the log of a shard: one between processes, one between two threads."""
 
 import fcntl
 import os
@@ -9,22 +9,22 @@ from types import TracebackType
 
 from winnow.errors import ArtefactError
 
-LOCK = "lock"
-"""The name of the file that is locked."""
+LOCK_FILE = "lock"
+"""The name of the lock file in the directory of the log."""
 
 
 class DirectoryLock:
-    """A lock on a file, held until it is released or the process ends in any way.
+    """A lock on a file, held until it is released or the process ends, even by a kill.
 
-    Children do not inherit it.
+    Child processes do not inherit it.
     """
 
     def __init__(self, path: Path, shared: bool = False) -> None:
-        """Takes the lock of a file, which is made if it is missing; readers hold it `shared`.
+        """Locks a file; creates a missing file unless `shared`, the mode of readers.
 
         Raises:
-            ArtefactError: another process holds it.
-            OSError: the file cannot be made or opened.
+            ArtefactError: another process holds the lock.
+            OSError: the file cannot be created or opened.
 
         """
         flags = os.O_RDONLY if shared else os.O_RDWR | os.O_CREAT
@@ -37,8 +37,8 @@ class DirectoryLock:
         except BlockingIOError as error:
             self.release()
             raise ArtefactError(
-                f"{path} is held by another node: only one may feed a shard; stop that one, or "
-                "serve a copy of the shard"
+                f"{path} is held by another node: only one node may feed a shard; stop that node, "
+                "or serve a copy of the shard"
             ) from error
 
     def release(self) -> None:
@@ -47,21 +47,22 @@ class DirectoryLock:
 
 
 class AlternatingLock:
-    """A lock of two threads that goes to the waiting one, held in `with`.
+    """A lock for two threads that passes to the waiting thread; used in a `with` statement.
 
-    A plain lock goes again and again to the thread that releases it and wants it back at once.
+    A plain lock would go again and again to a thread that releases it and takes it back.
     """
 
     def __init__(self) -> None:
-        self._next, self._turn = threading.Lock(), threading.Lock()
+        self._queue, self._held = threading.Lock(), threading.Lock()
 
     @property
-    def awaited(self) -> bool:
-        return self._next.locked()
+    def has_waiter(self) -> bool:
+        """Whether a thread waits for the lock."""
+        return self._queue.locked()
 
     def __enter__(self) -> None:
-        with self._next:
-            self._turn.acquire()
+        with self._queue:
+            self._held.acquire()
 
     def __exit__(
         self,
@@ -69,7 +70,7 @@ class AlternatingLock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._turn.release()
+        self._held.release()
 
 
 def _open(path: Path, flags: int) -> int:
@@ -78,5 +79,5 @@ def _open(path: Path, flags: int) -> int:
     except OSError:
         if flags == os.O_RDONLY or not path.exists():
             raise
-        # a directory that cannot be written to can be locked all the same
+        # a lock needs no permission to write
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,72 +1,86 @@
-"""Opening the log of a shard: locks it, checks it, and passes on its writes."""
+"""Opens the log of a shard: locks it, checks it, and replays its writes."""
 
 from pathlib import Path
 
 import structlog
 
-from winnow.content_node.live import acknowledged, wal
-from winnow.content_node.live.acknowledged import ACKNOWLEDGED, Acknowledged
-from winnow.content_node.live.entry import Logged
-from winnow.content_node.live.locks import LOCK, DirectoryLock
+from winnow.content_node.live.acknowledged import (
+    ACKNOWLEDGED_FILE,
+    AcknowledgedWrite,
+    read_acknowledged,
+)
+from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.locks import LOCK_FILE, DirectoryLock
 from winnow.content_node.live.log import WriteLog
-from winnow.content_node.live.reading import AGAIN, Begin, check, log_path, wal_path
+from winnow.content_node.live.reading import (
+    COPY_AGAIN,
+    StartReplay,
+    check_log,
+    log_path,
+    wal_path,
+)
 from winnow.content_node.live.schema import State, Trimmed
+from winnow.content_node.live.wal import unfinished_bytes
 from winnow.content_node.shard.manifest import ShardManifest
 from winnow.errors import ArtefactError
 
 _log = structlog.get_logger("content_node")
 
 
-def _passed_over(_: Logged) -> None:
+def _ignore(_: LoggedWrite) -> None:
     pass
 
 
 def open_log(
-    shard: Path, begin: Begin = lambda _: _passed_over, *, feeding: bool = True, log_id: str = ""
+    shard: Path,
+    start_replay: StartReplay = lambda _: _ignore,
+    *,
+    feeding: bool = True,
+    log_id: str = "",
 ) -> WriteLog:
-    """Opens the log in a shard's directory, and checks all of it.
+    """Opens the log in a shard's directory, and checks the whole log.
 
-    Takes some seconds for 100 000 writes: not for the event loop. A missing log is made by the
-    first write.
+    Blocks for some seconds per 100 000 writes. The first write creates a missing log.
 
     Args:
         shard: the directory of the shard.
-        begin: called with the last trimmed write if there is a log; the function that it returns
-            gets each write in order.
-        feeding: whether this process may append, which keeps every other node off. Without it
-            others may read, too.
-        log_id: the name of a log that is made for a journal.
+        start_replay: called with the number of the last trimmed write if there is a log; the
+            function that it returns gets each write in order.
+        feeding: whether this process may append. The lock then keeps every other node off;
+            otherwise it admits other readers.
+        log_id: the id of a log that is created for a journal.
 
     Raises:
-        ArtefactError: the log is damaged, its end is missing, or another node holds it.
+        ArtefactError: the log is damaged, its end is missing, or another node holds its lock.
 
     """
     path = log_path(shard)
-    lock = _lock(path.with_name(LOCK), feeding)
+    lock = _lock(path.with_name(LOCK_FILE), feeding)
     try:
-        return WriteLog(path, lock, _checked(path, begin), log_id)
+        return WriteLog(path, lock, _check(path, start_replay), log_id)
     except BaseException:
         if lock is not None:
             lock.release()
         raise
 
 
-def expect_base(
+def check_log_continues_base(
     base: ShardManifest, shard: Path, log_id: str, trimmed_up_to: int, last: int
 ) -> None:
-    """Raises ArtefactError if this log does not continue a base. A missing log has no name and no
-    writes.
+    """Raises ArtefactError if the log of `shard` does not continue a base.
+
+    A missing log has an empty id and no writes.
     """
     path = log_path(shard)
     if base.log_id not in ("", log_id):
         raise ArtefactError(
-            f"{path} is log {log_id or '(none)'}, and the shard's base follows log "
-            f"{base.log_id}: {AGAIN}"
+            f"{path} is log {log_id or '(none)'}, but the shard's base follows log "
+            f"{base.log_id}: {COPY_AGAIN}"
         )
     if not trimmed_up_to <= base.sequence <= last:
         raise ArtefactError(
             f"{path} holds writes {trimmed_up_to + 1} to {last}, but the shard's base ends "
-            f"at write {base.sequence}: {AGAIN}"
+            f"at write {base.sequence}: {COPY_AGAIN}"
         )
 
 
@@ -79,38 +93,42 @@ def _lock(path: Path, feeding: bool) -> DirectoryLock | None:
         raise ArtefactError(f"cannot lock {path}: {error.strerror}") from error
 
 
-def _checked(path: Path, begin: Begin) -> tuple[State, Trimmed] | None:
-    told = acknowledged.read(path.with_name(ACKNOWLEDGED))
+def _check(path: Path, start_replay: StartReplay) -> tuple[State, Trimmed] | None:
+    """Checks and replays a log; returns its position, or None if there is no log."""
+    acknowledged = read_acknowledged(path.with_name(ACKNOWLEDGED_FILE))
     if not path.exists():
-        expect_nothing(path, told)
+        check_no_log_files(path, acknowledged)
         return None
-    tail = _unfinished(wal_path(path))
-    state, trimmed = check(path, told, begin)
-    if tail:
+    dropped_bytes = _unfinished_bytes(wal_path(path))
+    state, trimmed = check_log(path, acknowledged, start_replay)
+    if dropped_bytes:
         _log.warning(
             "unfinished end of a log dropped; none of it was acknowledged",
             path=str(wal_path(path)),
-            bytes=tail,
+            bytes=dropped_bytes,
             last=state.last,
         )
-    if told is None and state.last:
+    if acknowledged is None and state.last:
         _log.warning(
             "log accepted without its acknowledgement file, which is missing",
-            missing=str(path.with_name(ACKNOWLEDGED)),
+            missing=str(path.with_name(ACKNOWLEDGED_FILE)),
             last=state.last,
         )
     return state, trimmed
 
 
-def expect_nothing(path: Path, told: Acknowledged | None) -> None:
-    """Raises ArtefactError if other files show that there was a log."""
-    others = (told is not None and told.sequence) or wal_path(path).exists()
-    if others and not path.exists():  # or the first write has made it just now
-        raise ArtefactError(f"{path} is missing, and other files of the log are there: {AGAIN}")
+def check_no_log_files(path: Path, acknowledged: AcknowledgedWrite | None) -> None:
+    """Raises ArtefactError if the log `path` is missing although other files show that it existed.
+
+    An acknowledged write and a write-ahead log show this.
+    """
+    existed = (acknowledged is not None and acknowledged.sequence) or wal_path(path).exists()
+    if existed and not path.exists():  # the first write may have created it just now
+        raise ArtefactError(f"{path} is missing, but other files of the log exist: {COPY_AGAIN}")
 
 
-def _unfinished(path: Path) -> int:
+def _unfinished_bytes(path: Path) -> int:
     try:
-        return wal.unfinished(path)
+        return unfinished_bytes(path)
     except OSError as error:
         raise ArtefactError(f"cannot read {path}: {error.strerror}") from error

@@ -1,6 +1,6 @@
-"""The tables of the log's database, and the conversion of their rows to writes.
+"""The tables of the log's database, and the conversion between their rows and writes.
 
-Every byte that matters is under a checksum. The checksum of a write covers all earlier writes.
+Checksums cover all values. The checksum of a write covers all earlier writes, too.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from winnow.content_node.live.entry import Logged, first_link, link
+from winnow.content_node.live.entry import LoggedWrite, first_link, next_link
 from winnow.content_node.live.word_counts import WordTally
 from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage
@@ -51,63 +51,67 @@ CREATE TABLE trimmed (             -- what is left of writes that are in the bas
 """
 INSERT = "INSERT INTO writes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _SELECT = "SELECT * FROM writes WHERE sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?"
-_NOTHING = (None,) * 7
+_DELETION = (None,) * 7
+"""The columns of a passage in the row of a deletion."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The position of a log."""
+    """The id of a log, and the position at which it ends."""
 
     log_id: str
     last: int
     """The number of the last write; 0 if there was none."""
     link: bytes
     """The checksum of all writes up to the last one."""
-    place: str = ""
-    """The place in the journal that the log follows; empty if it follows none."""
+    journal_position: str = ""
+    """The position of the last applied entry of a journal; empty if the log follows none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trimmed:
-    """The remains of the writes that were trimmed."""
+    """Summary of the writes that were trimmed from the log, since a base holds them."""
 
     last: int
+    """The number of the last trimmed write; 0 if none was trimmed."""
     link: bytes
+    """The checksum of all writes up to that one."""
     words: WordTally
+    """The changes of word counts by the trimmed writes."""
 
 
-def begin(connection: sqlite3.Connection, log_id: str) -> State:
-    """Makes the tables of a new log, without committing."""
-    start = first_link(log_id, 0)
-    state = State(log_id, 0, start)
+def create_tables(connection: sqlite3.Connection, log_id: str) -> State:
+    """Creates the tables of a new log, without committing; returns its state."""
+    link = first_link(log_id, 0)
+    state = State(log_id, 0, link)
     for statement in SCHEMA.split(";\n"):
         connection.execute(statement)
     put_state(connection, state)
-    put_trimmed(connection, Trimmed(0, start, WordTally()))
+    put_trimmed(connection, Trimmed(0, link, WordTally()))
     return state
 
 
 def put_state(connection: sqlite3.Connection, state: State) -> None:
-    """Writes the position of the log."""
-    values = (state.log_id, state.last, state.link, state.place)
+    """Writes the state of the log."""
+    values = (state.log_id, state.last, state.link, state.journal_position)
     connection.execute(
         "INSERT OR REPLACE INTO state VALUES (1, ?, ?, ?, ?, ?)", (*values, _checksum(*values))
     )
 
 
 def get_state(connection: sqlite3.Connection) -> State:
-    """The position of the log; raises ArtefactError if it is damaged."""
+    """Reads the state of the log; raises ArtefactError if it is damaged."""
     return State(*_checked(connection, "SELECT log_id, last, link, place, checksum FROM state"))
 
 
-def take_back(connection: sqlite3.Connection, state: State) -> None:
-    """Returns to an earlier position of the log."""
+def roll_back(connection: sqlite3.Connection, state: State) -> None:
+    """Restores an earlier state of the log and removes later writes, without committing."""
     connection.execute("DELETE FROM writes WHERE sequence > ?", (state.last,))
     put_state(connection, state)
 
 
 def put_trimmed(connection: sqlite3.Connection, trimmed: Trimmed) -> None:
-    """Writes the remains of trimmed writes."""
+    """Writes the summary of trimmed writes."""
     words = trimmed.words
     values = (trimmed.last, trimmed.link, words.packed, words.passages, words.tokens)
     connection.execute(
@@ -116,75 +120,67 @@ def put_trimmed(connection: sqlite3.Connection, trimmed: Trimmed) -> None:
 
 
 def get_trimmed(connection: sqlite3.Connection) -> Trimmed:
-    """The remains of trimmed writes; raises ArtefactError if they are damaged."""
-    last, link_there, *words = _checked(
+    """Reads the summary of trimmed writes; raises ArtefactError if it is damaged."""
+    last, link, *words = _checked(
         connection, "SELECT last, link, words, passages, tokens, checksum FROM trimmed"
     )
-    return Trimmed(last, link_there, WordTally(*words))
+    return Trimmed(last, link, WordTally(*words))
 
 
-def row_of(write: Logged, its_link: bytes) -> tuple[Any, ...]:
-    put = write.put
-    values = _NOTHING if put is None else _values(put)
-    return (write.sequence, write.id, write.version, write.removed, *values, its_link)
+def to_row(write: LoggedWrite, link: bytes) -> tuple[Any, ...]:
+    """Converts a write and its link to the values of a row of `writes`."""
+    values = _DELETION if write.put is None else _put_values(write.put)
+    return (write.sequence, write.id, write.version, write.removed_words, *values, link)
 
 
-def select(
-    connection: sqlite3.Connection, after: int, up_to: int, most: int, before: bytes
-) -> list[tuple[Logged, bytes]]:
-    """The writes after `after`, each with its link; `before` is the link of `after`.
+def select_writes(
+    connection: sqlite3.Connection, after: int, up_to: int, limit: int, link: bytes
+) -> list[tuple[LoggedWrite, bytes]]:
+    """Reads up to `limit` writes after `after`, each with its link; `link` is that of `after`.
 
     Raises:
-        ArtefactError: one is damaged, or missing.
+        ArtefactError: a write is damaged, or missing.
 
     """
-    found = []
-    rows = connection.execute(_SELECT, (after, up_to, most)).fetchall()
+    writes = []
+    rows = connection.execute(_SELECT, (after, up_to, limit)).fetchall()
     for expected, row in enumerate(rows, after + 1):
-        sequence, identifier, version, removed, *values, its_link = row
+        sequence, identifier, version, removed_words, *values, stored_link = row
         if sequence != expected:
             raise ArtefactError(f"write {expected} is missing from the log")
-        write = Logged(
+        write = LoggedWrite(
             sequence=sequence,
             id=identifier,
             version=version,
-            put=None if values[0] is None else _put(identifier, values),
-            removed=removed,
+            put=None if values[0] is None else _encoded_passage(identifier, values),
+            removed_words=removed_words,
         )
-        before = _link(before, write)
-        if before != its_link:
+        try:
+            link = next_link(link, write)
+        except (TypeError, AttributeError, ValueError, struct.error) as error:
+            # a column has a value of another type
+            raise ArtefactError(f"write {sequence} is damaged: {error}") from error
+        if link != stored_link:
             raise ArtefactError(f"write {sequence} is damaged")
-        found.append((write, before))
-    return found
+        writes.append((write, link))
+    return writes
 
 
 def link_at(connection: sqlite3.Connection, sequence: int) -> bytes:
-    """The link of a write; raises ArtefactError if it is not there."""
+    """Reads the link of a write; raises ArtefactError if the log does not hold the write."""
     trimmed = get_trimmed(connection)
     if sequence == trimmed.last:
         return trimmed.link
     query = "SELECT link FROM writes WHERE sequence = ?"
-    found = connection.execute(query, (sequence,)).fetchone()
-    if sequence < trimmed.last or found is None:
+    row = connection.execute(query, (sequence,)).fetchone()
+    if sequence < trimmed.last or row is None:
         raise ArtefactError(
-            f"it begins after write {trimmed.last}, and the writes after {sequence} are needed"
+            f"it begins after write {trimmed.last}, but the writes after {sequence} are needed"
         )
-    return bytes(found[0])
+    return bytes(row[0])
 
 
-def _link(before: bytes, write: Logged) -> bytes:
-    try:
-        return link(before, write)
-    except (
-        TypeError,
-        AttributeError,
-        ValueError,
-        struct.error,
-    ) as error:  # a column of another type
-        raise ArtefactError(f"write {write.sequence} is damaged: {error}") from error
-
-
-def _put(identifier: str, values: Sequence[Any]) -> EncodedPassage:
+def _encoded_passage(identifier: str, values: Sequence[Any]) -> EncodedPassage:
     title, text, metadata, title_tokens, text_tokens, text_offsets, vector = values
     return EncodedPassage(
         passage=Passage(identifier, title, text, metadata),
@@ -195,7 +191,7 @@ def _put(identifier: str, values: Sequence[Any]) -> EncodedPassage:
     )
 
 
-def _values(put: EncodedPassage) -> tuple[str | bytes, ...]:
+def _put_values(put: EncodedPassage) -> tuple[str | bytes, ...]:
     passage = put.passage
     return (
         *(passage.title, passage.text, passage.metadata),
@@ -204,7 +200,7 @@ def _values(put: EncodedPassage) -> tuple[str | bytes, ...]:
 
 
 def _checked(connection: sqlite3.Connection, query: str) -> list[Any]:
-    """The values of the one row; raises ArtefactError if its checksum, the last value, is wrong."""
+    """Reads the only row of a table; raises ArtefactError if its checksum, the last, is wrong."""
     rows: list[list[Any]] = connection.execute(query).fetchall()
     if len(rows) != 1:
         raise ArtefactError("its state is missing")

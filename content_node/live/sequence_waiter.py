@@ -1,4 +1,4 @@
-"""Waiting until a write is served. Lives on the event loop."""
+"""Lets questions wait until a write is served. Used on the event loop."""
 
 import asyncio
 import heapq
@@ -14,14 +14,15 @@ class SequenceWaiter:
 
     def __init__(self, sequence: int = 0) -> None:
         self.sequence = sequence
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
-        self._order = itertools.count()
+        self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
+        """A heap of (sequence, order of arrival, future)."""
+        self._arrivals = itertools.count()
 
     def advance(self, sequence: int) -> None:
-        """Wakes the questions that wait for this write or an earlier one: it is served now."""
+        """Records that a write is served; wakes the questions that wait for it or earlier ones."""
         self.sequence = max(self.sequence, sequence)
-        while self._waiting and self._waiting[0][0] <= self.sequence:
-            future = heapq.heappop(self._waiting)[-1]
+        while self._waiters and self._waiters[0][0] <= self.sequence:
+            future = heapq.heappop(self._waiters)[-1]
             if not future.done():
                 future.set_result(None)
 
@@ -30,8 +31,8 @@ class SequenceWaiter:
         if sequence <= self.sequence:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        entry = (sequence, next(self._order), future)
-        heapq.heappush(self._waiting, entry)
+        waiter = (sequence, next(self._arrivals), future)
+        heapq.heappush(self._waiters, waiter)
         try:
             with span("await write", {"winnow.sequence": sequence}):
                 async with asyncio.timeout(max(deadline.left(), 0)):
@@ -41,10 +42,6 @@ class SequenceWaiter:
                 f"write {sequence} was not served in time, the last one is {self.sequence}"
             ) from error
         finally:
-            if not future.done() or future.cancelled():
-                self._forget(entry)
-
-    def _forget(self, entry: tuple[int, int, "asyncio.Future[None]"]) -> None:
-        if entry in self._waiting:
-            self._waiting.remove(entry)
-            heapq.heapify(self._waiting)
+            if (not future.done() or future.cancelled()) and waiter in self._waiters:
+                self._waiters.remove(waiter)
+                heapq.heapify(self._waiters)

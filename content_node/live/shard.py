@@ -1,7 +1,7 @@
-"""A shard that takes writes, in this process: base and log, and the view that is served of both.
+"""A shard that takes writes, in this process: base, log, and the served view of both.
 
-At most three threads use it: the event loop calls it, one thread stores, and another one prepares
-the next base.
+Three threads use it: the event loop calls it, the commit thread stores writes, and a third thread
+prepares the next base.
 """
 
 import asyncio
@@ -9,18 +9,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from operator import eq
 from pathlib import Path
 
 import structlog
 
-from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.group_commit import GroupCommit
-from winnow.content_node.live.limits import WriteLimits, check_count, no_direct_writes
+from winnow.content_node.live.limits import WriteLimits, check_count, direct_write_refusal
 from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.state import LiveState
 from winnow.content_node.live.word_counts import WordTally, built_counts
-from winnow.content_node.merging.policy import Pending
+from winnow.content_node.merging.policy import MergeBacklog
 from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard.changes import Change
 from winnow.content_node.shard.stored_segment import StoredSegment
@@ -34,14 +35,14 @@ from winnow.passages.canonical import PassageDigest, same_content
 from winnow.quoting import are
 
 _log = structlog.get_logger("content_node")
-_CHUNK = 2_000
-"""Writes that are replayed at a time."""
-_MERGED_AFTER = 2.0
-"""Seconds until a merge that is behind may have caught up."""
+_REPLAY_BATCH = 2_000
+"""Writes of the log that are applied together."""
+_MERGE_RETRY_AFTER = 2.0
+"""Seconds after which a caller retries when too many writes were unmerged."""
 
 
 class LiveShard:
-    """A `ShardWriter`, and the view of its shard."""
+    """A `ShardWriter` that stores writes in a log and serves them."""
 
     def __init__(
         self,
@@ -53,23 +54,23 @@ class LiveShard:
         metrics: WriteMetrics,
         clock: Clock = time.monotonic,
     ) -> None:
-        """`open_live` makes it; `words` counts what all writes up to `state` changed."""
+        """Serves what `open_live` has loaded; `words` has the counts of all writes of `state`."""
         self._state, self._words, self._log = state, words, log
         self._limits, self._metrics, self._clock = limits, metrics, clock
-        self._serve: Callable[[ShardView], None] = lambda _: None
-        self._shown = self.view = state.view
-        self._changes = words.changes(state.sequence)
-        self._group = GroupCommit(self._commit, self._show)
-        self._broken = ""
+        self._on_new_view: Callable[[ShardView], None] = lambda _: None
+        self._served_view = self.view = state.view
+        self._word_changes = words.changes(state.sequence)
+        self._group = GroupCommit(self._commit, self._publish)
+        self._broken_reason = ""
+        """Why no more writes are taken, after a durable write could not be applied."""
         self._last_write = clock()
-        metrics.observe_waiting(
-            lambda: self._group.waiting, 0 if limits.refusal else limits.unmerged
-        )
-        self._count()
+        max_unmerged = 0 if limits.refusal else limits.max_unmerged
+        metrics.observe_waiting(lambda: self._group.queued_writes, max_unmerged)
+        self._update_metrics()
 
     def on_new_view(self, serve: Callable[[ShardView], None]) -> None:
         """Registers `serve`, which the event loop calls with every new view."""
-        self._serve = serve
+        self._on_new_view = serve
 
     @property
     def base(self) -> StoredSegment:
@@ -77,11 +78,11 @@ class LiveShard:
         return self._state.base
 
     def change(self) -> Change | None:
-        """How the files of the served base changed; None if they did not."""
+        """Checks the files of the served base; returns their change, or None without one."""
         while True:
             base = self._state.base
             change = base.file_change()
-            # a merge removes the files of a base that it has replaced
+            # a merge removes the files of a replaced base: check the new one then
             if base is self._state.base:
                 return change
 
@@ -98,27 +99,27 @@ class LiveShard:
     @property
     def sequence(self) -> int:
         """The number of the last write that is durable and served."""
-        return self._shown.sequence
+        return self._served_view.sequence
 
     @property
-    def place(self) -> str:
-        """The place in the journal up to which it was read; empty if the log follows none."""
-        return self._log.place
+    def journal_position(self) -> str:
+        """The position of the last applied entry of a journal; empty if the log follows none."""
+        return self._log.journal_position
 
     @property
     def log_id(self) -> str:
-        """The name of the log; empty before the first write."""
+        """The id of the log; empty before the first write."""
         return self._log.log_id
 
     @property
     def follows_journal(self) -> bool:
-        """Whether its writes come from a journal, now or in an earlier run of the node."""
+        """Whether the writes come from a journal, now or in an earlier run of the node."""
         return self.log_id.startswith(JOURNAL)
 
-    def pending(self) -> Pending:
-        """The state that a merge would find."""
-        view = self._shown
-        return Pending(
+    def merge_backlog(self) -> MergeBacklog:
+        """The unmerged writes and deleted rows, by which a merge is decided."""
+        view = self._served_view
+        return MergeBacklog(
             passages=self._state.base.manifest.passages,
             rows=view.rows,
             dead=view.rows - view.passages,
@@ -127,96 +128,102 @@ class LiveShard:
         )
 
     async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
-        """Stores writes in their order; returns when they are durable, and served.
+        """Stores writes in their order; returns when they are durable and served.
 
-        They are read and checked in the thread that stores them, and may be converted there.
+        `writes` may be converted lazily: the commit thread reads and checks them.
 
         Raises:
-            InvalidRequestError: one of them is not for this shard; none of the call was stored.
+            InvalidRequestError: a write does not fit this shard; none of the call was stored.
             NotWritableError: the node was started without feeding, its disk cannot be written, or
-                the shard follows a journal, which alone brings its writes.
-            OverloadedError: too many writes wait, or the disk is full.
+                the shard takes writes only from its journal.
+            OverloadedError: too many writes are queued or unmerged, or the disk is full.
 
         """
         if self.follows_journal:
-            raise NotWritableError(no_direct_writes(self.log_id))
-        self._expect_room(len(writes))
+            raise NotWritableError(direct_write_refusal(self.log_id))
+        self._admit(len(writes))
         return await self._group.write(writes, deadline)
 
-    async def follow(self, writes: Sequence[Write], place: str, log_id: str = "") -> list[Written]:
-        """Stores writes out of a journal together with the place up to which it was read.
+    async def store_from_journal(
+        self, writes: Sequence[Write], journal_position: str, log_id: str = ""
+    ) -> list[Written]:
+        """Stores writes from a journal together with the position of their last entry.
 
-        The calls come one after the other. A log that has to be made for it is called `log_id`.
+        Calls must not overlap. A log that does not exist yet is created with the id `log_id`.
         Raises as `write`.
         """
-        self._expect_room(len(writes))
-        return await self._group.alone(partial(self._follow, writes, place, log_id))
+        self._admit(len(writes))
+        return await self._group.run_alone(
+            partial(self._store_from_journal, writes, journal_position, log_id)
+        )
 
-    async def admit(self, writes: Sequence[Write]) -> None:
-        """Refuses writes that cannot be stored; raises as `write`."""
-        self._expect_room(len(writes))
+    async def check_writes(self, writes: Sequence[Write]) -> None:
+        """Checks that writes can be stored, without storing them; raises as `write`."""
+        self._admit(len(writes))
         await asyncio.to_thread(self._limits.check, writes)
 
-    def _expect_room(self, writes: int) -> None:
+    def _admit(self, writes: int) -> None:
+        """Raises an error if the shard cannot take this number of writes now."""
         if self._limits.refusal:
             raise NotWritableError(self._limits.refusal)
         check_count("writes", writes)
-        unmerged = self.sequence - self.merged + self._group.waiting + writes
-        if unmerged > self._limits.unmerged:
+        unmerged = self.sequence - self.merged + self._group.queued_writes + writes
+        if unmerged > self._limits.max_unmerged:
             raise OverloadedError(
-                f"{are(unmerged, 'write')} not merged yet, at most {self._limits.unmerged}: try "
-                "again, or raise --max-unmerged",
-                _MERGED_AFTER,
+                f"{are(unmerged, 'write')} not merged yet, at most {self._limits.max_unmerged}: "
+                "try again, or raise --max-unmerged",
+                _MERGE_RETRY_AFTER,
             )
 
     async def find_unchanged(
         self, puts: Sequence[PassageDigest], deadline: Deadline
     ) -> list[Written | None]:
-        """Finds the puts that change nothing, by all writes that this shard acknowledged before.
+        """Finds the puts that would change nothing, given all writes acknowledged before.
 
         Raises:
-            NotWritableError: as `write`. A shard that follows a journal does not know what its
-                other replicas acknowledged.
+            NotWritableError: as `write`. A shard that follows a journal does not know which writes
+                its other replicas acknowledged.
 
         """
         if self.follows_journal:
-            raise NotWritableError(no_direct_writes(self.log_id))
-        return await self.compare(puts, deadline)
+            raise NotWritableError(direct_write_refusal(self.log_id))
+        return await self.find_unchanged_here(puts, deadline)
 
-    async def compare(
+    async def find_unchanged_here(
         self, puts: Sequence[PassageDigest], deadline: Deadline
     ) -> list[Written | None]:
-        """Compares puts with the passages of this replica; returns the same as `find_unchanged`.
+        """Finds the puts that would change nothing in this replica.
 
-        It runs between two transactions, so that only durable writes count.
+        Returns the same as `find_unchanged`. It runs between two transactions, so that only durable
+        writes count.
         """
         if self._limits.refusal:
             raise NotWritableError(self._limits.refusal)
         check_count("passages", len(puts))
-        return await self._group.alone(partial(self._unchanged, puts, deadline))
+        return await self._group.run_alone(partial(self._find_unchanged, puts, deadline))
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
-        """The passages of the whole index that had each word when it was built."""
-        deadline.check("counts were told")
+        """Reads how many passages of the whole index had each word when it was built."""
+        deadline.check("word counts were read")
         return await asyncio.to_thread(built_counts, self._state.base)
 
     async def changes(self, deadline: Deadline) -> WordChanges:
-        """The changes of these counts by the writes to this shard that are served."""
-        deadline.check("changes were told")
-        return self._changes
+        """Returns how the served writes of this shard changed these counts."""
+        deadline.check("changes of word counts were read")
+        return self._word_changes
 
     async def swap(self, base: StoredSegment) -> None:
-        """Serves `base` and the later writes from now on.
+        """Replaces the served base by `base`, with all later writes.
 
         Raises:
-            ArtefactError: they do not belong together; the old base is still served.
+            ArtefactError: `base` and the log do not belong together; the old base stays served.
 
         """
-        state = await asyncio.to_thread(self._prepared, base)
-        await self._group.alone(partial(self._turn_to, state))
+        state = await asyncio.to_thread(self._load, base)
+        await self._group.run_alone(partial(self._switch_to, state))
 
     async def trim(self, upto: int) -> None:
-        """Removes writes up to `upto` from the log, but none that the base lacks.
+        """Removes the writes up to `upto` from the log, except those that the base lacks.
 
         Raises as `WriteLog.trim`.
         """
@@ -228,83 +235,95 @@ class LiveShard:
         self._log.close()
 
     async def close(self) -> None:
-        """Stores the writes that wait, and releases the directory."""
+        """Stores the queued writes, and releases the directory."""
         await self._group.close(self._log.close)
 
     def _commit(self, calls: Sequence[Sequence[Write]]) -> list[list[Written] | Exception]:
-        """In the thread that stores: the valid calls, in one transaction."""
+        """Stores the valid calls in one transaction; runs in the commit thread."""
         faults = [self._fault(writes) for writes in calls]
         valid = [writes for writes, fault in zip(calls, faults, strict=True) if fault is None]
         stored = iter(self._store(valid))
         return [fault or next(stored) for fault in faults]
 
     def _fault(self, writes: Sequence[Write]) -> Exception | None:
+        """Returns the error of the writes of one call; None if they are valid."""
         try:
             self._limits.check(writes)
-        except Exception as error:  # noqa: BLE001 (one caller's fault is not that of the others)
+        except Exception as error:  # noqa: BLE001 (the writes of other callers may be valid)
             return error
         return None
 
-    def _follow(self, writes: Sequence[Write], place: str, log_id: str) -> list[Written]:
-        """In the thread that stores: writes out of a journal."""
+    def _store_from_journal(
+        self, writes: Sequence[Write], journal_position: str, log_id: str
+    ) -> list[Written]:
+        """Checks and stores writes from a journal; runs in the commit thread."""
         self._limits.check(writes)
-        (written,) = self._store([writes], place, log_id)
+        (written,) = self._store([writes], journal_position, log_id)
         return written
 
     def _store(
-        self, calls: Sequence[Sequence[Write]], place: str | None = None, log_id: str = ""
+        self,
+        calls: Sequence[Sequence[Write]],
+        journal_position: str | None = None,
+        log_id: str = "",
     ) -> list[list[Written]]:
         """Decides writes, makes them durable, and applies them to the view."""
-        if self._broken:
-            raise NotWritableError(self._broken)
+        if self._broken_reason:
+            raise NotWritableError(self._broken_reason)
         started = time.perf_counter()
         try:
             # Replicas of every software version must decide a journal entry alike. So a journal
             # entry counts as unchanged only if it is identical. Fronts have already dropped
             # unchanged passages.
-            same = same_content if place is None else eq
-            conflict = self._state.conflict((each.id for call in calls for each in call), same)
+            same = same_content if journal_position is None else eq
+            ids = (write.id for writes in calls for write in writes)
+            conflict = self._state.write_conflict(ids, same)
             written = [[conflict.decide(write) for write in writes] for writes in calls]
         except ArtefactError as error:  # the base was written to
             raise NotLoadedError(str(error)) from error
-        if conflict.logged or place is not None:
-            self._log.append(conflict.logged, place, log_id)
-            self._apply(conflict.logged)
+        if conflict.to_log or journal_position is not None:
+            self._log.append(conflict.to_log, journal_position, log_id)
+            self._apply(conflict.to_log)
             self._log.acknowledge()
-            self._metrics.batch.observe(len(conflict.logged))
+            self._metrics.batch.observe(len(conflict.to_log))
             self._metrics.commit.observe(time.perf_counter() - started)
-        for each in written:
-            self._metrics.count_durable(each)
-        return [[replace(one, log_id=self._log.log_id) for one in each] for each in written]
+        for results in written:
+            self._metrics.count_durable(results)
+        log_id = self._log.log_id
+        return [[replace(each, log_id=log_id) for each in results] for results in written]
 
-    def _unchanged(self, puts: Sequence[PassageDigest], deadline: Deadline) -> list[Written | None]:
-        """In the thread that stores."""
-        deadline.check("passages were compared")  # here: writes wait for this thread
-        if self._broken:
-            raise NotWritableError(self._broken)
+    def _find_unchanged(
+        self, puts: Sequence[PassageDigest], deadline: Deadline
+    ) -> list[Written | None]:
+        """Compares puts with stored passages; runs in the commit thread."""
+        deadline.check("passages were compared")  # checked here, since writes wait for this thread
+        if self._broken_reason:
+            raise NotWritableError(self._broken_reason)
         try:
             return self._state.find_unchanged(puts)
         except ArtefactError as error:  # the base was written to
             raise NotLoadedError(str(error)) from error
 
-    def _apply(self, writes: Sequence[Logged]) -> None:
-        """Applies durable writes to the view. It cannot fail. If it does, no more writes are taken
-        before the node starts again.
+    def _apply(self, writes: Sequence[LoggedWrite]) -> None:
+        """Applies durable writes to the view.
+
+        This is not expected to fail. If it does, the shard takes no more writes until the node
+        restarts.
         """
         try:
-            self._state.follow(self._log.log_id)
+            self._state.set_log_id(self._log.log_id)
             self._state.apply(writes)
-            self._words.count(writes)
+            self._words.count_writes(writes)
         except BaseException as error:
-            self._broken = f"loading a durable write failed ({error!r}): start the node again"
-            _log.exception("durable write not visible: loading it failed")
-            raise NotWritableError(self._broken) from error
-        self._changes = self._words.changes(self._state.sequence)
+            self._broken_reason = f"applying a durable write failed ({error!r}): restart the node"
+            _log.exception("durable write not visible: applying it failed")
+            raise NotWritableError(self._broken_reason) from error
+        self._word_changes = self._words.changes(self._state.sequence)
         self._last_write = self._clock() if writes else self._last_write
         self.view = self._state.view
 
-    def _prepared(self, base: StoredSegment) -> LiveState:
-        """The state of the next base with the writes of the log up to now."""
+    def _load(self, base: StoredSegment) -> LiveState:
+        """Returns the state of the next base with the writes that the log has now."""
         old, new = self._state.base.manifest, base.manifest
         if new.log_id != self._log.log_id or new.sequence < old.sequence:
             raise ArtefactError(
@@ -315,28 +334,24 @@ class LiveShard:
         catch_up(state, self._log)
         return state
 
-    def _turn_to(self, state: LiveState) -> None:
-        """In the thread that stores: applies the writes that came meanwhile, too."""
+    def _switch_to(self, state: LiveState) -> None:
+        """Applies the latest writes to `state` and makes it current; runs in the commit thread."""
         catch_up(state, self._log)
         self._state, self.view = state, state.view
 
-    def _show(self) -> None:
-        """On the event loop, after each piece of work."""
-        if self.view is not self._shown:
-            self._shown = self.view
-            self._serve(self._shown)
-            self._count()
+    def _publish(self) -> None:
+        """Serves a changed view; runs on the event loop after each commit or other work."""
+        if self.view is not self._served_view:
+            self._served_view = self.view
+            self._on_new_view(self._served_view)
+            self._update_metrics()
 
-    def _count(self) -> None:
+    def _update_metrics(self) -> None:
         self._metrics.set_served(self.sequence, self.sequence - self.merged)
 
 
 def catch_up(state: LiveState, log: WriteLog) -> None:
     """Applies all writes of a log that a state lacks."""
-    some: list[Logged] = []
-    for write in log.after(state.sequence, log.last):
-        some.append(write)
-        if len(some) == _CHUNK:
-            state.apply(some)
-            some = []
-    state.apply(some)
+    writes = log.after(state.sequence, log.last)
+    while batch := list(islice(writes, _REPLAY_BATCH)):
+        state.apply(batch)

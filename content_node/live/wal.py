@@ -1,7 +1,7 @@
-"""The unfinished end of SQLite's write-ahead log, which SQLite drops silently.
+"""Measures the unfinished end of SQLite's write-ahead log, which SQLite drops silently.
 
-Knows the format (https://www.sqlite.org/fileformat2.html#walformat); reads, and changes nothing.
-Holds one page at a time, since the file may have gigabytes.
+The format: https://www.sqlite.org/fileformat2.html#walformat. The file is only read, one page at a
+time, since it may have gigabytes.
 """
 
 import os
@@ -15,28 +15,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 _HEADER = struct.Struct(">8I")
-"""The header: magic, version, page size, checkpoint, two salts, two checksums."""
-_FRAME = struct.Struct(">6I")
-"""The head of a frame: page, pages after a commit or 0, two salts, two checksums."""
+"""Header of the file: magic, version, page size, checkpoint, two salts, two checksums."""
+_FRAME_HEADER = struct.Struct(">6I")
+"""Header of a frame: page number, database pages (0 unless a commit), two salts, two checksums."""
 _MAGIC = 0x377F0682
-_SUMMED_OF_HEADER, _SUMMED_OF_FRAME = 24, 8
-"""The bytes that the checksums cover; salts and checksums follow them."""
-_WORD = 2**32
+_HEADER_SUMMED_BYTES, _FRAME_SUMMED_BYTES = 24, 8
+"""Bytes at the beginning of the headers that the checksums cover."""
+_MODULUS = 2**32
 
 
 @dataclass(frozen=True, slots=True)
-class _Wal:
-    """A valid header."""
+class _WalHeader:
+    """The values of a valid header."""
 
-    words: str
-    """The type of the integers that the checksums add up."""
-    page: int
+    dtype: str
+    """The NumPy type of the integers that the checksums add up."""
+    page_bytes: int
     salts: tuple[int, int]
-    sums: tuple[int, int]
+    checksums: tuple[int, int]
 
 
-def unfinished(path: Path) -> int:
-    """The bytes that an interrupted commit left after the last one; 0 if there is no file.
+def unfinished_bytes(path: Path) -> int:
+    """Returns the bytes that an interrupted commit left after the last finished commit.
+
+    Returns 0 if there is no file.
 
     Raises:
         OSError: the file cannot be read.
@@ -45,64 +47,75 @@ def unfinished(path: Path) -> int:
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            wal = _header(file.read(_HEADER.size))
-            return size if wal is None else _after_commits(file, size, wal)
+            header = _read_header(file.read(_HEADER.size))
+            return size if header is None else _bytes_after_commits(file, size, header)
     except FileNotFoundError:
         return 0
 
 
-def _header(data: bytes) -> _Wal | None:
+def _read_header(data: bytes) -> _WalHeader | None:
+    """Returns the header that `data` begins with; None if it is not valid."""
     if len(data) < _HEADER.size:
         return None
-    magic, _, page, _, *salts, first, second = _HEADER.unpack(data)
-    words = ">u4" if magic & 1 else "<u4"
-    sums = _summed((0, 0), np.frombuffer(data, words, _SUMMED_OF_HEADER // 4))
-    if magic & ~1 != _MAGIC or sums != (first, second) or not page or page % 8:
+    magic, _, page_bytes, _, *salts, first, second = _HEADER.unpack(data)
+    dtype = ">u4" if magic & 1 else "<u4"
+    checksums = _checksums((0, 0), np.frombuffer(data, dtype, _HEADER_SUMMED_BYTES // 4))
+    valid_size = page_bytes and page_bytes % 8 == 0
+    if magic & ~1 != _MAGIC or checksums != (first, second) or not valid_size:
         return None
-    return _Wal(words, page, (salts[0], salts[1]), sums)
+    return _WalHeader(dtype, page_bytes, (salts[0], salts[1]), checksums)
 
 
-def _after_commits(file: BinaryIO, size: int, wal: _Wal) -> int:
-    """The bytes of `size` after the last commit; reads `file` frame by frame after its header."""
-    place = committed = _HEADER.size
-    sums = wal.sums
-    while len(data := file.read(_FRAME.size + wal.page)) == _FRAME.size + wal.page:
-        _, pages, *salts, first, second = _FRAME.unpack_from(data)
-        frame = np.frombuffer(data, wal.words)
-        summed = np.concatenate([frame[: _SUMMED_OF_FRAME // 4], frame[_FRAME.size // 4 :]])
-        sums = _summed(sums, summed)
-        if tuple(salts) != wal.salts or sums != (first, second):
+def _bytes_after_commits(file: BinaryIO, size: int, header: _WalHeader) -> int:
+    """Returns how many of `size` bytes follow the last commit; reads `file` after its header."""
+    offset = committed = _HEADER.size
+    checksums = header.checksums
+    frame_bytes = _FRAME_HEADER.size + header.page_bytes
+    while len(data := file.read(frame_bytes)) == frame_bytes:
+        _, pages, *salts, first, second = _FRAME_HEADER.unpack_from(data)
+        frame = np.frombuffer(data, header.dtype)
+        summed = np.concatenate(
+            [frame[: _FRAME_SUMMED_BYTES // 4], frame[_FRAME_HEADER.size // 4 :]]
+        )
+        checksums = _checksums(checksums, summed)
+        if tuple(salts) != header.salts or checksums != (first, second):
             break
-        place += len(data)
-        committed = place if pages else committed
-    # frames of an earlier round may follow, with its salts: their pages are in the database
-    return place - committed + _begun(data, size - place, wal)
+        offset += len(data)
+        committed = offset if pages else committed
+    return offset - committed + _partial_frame_bytes(data, size - offset, header)
 
 
-def _begun(data: bytes, left: int, wal: _Wal) -> int:
-    """The `left` bytes after the last whole frame if they are of this round, else 0. They begin
-    with `data`, and the end of the interrupted commit is not known.
+def _partial_frame_bytes(data: bytes, remaining_bytes: int, header: _WalHeader) -> int:
+    """Returns `remaining_bytes` if they belong to an interrupted commit, else 0.
+
+    `data` is the beginning of the bytes after the last valid frame. Frames with other salts are
+    older than the last reset of the file: their pages are in the database.
     """
-    if left < _FRAME.size:
-        return left
-    _, _, *salts, _, _ = _FRAME.unpack_from(data)
-    return left if tuple(salts) == wal.salts else 0
+    if remaining_bytes < _FRAME_HEADER.size:
+        return remaining_bytes
+    _, _, *salts, _, _ = _FRAME_HEADER.unpack_from(data)
+    return remaining_bytes if tuple(salts) == header.salts else 0
 
 
-def _summed(before: tuple[int, int], words: NDArray[np.uint32]) -> tuple[int, int]:
-    """SQLite's checksum: each sum adds the two sums before it and a word, modulo 2 ** 32."""
+def _checksums(previous: tuple[int, int], words: NDArray[np.uint32]) -> tuple[int, int]:
+    """Returns SQLite's two checksums of `words`, which continue the `previous` checksums.
+
+    Each step adds the two latest sums and a word, modulo 2 ** 32, like Fibonacci numbers. So each
+    word counts with a Fibonacci number as its weight.
+    """
     weights = _fibonacci(len(words) + 1)
-    ends = []
+    checksums = []
     for last in (len(words) - 1, len(words)):
-        own = words[:last] * weights[:last][::-1]
-        carried = int(weights[last - 1]) * before[0] + int(weights[last]) * before[1]
-        ends.append((int(own.sum(dtype=np.uint32)) + carried) % _WORD)
-    return ends[0], ends[1]
+        weighted = words[:last] * weights[:last][::-1]
+        carried = int(weights[last - 1]) * previous[0] + int(weights[last]) * previous[1]
+        checksums.append((int(weighted.sum(dtype=np.uint32)) + carried) % _MODULUS)
+    return checksums[0], checksums[1]
 
 
 @lru_cache
 def _fibonacci(count: int) -> NDArray[np.uint32]:
+    """Returns the first Fibonacci numbers modulo 2 ** 32."""
     values = [1, 1]
     while len(values) < count:
-        values.append((values[-1] + values[-2]) % _WORD)
+        values.append((values[-1] + values[-2]) % _MODULUS)
     return np.array(values[:count], np.uint32)

@@ -1,81 +1,89 @@
-"""How many passages contain each word: in the index as it was built, and by writes since."""
+"""How many passages contain each word: counts of the built index, and changes by later writes."""
 
 from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.errors import ArtefactError, NotLoadedError
 
 
 class WordTally:
-    """Counts exactly the words that writes added and removed."""
+    """Sums up by how much writes changed the counts of words, passages and tokens."""
 
     def __init__(self, packed: bytes = b"", passages: int = 0, tokens: int = 0) -> None:
-        """Continues the counts of an earlier tally, which `packed` holds."""
-        self._by = np.frombuffer(packed, "<i4").astype(np.int32)
+        """Starts from an earlier tally with this `packed`, or from zero."""
+        self._changes = np.frombuffer(packed, "<i4").astype(np.int32)
+        """By how many passages the count of each token changed, [vocabulary]."""
         self.passages, self.tokens = passages, tokens
 
     @property
     def packed(self) -> bytes:
-        """The change of the count of each token, little-endian int32."""
-        return self._by.astype("<i4").tobytes()
+        """The change of the count of each token as little-endian int32, by token id."""
+        return self._changes.astype("<i4").tobytes()
 
     def copy(self) -> "WordTally":
         return WordTally(self.packed, self.passages, self.tokens)
 
-    def count(self, writes: Iterable[Logged]) -> None:
-        """Counts writes, each once."""
+    def count_writes(self, writes: Iterable[LoggedWrite]) -> None:
+        """Adds the changes by writes."""
         for write in writes:
             if write.put is not None:
-                self._add(write.put.words, 1)
-            if write.removed is not None:
-                self._add(write.removed, -1)
+                self._count_passage(write.put.words, 1)
+            if write.removed_words is not None:
+                self._count_passage(write.removed_words, -1)
 
-    def add(self, others: WordChanges) -> None:
-        """Adds counts of another tally."""
-        self._reach(others.ids)
-        self._by[others.ids] += others.by
-        self.passages += others.passages
-        self.tokens += others.tokens
+    def add(self, changes: WordChanges) -> None:
+        """Adds the changes of another tally."""
+        self._grow(changes.ids)
+        self._changes[changes.ids] += changes.by
+        self.passages += changes.passages
+        self.tokens += changes.tokens
 
     def changes(self, sequence: int) -> WordChanges:
-        """All counts up to the write `sequence`."""
-        ids = np.flatnonzero(self._by).astype(np.uint32)
+        """Returns the changes by all writes up to `sequence`, the last one counted."""
+        ids = np.flatnonzero(self._changes).astype(np.uint32)
         return WordChanges(
-            sequence=sequence, ids=ids, by=self._by[ids], passages=self.passages, tokens=self.tokens
+            sequence=sequence,
+            ids=ids,
+            by=self._changes[ids],
+            passages=self.passages,
+            tokens=self.tokens,
         )
 
-    def _add(self, words: bytes, sign: int) -> None:
+    def _count_passage(self, words: bytes, sign: int) -> None:
+        """Counts the packed words of a passage, which was added (`sign` 1) or removed (-1)."""
         tokens = np.frombuffer(words, "<u4")
         distinct: NDArray[np.uint32] = np.unique(tokens)
-        self._reach(distinct)
-        self._by[distinct] += sign
+        self._grow(distinct)
+        self._changes[distinct] += sign
         self.passages += sign
         self.tokens += sign * len(tokens)
 
-    def _reach(self, ascending: NDArray[np.uint32]) -> None:
-        if len(ascending) and ascending[-1] >= len(self._by):
-            self._by = np.pad(self._by, (0, int(ascending[-1]) + 1 - len(self._by)))
+    def _grow(self, ascending_ids: NDArray[np.uint32]) -> None:
+        """Extends the counts to the last of the token ids."""
+        if len(ascending_ids) and ascending_ids[-1] >= len(self._changes):
+            missing = int(ascending_ids[-1]) + 1 - len(self._changes)
+            self._changes = np.pad(self._changes, (0, missing))
 
 
 def built_counts(base: StoredSegment) -> WordCounts:
     """Reads how many passages of the whole index had each word when it was built.
 
-    Every shard holds the same counts. Reads a file: not for the event loop.
+    Every shard holds the same counts. Reads a file, so do not call it on the event loop.
 
     Raises:
-        NotLoadedError: the shard is of a version without counts, or its files were written to.
+        NotLoadedError: the shard is of a version without counts, or its files were overwritten.
 
     """
     words = base.manifest.words
     if words is None:
         raise NotLoadedError(
-            f"shard {base.manifest.shard} is of an older version and does not know how rare words "
-            "are: `winnow index build --passages INDEX --out NEW` brings it up to date"
+            f"shard {base.manifest.shard} is of an older version without word counts: `winnow "
+            "index build --passages INDEX --out NEW` brings it up to date"
         )
     [file] = [file for file in base.files if file.path.name == words.frequencies]
     try:

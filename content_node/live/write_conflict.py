@@ -1,83 +1,85 @@
-"""Which of two writes of one id counts: the stored one, or the one that comes.
+"""Decides which of two writes of one id counts: the stored one, or the new one.
 
-Writes are decided in their order, each by what is stored when its turn comes. Nothing is changed
-here: decided writes are made durable first, and shown then.
+Writes are decided in their order, each against the version stored before it. Nothing is changed
+here: the caller first makes decided writes durable, and then visible.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.entry import LoggedWrite
 from winnow.domain.passage import Passage
 from winnow.domain.write import EncodedPassage, Outcome, Write, Written
 from winnow.passages.canonical import PassageDigest, digest, same_content
 
-Same = Callable[[Passage, Passage], bool]
-"""Whether two passages are the same."""
-StoredWords = tuple[Passage, bytes]
-"""A passage and its words, packed."""
+SamePassage = Callable[[Passage, Passage], bool]
+"""Returns whether two passages count as the same."""
+PassageAndWords = tuple[Passage, bytes]
+"""A passage and its packed words."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """The passage that is stored under an id, or its deletion."""
+    """The latest stored write of an id: a passage, or its deletion."""
 
     version: int | None
-    """The version of the write that stored it; None if that had none."""
+    """The version that the caller gave to the write; None without one."""
     row: int | None
     """The row of the passage in the newest view; None if it was deleted."""
     sequence: int = 0
-    """The number of that write; 0 if the passage was there when the index was built."""
+    """The number of the write; 0 if the passage was in the built index."""
 
 
-def outcome_of_put(known: StoredVersion | None, version: int | None, same: bool) -> Outcome:
-    """The outcome of a put; `same` if its passage is the stored one."""
-    if known is None:
+def outcome_of_put(stored: StoredVersion | None, version: int | None, same: bool) -> Outcome:
+    """Returns the outcome of a put; `same` if its passage equals the stored one."""
+    if stored is None:
         return Outcome.STORED
-    if _later(known.version, version):
+    if _is_later(stored.version, version):
         return Outcome.OUTDATED
-    # a new version is stored even where the passage is the same
-    unchanged = same and version in (None, known.version)
+    # a new version is stored even if the passage is the same
+    unchanged = same and version in (None, stored.version)
     return Outcome.UNCHANGED if unchanged else Outcome.STORED
 
 
-def outcome_of_deletion(known: StoredVersion | None, version: int | None) -> Outcome:
-    """The outcome of a deletion. One with a version is stored even where there is no passage, so
-    that an older put that comes late does not count.
+def outcome_of_deletion(stored: StoredVersion | None, version: int | None) -> Outcome:
+    """Returns the outcome of a deletion.
+
+    A deletion with a version is stored even without a passage, so that it outdates a late put of an
+    older version.
     """
-    if known is None:
+    if stored is None:
         return Outcome.UNCHANGED if version is None else Outcome.STORED
-    if _later(known.version, version):
+    if _is_later(stored.version, version):
         return Outcome.OUTDATED
-    unchanged = known.row is None and version in (None, known.version)
+    unchanged = stored.row is None and version in (None, stored.version)
     return Outcome.UNCHANGED if unchanged else Outcome.STORED
 
 
-def unchanged_puts(
+def find_unchanged_puts(
     puts: Iterable[PassageDigest],
-    known: Mapping[str, StoredVersion | None],
+    stored_versions: Mapping[str, StoredVersion | None],
     load: Callable[[int], Passage],
     written: Callable[[Outcome], Written],
 ) -> list[Written | None]:
-    """For each put the outcome if it changes nothing, and None if it would be stored.
+    """Returns the outcome of each put that would change nothing; None for others.
 
-    Digests of stored passages are computed here: a base of any format has what that takes.
+    Digests of stored passages are computed here, since no base stores them.
 
     Args:
-        puts: passages without their texts.
-        known: what is stored under each of their ids.
-        load: the passage of a row.
-        written: the outcome with the present position of the log.
+        puts: digests of the passages.
+        stored_versions: the stored version of each of their ids.
+        load: returns the passage of a row.
+        written: adds the current position of the log to an outcome.
 
     """
-    found: list[Written | None] = []
+    results: list[Written | None] = []
     for put in puts:
-        before = known[put.id]
-        row = None if before is None else before.row
+        stored = stored_versions[put.id]
+        row = None if stored is None else stored.row
         same = row is not None and digest(load(row)) == put.digest
-        outcome = outcome_of_put(before, put.version, same)
-        found.append(None if outcome is Outcome.STORED else written(outcome))
-    return found
+        outcome = outcome_of_put(stored, put.version, same)
+        results.append(None if outcome is Outcome.STORED else written(outcome))
+    return results
 
 
 class WriteConflict:
@@ -86,74 +88,78 @@ class WriteConflict:
     def __init__(
         self,
         *,
-        known: Callable[[str], StoredVersion | None],
-        load: Callable[[int], StoredWords],
+        stored_version: Callable[[str], StoredVersion | None],
+        load: Callable[[int], PassageAndWords],
         sequence: int,
         rows: int,
-        same: Same = same_content,
+        same: SamePassage = same_content,
     ) -> None:
-        """Has decided nothing yet.
+        """Starts a transaction after the write `sequence`.
 
         Args:
-            known: what is stored under an id.
-            load: the passage of a row, with its words.
-            sequence: the number of the last write.
-            rows: the row of the next passage.
-            same: whether two passages are the same.
+            stored_version: returns the stored version of an id.
+            load: returns the passage of a row, with its words.
+            sequence: the number of the last stored write.
+            rows: the row of the next put passage.
+            same: returns whether two passages count as the same.
 
         """
-        self._known, self._load, self._same = known, load, same
-        self._changed: dict[str, StoredVersion] = {}
+        self._stored_version, self._load, self._same = stored_version, load, same
+        self._new_versions: dict[str, StoredVersion] = {}
         self._sequence, self._rows = sequence, rows
-        self.logged: list[Logged] = []
-        """The writes that are to be stored."""
+        self.to_log: list[LoggedWrite] = []
+        """The decided writes that the caller has to store."""
         self._puts: list[EncodedPassage] = []
 
     def decide(self, write: Write) -> Written:
-        """The outcome of the next write."""
-        known = self._changed.get(write.id) or self._known(write.id)
-        before = None if known is None or known.row is None else self._stored(known.row)
+        """Decides the next write; returns its outcome."""
+        stored = self._new_versions.get(write.id) or self._stored_version(write.id)
+        replaced = None if stored is None or stored.row is None else self._passage(stored.row)
         if write.put is None:
-            outcome = outcome_of_deletion(known, write.version)
+            outcome = outcome_of_deletion(stored, write.version)
         else:
-            same = before is not None and self._same(before[0], write.put.passage)
-            outcome = outcome_of_put(known, write.version, same)
+            same = replaced is not None and self._same(replaced[0], write.put.passage)
+            outcome = outcome_of_put(stored, write.version, same)
         if outcome is Outcome.STORED:
-            self._store(write, _version(write, known), None if before is None else before[1])
+            removed_words = None if replaced is None else replaced[1]
+            self._add(write, _version_to_store(write, stored), removed_words)
         return Written(outcome, self._sequence)
 
-    def _store(self, write: Write, version: int | None, removed: bytes | None) -> None:
+    def _add(self, write: Write, version: int | None, removed_words: bytes | None) -> None:
         self._sequence += 1
         row = None
         if write.put is not None:
             row = self._rows + len(self._puts)
             self._puts.append(write.put)
-        self.logged.append(
-            Logged(
+        self.to_log.append(
+            LoggedWrite(
                 sequence=self._sequence,
                 id=write.id,
                 version=version,
                 put=write.put,
-                removed=removed,
+                removed_words=removed_words,
             )
         )
-        self._changed[write.id] = StoredVersion(version, row, self._sequence)
+        self._new_versions[write.id] = StoredVersion(version, row, self._sequence)
 
-    def _stored(self, row: int) -> StoredWords:
+    def _passage(self, row: int) -> PassageAndWords:
+        """Returns the passage of a row, of the view or of this transaction."""
         if row < self._rows:
             return self._load(row)
         put = self._puts[row - self._rows]
         return put.passage, put.words
 
 
-def _later(stored: int | None, version: int | None) -> bool:
+def _is_later(stored: int | None, version: int | None) -> bool:
     return stored is not None and version is not None and stored > version
 
 
-def _version(write: Write, known: StoredVersion | None) -> int | None:
-    """The version that is stored. A deletion without a version keeps that of the passage, so that
-    an older put does not bring it back.
+def _version_to_store(write: Write, stored: StoredVersion | None) -> int | None:
+    """Returns the version under which a write is stored.
+
+    A deletion without a version keeps the version of the passage, so that an older put does not
+    bring the passage back.
     """
-    if known is None or write.put is not None or write.version is not None:
+    if stored is None or write.put is not None or write.version is not None:
         return write.version
-    return known.version
+    return stored.version

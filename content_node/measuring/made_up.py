@@ -56,8 +56,8 @@ def write_synthetic_shard(
         numbers = range(start, min(start + _BATCH, passages))
         for number, vector in zip(numbers, vectors.draw(len(numbers)), strict=True):
             staging.add(_copy(texts[number % len(texts)], number).write(vector), 0)
-    words = count_words(staging.words())
-    staging.note(written=True)
+    words = count_words(staging.passage_tokens())
+    staging.record(written=True)
     staging.close()
     dimension = vectors.draw(1).shape[1]
     identity = ShardSetIdentity(

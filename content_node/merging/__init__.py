@@ -1,1 +1,1 @@
-"""The next generation of a shard: built of base and log in another process, and swapped in."""
+"""Merges base and log of a shard into its next generation, in a child process, and swaps it in."""

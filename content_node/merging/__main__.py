@@ -1,7 +1,7 @@
 """One merge of a shard, as a process: `python -m content_node.merging BASE SHARD UPTO [BUNDLE]`.
 
-A node starts it (`child`) and reads its result (`protocol`). The process is nice, since all answers
-go first. It ends when the node does.
+A node starts it (`child`) and reads its result (`protocol`). It runs at the lowest priority, since
+answers come first. It ends when the node does.
 """
 
 import os
@@ -10,20 +10,20 @@ from functools import partial
 from pathlib import Path
 
 from winnow.content_node.merging.merge import merge
-from winnow.content_node.merging.protocol import MergeFailed, MergeResult, to_line
+from winnow.content_node.merging.protocol import MergeFailed, MergeResult, format_result
 from winnow.content_node.merging.states import carry_states
 from winnow.errors import WinnowError
 from winnow.parent import die_with_parent
 
 _NICE = 19
-"""The highest niceness: reading has some, too, and several shards merge at the same time.
+"""The highest niceness, since the reader is nice, too, and several shards may merge at once.
 
-Three merges at 10 beside a reader at 5 take half a core from it.
+Three merges at niceness 10 take half a core from a reader at niceness 5.
 """
 
 
 def main(arguments: list[str]) -> int:
-    """Merges, prints the result, and returns the exit code: 0, or 1 if the merge failed."""
+    """Merges and prints the result; returns the exit code: 0, or 1 if the merge failed."""
     base, shard, upto, *bundle = arguments
     os.nice(_NICE)
     result: MergeResult
@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
         result = merge(Path(base), Path(shard), int(upto), *carry)
     except WinnowError as error:
         result = MergeFailed(str(error))
-    sys.stdout.write(to_line(result))
+    sys.stdout.write(format_result(result))
     sys.stdout.flush()
     return int(isinstance(result, MergeFailed))
 

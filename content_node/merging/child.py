@@ -1,7 +1,7 @@
 """Runs the merge of a shard as a child process.
 
-The process is started, not forked, since a node has threads and gRPC. On Linux the kernel ends it
-with the thread that started it, so that thread waits for it.
+The process is started, not forked, since a node has threads and gRPC. On Linux the kernel ends the
+process together with the thread that started it, so that thread waits for the process.
 """
 
 import os
@@ -12,21 +12,21 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
-from winnow.content_node.merging.protocol import Merged, MergeFailed, of_line
+from winnow.content_node.merging.protocol import Merged, MergeFailed, parse_result
 from winnow.errors import UnavailableError, WinnowError
 from winnow.parent import PARENT_VARIABLE
 
 _LAST_LINES = 20
-"""Lines of a process without a result that its error quotes."""
+"""Last lines of output that the error quotes if a process ends without a result."""
 
 
 class MergeChild:
-    """The process of one merge; runs once."""
+    """The child process of one merge; runs once."""
 
     def __init__(self, *, base: Path, shard: Path, upto: int, bundle: Path | None = None) -> None:
-        """Merges `base` and the log of `shard` up to a write.
+        """Prepares to merge `base` and the log of `shard` up to the write `upto`.
 
-        With a bundle, precomputed states of its reader beside the base are carried on.
+        With a bundle, precomputed states of its reader are carried from the base to the result.
         """
         self._arguments: Sequence[str] = (
             *(sys.executable, "-m", __package__ or ""),
@@ -36,27 +36,27 @@ class MergeChild:
         self._process: subprocess.Popen[str] | None = None
 
     def run(self) -> Merged:
-        """Waits for the end of the process. Raises WinnowError, with the reason, if it failed."""
+        """Runs the process and returns its result. Raises WinnowError if the merge failed."""
         try:
-            code, lines = self._wait()
+            code, lines = self._run_process()
         except OSError as error:
-            raise UnavailableError(f"no process could be started: {error}") from error
-        result = next((found for line in reversed(lines) if (found := of_line(line))), None)
+            raise UnavailableError(f"the merge process could not be started: {error}") from error
+        result = next(filter(None, map(parse_result, reversed(lines))), None)
         if isinstance(result, Merged) and not code:
             return result
         if isinstance(result, MergeFailed):
             raise WinnowError(result.reason)
         output = "".join(f"\n{line}" for line in lines)
-        raise WinnowError(f"the process ended with exit code {code}{output}")
+        raise WinnowError(f"the merge process ended with exit code {code}{output}")
 
     def stop(self) -> None:
-        """Kills the process if it runs; from any thread."""
+        """Kills the process if it runs; may be called from any thread."""
         self._stopped.set()
         if self._process is not None:
             self._process.kill()
 
-    def _wait(self) -> tuple[int, Sequence[str]]:
-        """The exit code and the last lines of the output."""
+    def _run_process(self) -> tuple[int, Sequence[str]]:
+        """Runs the process; returns its exit code and the last lines of its output."""
         with subprocess.Popen(
             self._arguments,
             env={**os.environ, PARENT_VARIABLE: str(os.getpid())},
@@ -65,7 +65,7 @@ class MergeChild:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            # Ctrl-C goes to the node, which ends the process
+            # Ctrl-C then reaches only the node, which ends the process
             process_group=0,
         ) as process:
             self._process = process

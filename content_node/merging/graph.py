@@ -1,6 +1,6 @@
-"""The graph of the next generation: the old one with rows added and deleted, or a new one.
+"""The graph of the next generation: the old graph with rows added and deleted, or a new graph.
 
-Knows hnswlib, which can add to no graph that is searched: this is another process.
+It is built in the merge process, since hnswlib cannot add to a graph while it is searched.
 """
 
 from collections.abc import Iterable
@@ -15,19 +15,18 @@ from winnow.content_node.shard.store import PassageStore
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 
-_APART = 7_919
-"""A prime: the distance between two rows whose vectors holes copy."""
+_HOLE_STRIDE = 7_919
+"""A prime: two holes in a row copy the vectors of live rows that are this far apart."""
 
 
-def grown_graph(
+def extend_graph(
     file: OpenFile, dimension: int, rows: int, new: Chunks, dead: Iterable[int]
 ) -> hnswlib.Index:
-    """The graph in `file`, which was verified, with new rows and without the dead ones.
+    """Loads the verified graph in `file`, adds the `new` rows, and deletes the `dead` rows.
 
-    `rows` is how many there are then, with those that hold nothing: each is in the graph. A row
-    that was dead before is dead in the file, too.
+    Rows without a passage stay in the graph, marked as deleted; `rows` is the new total with them.
 
-    Raises ArtefactError if it cannot be loaded, or has no such row.
+    Raises ArtefactError if the graph cannot be loaded, or lacks a dead row.
     """
     index = hnswlib.Index(space=SPACE, dim=dimension)
     try:
@@ -36,33 +35,33 @@ def grown_graph(
         for row in dead:
             index.mark_deleted(row)
     except (RuntimeError, MemoryError) as error:
-        raise ArtefactError(f"{file.path} cannot be added to: {error}") from error
+        raise ArtefactError(f"cannot add rows to the graph {file.path}: {error}") from error
     return index
 
 
-def new_graph(
+def build_graph(
     dimension: int, rows: int, all_rows: Chunks, m: int, ef_construction: int
 ) -> hnswlib.Index:
-    """A graph of rows that all hold a passage."""
+    """Builds a graph of rows that all hold a passage; `m` is hnswlib's links per row."""
     index = hnswlib.Index(space=SPACE, dim=dimension)
     index.init_index(max_elements=max(rows, 1), M=m, ef_construction=ef_construction)
     _add(index, all_rows)
     return index
 
 
-def graph_of_store(store: PassageStore, manifest: ShardManifest) -> hnswlib.Index:
+def build_graph_from_store(store: PassageStore, manifest: ShardManifest) -> hnswlib.Index:
     """Builds the graph of a generation from its database alone.
 
-    Every row must be in the graph, but a row without a passage has no vector in the database. Such
-    a row gets a copy of a live row's vector and is marked deleted. A copy disturbs the paths
-    through the graph least.
+    Every row must be in the graph, but a hole, a row without a passage, has no vector in the
+    database. A hole gets a copy of a live row's vector and is marked as deleted. Copies disturb the
+    paths through the graph least.
     """
-    vectors, held = store.vectors(manifest.dimension), store.row_numbers()
-    holes = np.setdiff1d(np.arange(manifest.rows), held)
-    some = vectors if len(held) else np.zeros((1, manifest.dimension), np.float32)
-    twins = some[np.arange(len(holes)) * _APART % len(some)]
-    chunks = iter([(held, vectors), (holes, twins)])
-    index = new_graph(
+    vectors, live_rows = store.vectors(manifest.dimension), store.row_numbers()
+    holes = np.setdiff1d(np.arange(manifest.rows), live_rows)
+    sources = vectors if len(live_rows) else np.zeros((1, manifest.dimension), np.float32)
+    copies = sources[np.arange(len(holes)) * _HOLE_STRIDE % len(sources)]
+    chunks = iter([(live_rows, vectors), (holes, copies)])
+    index = build_graph(
         manifest.dimension, manifest.rows, chunks, manifest.m, manifest.ef_construction
     )
     for row in holes.tolist():
@@ -74,5 +73,5 @@ def _add(index: hnswlib.Index, chunks: Chunks) -> None:
     for rows, vectors in chunks:
         if not len(rows):
             continue
-        # the order of adding is part of the graph: with one thread it is always the same
+        # the graph depends on the order of adding, which is always the same with one thread
         index.add_items(vectors, rows, num_threads=1)

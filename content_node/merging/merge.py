@@ -1,7 +1,7 @@
 """Merges the base and the log of a shard, up to a write, into the next generation.
 
-The generation is written aside, verified as a node verifies it, made durable, and renamed: it is
-there as a whole or not at all. A merge runs in a child process.
+The generation is written under another name, verified as a node verifies it, made durable, and
+renamed, so that no partial generation ever appears. A merge runs in a child process.
 """
 
 import contextlib
@@ -21,41 +21,45 @@ from winnow.faultpoints import reach
 from winnow.files.durable import sync_directory
 
 _EF = 128
+"""hnswlib's search width, which the verification needs but does not use."""
 
-Carry = Callable[[Path, Path], str]
-"""Copies what lies beside the first generation to the second one, which is whole without it.
+CarryStates = Callable[[Path, Path], str]
+"""Copies precomputed states from the first generation to the second one.
 
-Returns what is lacking; empty if nothing is.
+Returns why passages are left without states; empty if none is.
 """
 
 
-def merge(base: Path, shard: Path, upto: int, carry: Carry | None = None) -> Merged:
-    """Makes the generation of `shard` that holds its log up to a write, from `base` and the log.
+def merge(base: Path, shard: Path, upto: int, carry: CarryStates | None = None) -> Merged:
+    """Writes the generation of `shard` that holds all writes up to `upto`, from `base` and the log.
 
-    `carry` is called before the generation is put in place. A good generation that exists already
-    is taken. Raises WinnowError if the generation cannot be made; nothing is left of it.
+    `carry` is called before the generation is renamed into place. A good generation that exists
+    already is reused. Raises WinnowError on failure; no partial generation is left then.
     """
     generation = generation_path(shard, upto)
-    with _named(generation), merge_lock(shard):
-        remove_partial(shard)  # what killed merges left
-        manifest, lacking = _existing(generation), ""
+    with _generation_errors(generation), merge_lock(shard):
+        remove_partial(shard)  # killed merges may have left some
+        manifest, without_states = _existing(generation), ""
         if manifest is None:
-            manifest, lacking = _made(base, shard, generation, upto, carry)
+            manifest, without_states = _create(base, shard, generation, upto, carry)
     return Merged(
         directory=str(generation),
         sequence=manifest.sequence,
         passages=manifest.passages,
         rows=manifest.rows,
-        without_states=lacking,
+        without_states=without_states,
     )
 
 
 def _existing(generation: Path) -> ShardManifest | None:
-    """The manifest of an earlier merge; a generation that is not good is put aside."""
+    """Returns the manifest of a generation that an earlier merge wrote; None if there is none.
+
+    A generation that does not pass the verification is moved aside.
+    """
     if not generation.exists():
         return None
     try:
-        manifest = _verified(generation)
+        manifest = _verify(generation)
     except ArtefactError:
         aside = damaged_path(generation)
         shutil.rmtree(aside, ignore_errors=True)
@@ -65,19 +69,19 @@ def _existing(generation: Path) -> ShardManifest | None:
     return manifest
 
 
-def _made(
-    base: Path, shard: Path, generation: Path, upto: int, carry: Carry | None
+def _create(
+    base: Path, shard: Path, generation: Path, upto: int, carry: CarryStates | None
 ) -> tuple[ShardManifest, str]:
-    """The manifest of the new generation, and what `carry` returned."""
-    partial, lacking = partial_path(generation), ""
+    """Writes a generation; returns its manifest and the result of `carry`."""
+    partial, without_states = partial_path(generation), ""
     partial.mkdir()
     try:
         reach("merge.begun")
         write_generation(base, shard, partial, upto)
-        manifest = _verified(partial)
+        manifest = _verify(partial)
         reach("merge.verified")
         if carry is not None:
-            lacking = _carried(carry, base, partial)
+            without_states = _carry_states(carry, base, partial)
         partial.rename(generation)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
@@ -85,34 +89,35 @@ def _made(
     reach("merge.renamed")
     sync_directory(generation.parent)
     reach("merge.synced")
-    return manifest, lacking
+    return manifest, without_states
 
 
-def _carried(carry: Carry, base: Path, made: Path) -> str:
-    """What `carry` returns; if it fails, the reason, and nothing of it is left.
+def _carry_states(carry: CarryStates, base: Path, generation: Path) -> str:
+    """Returns the result of `carry`; if it fails, removes its files and returns the reason.
 
-    A generation is whole without it, and writes that cannot be merged would be refused in the end.
+    A failure does not fail the merge: a generation is complete without states, and a shard that
+    cannot merge refuses writes in the end.
     """
-    whole = set(made.iterdir())
+    files = set(generation.iterdir())
     try:
-        return carry(base, made)
+        return carry(base, generation)
     except Exception as error:  # noqa: BLE001 (a full disk, a bundle that was replaced)
-        for path in set(made.iterdir()) - whole:
+        for path in set(generation.iterdir()) - files:
             path.unlink()
         return str(error) or repr(error)
 
 
-def _verified(directory: Path) -> ShardManifest:
-    """The manifest of a generation. Raises ArtefactError if a node would not serve it."""
+def _verify(directory: Path) -> ShardManifest:
+    """Returns the manifest of a generation. Raises ArtefactError if a node would not serve it."""
     return open_shard(directory, _EF, exact_up_to=0).manifest
 
 
 @contextlib.contextmanager
-def _named(generation: Path) -> Iterator[None]:
-    """Turns errors of the system into an error that names the generation."""
+def _generation_errors(generation: Path) -> Iterator[None]:
+    """Converts errors of the operating system and of libraries to one that names the generation."""
     try:
         yield
     except WinnowError:
         raise
     except (OSError, sqlite3.Error, MemoryError, RuntimeError, ValueError) as error:
-        raise ArtefactError(f"{generation} cannot be made: {error}") from error
+        raise ArtefactError(f"cannot write {generation}: {error}") from error

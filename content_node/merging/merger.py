@@ -1,7 +1,7 @@
 """Merges a shard from time to time while it is served: a task of the node.
 
-The policy decides, the merge is a child process, and the shard swaps what it serves. A failure is
-repeated later and changes nothing of what is served.
+The policy decides when, a child process merges, and the shard swaps its base. After a failure the
+shard serves the same base as before, and the merge is retried later.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 import structlog
 
 from winnow.content_node.daemon_work import DaemonWork
-from winnow.content_node.merging.policy import MergePolicy, MergeReason, Pending, retry_after
+from winnow.content_node.merging.policy import MergeBacklog, MergePolicy, MergeReason, retry_after
 from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.merging.tidying import Cleanup
 from winnow.content_node.metrics import MergeMetrics
@@ -24,16 +24,16 @@ from winnow.errors import WinnowError
 from winnow.faultpoints import reach
 
 _log = structlog.get_logger("content_node")
-_CHECK_EVERY = 1.0
+_CHECK_INTERVAL = 1.0
 """Seconds between two checks whether to merge, which only read some counts."""
 
 Base = TypeVar("Base")
-Given_contra = TypeVar("Given_contra", contravariant=True)
+Base_contra = TypeVar("Base_contra", contravariant=True)
 Sleep = Callable[[float], Awaitable[None]]
 
 
-class Mergeable(Protocol[Given_contra]):
-    """A shard that takes writes, as the merger sees it."""
+class Mergeable(Protocol[Base_contra]):
+    """A shard that takes writes and can replace its base."""
 
     @property
     def directory(self) -> Path:
@@ -41,63 +41,73 @@ class Mergeable(Protocol[Given_contra]):
 
     @property
     def merged(self) -> int:
-        """The last write in the base."""
+        """The number of the last write that the base holds."""
 
     @property
     def sequence(self) -> int:
-        """The last write that is durable."""
+        """The number of the last durable write."""
 
-    def pending(self) -> Pending:
-        """The state that decides about a merge."""
+    def merge_backlog(self) -> MergeBacklog:
+        """The unmerged writes and deleted rows, by which a merge is decided."""
 
-    async def swap(self, base: Given_contra) -> None:
-        """From now on serves `base` and the writes since."""
+    async def swap(self, base: Base_contra) -> None:
+        """Replaces the served base by `base`, with all later writes."""
 
     async def trim(self, upto: int) -> None:
-        """Removes the writes up to this one, which are in the base, from the log."""
+        """Removes the writes up to `upto`, which are in the base, from the log."""
 
 
 class Merge(Protocol):
     """A merge that may run once."""
 
     def run(self) -> Merged:
-        """Waits for the end of the merge. Raises WinnowError if it failed."""
+        """Runs the merge and returns its result. Raises WinnowError if it failed."""
 
     def stop(self) -> None:
-        """Ends the merge; from any thread."""
+        """Ends the merge; may be called from any thread."""
 
 
 class Merger(Generic[Base]):
-    """Keeps the unmerged writes of a shard few."""
+    """Merges the writes of a shard into its base whenever the policy asks for it."""
 
     def __init__(
         self,
         *,
         shard: Mergeable[Base],
         policy: MergePolicy,
-        begin: Callable[[Path, int], Merge],
+        new_merge: Callable[[Path, int], Merge],
         open_base: Callable[[Path], Base],
-        tidy: Callable[[int], None],
+        remove_obsolete: Callable[[int], None],
         metrics: MergeMetrics,
         sleep: Sleep = asyncio.sleep,
         clock: Clock = time.monotonic,
     ) -> None:
-        """`begin` makes a merge of a base and the log up to a write; `open_base` opens and verifies
-        the result; `tidy` removes leftovers once a generation is served.
+        """Prepares to merge a shard.
+
+        Args:
+            shard: the shard that is merged.
+            policy: decides when to merge.
+            new_merge: makes a merge of a base and the log up to a write.
+            open_base: opens and verifies the result of a merge.
+            remove_obsolete: removes older generations once that of a write is served.
+            metrics: counts merges.
+            sleep: waits between checks.
+            clock: monotonic seconds.
+
         """
         self._shard, self._policy, self._metrics = shard, policy, metrics
-        self._begin, self._open = begin, open_base
-        self._cleanup = Cleanup(shard.trim, tidy, clock)
+        self._new_merge, self._open_base = new_merge, open_base
+        self._cleanup = Cleanup(shard.trim, remove_obsolete, clock)
         self._sleep, self._clock = sleep, clock
         self._one_at_a_time = asyncio.Lock()
 
     async def run(self) -> None:
-        """Merges when it is time, until it is cancelled."""
-        await self._cleanup.run(self._shard.merged)  # what a killed node left
+        """Merges whenever the policy asks for it, until it is cancelled."""
+        await self._cleanup.run(self._shard.merged)  # a killed node may have left files
         failures = 0
         while True:
-            await self._sleep(retry_after(failures) if failures else _CHECK_EVERY)
-            failures = failures + 1 if await self._check() is False else 0
+            await self._sleep(retry_after(failures) if failures else _CHECK_INTERVAL)
+            failures = failures + 1 if await self._merge_if_due() is False else 0
 
     async def merge_now(self) -> None:
         """Merges all writes so far, after a merge that is running; does nothing without writes.
@@ -105,29 +115,29 @@ class Merger(Generic[Base]):
         Raises as `merge`.
         """
         async with self._one_at_a_time:
-            if self._shard.pending().writes:
+            if self._shard.merge_backlog().writes:
                 await self.merge(MergeReason.REQUESTED)
 
-    async def _check(self) -> bool | None:
-        async with self._one_at_a_time:
-            return await self._merge_if_due()
-
     async def _merge_if_due(self) -> bool | None:
-        """Whether the merge succeeded; None if it was not time for one."""
+        """Merges if it is time; returns whether the merge succeeded, or None without a merge."""
+        async with self._one_at_a_time:
+            return await self._merge_if_due_alone()
+
+    async def _merge_if_due_alone(self) -> bool | None:
         try:
-            # before a merge, since the merge may need the room that a cleanup makes
+            # before a merge, which may need the disk space that a cleanup frees
             if self._cleanup.due:
                 await self._cleanup.run(self._shard.merged)
-            pending = self._shard.pending()
-            self._metrics.holes.set(pending.dead)
-            reason = self._policy.reason(pending)
+            backlog = self._shard.merge_backlog()
+            self._metrics.holes.set(backlog.dead)
+            reason = self._policy.reason(backlog)
             if reason is None:
                 return None
             with self._metrics.running.track_inprogress():
                 await self.merge(reason)
         except WinnowError as error:
             _log.error("merge failed", reason=str(error))
-        except Exception:  # noqa: BLE001 (nobody else would notice)
+        except Exception:  # noqa: BLE001 (the task has to continue)
             _log.exception("merge failed")
         else:
             return True
@@ -135,26 +145,26 @@ class Merger(Generic[Base]):
         return False
 
     async def merge(self, reason: MergeReason) -> None:
-        """Makes the next generation and serves it.
+        """Writes the next generation and serves it.
 
-        Raises WinnowError if that fails; then the shard serves the same base as before.
+        Raises WinnowError on failure; then the shard serves the same base as before.
         """
         started, upto = self._clock(), self._shard.sequence
         _log.info("merge started", upto=upto, reason=reason.value)
-        merged = await self._merged(upto)
-        base = await DaemonWork(partial(self._open, Path(merged.directory))).result()
+        merged = await self._run_merge(upto)
+        base = await DaemonWork(partial(self._open_base, Path(merged.directory))).result()
         reach("swap.opened")
         await self._shard.swap(base)
         reach("swap.swapped")
-        spent = self._clock() - started
+        seconds = self._clock() - started
         self._metrics.merges.labels("done").inc()
-        self._metrics.seconds.observe(spent)
+        self._metrics.seconds.observe(seconds)
         _log.info(
             "merge finished",
             upto=merged.sequence,
             passages=merged.passages,
             rows=merged.rows,
-            seconds=round(spent, 3),
+            seconds=round(seconds, 3),
         )
         if merged.without_states:
             _log.warning(
@@ -164,8 +174,8 @@ class Merger(Generic[Base]):
             )
         await self._cleanup.run(self._shard.merged)
 
-    async def _merged(self, upto: int) -> Merged:
-        merge = self._begin(self._shard.directory, upto)
+    async def _run_merge(self, upto: int) -> Merged:
+        merge = self._new_merge(self._shard.directory, upto)
         try:
             return await DaemonWork(merge.run).result()
         finally:

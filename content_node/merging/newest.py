@@ -1,8 +1,7 @@
-"""The generation from which a node starts: the newest one that is good.
+"""Opens the newest good generation of a shard, from which a node starts.
 
-Removes what an interrupted merge left. A generation with damaged derived files is repaired. One
-with a damaged database is an error that names it, unless the log reaches back to the generation
-before.
+Files of an interrupted merge are removed. A generation with damaged derived files is repaired. A
+generation with a damaged database is an error, unless the log continues the generation before.
 """
 
 import shutil
@@ -13,9 +12,9 @@ from typing import TypeVar
 import structlog
 
 from winnow.content_node.live.reading import LIVE, log_path
-from winnow.content_node.merging.names import damaged_path, newest_first, sequence_of
-from winnow.content_node.merging.repair import BeyondRepairError, repair, whole_manifest
-from winnow.content_node.merging.tidying import names_in, remove_unfinished
+from winnow.content_node.merging.names import damaged_path, generation_sequence, newest_first
+from winnow.content_node.merging.repair import UnrepairableError, manifest_of_generation, repair
+from winnow.content_node.merging.tidying import list_names, remove_abandoned_merge
 from winnow.content_node.shard.manifest import ShardManifest, read_shard_manifest
 from winnow.errors import ArtefactError, IdentityError
 from winnow.files.durable import sync_directory
@@ -27,30 +26,36 @@ Base = TypeVar("Base")
 def open_newest(
     shard: Path, trimmed: int, open_base: Callable[[Path], Base], *, feeding: bool
 ) -> Base:
-    """Opens the newest generation of a shard, or the shard as it was built if that is the newest.
+    """Opens the newest generation of a shard, or the shard as it was built without one.
 
-    `trimmed` is the last write that the log has lost by trimming. Only with `feeding` does anything
-    on the disk change. Call it while nothing can be merged. Raises ArtefactError if the generation
-    is damaged beyond repair, and IdentityError if it is of another shard.
+    No merge may run meanwhile. Raises ArtefactError if the generation cannot be repaired, and
+    IdentityError if it is of another shard.
+
+    Args:
+        shard: the directory of the shard.
+        trimmed: the last write that was trimmed from the log.
+        open_base: opens and verifies the directory of a generation.
+        feeding: whether files may be repaired, moved and removed.
+
     """
-    names = names_in(shard)
+    names = list_names(shard)
     if feeding:
-        remove_unfinished(shard)
+        remove_abandoned_merge(shard)
     built = read_shard_manifest(shard)
     for name in newest_first(names):
         directory = shard / LIVE / name
         try:
-            _expect_of(directory, built)
-            base = _opened(directory, shard, open_base, feeding)
-        except BeyondRepairError as error:
-            before = _before(name, names)
-            if not feeding or trimmed > before or not log_path(shard).exists():
+            _check_identity(directory, built)
+            base = _open_or_repair(directory, shard, open_base, feeding)
+        except UnrepairableError as error:
+            previous = _previous_sequence(name, names)
+            if not feeding or trimmed > previous or not log_path(shard).exists():
                 raise ArtefactError(
                     f"{error}; restore the shard from a snapshot, or copy it from a replica"
                 ) from error
-            # the log has all that it held
-            _log.error("damaged generation moved aside", reason=str(error), before=before)
-            _put_aside(directory)
+            # the log still has all writes since the previous generation
+            _log.error("damaged generation moved aside", reason=str(error), before=previous)
+            _move_aside(directory)
         else:
             if feeding:
                 _make_durable(directory)
@@ -59,14 +64,16 @@ def open_newest(
 
 
 def newest_name(shard: Path) -> str:
-    """The name of the newest merged generation; empty if there is none.
+    """Returns the name of the newest merged generation; empty if there is none.
 
     Raises ArtefactError if the directory cannot be read.
     """
-    return next(iter(newest_first(names_in(shard))), "")
+    return next(iter(newest_first(list_names(shard))), "")
 
 
-def _opened(directory: Path, shard: Path, open_base: Callable[[Path], Base], feeding: bool) -> Base:
+def _open_or_repair(
+    directory: Path, shard: Path, open_base: Callable[[Path], Base], feeding: bool
+) -> Base:
     try:
         return open_base(directory)
     except ArtefactError as error:
@@ -92,18 +99,23 @@ def _make_durable(directory: Path) -> None:
     try:
         sync_directory(directory.parent)
     except OSError as error:
-        raise ArtefactError(f"{directory} cannot be made durable: {error.strerror}") from error
+        raise ArtefactError(
+            f"cannot sync {directory.parent}, which holds the generation {directory.name}: "
+            f"{error.strerror}"
+        ) from error
 
 
-def _expect_of(directory: Path, built: ShardManifest) -> None:
-    """Raises IdentityError if a generation is of another shard, BeyondRepairError if it has no
-    manifest.
+def _check_identity(directory: Path, built: ShardManifest) -> None:
+    """Checks that a generation belongs to the shard whose manifest is `built`.
+
+    Raises IdentityError if it does not, and UnrepairableError if it has no good manifest.
     """
-    found = whole_manifest(directory)
-    if _identity(built) != _identity(found) or found.sequence != sequence_of(directory.name):
+    manifest = manifest_of_generation(directory)
+    sequence = generation_sequence(directory.name)
+    if _identity(built) != _identity(manifest) or manifest.sequence != sequence:
         raise IdentityError(
-            f"{directory} holds shard {found.shard} of index {found.index_id} up to write "
-            f"{found.sequence}, and lies in shard {built.shard} of index {built.index_id}: move "
+            f"{directory} holds shard {manifest.shard} of index {manifest.index_id} up to write "
+            f"{manifest.sequence}, but lies in shard {built.shard} of index {built.index_id}: move "
             f"{directory.parent} away"
         )
 
@@ -115,16 +127,18 @@ def _identity(manifest: ShardManifest) -> tuple[object, ...]:
     )
 
 
-def _before(name: str, names: list[str]) -> int:
-    """The last write in the generation before this one."""
-    older = [sequence_of(each) or 0 for each in newest_first(names) if each < name]
-    return older[0] if older else 0
+def _previous_sequence(name: str, names: list[str]) -> int:
+    """Returns the last write of the generation before `name`; 0 for the shard as it was built."""
+    older = (each for each in newest_first(names) if each < name)
+    return generation_sequence(next(older, "")) or 0
 
 
-def _put_aside(directory: Path) -> None:
+def _move_aside(directory: Path) -> None:
     aside = damaged_path(directory)
     try:
         shutil.rmtree(aside, ignore_errors=True)
         directory.rename(aside)
     except OSError as error:
-        raise ArtefactError(f"{directory} cannot be put aside: {error.strerror}") from error
+        raise ArtefactError(
+            f"cannot move the damaged {directory} to {aside}: {error.strerror}"
+        ) from error

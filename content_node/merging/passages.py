@@ -1,10 +1,10 @@
-"""The passages of the next generation: those left of base and log, in one new database.
+"""Writes the passages of the next generation: those of base and log, in a new database.
 
-Rows are copied from database to database; nothing is encoded again.
+Rows are copied between databases; nothing is encoded again.
 
-The log is read some writes at a time, each time in its own transaction: SQLite cannot shorten its
-write-ahead log while a transaction reads, and a merge takes minutes. The result is consistent all
-the same. A write never changes once it was served, and a merge ends with such a write. The node
+The log is read in chunks of writes, each in its own transaction: SQLite cannot shorten its
+write-ahead log while a transaction reads, and a merge takes minutes. The result is consistent
+nevertheless. A write never changes once it was served, and a merge ends with such a write. The node
 removes only writes that the served base holds, which come before the range, and it serves no other
 base while it merges. So every transaction sees all writes of the range, unchanged.
 """
@@ -26,147 +26,149 @@ from winnow.errors import ArtefactError
 Rows = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 Chunks = Iterator[tuple[Rows, Vectors]]
-"""Rows and their vectors, float32 [rows, dimension], some at a time."""
+"""Chunks of row numbers, [rows], and their vectors, float32 [rows, dimension]."""
 
-_CHUNK = 4_096
-"""Rows of vectors in memory at a time: some megabytes."""
-_WRITES = 1_024
+_CHUNK_ROWS = 4_096
+"""Rows whose vectors are in memory at a time: some megabytes."""
+_CHUNK_WRITES = 1_024
 """Writes of the log that one transaction reads: some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """The range of a log that is merged."""
+    """The range of the log that is merged."""
 
     after: int
     """The last write in the base."""
     upto: int
     """The last write in the next generation."""
 
-    def parts(self, size: int) -> Iterator[dict[str, int]]:
-        """The range in parts of up to `size` writes, as values of a query."""
-        for after in range(self.after, self.upto, size):
-            yield {"after": after, "upto": min(after + size, self.upto)}
+    def chunks(self) -> Iterator[dict[str, int]]:
+        """Yields the range in chunks, each as the parameters of a query."""
+        for after in range(self.after, self.upto, _CHUNK_WRITES):
+            yield {"after": after, "upto": min(after + _CHUNK_WRITES, self.upto)}
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class RowCounts:
     """The numbers of rows and passages of the next generation."""
 
     rows: int
-    """All rows, those without a passage included."""
+    """Number of all rows, including those without a passage."""
     passages: int
 
     @property
     def holes(self) -> int:
-        """Rows without a passage."""
+        """Number of rows without a passage."""
         return self.rows - self.passages
 
 
-class Passages:
-    """The new database while it is filled: call `count`, perhaps `number_again`, `copy`,
-    `close`.
-    """
+class MergedPassages:
+    """Fills the new database: call `count`, then perhaps `renumber`, then `copy` and `close`."""
 
-    def __init__(self, *, target: Path, base: Path, log: Path, rows: int, span: LogRange) -> None:
-        """Opens the databases; `rows` are the rows of the base, those without a passage included.
+    def __init__(
+        self, *, target: Path, base: Path, log: Path, rows: int, log_range: LogRange
+    ) -> None:
+        """Opens the databases; `rows` is the number of rows of the base, including holes.
 
-        The base is not written meanwhile; the log is, beyond the range. This and the other methods
-        raise sqlite3.Error if a database cannot be used.
+        Nobody may write to the base meanwhile; the log may get later writes. All methods raise
+        sqlite3.Error if a database cannot be used.
         """
-        self._rows, self._span = rows, span
+        self._rows, self._range = rows, log_range
         self._connection = connect = sqlite3.connect(_uri(target, "mode=rwc"), uri=True)
-        # an interrupted merge is repeated from the start: the file is synced once, at the end
+        # an interrupted merge starts over, so the file is synced once, at the end
         connect.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
         connect.execute("ATTACH ? AS base", (_uri(base, "mode=ro&immutable=1"),))
         connect.execute("ATTACH ? AS log", (_uri(log, "mode=ro"),))
         connect.executescript(SCHEMA)
         columns = {row[1] for row in connect.execute("PRAGMA base.table_info(passages)")}
-        self._knows_writes = "sequence" in columns
-        self._counts = Counts(rows, 0)
+        self._has_versions = "sequence" in columns
+        self._counts = RowCounts(rows, 0)
 
-    def count(self) -> Counts:
-        """Finds the rows that are left, in the numbers that the node gave them.
+    def count(self) -> RowCounts:
+        """Finds the rows of the next generation, with the numbers that they have in the node.
 
         Raises ArtefactError if a write of the range is missing.
         """
-        run = self._connection.execute
-        self._read_span()
-        run(queries.BASE if self._knows_writes else queries.BASE_AS_BUILT)
-        run(queries.LATEST)
-        run(queries.BY_ID)
-        run(queries.BY_SEQUENCE)
-        run(queries.DEAD)
-        run(queries.KEPT)
-        run(queries.ADDED)
-        run(queries.ADD, {"rows": self._rows})
-        ((puts,),) = run(queries.PUTS)
-        self._counts = Counts(self._rows + puts, self._passages())
+        execute = self._connection.execute
+        self._read_range()
+        execute(queries.BASE if self._has_versions else queries.BASE_AS_BUILT)
+        execute(queries.LATEST)
+        execute(queries.BY_ID)
+        execute(queries.BY_SEQUENCE)
+        execute(queries.DEAD)
+        execute(queries.KEPT)
+        execute(queries.ADDED)
+        execute(queries.ADD, {"rows": self._rows})
+        ((puts,),) = execute(queries.PUTS)
+        self._counts = RowCounts(self._rows + puts, self._count_passages())
         return self._counts
 
     def dead(self) -> list[int]:
-        """Rows of the base, and of the puts since, that hold no passage any more."""
+        """Lists the rows of the base and of later puts whose passages were replaced or deleted."""
         dead = [row for (row,) in self._connection.execute("SELECT row FROM dead")]
         added = {row for (row,) in self._connection.execute("SELECT row FROM added")}
         return dead + [row for row in range(self._rows, self._counts.rows) if row not in added]
 
-    def number_again(self) -> Counts:
-        """Numbers the rows that are left from 0, in their order."""
+    def renumber(self) -> RowCounts:
+        """Renumbers the rows that hold a passage from 0, in their order."""
         self._connection.execute(queries.NUMBER_KEPT)
         self._connection.execute(queries.NUMBER_ADDED)
-        self._counts = Counts(self._passages(), self._passages())
+        passages = self._count_passages()
+        self._counts = RowCounts(passages, passages)
         return self._counts
 
     def copy(self) -> None:
-        """Fills the new database."""
-        run = self._connection.execute
-        run(queries.COPY_KEPT)
-        for part in self._span.parts(_WRITES):
+        """Copies the passages and tombstones into the new database."""
+        execute = self._connection.execute
+        execute(queries.COPY_KEPT)
+        for chunk in self._range.chunks():
             self._connection.commit()
-            run(queries.COPY_ADDED, part)
+            execute(queries.COPY_ADDED, chunk)
         self._connection.commit()
-        if self._knows_writes:
-            run(queries.KEEP_TOMBSTONES)
-        run(queries.ADD_TOMBSTONES)
+        if self._has_versions:
+            execute(queries.KEEP_TOMBSTONES)
+        execute(queries.ADD_TOMBSTONES)
         write_tables(self._connection)
         self._connection.commit()
 
     def vectors(self) -> Chunks:
-        """All rows that hold a passage, and their vectors."""
+        """Yields all rows that hold a passage, and their vectors."""
         cursor = self._connection.execute(queries.VECTORS)
-        while found := cursor.fetchmany(_CHUNK):
-            yield _chunk([row for row, _ in found], [vector for _, vector in found])
+        while rows := cursor.fetchmany(_CHUNK_ROWS):
+            yield _chunk([row for row, _ in rows], [vector for _, vector in rows])
 
     def put_vectors(self) -> Chunks:
-        """The row and the vector of every put since the base, deleted ones included."""
+        """Yields the row and the vector of every put after the base, even if replaced since."""
         first = self._rows
-        for part in self._span.parts(_WRITES):
-            found = self._connection.execute(queries.PUT_VECTORS, part).fetchall()
-            if found:
-                yield _chunk(range(first, first + len(found)), [vector for (vector,) in found])
-            first += len(found)
+        for chunk in self._range.chunks():
+            vectors = [vector for (vector,) in self._connection.execute(queries.PUT_VECTORS, chunk)]
+            if vectors:
+                yield _chunk(range(first, first + len(vectors)), vectors)
+            first += len(vectors)
 
     def log_state(self) -> State:
-        """The state of the log."""
+        """Reads the state of the log."""
         return get_state(self._connection)
 
     def close(self) -> None:
-        """Closes the database."""
+        """Closes the databases."""
         self._connection.close()
 
-    def _read_span(self) -> None:
+    def _read_range(self) -> None:
+        """Lists the writes of the range in the temporary table `span`."""
         self._connection.execute(queries.SPAN)
-        for part in self._span.parts(_WRITES):
-            self._connection.execute(queries.READ_SPAN, part)
+        for chunk in self._range.chunks():
+            self._connection.execute(queries.READ_SPAN, chunk)
             self._connection.commit()
-        ((found,),) = self._connection.execute(queries.SPAN_SIZE)
-        if found != self._span.upto - self._span.after:
+        ((writes,),) = self._connection.execute(queries.SPAN_SIZE)
+        if writes != self._range.upto - self._range.after:
             raise ArtefactError(
-                f"the log holds {found} of the writes {self._span.after + 1} to {self._span.upto}: "
-                "some were forgotten while they were merged"
+                f"the log holds only {writes} of the writes {self._range.after + 1} to "
+                f"{self._range.upto}: some were trimmed before they were merged"
             )
 
-    def _passages(self) -> int:
+    def _count_passages(self) -> int:
         query = "SELECT (SELECT count(*) FROM kept) + (SELECT count(*) FROM added)"
         ((count,),) = self._connection.execute(query)
         return int(count)
@@ -177,5 +179,5 @@ def _chunk(rows: Sequence[int], vectors: Sequence[bytes]) -> tuple[Rows, Vectors
     return np.array(rows, np.int64), values.astype(np.float32)
 
 
-def _uri(path: Path, how: str) -> str:
-    return f"{path.resolve().as_uri()}?{how}"
+def _uri(path: Path, options: str) -> str:
+    return f"{path.resolve().as_uri()}?{options}"

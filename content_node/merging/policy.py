@@ -1,21 +1,21 @@
-"""When a shard is merged, and when its rows are numbered again. Pure.
+"""Decides when a shard is merged, and when its rows are renumbered. Pure.
 
-A merge rewrites the whole base, so it waits for a number of writes in proportion to the base. Each
-passage is then copied about ten times for as many writes as there are passages, in shards of every
-size. Only the limit of unmerged writes is absolute.
+A merge rewrites the whole base, so it waits for a number of writes in proportion to the base. While
+a shard of any size takes as many writes as it has passages, its base is copied about ten times.
+Only the limit of unmerged writes is absolute.
 """
 
 from dataclasses import dataclass
 from enum import Enum
 
-_SHARE = 0.1
-"""Writes that are merged at once, as a share of the base's passages."""
-_MOST_HOLES = 0.2
-"""Most deleted rows, as a share: a search of the graph visits them like other rows."""
-_IDLE = 600.0
-"""Seconds without a write after which all writes are merged, since a start reads the log."""
+_MERGE_SHARE = 0.1
+"""Unmerged writes that cause a merge, as a share of the base's passages."""
+_MAX_HOLE_SHARE = 0.2
+"""Largest share of deleted rows, which a search of the graph visits like other rows."""
+_IDLE_SECONDS = 600.0
+"""Seconds without a write after which all writes are merged: a start replays unmerged ones."""
 _FIRST_RETRY, _LONGEST_RETRY = 1.0, 300.0
-"""Seconds until a failed merge is repeated."""
+"""Seconds until a failed merge is retried: after the first failure, and at most."""
 
 
 class MergeReason(Enum):
@@ -29,49 +29,49 @@ class MergeReason(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pending:
-    """The state of a shard, as far as it decides about a merge."""
+class MergeBacklog:
+    """The unmerged writes and the deleted rows of a shard."""
 
     passages: int
-    """Passages in the base, as it lies on disk."""
+    """Number of passages in the base."""
     rows: int
-    """Rows of the base, deleted ones included, and one for every put since."""
+    """Number of rows of the base and of later puts, including deleted ones."""
     dead: int
-    """Deleted rows among `rows`."""
+    """Number of deleted rows."""
     writes: int
-    """Writes since the base."""
+    """Number of unmerged writes."""
     idle: float
     """Seconds since the last write."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergePolicy:
-    """When a shard is merged."""
+    """Decides when a shard is merged."""
 
-    after: int = 2_000
-    """Fewest writes of a merge. About as many are searched without a graph."""
-    unmerged: int = 200_000
-    """Most unmerged writes: beyond it, the shard takes no writes. Some arrive during a merge."""
+    min_writes: int = 2_000
+    """Fewest writes of a merge, unless the shard is idle. They are searched without a graph."""
+    max_unmerged: int = 200_000
+    """Most unmerged writes. Half of them cause a merge, since more arrive while it runs."""
 
-    def reason(self, pending: Pending) -> MergeReason | None:
-        """Why the shard is merged now; None if it is not."""
-        if not pending.writes:
+    def reason(self, backlog: MergeBacklog) -> MergeReason | None:
+        """Returns why the shard should be merged now; None if it should not."""
+        if not backlog.writes:
             return None
-        enough = max(self.after, pending.passages * _SHARE)
-        if pending.writes >= min(enough, self.unmerged // 2):
+        enough = max(self.min_writes, backlog.passages * _MERGE_SHARE)
+        if backlog.writes >= min(enough, self.max_unmerged // 2):
             return MergeReason.WRITES
-        # writes that are searched without a graph need no graph without holes
-        if pending.dead >= self.after and is_holed(pending.rows, pending.dead):
+        # fewer holes do not matter: that number of rows is also searched without a graph
+        if backlog.dead >= self.min_writes and needs_renumbering(backlog.rows, backlog.dead):
             return MergeReason.HOLES
-        return MergeReason.IDLE if pending.idle >= _IDLE else None
+        return MergeReason.IDLE if backlog.idle >= _IDLE_SECONDS else None
 
 
-def is_holed(rows: int, holes: int) -> bool:
-    """Whether so large a share of the rows is deleted that the others are numbered again."""
-    return holes > rows * _MOST_HOLES
+def needs_renumbering(rows: int, holes: int) -> bool:
+    """Whether the share of deleted rows is so large that a merge renumbers the live ones."""
+    return holes > rows * _MAX_HOLE_SHARE
 
 
 def retry_after(failures: int) -> float:
-    """Seconds until a merge is repeated that failed `failures` times in a row, at least once."""
+    """Returns the seconds to wait after `failures` failures in a row, at least one."""
     doubled = min(failures - 1, 16)
     return float(min(_FIRST_RETRY * 2**doubled, _LONGEST_RETRY))

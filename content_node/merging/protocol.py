@@ -1,4 +1,4 @@
-"""The result of a merge, as the merge process tells it to the node: a line of JSON."""
+"""The result of a merge, which the merge process prints for the node as a line of JSON."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -10,12 +10,12 @@ class Merged:
 
     directory: str
     sequence: int
-    """The last write that the generation holds."""
+    """The number of the last write that the generation holds."""
     passages: int
     rows: int
-    """All rows, those without a passage included."""
+    """Number of all rows, including those without a passage."""
     without_states: str = ""
-    """Why passages have no precomputed states; empty if all have some, or none is to have any."""
+    """Why passages lack precomputed states; empty if all have them, or the shard uses none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,14 @@ MergeResult = Merged | MergeFailed
 _KINDS: dict[str, type[Merged] | type[MergeFailed]] = {"merged": Merged, "failed": MergeFailed}
 
 
-def to_line(result: MergeResult) -> str:
-    """The result as one line, with its end."""
+def format_result(result: MergeResult) -> str:
+    """Formats a result as a line of JSON, with a line feed."""
     (kind,) = (name for name, each in _KINDS.items() if isinstance(result, each))
     return json.dumps({kind: asdict(result)}) + "\n"
 
 
-def of_line(line: str) -> MergeResult | None:
-    """The result in a line; None if the line is something else."""
+def parse_result(line: str) -> MergeResult | None:
+    """Parses a line of output; returns None if it is not a result."""
     try:
         ((kind, content),) = json.loads(line).items()
         return _KINDS[kind](**content)

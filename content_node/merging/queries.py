@@ -1,4 +1,4 @@
-"""The SQL of a merge: `base`, `log` and the new database, `main`, are attached. Pure."""
+"""The SQL of a merge; its databases are `base`, `log`, and the new one, `main`. Pure."""
 
 BASE = "CREATE TEMP VIEW old AS SELECT * FROM base.passages"
 BASE_AS_BUILT = """

@@ -1,15 +1,16 @@
-"""Repairs a generation whose derived files are damaged, from its database.
+"""Rebuilds damaged derived files of a generation from its database.
 
-Derived files are written aside and replace the damaged ones, the manifest last. A node that is
-interrupted finds the old manifest, and repairs again.
+New files are written to another directory, and then replace the damaged ones, the manifest last.
+After an interruption the old manifest is still there, and the next start repairs again.
 """
 
+import contextlib
 import shutil
 import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from winnow.content_node.merging.graph import graph_of_store
+from winnow.content_node.merging.graph import build_graph_from_store
 from winnow.content_node.merging.writing import copy_words
 from winnow.content_node.shard.manifest import (
     SHARD_FILE,
@@ -27,102 +28,98 @@ from winnow.files.opened import OpenFile
 _ASIDE = "repair.partial"
 
 
-class BeyondRepairError(ArtefactError):
-    """Damage of what cannot be made again from anything else in the generation."""
+class UnrepairableError(ArtefactError):
+    """A generation has a damaged file that cannot be rebuilt from its other files."""
 
 
 def repair(directory: Path, others: Sequence[Path]) -> list[str]:
-    """Makes damaged files of a generation again; returns their names, none if all are good.
+    """Rebuilds the damaged files of a generation; returns their names, none if all are good.
 
-    What was counted over the whole index is in no database: it is copied from one of the `others`,
-    generations of the same shard, if one has the same.
+    Word counts of the whole index are not in the database. They are copied from one of the
+    `others`, which are generations of the same shard, if its counts are the same.
 
-    Raises BeyondRepairError if its manifest, its database or what was counted is damaged. Raises
-    ArtefactError if it cannot be written to.
+    Raises UnrepairableError if the manifest, the database or the word counts are damaged. Raises
+    ArtefactError if files cannot be written.
     """
-    manifest = whole_manifest(directory)
+    manifest = manifest_of_generation(directory)
     damaged = _damaged(directory, manifest)
     if manifest.store in damaged:
-        raise BeyondRepairError(str(damaged[manifest.store]))
+        raise UnrepairableError(str(damaged[manifest.store]))
     if not damaged:
         return []
     aside = directory / _ASIDE
     try:
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir()
-        made = _made(directory, aside, manifest, set(damaged), others)
-        for name in made:
+        rebuilt = _rebuild(directory, aside, manifest, set(damaged), others)
+        for name in rebuilt:
             (aside / name).replace(directory / name)
         shutil.rmtree(aside)
         sync_directory(directory)
         reach("repair.written")
-        _vouch(directory, manifest, made)
+        _update_manifest(directory, manifest, rebuilt)
     except (OSError, sqlite3.Error, MemoryError, RuntimeError) as error:
         first = next(iter(damaged.values()))
         raise ArtefactError(f"{first}; it cannot be repaired: {error}") from error
     return sorted(damaged)
 
 
-def whole_manifest(directory: Path) -> ShardManifest:
-    """The manifest of a generation. Raises BeyondRepairError if it is damaged or missing."""
+def manifest_of_generation(directory: Path) -> ShardManifest:
+    """Reads the manifest of a generation. Raises UnrepairableError if it is damaged or missing."""
     try:
         return read_shard_manifest(directory)
     except ArtefactError as error:
-        raise BeyondRepairError(str(error)) from error
+        raise UnrepairableError(str(error)) from error
 
 
 def _damaged(directory: Path, manifest: ShardManifest) -> dict[str, ArtefactError]:
-    """The error of each damaged file."""
-    found = {}
+    """Checks all files; returns the error of each damaged one by its name."""
+    damaged = {}
     for name, entry in manifest.files.items():
         try:
             OpenFile(directory / name).verify(entry.sha256, entry.bytes)
         except ArtefactError as error:
-            found[name] = error
-    return found
+            damaged[name] = error
+    return damaged
 
 
-def _made(
+def _rebuild(
     directory: Path, aside: Path, manifest: ShardManifest, damaged: set[str], others: Sequence[Path]
 ) -> list[str]:
-    """Writes the damaged files again, aside, under their names in the manifest."""
-    made = []
+    """Writes new versions of the damaged files to the directory `aside`; returns their names."""
+    rebuilt = []
     if manifest.graph in damaged:
         store = PassageStore(OpenFile(directory / manifest.store))
-        try:
-            graph = graph_of_store(store, manifest)
-        finally:
-            store.close()
+        with contextlib.closing(store):
+            graph = build_graph_from_store(store, manifest)
         save_graph(graph, aside / manifest.graph)
-        made.append(manifest.graph)
+        rebuilt.append(manifest.graph)
     words = manifest.words
     if words is not None and damaged & set(words.files):
-        counts = _counts(directory, manifest, words.frequencies, others)
+        counts = _intact_counts([directory, *others], manifest, words.frequencies)
         copy_words(counts, words, directory / manifest.store, aside, manifest.rows)
-        made += words.files
-    return made
+        rebuilt += words.files
+    return rebuilt
 
 
-def _counts(
-    directory: Path, manifest: ShardManifest, name: str, others: Iterable[Path]
-) -> OpenFile:
-    """The good file of the counts over the whole index."""
+def _intact_counts(directories: Iterable[Path], manifest: ShardManifest, name: str) -> OpenFile:
+    """Opens the first intact file `name` with the word counts of the whole index."""
     entry = manifest.files[name]
-    error: ArtefactError | None = None
-    for place in (directory, *others):
+    first_error: ArtefactError | None = None
+    for directory in directories:
         try:
-            file = OpenFile(place / name)
+            file = OpenFile(directory / name)
             file.verify(entry.sha256, entry.bytes)
-        except ArtefactError as found:
-            error = error or found
+        except ArtefactError as error:
+            first_error = first_error or error
         else:
             return file
-    raise BeyondRepairError(str(error))
+    raise UnrepairableError(str(first_error))
 
 
-def _vouch(directory: Path, manifest: ShardManifest, made: Iterable[str]) -> None:
-    """Writes a manifest with the checksums of the new files."""
-    entries = {**manifest.files, **{name: file_entry(directory / name) for name in made}}
+def _update_manifest(directory: Path, manifest: ShardManifest, rebuilt: Iterable[str]) -> None:
+    """Writes the manifest with the checksums of the rebuilt files."""
+    entries = {**manifest.files, **{name: file_entry(directory / name) for name in rebuilt}}
     partial = directory / f"{SHARD_FILE}.partial"
     write_manifest(partial, manifest.model_copy(update={"files": entries}))
     partial.replace(directory / SHARD_FILE)

@@ -1,4 +1,4 @@
-"""The precomputed states of the next generation: copied where they are known, else computed."""
+"""Carries precomputed states to the next generation: copies known ones, computes some others."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,17 +13,17 @@ from winnow.errors import ArtefactError
 from winnow.text.tokenizer import Tokenizer
 
 _THREADS = 1
-"""One, since all answers of the node go first."""
-COMPUTED = 2_000
-"""Passages whose states a merge may compute: a minute of one busy core."""
+"""Threads that compute states: only one, since answers of the node come first."""
+MAX_COMPUTED = 2_000
+"""Passages whose states one merge may compute: a minute of one busy core."""
 
 
-def carry_states(bundle: Path, shard: Path, base: Path, made: Path) -> str:
-    """Puts states beside `made` if there are some beside `base`, or beside `shard` as it was built.
+def carry_states(bundle: Path, shard: Path, base: Path, generation: Path) -> str:
+    """Writes states for `generation` if `base` or the built `shard` has some.
 
     Returns why passages are left without states; empty if none is. Raises ArtefactError if the
     states are not of the bundle's reader, or a passage or the bundle cannot be read. Raises OSError
-    if there is no room at all.
+    if the disk is full.
     """
     sources = [each for each in dict.fromkeys((base, shard)) if (each / STATES_FILE).exists()]
     if not sources:
@@ -31,33 +31,30 @@ def carry_states(bundle: Path, shard: Path, base: Path, made: Path) -> str:
     loaded = load_bundle(bundle)
     known = open_reusable_states(sources, loaded.manifest.lower_fingerprint)
     if not known:
-        raise ArtefactError(f"they are not of the reader of bundle {loaded.manifest.name}")
+        raise ArtefactError(f"the states are not of the reader of bundle {loaded.manifest.name}")
     lower = open_lower_layers(loaded, Tokenizer(loaded.tokenizer).special)
-    return write_states(made, lower, known, max(COMPUTED, 2 * _writes(base, made)))
+    merged = read_shard_manifest(generation).sequence - read_shard_manifest(base).sequence
+    return write_carried_states(generation, lower, known, max(MAX_COMPUTED, 2 * merged))
 
 
-def write_states(
-    made: Path, lower: LowerLayers, known: Sequence[GenerationStates], most: int
+def write_carried_states(
+    generation: Path, lower: LowerLayers, known: Sequence[GenerationStates], max_computed: int
 ) -> str:
-    """Puts states beside `made`: the known ones, and those of at most `most` more passages.
+    """Copies known states, and computes those of at most `max_computed` other passages.
 
-    Without room, it puts states of no passage there: they tell the next merge that the shard is to
-    have some. Returns and raises as `carry_states`.
+    On a full disk it writes an empty states file, which shows the next merge that the shard uses
+    states. Returns and raises as `carry_states`.
     """
     try:
-        writer = StatesWriter(made, lower, known)
-        _write(writer, most)
+        writer = StatesWriter(generation, lower, known)
+        _write(writer, max_computed)
     except OSError as error:
-        _write(StatesWriter(made, lower), 0)
-        return f"there is no room ({error}): a merge that finds some makes them again"
+        _write(StatesWriter(generation, lower), 0)
+        return f"there is no room ({error}): a later merge with enough room makes them again"
     if not writer.missing:
         return ""
     return f"{writer.missing} passages have none yet: each merge makes some"
 
 
-def _write(writer: StatesWriter, most: int) -> None:
-    writer.write(_THREADS, lambda *_: None, lambda _: None, most)
-
-
-def _writes(base: Path, made: Path) -> int:
-    return read_shard_manifest(made).sequence - read_shard_manifest(base).sequence
+def _write(writer: StatesWriter, max_computed: int) -> None:
+    writer.write(_THREADS, lambda *_: None, lambda _: None, max_computed)

@@ -1,7 +1,7 @@
-"""Removes what merges leave behind, and holds the lock that admits one merge of a shard at a time.
+"""Removes files that merges leave behind, and locks a shard for one merge at a time.
 
-Open files stay readable. Leftovers do no harm but take room, so a failed step is tried again, also
-without a merge: on a full disk writes are refused, and there would be no next merge.
+Open files stay readable. Leftovers are harmless but take disk space, so a failed removal is retried
+even without a merge: on a full disk writes are refused, so no merge would follow.
 """
 
 import shutil
@@ -15,7 +15,13 @@ import structlog
 
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.live.reading import LIVE
-from winnow.content_node.merging.names import LOCK, generation_path, outlived, unfinished
+from winnow.content_node.daemon_work import DaemonWork
+from winnow.content_node.merging.names import (
+    MERGE_LOCK,
+    generation_path,
+    obsolete_names,
+    partial_names,
+)
 from winnow.content_node.merging.policy import retry_after
 from winnow.content_node.states.dropping import are_complete, drop_states
 from winnow.deadline import Clock
@@ -27,17 +33,18 @@ _log = structlog.get_logger("content_node")
 
 
 def merge_lock(shard: Path) -> AbstractContextManager[None]:
-    """Admits one merge of a shard at a time, also where a killed node left its merge running.
+    """Locks a shard for one merge at a time; the merge of a killed node may still hold the lock.
 
     Raises UnavailableError if another process merges the shard.
     """
-    path = shard / LIVE / LOCK
+    path = shard / LIVE / MERGE_LOCK
     return locked(path, f"another process is merging this shard ({path} is locked): wait for it")
 
 
-def names_in(shard: Path) -> list[str]:
-    """The names of all that lies beside the log of a shard; raises ArtefactError if they cannot be
-    read.
+def list_names(shard: Path) -> list[str]:
+    """Lists the names in the `live` directory of a shard; none if the shard has no writes.
+
+    Raises ArtefactError if the directory cannot be read.
     """
     try:
         return [path.name for path in (shard / LIVE).iterdir()]
@@ -47,15 +54,15 @@ def names_in(shard: Path) -> list[str]:
         raise ArtefactError(f"cannot read {shard / LIVE}: {error.strerror}") from error
 
 
-def tidy(shard: Path, served: int) -> None:
-    """Removes what nobody needs now that the generation of write `served` is served.
+def remove_obsolete(shard: Path, served: int) -> None:
+    """Removes older generations, now that the generation of write `served` is served.
 
-    The states of what was built go, too, once those of the generation are whole: nobody reads that
-    base again, as the log does not reach back to it.
+    The states of the built shard are removed, too, once the generation has all states: that base is
+    never served again, since the log was trimmed.
 
-    Raises OSError if something cannot be removed.
+    Raises OSError if a file cannot be removed.
     """
-    _remove(shard, outlived(names_in(shard), served))
+    _remove(shard, obsolete_names(list_names(shard), served))
     generation = generation_path(shard, served)
     if generation.exists() and are_complete(generation):
         try:
@@ -66,15 +73,16 @@ def tidy(shard: Path, served: int) -> None:
 
 
 def remove_partial(shard: Path) -> None:
-    """Removes what interrupted merges left; to be called by who holds the lock of merges. Raises
-    OSError if something cannot be removed.
+    """Removes incomplete generations; the caller holds the merge lock.
+
+    Raises OSError if a file cannot be removed.
     """
-    _remove(shard, unfinished(names_in(shard)))
+    _remove(shard, partial_names(list_names(shard)))
 
 
-def remove_unfinished(shard: Path) -> None:
-    """Removes what an interrupted merge left, unless it goes on: its node may have been killed."""
-    if not unfinished(names_in(shard)):
+def remove_abandoned_merge(shard: Path) -> None:
+    """Removes incomplete generations, unless the merge of a killed node is still running."""
+    if not partial_names(list_names(shard)):
         return
     try:
         with merge_lock(shard):
@@ -92,35 +100,38 @@ def _remove(shard: Path, names: list[str]) -> None:
 
 
 class Cleanup:
-    """Trims the log and tidies the directory of one shard."""
+    """Trims the log of a shard and removes its older generations, and retries after a failure."""
 
     def __init__(
         self,
         trim: Callable[[int], Awaitable[None]],
-        tidy: Callable[[int], None],
+        remove_obsolete: Callable[[int], None],
         clock: Clock = time.monotonic,
     ) -> None:
-        """`trim` forgets the writes up to one; `tidy` removes what nobody needs once that write's
-        generation is served. Both are told the last write that is in the base that is served.
+        """Both functions get the last write of the served base.
+
+        `trim` removes the writes up to it from the log; `remove_obsolete` removes older
+        generations.
         """
-        self._trim, self._tidy, self._clock = trim, tidy, clock
+        self._trim, self._remove_obsolete, self._clock = trim, remove_obsolete, clock
         self._failures = 0
-        self._again_at = 0.0
+        self._retry_at = 0.0
 
     @property
     def due(self) -> bool:
-        """Whether something failed and is to be tried again now."""
-        return self._failures > 0 and self._clock() >= self._again_at
+        """Whether the last run failed and has to be retried now."""
+        return self._failures > 0 and self._clock() >= self._retry_at
 
     async def run(self, served: int) -> None:
-        """Forgets what the base that is served holds, too; a failure is logged."""
-        # each for itself: a trim that finds no room may find some where an old generation was
-        done = [await self._tried(step, served) for step in (self._forget, self._remove)]
-        self._failures = 0 if all(done) else self._failures + 1
+        """Removes data that the base of write `served` made obsolete; a failure is logged."""
+        # both steps in any case: a failed trim may succeed later, after removals have made room
+        succeeded = [await self._try(step, served) for step in (self._trim_log, self._remove_files)]
+        self._failures = 0 if all(succeeded) else self._failures + 1
         if self._failures:
-            self._again_at = self._clock() + retry_after(self._failures)
+            self._retry_at = self._clock() + retry_after(self._failures)
 
-    async def _tried(self, step: Callable[[int], Awaitable[None]], served: int) -> bool:
+    async def _try(self, step: Callable[[int], Awaitable[None]], served: int) -> bool:
+        """Runs a step; returns whether it succeeded."""
         try:
             await step(served)
         except Exception as error:  # noqa: BLE001 (a full disk, a file that cannot be removed)
@@ -128,10 +139,10 @@ class Cleanup:
             return False
         return True
 
-    async def _forget(self, served: int) -> None:
+    async def _trim_log(self, served: int) -> None:
         reach("trim.begun")
         await self._trim(served)
         reach("trim.done")
 
-    async def _remove(self, served: int) -> None:
-        await DaemonWork(partial(self._tidy, served)).result()
+    async def _remove_files(self, served: int) -> None:
+        await DaemonWork(partial(self._remove_obsolete, served)).result()

@@ -1,4 +1,4 @@
-"""Writes the files of the next generation: passages, words, graph and manifest, each durable."""
+"""Writes the files of the next generation durably: passages, words, graph and manifest."""
 
 import contextlib
 from collections.abc import Mapping
@@ -8,10 +8,10 @@ from pathlib import Path
 import hnswlib
 import numpy as np
 
-from winnow.content_node.live.reading import entries, log_path
-from winnow.content_node.merging.graph import grown_graph, new_graph
-from winnow.content_node.merging.passages import Counts, LogRange, Passages
-from winnow.content_node.merging.policy import is_holed
+from winnow.content_node.live.reading import log_path, read_writes
+from winnow.content_node.merging.graph import build_graph, extend_graph
+from winnow.content_node.merging.passages import LogRange, MergedPassages, RowCounts
+from winnow.content_node.merging.policy import needs_renumbering
 from winnow.content_node.shard.manifest import (
     FORMAT,
     SHARD_FILE,
@@ -39,7 +39,7 @@ from winnow.files.stored_array import read_integers
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """What is merged into, verified."""
+    """A base whose files were verified."""
 
     directory: Path
     manifest: ShardManifest
@@ -48,35 +48,41 @@ class _Base:
 
 
 def write_generation(base: Path, shard: Path, partial: Path, upto: int) -> None:
-    """Writes what `base` and the log of `shard` up to a write make, to the directory `partial`.
-    Raises ArtefactError if what is merged is damaged, or does not belong together. Raises OSError
-    if it cannot be written; `sqlite3.Error` as well.
+    """Writes a generation, made of `base` and the log of `shard` up to a write, to `partial`.
+
+    Raises ArtefactError if base or log is damaged, or they do not belong together. Raises OSError
+    or `sqlite3.Error` if files cannot be written.
     """
-    before = _verified_base(base)
-    manifest = before.manifest
-    log, span = log_path(shard), LogRange(manifest.sequence, upto)
-    sources = Passages(
-        target=partial / STORE, base=base / manifest.store, log=log, rows=manifest.rows, span=span
+    old = _open_base(base)
+    manifest = old.manifest
+    log = log_path(shard)
+    merged = MergedPassages(
+        target=partial / STORE,
+        base=base / manifest.store,
+        log=log,
+        rows=manifest.rows,
+        log_range=LogRange(manifest.sequence, upto),
     )
-    with contextlib.closing(sources) as passages:
-        log_id = _expect_log(passages, manifest, upto)
-        for _ in entries(log, manifest.sequence, upto):
-            pass  # each is checked: a damaged file must not get a valid checksum
-        counts, renumbered = _numbered(passages)
+    with contextlib.closing(merged) as passages:
+        log_id = _check_log_id(passages, manifest, upto)
+        for _ in read_writes(log, manifest.sequence, upto):
+            pass  # reading checks each write: the new manifest would vouch for a damaged one
+        counts, renumbered = _count_rows(passages)
         passages.copy()
-        before.files[manifest.store].check()
+        old.files[manifest.store].check()
         sync_file(partial / STORE)
         reach("merge.passages")
-        counted = before.files[before.words.frequencies]
-        words = copy_words(counted, before.words, partial / STORE, partial, counts.rows)
+        index_counts = old.files[old.words.frequencies]
+        words = copy_words(index_counts, old.words, partial / STORE, partial, counts.rows)
         reach("merge.words")
-        save_graph(_graph(passages, before, counts, renumbered), partial / GRAPH)
+        save_graph(_graph(passages, old, counts, renumbered), partial / GRAPH)
         reach("merge.graph")
-    _vouch(partial, manifest, words, counts, upto, log_id)
+    _write_manifest(partial, manifest, words, counts, upto, log_id)
     reach("merge.manifest")
 
 
-def _verified_base(directory: Path) -> _Base:
+def _open_base(directory: Path) -> _Base:
+    """Opens and verifies all files of a base."""
     manifest = read_shard_manifest(directory)
     if manifest.words is None:
         raise ArtefactError(
@@ -89,36 +95,54 @@ def _verified_base(directory: Path) -> _Base:
     return _Base(directory, manifest, manifest.words, files)
 
 
-def _expect_log(passages: Passages, before: ShardManifest, upto: int) -> str:
-    """The name of the log; raises ArtefactError if it is not that of the base, or ends before."""
+def _check_log_id(passages: MergedPassages, base: ShardManifest, upto: int) -> str:
+    """Returns the id of the log.
+
+    Raises ArtefactError if the log does not continue the base, or ends before the write `upto`.
+    """
     state = passages.log_state()
-    if before.log_id not in ("", state.log_id) or state.last < upto:
+    if base.log_id not in ("", state.log_id) or state.last < upto:
         raise ArtefactError(
-            f"the log {state.log_id} ends at write {state.last}; one that goes on after write "
-            f"{before.sequence} of log {before.log_id or '(none)'} up to {upto} is needed"
+            f"the log {state.log_id} ends at write {state.last}, but the merge needs the writes "
+            f"{base.sequence + 1} to {upto} of log {base.log_id or '(none)'}"
         )
     return state.log_id
 
 
-def _numbered(passages: Passages) -> tuple[Counts, bool]:
-    """The counts of rows, and whether the rows were numbered again."""
+def _count_rows(passages: MergedPassages) -> tuple[RowCounts, bool]:
+    """Counts the rows, and renumbers them if needed; returns the counts and whether it did so."""
     counts = passages.count()
-    if is_holed(counts.rows, counts.holes):
-        return passages.number_again(), True
+    if needs_renumbering(counts.rows, counts.holes):
+        return passages.renumber(), True
     return counts, False
 
 
-def _graph(passages: Passages, before: _Base, counts: Counts, renumbered: bool) -> hnswlib.Index:
-    old = before.manifest
+def _graph(
+    passages: MergedPassages, base: _Base, counts: RowCounts, renumbered: bool
+) -> hnswlib.Index:
+    """Extends the graph of the base, or builds another one for renumbered rows."""
+    manifest = base.manifest
     if renumbered:
-        return new_graph(old.dimension, counts.rows, passages.vectors(), old.m, old.ef_construction)
+        return build_graph(
+            manifest.dimension,
+            counts.rows,
+            passages.vectors(),
+            manifest.m,
+            manifest.ef_construction,
+        )
     puts, dead = passages.put_vectors(), passages.dead()
-    return grown_graph(before.files[old.graph], old.dimension, counts.rows, puts, dead)
+    return extend_graph(base.files[manifest.graph], manifest.dimension, counts.rows, puts, dead)
 
 
-def _vouch(
-    partial: Path, before: ShardManifest, words: WordsEntry, counts: Counts, upto: int, log_id: str
+def _write_manifest(
+    partial: Path,
+    base: ShardManifest,
+    words: WordsEntry,
+    counts: RowCounts,
+    upto: int,
+    log_id: str,
 ) -> None:
+    """Writes the manifest of a generation, with the checksums of its files."""
     changed = {
         "format": FORMAT,
         "passages": counts.passages,
@@ -130,23 +154,21 @@ def _vouch(
         "words": words,
         "files": {name: file_entry(partial / name) for name in FILES},
     }
-    write_manifest(partial / SHARD_FILE, before.model_copy(update=changed))
+    write_manifest(partial / SHARD_FILE, base.model_copy(update=changed))
     sync_directory(partial)
 
 
 def copy_words(
-    counts: OpenFile, before: WordsEntry, store: Path, directory: Path, rows: int
+    index_counts: OpenFile, old: WordsEntry, store: Path, directory: Path, rows: int
 ) -> WordsEntry:
     """Writes the words of the passages in the database `store` to `directory`.
 
-    The counts of the whole index as it was built are copied; `before` says how many tokens it had.
+    The word counts of the whole built index are copied from the file `index_counts`; their number
+    of tokens is that of `old`.
 
-    Raises ArtefactError if what is to be read is damaged. Raises OSError if they cannot be written.
+    Raises ArtefactError if an input is damaged. Raises OSError if files cannot be written.
     """
-    built = read_integers(counts).astype(np.uint32)
-    passages = PassageStore(OpenFile(store))
-    try:
+    built = read_integers(index_counts).astype(np.uint32)
+    with contextlib.closing(PassageStore(OpenFile(store))) as passages:
         tokens, ends = passages.tokens(len(built), rows)
-    finally:
-        passages.close()
-    return save_words(directory, tokens, ends, WordCounts(built, before.index_tokens))
+    return save_words(directory, tokens, ends, WordCounts(built, old.index_tokens))

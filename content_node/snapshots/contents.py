@@ -16,13 +16,17 @@ from pathlib import Path
 import structlog
 from pydantic import ValidationError
 
-from winnow.content_node.live import acknowledged
-from winnow.content_node.live.acknowledged import ACKNOWLEDGED, Acknowledged, AcknowledgedFile
-from winnow.content_node.live.copying import back_up
-from winnow.content_node.live.locks import LOCK
-from winnow.content_node.live.opening import expect_base, expect_nothing
-from winnow.content_node.live.reading import LIVE, check, log_path
-from winnow.content_node.merging.names import sequence_of
+from winnow.content_node.live.acknowledged import (
+    ACKNOWLEDGED_FILE,
+    AcknowledgedFile,
+    AcknowledgedWrite,
+    read_acknowledged,
+)
+from winnow.content_node.live.copying import copy_database
+from winnow.content_node.live.locks import LOCK_FILE
+from winnow.content_node.live.opening import check_log_continues_base, check_no_log_files
+from winnow.content_node.live.reading import LIVE, check_log, log_path
+from winnow.content_node.merging.names import generation_sequence
 from winnow.content_node.merging.newest import newest_name
 from winnow.content_node.shard.manifest import FileEntry, ShardManifest, open_shard_manifest
 from winnow.content_node.states.manifest import DATA, STARTS, STATES_FILE, open_states_manifest
@@ -113,16 +117,16 @@ def copy_log(shard: Path, room: Path) -> LogCopy | None:
     UnavailableError if it cannot be read from here, or there is no room for the copy.
     """
     source = log_path(shard)
-    told = acknowledged.read(source.with_name(ACKNOWLEDGED))
+    told = read_acknowledged(source.with_name(ACKNOWLEDGED_FILE))
     if not source.exists():
-        expect_nothing(source, told)
+        check_no_log_files(source, told)
         return None
     copy = room / source.name
-    back_up(source, copy)
-    state, trimmed = check(source, told, lambda _: lambda _: None, copy)
-    AcknowledgedFile(room / ACKNOWLEDGED, Acknowledged(state.last, state.link)).close()
-    (room / LOCK).touch()  # or a node that feeds what is restored would find none to hold
-    items = (item_of(OpenFile(room / name)) for name in (copy.name, ACKNOWLEDGED, LOCK))
+    copy_database(source, copy)
+    state, trimmed = check_log(source, told, lambda _: lambda _: None, copy)
+    AcknowledgedFile(room / ACKNOWLEDGED_FILE, AcknowledgedWrite(state.last, state.link)).close()
+    (room / LOCK_FILE).touch()  # or a node that feeds what is restored would find none to hold
+    items = (item_of(OpenFile(room / name)) for name in (copy.name, ACKNOWLEDGED_FILE, LOCK_FILE))
     return LogCopy(tuple(items), state.log_id, state.last, trimmed.last)
 
 
@@ -181,7 +185,7 @@ class _Generation:
 
     @property
     def sequence(self) -> int:
-        return sequence_of(self.name) or 0
+        return generation_sequence(self.name) or 0
 
 
 def _consistent(
@@ -201,11 +205,11 @@ def _consistent(
     log = copy_log(directory, room)
     base = newest.manifest if newest else built
     if log is None:
-        expect_base(base, directory, "", 0, 0)
+        check_log_continues_base(base, directory, "", 0, 0)
     elif log.trimmed > base.sequence and newest_name(directory) != name:
         return None  # a merge has forgotten what comes after it
     else:
-        expect_base(base, directory, log.log_id, log.trimmed, log.last)
+        check_log_continues_base(base, directory, log.log_id, log.trimmed, log.last)
     return newest, log
 
 

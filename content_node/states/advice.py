@@ -5,7 +5,7 @@ from pathlib import Path
 
 from winnow.bundle import default_bundle
 from winnow.bundle.manifest import read_manifest
-from winnow.content_node.merging.names import LIVE, sequence_of
+from winnow.content_node.merging.names import LIVE, generation_sequence
 from winnow.errors import ArtefactError
 
 
@@ -14,7 +14,8 @@ def states_command(directory: Path, bundle: Path | None = None) -> str:
 
     Without a bundle, the text adds that `--bundle` may be needed.
     """
-    is_generation = directory.parent.name == LIVE and sequence_of(directory.name) is not None
+    sequence = generation_sequence(directory.name)
+    is_generation = directory.parent.name == LIVE and sequence is not None
     argument = directory.parent.parent if is_generation else directory
     command = f"winnow index states {shlex.quote(str(argument))}"
     if bundle is None:

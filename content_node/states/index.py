@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 
 from winnow.bundle import Bundle, Manifest
+from winnow.content_node.indexing.current_shard import read_current_shard
 from winnow.content_node.indexing.plan import BuildListener
-from winnow.content_node.indexing.written import written
 from winnow.content_node.reader.lower_layers import LowerLayers, open_lower_layers
 from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest, read_shard_manifest
 from winnow.content_node.states.manifest import DATA, StatesManifest
@@ -65,7 +65,7 @@ def write_shard_states(
     """
     reusable: Sequence[GenerationStates] = ()
     for _ in range(_MAX_ATTEMPTS):
-        newest = written(shard)
+        newest = read_current_shard(shard)
         on_start = partial(progress.start, STAGE.format(shard=newest.manifest.shard))
         try:
             writer = StatesWriter(newest.base, lower, reusable)
@@ -75,7 +75,7 @@ def write_shard_states(
                 raise
         else:
             reusable = writer.reusable
-            if manifest is not None and written(shard).base == newest.base:
+            if manifest is not None and read_current_shard(shard).base == newest.base:
                 return manifest
     raise UnavailableError(
         f"{shard} was merged {_MAX_ATTEMPTS} times while its states were computed: try again later"

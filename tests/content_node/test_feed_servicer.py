@@ -80,7 +80,7 @@ def opened(directory: Path, refusal: str) -> LiveShard:
         directory,
         lambda _: open_shard(directory, ef=64),
         lambda _: WriteLimits(
-            shard=0, shards=1, dimension=8, vocabulary=1_000, unmerged=10_000, refusal=refusal
+            shard=0, shards=1, dimension=8, vocabulary=1_000, max_unmerged=10_000, refusal=refusal
         ),
         WriteMetrics(CollectorRegistry()),
         feeding=not refusal,

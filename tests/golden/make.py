@@ -27,8 +27,8 @@ def main() -> None:
             tokens = Tokens((1, 2, 3), ((0, 3), (3, 5), (6, 10)))
             tokenised = TokenisedPut(put, Tokens((9,), ((0, 5),)), tokens)
             staging.add(tokenised.write(np.eye(8, dtype=np.float32)[number]), shard=0)
-        staging.note(done=True)
-        words = count_words(staging.words())
+        staging.record(done=True)
+        words = count_words(staging.passage_tokens())
         staging.close()
         identity = ShardSetIdentity(
             index_id="golden",

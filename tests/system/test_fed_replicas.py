@@ -17,8 +17,8 @@ import pytest
 from nats_server import NatsServer, needs_nats
 from tenacious import available, until
 
-from winnow.content_node.live.entry import Logged
-from winnow.content_node.live.reading import entries, log_path
+from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.reading import log_path, read_writes
 from winnow.content_node.shard.manifest import ShardManifest, read_shard_manifest
 from winnow.deadline import Deadline
 from winnow.domain.passage import Passage
@@ -58,8 +58,8 @@ class NodeProcess:
             self._process.wait(LONG)
 
     @property
-    def log(self) -> list[Logged]:
-        return list(entries(log_path(self.shard), 0))
+    def log(self) -> list[LoggedWrite]:
+        return list(read_writes(log_path(self.shard), 0))
 
     def _said(self) -> str:
         return self._log.read_text()

@@ -16,7 +16,7 @@ from tenacious import turn
 
 from winnow.bundle import Bundle
 from winnow.cli.local.processes import Processes
-from winnow.content_node.merging.names import newest_first, sequence_of
+from winnow.content_node.merging.names import generation_sequence, newest_first
 from winnow.deadline import Deadline
 from winnow.domain.passage import Passage
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
@@ -190,7 +190,7 @@ async def test_no_question_fails_during_puts_deletions_and_merges(node: Node) ->
         assert await node.found() == node.stored
         while len(node.generations()) > 1:  # the one before goes when the last one is served
             await turn()
-    merged = sequence_of(node.generations()[0])
+    merged = generation_sequence(node.generations()[0])
     assert merged is not None
     assert 0 < merged <= (await node.info()).sequence
 

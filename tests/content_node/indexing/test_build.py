@@ -70,7 +70,7 @@ def test_an_interrupted_build_goes_on_and_equals_an_uninterrupted_one(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(winnow.content_node.indexing.engine, "CHUNK", 5)
+    monkeypatch.setattr(winnow.content_node.indexing.engine, "COMMIT_CHUNK", 5)
     plan = BuildPlan(source=passages_file, target=tmp_path / "index", shards=3, threads=2)
     with pytest.raises(KeyboardInterrupt):
         build_index(plan, bundle, Interrupted())
@@ -157,7 +157,9 @@ def test_raw_documents_are_cut_into_passages(
     words = [f"word{n}" for n in range(150)]
     source = tmp_path / "documents.jsonl"
     source.write_text(json.dumps({"id": "doc", "title": "T", "text": " ".join(words)}) + "\n")
-    plan = BuildPlan(source=source, target=tmp_path / "index", shards=1, threads=1, documents=True)
+    plan = BuildPlan(
+        source=source, target=tmp_path / "index", shards=1, threads=1, cut_documents=True
+    )
     assert build_index(plan, bundle, recorder).passages == 2
     again = replace(plan, source=tmp_path / "index", target=tmp_path / "other")
     with pytest.raises(ArtefactError, match="cannot be cut"):
@@ -175,7 +177,7 @@ def test_a_passage_keeps_its_version_so_that_an_older_write_changes_nothing(
         BuildPlan(source=rows, target=tmp_path / "index", shards=1, threads=1), bundle, recorder
     )
     state = LiveState(open_shard(tmp_path / "index" / shard_name(0, 1), ef=64), "")
-    conflict = state.conflict(["new", "none"])
+    conflict = state.write_conflict(["new", "none"])
     assert conflict.decide(put("new", "older", 6)).outcome is Outcome.OUTDATED
     assert conflict.decide(put("none", "older", 0)).outcome is Outcome.STORED
     assert conflict.decide(put("new", "newer still", 8)).outcome is Outcome.STORED

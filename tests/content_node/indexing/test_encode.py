@@ -39,7 +39,7 @@ def staging(tmp_path: Path) -> Iterator[Staging]:
         put = Put(Passage(str(number), "", "word"))
         tokenised = TokenisedPut(put, Tokens((), ()), Tokens((number,), ((0, 4),)))
         assert made.add(tokenised.write(), 0)
-    made.note(staged=True)
+    made.record(staged=True)
     yield made
     made.close()
 

@@ -26,8 +26,8 @@ from winnow.content_node.indexing import ray_engine
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.cli import app
 from winnow.content_node.indexing.plan import BuildPlan
-from winnow.content_node.indexing.ray_cluster import check_ray, cluster
-from winnow.content_node.indexing.ray_engine import Batch, RayEngine, encoded, recipe_of
+from winnow.content_node.indexing.ray_cluster import check_ray, open_cluster
+from winnow.content_node.indexing.ray_engine import Batch, RayEngine, encode_batches, make_recipe
 from winnow.domain.shard import shard_name
 from winnow.errors import IdentityError, UnavailableError, WinnowError
 
@@ -60,7 +60,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ray() -> Iterator[Any]:
     """Ray with room for two workers."""
     before = dict(os.environ)
-    with cluster("", 2, 128 << 20) as connected:
+    with open_cluster("", 2, 128 << 20) as connected:
         yield connected
     os.environ.clear()
     os.environ.update(before)
@@ -69,7 +69,7 @@ def ray() -> Iterator[Any]:
 @pytest.fixture
 def connected(ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Builds find Ray started."""
-    monkeypatch.setattr(ray_engine, "cluster", lambda *_: contextlib.nullcontext(ray))
+    monkeypatch.setattr(ray_engine, "open_cluster", lambda *_: contextlib.nullcontext(ray))
 
 
 def vectors(index: Path) -> dict[str, tuple[object, ...]]:
@@ -149,7 +149,7 @@ def test_the_work_of_a_worker_that_is_killed_is_done_again(ray: Any, bundle: Bun
     earlier = set(workers())  # those of other tests may be about to end
     killed = False
     batches = map(batch, range(200))
-    for done, vectors in encoded(ray, recipe_of(bundle, batch(0)), batches, most=4):
+    for done, vectors in encode_batches(ray, make_recipe(bundle, batch(0)), batches, max_tasks=4):
         rows += [row for row, *_ in done]
         assert len(vectors) == len(done)
         if not killed and (own := set(workers()) - earlier):
@@ -177,17 +177,19 @@ def named(pid: int) -> bytes:
 def test_a_worker_that_encodes_otherwise_than_this_machine_is_refused_by_name(
     ray: Any, bundle: Bundle
 ) -> None:
-    recipe = recipe_of(bundle, batch(0))
+    recipe = make_recipe(bundle, batch(0))
     other = replace(recipe, expected=np.nextafter(recipe.expected, 1))
-    with pytest.raises(IdentityError, match=f"a worker on {os.uname().nodename} encodes otherwise"):
-        list(encoded(ray, other, iter([batch(1)]), most=1))
+    with pytest.raises(
+        IdentityError, match=f"a worker on {os.uname().nodename} encodes differently"
+    ):
+        list(encode_batches(ray, other, iter([batch(1)]), max_tasks=1))
 
 
 def test_the_error_of_a_worker_is_the_builds(ray: Any, bundle: Bundle) -> None:
-    recipe = recipe_of(bundle, batch(0))
+    recipe = make_recipe(bundle, batch(0))
     recipe.model[1000] ^= 1
     with pytest.raises(WinnowError, match=r"encoder.onnx") as raised:
-        list(encoded(ray, recipe, iter([batch(1)]), most=1))
+        list(encode_batches(ray, recipe, iter([batch(1)]), max_tasks=1))
     assert "Traceback" not in str(raised.value)
 
 
@@ -263,7 +265,10 @@ def test_no_cluster_where_one_is_expected_is_one_line(monkeypatch: pytest.Monkey
             """Nothing to end."""
 
     monkeypatch.setitem(sys.modules, "ray", Ray())
-    with pytest.raises(UnavailableError, match="no Ray cluster at auto"), cluster("auto", 1, 0):
+    with (
+        pytest.raises(UnavailableError, match="no Ray cluster at auto"),
+        open_cluster("auto", 1, 0),
+    ):
         pass
 
 

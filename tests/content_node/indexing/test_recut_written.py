@@ -84,7 +84,7 @@ def test_an_older_put_brings_nothing_back(
     )
     state = LiveState(open_shard(shards_of(tmp_path / "new")[0], ef=64), "")
     older = {"gone": 4, "new": 3, "never there": 8, THIRD: 6}
-    conflict = state.conflict(older)
+    conflict = state.write_conflict(older)
     for identifier, version in older.items():
         written = conflict.decide(put(identifier, "late", version))
         assert written.outcome is Outcome.OUTDATED
@@ -168,7 +168,7 @@ def test_a_first_write_meanwhile_is_noticed(
 ) -> None:
     source = Path(shutil.copytree(indexes[3], tmp_path / "source"))
     plan = BuildPlan(source=source, target=tmp_path / "new", shards=1, threads=1)
-    with pytest.raises(ArtefactError, match="was written to while it was taken over"):
+    with pytest.raises(ArtefactError, match="was written to while it was copied"):
         build_index(plan, bundle, WritesMeanwhile(shards_of(source)[0]))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source"]
 

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from winnow.content_node.indexing import verify_writes
 from winnow.content_node.indexing.cli import app
 from winnow.content_node.indexing.verify import ShardReport, verify_index
-from winnow.content_node.live.copying import check_in_use
-from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.copying import check_live_log
+from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.reading import log_path
 from winnow.content_node.merging.names import generation_path
 from winnow.content_node.shard.saving import FILES
@@ -71,7 +71,7 @@ def test_a_graph_of_a_generation_that_finds_too_little_is_a_fault(fed: FedIndex)
     fed.close()
     [report] = verify_index(fed.index, 50, 1.1)
     built, merged = report.faults
-    assert "at least 1.1 is wanted" in built
+    assert "must be at least 1.1" in built
     assert merged == f"{generation_path(fed.shards[0], 3).name}: {built}"
 
 
@@ -95,7 +95,7 @@ def test_a_generation_that_is_missing_is_a_fault(fed: FedIndex) -> None:
 
 def test_a_log_that_does_not_go_on_from_the_base_is_a_fault(fed: FedIndex) -> None:
     log = fed.logs[0]
-    log.append([logged(6, "not there", None, removed=b"\1\0\0\0"), logged(7, "short")])
+    log.append([logged(6, "not there", None, removed_words=b"\1\0\0\0"), logged(7, "short")])
     log.acknowledge()
     fed.close()
     there, vector = verified(fed).faults
@@ -110,9 +110,9 @@ def test_a_merge_meanwhile_is_no_fault(fed: FedIndex, monkeypatch: pytest.Monkey
         if merges:
             merges.pop()(0)
             shutil.rmtree(generation_path(fed.shards[0], 3))
-        return check_in_use(*values)  # type: ignore[arg-type]
+        return check_live_log(*values)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(verify_writes, "check_in_use", after_merging)
+    monkeypatch.setattr(verify_writes, "check_live_log", after_merging)
     report = verified(fed)
     assert (report.faults, report.passages, report.unmerged) == ((), len(fed.held), 0)
     fed.close()
@@ -177,11 +177,11 @@ def test_an_index_that_was_never_written_to_says_nothing_of_writes(
 def test_writes_during_a_check_do_not_change_it(fed: FedIndex) -> None:
     seen = []
 
-    def take(write: Logged) -> None:
+    def take(write: LoggedWrite) -> None:
         seen.append(write.sequence)
         fed.put(f"meanwhile {write.sequence}", "some text")
 
-    found = check_in_use(fed.shards[0], lambda _: take)
+    found = check_live_log(fed.shards[0], lambda _: take)
     assert found is not None
     assert (found[0].last, seen) == (5, [4, 5])
     assert verified(fed).sequence == 7

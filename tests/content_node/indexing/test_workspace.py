@@ -153,7 +153,7 @@ def test_a_build_that_another_plan_began_is_left_as_it_is(
             Failing(stage="encoding"),
         )
     before = tree(tmp_path)
-    with pytest.raises(ArtefactError, match="give the same to resume"):
+    with pytest.raises(ArtefactError, match="use the same value to resume"):
         build_index(
             BuildPlan(source=passages_file, target=tmp_path / "index", shards=3, threads=1),
             bundle,

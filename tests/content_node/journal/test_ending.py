@@ -2,7 +2,7 @@
 
 import asyncio
 
-from winnow.content_node.journal.composing import end
+from winnow.content_node.journal.composing import cancel_and_wait
 
 
 async def test_a_task_that_loses_a_cancellation_is_ended() -> None:
@@ -21,7 +21,7 @@ async def test_a_task_that_loses_a_cancellation_is_ended() -> None:
     task = asyncio.create_task(follow())
     await asyncio.sleep(0)
     async with asyncio.timeout(10):
-        await end(task, again=0.001)
+        await cancel_and_wait(task, interval=0.001)
     assert task.cancelled()
     assert lost == 2
 
@@ -29,5 +29,5 @@ async def test_a_task_that_loses_a_cancellation_is_ended() -> None:
 async def test_an_ended_task_stays_ended() -> None:
     task = asyncio.create_task(asyncio.sleep(0, "done"))
     await task
-    await end(task)
+    await cancel_and_wait(task)
     assert task.result() == "done"

@@ -31,12 +31,12 @@ from winnow.passages.canonical import PassageDigest, digest
 
 def stored(replica: FakeReplica) -> int:
     """The place of its last entry."""
-    return int(replica.place.split(" ")[0] or 0)
+    return int(replica.journal_position.split(" ")[0] or 0)
 
 
 async def publish(journal: FakeJournal, *batches: list[Write]) -> None:
     for number, batch in enumerate(batches):
-        for content in MESSAGES.encoded(batch, journal.max_bytes):
+        for content in MESSAGES.encode(batch, journal.max_bytes):
             await journal.publish(content, f"{len(journal.entries)}-{number}", LATER)
 
 
@@ -111,8 +111,8 @@ async def test_a_replica_without_room_waits_for_it() -> None:
 
 async def test_a_write_that_was_on_its_way_when_the_replica_ended_is_refused_at_once() -> None:
     class Ending(FakeReplica):
-        async def admit(self, writes: Sequence[Write]) -> None:
-            shard.end("it was made again")
+        async def check_writes(self, writes: Sequence[Write]) -> None:
+            shard.stop_following("it was made again")
 
     journal = FakeJournal()
     shard = JournaledShard(journal, Ending(), MESSAGES)
@@ -130,7 +130,7 @@ async def test_entries_that_wait_share_a_transaction() -> None:
 
 
 async def test_entries_that_have_no_room_together_are_stored_one_by_one() -> None:
-    journal, replica = FakeJournal(), FakeReplica(most=2)
+    journal, replica = FakeJournal(), FakeReplica(max_writes=2)
     await publish(journal, *([put(f"id-{n}"), put(f"other-{n}")] for n in range(4)))
     async with following(journal, replica):
         await happens(lambda: stored(replica) == 4)
@@ -141,7 +141,7 @@ async def test_only_entries_that_no_shard_can_store_are_skipped() -> None:
     journal, replica = FakeJournal(), FakeReplica()
     other = JournalMessages("index", 1, "encoding")
     await publish(journal, [put("a")])
-    await journal.publish(next(iter(other.encoded([put("x")], 100_000))), "other", LATER)
+    await journal.publish(next(iter(other.encode([put("x")], 100_000))), "other", LATER)
     await journal.publish(b"\xff nonsense", "nonsense", LATER)
     await publish(journal, [put("poison")], [put("b")])
     async with following(journal, replica):
@@ -206,7 +206,7 @@ async def test_a_replica_with_too_much_to_merge_says_when_to_try_again() -> None
     """As one without a journal: its feeders slow down, and do not go to another replica."""
 
     class Behind(FakeReplica):
-        async def admit(self, writes: Sequence[Write]) -> None:
+        async def check_writes(self, writes: Sequence[Write]) -> None:
             raise OverloadedError("not merged yet", 2.0)
 
     journal = FakeJournal()
@@ -298,12 +298,12 @@ async def test_a_caller_that_gives_up_leaves_nothing_behind() -> None:
 
 async def test_another_journal_ends_it_and_fails_all_waiting_calls() -> None:
     journal = FakeJournal()
-    node = JournaledNode(journal, FakeReplica(place="7 key"))
+    node = JournaledNode(journal, FakeReplica(journal_position="7 key"))
     with pytest.raises(IdentityError, match="another journal"):
         await node.follower.run()
     writing = asyncio.create_task(node.shard.write([put("a")], LATER))
     await happens(lambda: bool(journal.entries))
-    node.shard.end("another journal")
+    node.shard.stop_following("another journal")
     with pytest.raises(NotWritableError, match="another journal"):
         await writing
     with pytest.raises(NotWritableError, match="follows its journal no more: another journal"):
@@ -338,7 +338,7 @@ async def test_a_shard_that_was_written_to_before_is_not_one_of_several_replicas
     journal, replica = FakeJournal(), FakeReplica(log_id="own")
     with pytest.raises(IdentityError, match="took writes before it followed a journal"):
         await JournaledNode(journal, replica).follower.run()
-    assert replica.place == ""
+    assert replica.journal_position == ""
 
 
 async def test_many_writes_are_cut_into_entries_that_the_journal_takes() -> None:
@@ -354,8 +354,8 @@ async def test_many_writes_are_cut_into_entries_that_the_journal_takes() -> None
 
 def test_writes_are_read_as_they_were_published() -> None:
     writes = [put("a", "one", 7), delete("b"), delete("c", 0)]
-    (content,) = MESSAGES.encoded(writes, 100_000)
-    read = MESSAGES.decoded(content)
+    (content,) = MESSAGES.encode(writes, 100_000)
+    read = MESSAGES.decode(content)
     assert [(each.id, each.version) for each in read] == [("a", 7), ("b", None), ("c", 0)]
     assert read[0].put is not None
     assert read[0].put.passage.text == "one"

@@ -17,10 +17,10 @@ from prometheus_client import CollectorRegistry
 from tenacious import available, happens
 
 from winnow.content_node.journal.composing import FedShard
-from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
-from winnow.content_node.live.reading import entries, log_path
+from winnow.content_node.live.reading import log_path, read_writes
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.metrics import WriteMetrics
 from winnow.content_node.shard import open_shard
@@ -34,7 +34,7 @@ from winnow.errors import NotWritableError
 
 pytestmark = needs_nats
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-3"
-LIMITS = WriteLimits(shard=0, shards=1, dimension=8, vocabulary=1_000, unmerged=100_000)
+LIMITS = WriteLimits(shard=0, shards=1, dimension=8, vocabulary=1_000, max_unmerged=100_000)
 INFO = ShardInfo(
     shard=0,
     shards=1,
@@ -56,8 +56,8 @@ class Replica:
         self.writer = fed.start(self.tell)
 
     @property
-    def log(self) -> list[Logged]:
-        return list(entries(log_path(self.directory), 0))
+    def log(self) -> list[LoggedWrite]:
+        return list(read_writes(log_path(self.directory), 0))
 
     async def tell(self, change: Change | None) -> None:
         self.changes.append(change)
@@ -158,7 +158,7 @@ async def test_replicas_are_equal_after_faults_of_the_server_and_of_replicas(
             await happens(lambda last=last: one.live.sequence >= last, LONG)  # type: ignore[misc]
             await one.write(*some(chance, 5))  # while the other one is away
         async with served(copied, server.url) as other:
-            await happens(lambda: other.live.place == one.live.place, LONG)
+            await happens(lambda: other.live.journal_position == one.live.journal_position, LONG)
             assert other.log == one.log
             assert other.live.view.passages == one.live.view.passages
             assert not one.changes

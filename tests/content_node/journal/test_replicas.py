@@ -72,7 +72,7 @@ async def test_replicas_are_equal_after_the_server_was_killed_while_both_are_wri
         server.start()
         for task in feeding:
             await task
-        await happens(lambda: one.place == other.place, LONG)
+        await happens(lambda: one.journal_position == other.journal_position, LONG)
     assert {f"{n}-y" for n in range(20)} <= one.texts.keys()
     assert (one.texts, one.history) == (other.texts, other.history)
 
@@ -90,7 +90,11 @@ async def test_a_replica_that_was_away_stores_what_it_missed_and_nothing_twice(
         async with following(journals[1], other) as second:
             await happens(lambda: len(other.history) == last, LONG)
             await happens(lambda: second.metric("behind_entries") == 0, LONG)
-    assert (one.texts, one.history, one.place) == (other.texts, other.history, other.place)
+    assert (one.texts, one.history, one.journal_position) == (
+        other.texts,
+        other.history,
+        other.journal_position,
+    )
 
 
 async def test_an_entry_that_is_sent_twice_is_stored_once(
@@ -98,7 +102,7 @@ async def test_an_entry_that_is_sent_twice_is_stored_once(
 ) -> None:
     """As after an acknowledgement that was lost."""
     replica = FakeReplica()
-    contents = [next(iter(MESSAGES.encoded([put("a", text)], 10_000))) for text in ("old", "new")]
+    contents = [next(iter(MESSAGES.encode([put("a", text)], 10_000))) for text in ("old", "new")]
     for key, content in (("1", contents[0]), ("2", contents[1]), ("1", contents[0])):
         await journals[0].publish(content, key, Deadline.after(LONG))
     async with following(journals[0], replica) as node:

@@ -15,22 +15,22 @@ from live_writes import logged
 from small_disks import mounted, take_all
 
 from winnow.content_node.live import wal
-from winnow.content_node.live.copying import check_in_use
-from winnow.content_node.live.database import cut_wal
-from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.copying import check_live_log
+from winnow.content_node.live.database import truncate_wal
+from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.opening import open_log
-from winnow.content_node.live.reading import entries, log_path, wal_path
+from winnow.content_node.live.reading import log_path, read_writes, wal_path
 from winnow.errors import NotWritableError, OverloadedError, UnavailableError
 
 ONE = logged(1, text="words " * 500)
 
 
-def some(first: int, count: int) -> list[Logged]:
+def some(first: int, count: int) -> list[LoggedWrite]:
     return [_named(n, f"id-{n % 50}") for n in range(first, first + count)]
 
 
-def _named(sequence: int, name: str) -> Logged:
+def _named(sequence: int, name: str) -> LoggedWrite:
     assert ONE.put is not None
     put = replace(ONE.put, passage=replace(ONE.put.passage, id=name))
     return replace(ONE, sequence=sequence, id=name, put=put)
@@ -76,7 +76,7 @@ def test_a_trim_makes_nothing_where_the_log_was_moved_away(tmp_path: Path, writt
     assert wal_bytes(log) == before
     log.close()
     aside.rename(log.path)
-    assert len(list(entries(log.path, 0))) == 200
+    assert len(list(read_writes(log.path, 0))) == 200
 
 
 def test_a_trim_of_nothing_gives_it_back_too_as_at_a_start(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_reader_holds_up_neither_a_trim_nor_writes(tmp_path: Path) -> None:
         reading.execute("BEGIN")
         assert reading.execute("SELECT count(*) FROM writes").fetchone() == (200,)
         log.trim(200)
-        assert cut_wal(log.path) is False
+        assert truncate_wal(log.path) is False
         log.append(some(201, 1))
     log.trim(201)
     assert wal_bytes(log) == 0
@@ -130,7 +130,7 @@ def test_a_write_ahead_log_is_never_in_memory_as_a_whole(tmp_path: Path) -> None
     assert size > 10_000_000
     tracemalloc.start()
     try:
-        assert wal.unfinished(wal_path(log.path)) == 0
+        assert wal.unfinished_bytes(wal_path(log.path)) == 0
         assert tracemalloc.get_traced_memory()[1] < size / 10
     finally:
         tracemalloc.stop()
@@ -164,7 +164,7 @@ def test_a_disk_that_write_ahead_logs_have_filled_has_room_after_a_start(
     """As an older version left it: nothing was ever moved into the database."""
     log = fed(small_disk, 10)
     with monkeypatch.context() as older:
-        older.setattr(log, "_give_back_room", lambda: None)
+        older.setattr(log, "_shrink_wal", lambda: None)
         while wal_bytes(log) < 3_000_000:
             log.append(some(log.last + 1, 10))
             log.acknowledge()
@@ -175,7 +175,7 @@ def test_a_disk_that_write_ahead_logs_have_filled_has_room_after_a_start(
         (log.path.parent / name).write_bytes(data)
     room = take_all(small_disk)
     started = open_log(small_disk)
-    with pytest.raises(OverloadedError, match="make some"):
+    with pytest.raises(OverloadedError, match="make room on the disk"):
         started.append(some(started.last + 1, 100))
     os.truncate(room, room.stat().st_size - 400_000)
     started.trim(started.last)
@@ -192,7 +192,7 @@ def test_the_advice_for_a_full_disk_is_room_and_not_permissions(
     log_path(small_disk / "shard").with_name("writes.sqlite-shm").unlink()
     take_all(small_disk)
     with pytest.raises(UnavailableError, match=f"make room on the disk of {small_disk}/shard/live"):
-        check_in_use(small_disk / "shard", lambda _: lambda _: None)
+        check_live_log(small_disk / "shard", lambda _: lambda _: None)
 
 
 def test_a_full_directory_of_temporary_files_is_named(
@@ -202,6 +202,6 @@ def test_a_full_directory_of_temporary_files_is_named(
     take_all(small_disk, but=200_000)
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
     with pytest.raises(UnavailableError, match=f"the disk of {small_disk}/.*TMPDIR"):
-        check_in_use(tmp_path, lambda _: lambda _: None)
-    assert len(list(entries(log.path, 0))) == 200
+        check_live_log(tmp_path, lambda _: lambda _: None)
+    assert len(list(read_writes(log.path, 0))) == 200
     log.close()

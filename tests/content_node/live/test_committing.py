@@ -68,12 +68,12 @@ async def test_all_who_wait_meanwhile_share_the_next_transaction(disk: Disk) -> 
     await disk.has_begun()
     others = [write(committing, name, name) for name in "bcd"]
     await turn()
-    assert committing.waiting == 7
+    assert committing.queued_writes == 7
     disk.go_on.set()
     assert await first == [Written(Outcome.STORED, 1)]
     assert await asyncio.gather(*others) == [[Written(Outcome.STORED, 2)] * 2] * 3
     assert disk.transactions == [["a"], list("bbccdd")]
-    assert committing.waiting == 0
+    assert committing.queued_writes == 0
     await committing.close(lambda: None)
 
 
@@ -94,7 +94,7 @@ async def test_wrong_writes_of_one_caller_do_not_fail_those_of_others(disk: Disk
     with pytest.raises(InvalidRequestError, match="is empty"):
         await wrong
     assert await right == [Written(Outcome.STORED, 2)]
-    assert committing.waiting == 0
+    assert committing.queued_writes == 0
     await committing.close(lambda: None)
 
 
@@ -106,7 +106,7 @@ async def test_writes_are_shown_before_callers_get_results(disk: Disk) -> None:
 
 
 async def test_a_transaction_holds_no_more_than_it_may_and_calls_stay_whole(disk: Disk) -> None:
-    committing = GroupCommit(disk.commit, disk.show, at_once=3)
+    committing = GroupCommit(disk.commit, disk.show, max_batch=3)
     await disk.stop()
     calls = [write(committing, "a")]
     await disk.has_begun()
@@ -119,7 +119,7 @@ async def test_a_transaction_holds_no_more_than_it_may_and_calls_stay_whole(disk
 
 
 async def test_too_many_that_wait_are_refused_and_there_is_room_again(disk: Disk) -> None:
-    committing = GroupCommit(disk.commit, disk.show, most=3)
+    committing = GroupCommit(disk.commit, disk.show, max_queued=3)
     await disk.stop()
     first = write(committing, "a", "b")
     await disk.has_begun()
@@ -149,7 +149,7 @@ async def test_a_caller_that_gives_up_takes_nothing_away_from_others(disk: Disk)
     disk.go_on.set()
     assert await waiting == await last == [Written(Outcome.STORED, 2)]
     assert disk.transactions == [["a"], ["b", "d"]]  # what was on its way is stored
-    assert committing.waiting == 0
+    assert committing.queued_writes == 0
     await committing.close(lambda: None)
 
 
@@ -162,7 +162,7 @@ async def test_an_expired_call_fails_and_is_not_stored(disk: Disk) -> None:
     await turn()
     disk.go_on.set()
     await first
-    with pytest.raises(DeadlineExceededError, match="before it was stored"):
+    with pytest.raises(DeadlineExceededError, match="before the writes were stored"):
         await late
     assert disk.transactions == [["a"]]
     await committing.close(lambda: None)
@@ -189,7 +189,7 @@ async def test_work_is_done_alone_and_to_its_end(disk: Disk) -> None:
     first = write(committing, "a")
     await disk.has_begun()
     done = threading.Event()
-    work = asyncio.create_task(committing.alone(done.set))
+    work = asyncio.create_task(committing.run_alone(done.set))
     await turn()
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -199,7 +199,7 @@ async def test_work_is_done_alone_and_to_its_end(disk: Disk) -> None:
     await first
     await committing.close(lambda: None)
     assert done.is_set()
-    assert await GroupCommit(disk.commit, disk.show).alone(lambda: 7) == 7
+    assert await GroupCommit(disk.commit, disk.show).run_alone(lambda: 7) == 7
 
 
 async def test_closing_stores_waiting_writes_and_takes_no_more(disk: Disk) -> None:
@@ -215,7 +215,7 @@ async def test_closing_stores_waiting_writes_and_takes_no_more(disk: Disk) -> No
     with pytest.raises(UnavailableError, match="leaving"):
         await write(committing, "c")
     with pytest.raises(UnavailableError, match="leaving"):
-        await committing.alone(lambda: None)
+        await committing.run_alone(lambda: None)
     disk.go_on.set()
     await closing
     assert last == [2]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from live_writes import logged
 
-from winnow.content_node.live.acknowledged import ACKNOWLEDGED
-from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.acknowledged import ACKNOWLEDGED_FILE
+from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.opening import open_log
 from winnow.content_node.live.reading import LOG
 from winnow.errors import ArtefactError
@@ -22,7 +22,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     shard = tmp_path_factory.mktemp("shard")
     log = open_log(shard)
     for first in range(1, 60, 3):
-        log.append([logged(n, removed=b"\1\0\0\0") for n in range(first, first + 3)], place="x")
+        log.append(
+            [logged(n, removed_words=b"\1\0\0\0") for n in range(first, first + 3)],
+            journal_position="x",
+        )
         log.acknowledge()
     log.trim(20)
     log.close()
@@ -33,7 +36,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     live = shard / "live"
     content = {path.name: path.read_bytes() for path in live.iterdir()}
     log.close()
-    return {name: content[name] for name in (LOG, f"{LOG}-wal", ACKNOWLEDGED)}
+    return {name: content[name] for name in (LOG, f"{LOG}-wal", ACKNOWLEDGED_FILE)}
 
 
 def lay(shard: Path, files: dict[str, bytes]) -> None:
@@ -45,9 +48,9 @@ def lay(shard: Path, files: dict[str, bytes]) -> None:
 
 
 def content(shard: Path) -> tuple[object, ...]:
-    found: list[Logged] = []
+    found: list[LoggedWrite] = []
     log = open_log(shard, lambda _: found.append)
-    state = (log.trimmed, log.last, log.place, log.log_id)
+    state = (log.trimmed, log.last, log.journal_position, log.log_id)
     words = (log.trimmed_words.packed, log.trimmed_words.passages, log.trimmed_words.tokens)
     log.close()
     return found, *state, words
@@ -65,7 +68,7 @@ def refusal(shard: Path, truth: object) -> str:
 def flips(files: dict[str, bytes]) -> list[tuple[str, int, int]]:
     """Places in every file: its first bytes, those around each page, and others by chance."""
     chance = random.Random(7)
-    places = [(ACKNOWLEDGED, place) for place in range(len(files[ACKNOWLEDGED]))]
+    places = [(ACKNOWLEDGED_FILE, place) for place in range(len(files[ACKNOWLEDGED_FILE]))]
     for name in (LOG, f"{LOG}-wal"):
         size = len(files[name])
         places += [(name, place) for place in range(0, 100, 3)]
@@ -105,6 +108,6 @@ def test_a_history_that_was_not_acknowledged_is_refused(
     log.append([logged(n) for n in range(1, 80)])
     log.close()
     other = {path.name: path.read_bytes() for path in (tmp_path / "live").iterdir()}
-    lay(tmp_path, {**other, ACKNOWLEDGED: files[ACKNOWLEDGED]})
-    with pytest.raises(ArtefactError, match="write 69 is not the one that was acknowledged"):
+    lay(tmp_path, {**other, ACKNOWLEDGED_FILE: files[ACKNOWLEDGED_FILE]})
+    with pytest.raises(ArtefactError, match="write 69 differs from the acknowledged one"):
         content(tmp_path)

@@ -19,8 +19,8 @@ import pytest
 from live_writes import logged
 from small_disks import mounted
 
-from winnow.content_node.live.entry import Logged
-from winnow.content_node.live.failures import failure
+from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.failures import write_failure
 from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.opening import open_log
 from winnow.content_node.live.reading import log_path
@@ -31,9 +31,9 @@ LONG = "words " * 500
 
 def held(shard: Path) -> list[int]:
     """The writes that a log holds, all of them whole."""
-    found: list[Logged] = []
+    found: list[LoggedWrite] = []
     open_log(shard, lambda _: found.append, feeding=False).close()
-    assert all(replace(w, removed=None) == logged(w.sequence, text=LONG) for w in found)
+    assert all(replace(w, removed_words=None) == logged(w.sequence, text=LONG) for w in found)
     return [write.sequence for write in found]
 
 
@@ -124,7 +124,7 @@ def test_a_log_that_was_not_closed_on_a_full_disk_is_not_called_damaged(
 
 def test_a_trim_that_finds_no_room_is_done_later(small_disk: Path) -> None:
     log = open_log(small_disk)
-    log.append([logged(n, text=LONG, removed=b"\xff\x70\0\0") for n in range(1, 30)])
+    log.append([logged(n, text=LONG, removed_words=b"\xff\x70\0\0") for n in range(1, 30)])
     log.acknowledge()
     ballast = small_disk / "ballast"
     with contextlib.suppress(OSError):
@@ -214,14 +214,14 @@ def test_writes_that_cannot_be_acknowledged_are_stored_nevertheless(tmp_path: Pa
     log = open_log(tmp_path)
     log.append([logged(1, text=LONG)])
     log.acknowledge()
-    assert log._file is not None
+    assert log._acknowledged is not None
     broken = os.open("/dev/full", os.O_WRONLY)
-    kept = os.dup(log._file._descriptor)
-    os.dup2(broken, log._file._descriptor)
+    kept = os.dup(log._acknowledged._descriptor)
+    os.dup2(broken, log._acknowledged._descriptor)
     log.append([logged(2, text=LONG)])
     with pytest.raises(OverloadedError, match=r"no room for .*acknowledged"):
         log.acknowledge()
-    os.dup2(kept, log._file._descriptor)
+    os.dup2(kept, log._acknowledged._descriptor)
     os.close(broken)
     os.close(kept)
     check_that_it_goes_on(tmp_path, log)
@@ -257,13 +257,13 @@ def test_unacknowledged_writes_are_rolled_back_by_the_next_ones(tmp_path: Path) 
         with pytest.raises(OverloadedError, match="disk I/O error"):
             log.append([logged(n, "lost", text=LONG) for n in range(2, lost + 1)])
         assert log.last == 1
-        log._writable()
+        log._open_for_writing()
     check_that_it_goes_on(tmp_path, log)
 
 
 def test_an_unacknowledged_trim_is_continued(tmp_path: Path) -> None:
     log = open_log(tmp_path)
-    log.append([logged(n, text=LONG, removed=b"\7\0\0\0") for n in range(1, 10)])
+    log.append([logged(n, text=LONG, removed_words=b"\7\0\0\0") for n in range(1, 10)])
     log.acknowledge()
     doubt(log)
     with pytest.raises(OverloadedError, match="disk I/O error"):
@@ -301,6 +301,6 @@ def test_a_database_that_is_locked_by_a_stranger(tmp_path: Path) -> None:
 def test_every_failure_is_one_that_callers_know(
     error: OSError | sqlite3.Error, kind: type[Exception]
 ) -> None:
-    found = failure(error, Path("writes.sqlite"))
+    found = write_failure(error, Path("writes.sqlite"))
     assert type(found) is kind
     assert "writes.sqlite" in str(found)

@@ -35,7 +35,7 @@ from winnow.domain.write import EncodedPassage, Outcome, Write
 from winnow.passages.encoding import pack
 
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-3"
-LIMITS = WriteLimits(shard=0, shards=1, dimension=DIMENSION, vocabulary=1_000, unmerged=10_000)
+LIMITS = WriteLimits(shard=0, shards=1, dimension=DIMENSION, vocabulary=1_000, max_unmerged=10_000)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 IDS = st.sampled_from([*"abcdefgh"])
 TEXTS = st.sampled_from(["one", "one two", "two two three", "four", "five six"])

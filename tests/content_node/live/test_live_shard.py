@@ -15,10 +15,10 @@ from prometheus_client import CollectorRegistry
 from tenacious import turn
 from unpacked import tokens, vector
 
+from winnow.content_node.live.disk_metrics import DiskMetrics
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.reading import log_path
-from winnow.content_node.live.room import RoomMetrics
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.live.state import LiveState
 from winnow.content_node.merging.merge import merge
@@ -36,7 +36,7 @@ from winnow.errors import (
 )
 
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "shard-format-3"
-LIMITS = WriteLimits(shard=0, shards=1, dimension=8, vocabulary=1_000, unmerged=10_000)
+LIMITS = WriteLimits(shard=0, shards=1, dimension=8, vocabulary=1_000, max_unmerged=10_000)
 S, U, O = Outcome.STORED, Outcome.UNCHANGED, Outcome.OUTDATED  # noqa: E741
 
 
@@ -157,7 +157,9 @@ async def test_an_entry_of_a_journal_is_decided_as_by_replicas_of_older_versions
     shard: LiveShard,
 ) -> None:
     """They compare to the letter, and all have to number writes alike."""
-    written = await shard.follow([said('{"a": 1.0}'), said('{"a": 1}'), said('{"a": 1}')], "1")
+    written = await shard.store_from_journal(
+        [said('{"a": 1.0}'), said('{"a": 1}'), said('{"a": 1}')], "1"
+    )
     assert [(each.outcome, each.sequence) for each in written] == [(S, 1), (S, 2), (U, 2)]
 
 
@@ -197,7 +199,7 @@ async def test_passages_are_not_compared_after_the_deadline(
     compare = Mock(return_value=[None])
     monkeypatch.setattr(LiveState, "find_unchanged", compare)
     clock, goes_on = ManualClock(), threading.Event()
-    storing = asyncio.create_task(shard._group.alone(goes_on.wait))
+    storing = asyncio.create_task(shard._group.run_alone(goes_on.wait))
     asking = asyncio.create_task(
         shard.find_unchanged([digested(put("a"))], Deadline.after(1, clock))
     )
@@ -282,7 +284,7 @@ async def test_writes_are_converted_and_stored_in_the_thread_that_commits(
 
 async def test_wrong_writes_of_one_call_leave_the_others(shard: LiveShard) -> None:
     goes_on = threading.Event()
-    held = asyncio.create_task(shard._group.alone(goes_on.wait))
+    held = asyncio.create_task(shard._group.run_alone(goes_on.wait))
     await turn()
     wrong = asyncio.create_task(write(shard, Write("e", None, replace(encoded("e"), vector=b""))))
     right = asyncio.create_task(write(shard, put("f")))
@@ -331,19 +333,19 @@ async def test_a_node_that_takes_no_writes_says_how_it_would(directory: Path) ->
     ("limits", "said"),
     [
         (
-            WriteLimits(shard=0, shards=1, dimension=9, vocabulary=1_000, unmerged=10),
+            WriteLimits(shard=0, shards=1, dimension=9, vocabulary=1_000, max_unmerged=10),
             r"writes\[0\]\.put\.vector: it has 8 values",
         ),
         (
-            WriteLimits(shard=0, shards=1, dimension=8, vocabulary=7, unmerged=10),
+            WriteLimits(shard=0, shards=1, dimension=8, vocabulary=7, max_unmerged=10),
             r"writes\[0\]\.put\.title_tokens: 8 is not a token",
         ),
         (
-            WriteLimits(shard=0, shards=1, dimension=8, vocabulary=9, unmerged=10),
+            WriteLimits(shard=0, shards=1, dimension=8, vocabulary=9, max_unmerged=10),
             r"writes\[0\]\.put\.text_tokens: \d+ is not a token",
         ),
         (
-            WriteLimits(shard=0, shards=2, dimension=8, vocabulary=999, unmerged=10),
+            WriteLimits(shard=0, shards=2, dimension=8, vocabulary=999, max_unmerged=10),
             r"writes\[0\]\.id: 'd' belongs to shard 1",
         ),
     ],
@@ -359,7 +361,7 @@ async def test_a_write_that_the_shard_cannot_hold_is_refused(
 
 
 async def test_no_more_is_taken_than_may_be_unmerged(directory: Path) -> None:
-    live = opened(directory, replace(LIMITS, unmerged=3))
+    live = opened(directory, replace(LIMITS, max_unmerged=3))
     await write(live, put("d"), put("e"))
     with pytest.raises(OverloadedError, match="4 writes are not merged yet, at most 3"):
         await write(live, put("f"), put("g"))
@@ -386,7 +388,7 @@ async def test_a_merged_base_is_served_like_the_log(directory: Path) -> None:
     assert there(live.view) == before == there(served[-1])
     assert served[-1].generation != served[-2].generation
     assert (live.directory, live.merged, live.sequence) == (base, 4, 7)
-    assert live.pending().writes == 3
+    assert live.merge_backlog().writes == 3
     await live.trim(live.sequence)  # no more than the base holds
     assert (await live.changes(Deadline.after(1))).by.tolist() == changes.by.tolist()
     assert await write(live, put("b", "old", 6), put("b", "new", 8)) == [(O, 7), (S, 8)]
@@ -425,7 +427,7 @@ async def test_a_base_of_another_log_is_refused(directory: Path, tmp_path: Path)
     await write(other, put("e", "one"))
     await other.close()
     moved = tmp_path / "aside" / base.name
-    with pytest.raises(ArtefactError, match=r"is log .*, and the shard's base follows log"):
+    with pytest.raises(ArtefactError, match=r"is log .*, but the shard's base follows log"):
         opened(directory, base=moved)
     with pytest.raises(ArtefactError, match=r"is log \(none\)"):
         opened(Path(shutil.copytree(GOLDEN, tmp_path / "third")), base=moved)
@@ -491,7 +493,7 @@ async def test_a_durable_write_that_cannot_be_served_ends_all_writing(
     monkeypatch.setattr(live._state, "apply", fail)
     for _ in range(2):
         with pytest.raises(
-            NotWritableError, match=r"loading a durable write failed .* start the node again"
+            NotWritableError, match=r"applying a durable write failed .* restart the node"
         ):
             await write(live, put("e", "two"))
     assert there(live.view) == {**BUILT, "d": ("one", 1)}
@@ -505,7 +507,7 @@ async def test_metrics_count_writes_and_unmerged_writes(directory: Path) -> None
     registry = CollectorRegistry()
     sample = registry.get_sample_value
     live = opened(directory, registry=registry)
-    RoomMetrics(registry, directory)
+    DiskMetrics(registry, directory)
     assert sample("winnow_node_writes_total", {"outcome": "stored"}) == 0
     assert sample("winnow_node_log_bytes") == 0
     await write(live, put("one", "A new one."), put("two", "Another."), delete("none"))
@@ -513,7 +515,7 @@ async def test_metrics_count_writes_and_unmerged_writes(directory: Path) -> None
     assert sample("winnow_node_writes_total", {"outcome": "unchanged"}) == 1
     assert sample("winnow_node_sequence") == 2
     assert sample("winnow_node_unmerged_writes") == 2
-    assert sample("winnow_node_unmerged_limit_writes") == LIMITS.unmerged
+    assert sample("winnow_node_unmerged_limit_writes") == LIMITS.max_unmerged
     assert sample("winnow_node_writes_waiting") == 0
     for name in ("winnow_node_log_bytes", "winnow_node_disk_free_bytes"):
         assert (sample(name) or 0) > 0
@@ -530,13 +532,13 @@ async def test_a_shard_that_takes_no_writes_has_no_limit_of_them(directory: Path
 async def test_a_shard_that_follows_a_journal_takes_no_direct_writes(directory: Path) -> None:
     """As of a node that is started without --journal: its replicas would differ for good."""
     live = opened(directory)
-    await live.follow([put("a", "one")], "1 key", "journal-1")
+    await live.store_from_journal([put("a", "one")], "1 key", "journal-1")
     await live.close()
     live = opened(directory)
     with pytest.raises(NotWritableError, match=r"follows journal-1.*start the node with --journal"):
         await write(live, put("b", "two"))
     assert live.sequence == 1
-    await live.follow([put("b", "two")], "2 key")
+    await live.store_from_journal([put("b", "two")], "2 key")
     assert live.sequence == 2
     await live.close()
 
@@ -546,9 +548,9 @@ async def test_a_shard_that_follows_a_journal_calls_nothing_unchanged_by_itself(
 ) -> None:
     """A node without --journal does not know what its replicas have acknowledged since."""
     live = opened(directory)
-    await live.follow([put("a", "one")], "1 key", "journal-1")
+    await live.store_from_journal([put("a", "one")], "1 key", "journal-1")
     with pytest.raises(NotWritableError, match="start the node with --journal"):
         await live.find_unchanged([digested(put("a", "one"))], Deadline.after(60))
-    found = await live.compare([digested(put("a", "one"))], Deadline.after(60))
+    found = await live.find_unchanged_here([digested(put("a", "one"))], Deadline.after(60))
     assert [each and each.outcome for each in found] == [U]
     await live.close()

@@ -6,22 +6,22 @@ from pathlib import Path
 import pytest
 from live_writes import logged
 
-from winnow.content_node.live.acknowledged import ACKNOWLEDGED
-from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.acknowledged import ACKNOWLEDGED_FILE
+from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.opening import open_log
-from winnow.content_node.live.reading import entries, log_path, wal_path
+from winnow.content_node.live.reading import log_path, read_writes, wal_path
 from winnow.errors import ArtefactError, NotWritableError
 
 
-def written(shard: Path) -> list[Logged]:
+def written(shard: Path) -> list[LoggedWrite]:
     """What a log holds, read by itself."""
-    found: list[Logged] = []
+    found: list[LoggedWrite] = []
     open_log(shard, lambda _: found.append, feeding=False).close()
     return found
 
 
-def write(shard: Path, *batches: list[Logged]) -> WriteLog:
+def write(shard: Path, *batches: list[LoggedWrite]) -> WriteLog:
     log = open_log(shard)
     for batch in batches:
         log.append(batch)
@@ -29,9 +29,10 @@ def write(shard: Path, *batches: list[Logged]) -> WriteLog:
     return log
 
 
-def some(first: int, last: int) -> list[Logged]:
+def some(first: int, last: int) -> list[LoggedWrite]:
     return [
-        logged(n, text=f"words {n}", removed=b"" if n % 3 else None) for n in range(first, last)
+        logged(n, text=f"words {n}", removed_words=b"" if n % 3 else None)
+        for n in range(first, last)
     ]
 
 
@@ -73,13 +74,13 @@ def test_another_log_has_another_name_unless_it_is_given_one(tmp_path: Path) -> 
 
 def test_a_place_in_another_log_is_stored_with_the_writes(tmp_path: Path) -> None:
     log = open_log(tmp_path)
-    log.append([logged(1)], place="17")
+    log.append([logged(1)], journal_position="17")
     log.append([logged(2)])
-    assert log.place == "17"
-    log.append([], place="19")
+    assert log.journal_position == "17"
+    log.append([], journal_position="19")
     log.close()
     again = open_log(tmp_path)
-    assert (again.place, again.last) == ("19", 2)
+    assert (again.journal_position, again.last) == ("19", 2)
     again.close()
 
 
@@ -132,7 +133,7 @@ def test_of_two_nodes_that_began_without_a_log_one_makes_it(tmp_path: Path) -> N
     with pytest.raises(NotWritableError, match="lock is held by another node"):
         other.append([logged(1)])
     one.close()
-    with pytest.raises(NotWritableError, match="another node made"):
+    with pytest.raises(NotWritableError, match="another node created"):
         other.append([logged(1)])
     other.close()
     assert written(tmp_path) == [logged(1)]
@@ -162,7 +163,7 @@ def test_a_log_whose_file_was_moved_away_takes_no_more_writes(tmp_path: Path) ->
 
 def test_other_processes_read_while_it_is_written_to(tmp_path: Path) -> None:
     log = write(tmp_path, some(1, 700))
-    reading = entries(log_path(tmp_path), 0)
+    reading = read_writes(log_path(tmp_path), 0)
     first = next(reading)
     log.append(some(700, 702))
     log.acknowledge()
@@ -177,7 +178,7 @@ def test_an_end_that_was_never_finished_is_dropped_and_said_so(
     whole = wal_path(log_path(tmp_path)).read_bytes()
     log.append(some(3, 9))  # and nobody is told
     longer = wal_path(log_path(tmp_path)).read_bytes()
-    said = log.path.with_name(ACKNOWLEDGED).read_bytes()
+    said = log.path.with_name(ACKNOWLEDGED_FILE).read_bytes()
     database = log.path.read_bytes()
     for place in range(len(whole), len(longer), 997):
         shard = tmp_path / f"cut-{place}"
@@ -193,7 +194,7 @@ def test_an_end_that_was_acknowledged_is_missed(tmp_path: Path) -> None:
     log.append(some(3, 9))
     log.acknowledge()
     longer = wal_path(log_path(tmp_path)).read_bytes()
-    said = log.path.with_name(ACKNOWLEDGED).read_bytes()
+    said = log.path.with_name(ACKNOWLEDGED_FILE).read_bytes()
     database = log.path.read_bytes()
     for place in (0, 31, len(short), len(longer) - 1):
         shard = tmp_path / f"cut-{place}"
@@ -217,7 +218,7 @@ def test_a_log_of_which_nothing_says_how_far_it_was_acknowledged_is_taken_as_it_
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path, some(1, 3)).close()
-    log_path(tmp_path).with_name(ACKNOWLEDGED).unlink()
+    log_path(tmp_path).with_name(ACKNOWLEDGED_FILE).unlink()
     assert written(tmp_path) == some(1, 3)
     assert "log accepted without its acknowledgement file" in capsys.readouterr().out
 
@@ -227,4 +228,4 @@ def _lay(shard: Path, database: bytes, wal: bytes, acknowledged: bytes) -> None:
     live.mkdir(parents=True)
     log_path(shard).write_bytes(database)
     wal_path(log_path(shard)).write_bytes(wal)
-    (live / ACKNOWLEDGED).write_bytes(acknowledged)
+    (live / ACKNOWLEDGED_FILE).write_bytes(acknowledged)

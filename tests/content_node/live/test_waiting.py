@@ -38,7 +38,7 @@ async def test_a_write_that_does_not_come_is_waited_for_until_the_deadline() -> 
     served = SequenceWaiter(4)
     with pytest.raises(DeadlineExceededError, match=r"write 7 was not served in time.* is 4"):
         await served.wait(7, Deadline.after(0.01))
-    assert not served._waiting
+    assert not served._waiters
 
 
 async def test_a_cancelled_wait_is_forgotten_and_others_end() -> None:
@@ -48,6 +48,6 @@ async def test_a_cancelled_wait_is_forgotten_and_others_end() -> None:
     one.cancel()
     with pytest.raises(asyncio.CancelledError):
         await one
-    assert len(served._waiting) == 1
+    assert len(served._waiters) == 1
     served.advance(2)
     await other

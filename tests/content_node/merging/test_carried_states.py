@@ -13,8 +13,8 @@ from live_shards import Fed, built
 
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.merging.protocol import Merged
-from winnow.content_node.merging.states import write_states
-from winnow.content_node.merging.tidying import tidy
+from winnow.content_node.merging.states import write_carried_states
+from winnow.content_node.merging.tidying import remove_obsolete
 from winnow.content_node.shard import open_shard
 from winnow.content_node.states.dropping import are_complete
 from winnow.content_node.states.manifest import DATA, FILES, STATES_FILE
@@ -47,7 +47,7 @@ def merged(fed: Fed, base: Path, most: int = 1_000) -> tuple[Merged, int]:
     def carry(before: Path, made: Path) -> str:
         known = open_reusable_states([before], OF)
         assert known
-        return write_states(made, lower(session), known, most)
+        return write_carried_states(made, lower(session), known, most)
 
     done = merge(base, fed.shard, fed.log.last, carry)
     return done, len(session.runs)
@@ -85,7 +85,7 @@ def merged_without_room(fed: Fed) -> Merged:
         known = open_reusable_states([before], OF)
         assert known
         with no_file_beyond((fed.shard / DATA).stat().st_size // 2):
-            return write_states(made, lower(session), known, 1_000)
+            return write_carried_states(made, lower(session), known, 1_000)
 
     return merge(fed.shard, fed.shard, fed.log.last, carry)
 
@@ -132,20 +132,20 @@ def test_the_states_of_what_was_built_go_when_a_generation_has_all(fed: Fed) -> 
     fed.put("new", "one more text")
     done, _ = merged(fed, fed.shard)
     (fed.shard / "states-a-b.partial").write_bytes(b"of an interrupted command")
-    tidy(fed.shard, done.sequence)
+    remove_obsolete(fed.shard, done.sequence)
     assert not [*(fed.shard / name for name in FILES if (fed.shard / name).exists())]
     assert not list(fed.shard.glob("states-*"))
     assert asked.load(3).states is not None
     assert with_states(Path(done.directory)) == set(fed.passages)
     assert open_shard(fed.shard, ef=64, lower_fingerprint=OF).states is None
-    tidy(fed.shard, done.sequence)
+    remove_obsolete(fed.shard, done.sequence)
 
 
 def test_the_states_of_what_was_built_stay_while_a_generation_lacks_some(fed: Fed) -> None:
     fed.put("new", "one more text")
     done = merged_without_room(fed)
     assert not are_complete(Path(done.directory))
-    tidy(fed.shard, done.sequence)
+    remove_obsolete(fed.shard, done.sequence)
     assert with_states(fed.shard) == set(TEXTS)
 
 
@@ -154,7 +154,7 @@ def test_states_of_another_generation_are_none(fed: Fed) -> None:
     done, _ = merged(fed, fed.shard)
     for name in FILES:
         (Path(done.directory) / name).write_bytes((fed.shard / name).read_bytes())
-    tidy(fed.shard, done.sequence)
+    remove_obsolete(fed.shard, done.sequence)
     assert with_states(fed.shard) == set(TEXTS)
 
 
@@ -162,7 +162,7 @@ def test_nothing_goes_while_a_process_computes_states(fed: Fed) -> None:
     fed.put("new", "one more text")
     done, _ = merged(fed, fed.shard)
     with locked(fed.shard / LOCK, "the test holds it"):
-        tidy(fed.shard, done.sequence)
+        remove_obsolete(fed.shard, done.sequence)
     assert with_states(fed.shard) == set(TEXTS)
 
 
@@ -188,8 +188,8 @@ def test_a_process_killed_while_states_go_leaves_none_that_could_be_used(
     with monkeypatch.context() as patched:
         patched.setattr(Path, "unlink", killed)
         with pytest.raises(KilledError):
-            tidy(fed.shard, done.sequence)
+            remove_obsolete(fed.shard, done.sequence)
     assert gone[0] == STATES_FILE
     assert open_shard(fed.shard, ef=64, lower_fingerprint=OF).states is None
-    tidy(fed.shard, done.sequence)
+    remove_obsolete(fed.shard, done.sequence)
     assert not list(fed.shard.glob("states*.bin")) + list(fed.shard.glob("states*.npy"))

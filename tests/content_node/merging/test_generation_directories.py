@@ -5,11 +5,11 @@ from pathlib import Path
 from winnow.content_node.merging.names import (
     damaged_path,
     generation_path,
+    generation_sequence,
     newest_first,
-    outlived,
+    obsolete_names,
+    partial_names,
     partial_path,
-    sequence_of,
-    unfinished,
 )
 
 OLD, NEW = (generation_path(Path("shard"), sequence).name for sequence in (7, 12))
@@ -29,7 +29,7 @@ ALL = [*OTHERS, OLD, NEW, PARTIAL, DAMAGED]
 
 def test_a_generation_is_called_by_its_last_write() -> None:
     assert generation_path(Path("shard"), 12) == Path("shard/live/generation-00000000000000000012")
-    assert [sequence_of(name) for name in (OLD, NEW)] == [7, 12]
+    assert [generation_sequence(name) for name in (OLD, NEW)] == [7, 12]
 
 
 def test_only_whole_generations_are_served_the_newest_first() -> None:
@@ -37,9 +37,9 @@ def test_only_whole_generations_are_served_the_newest_first() -> None:
 
 
 def test_only_what_a_merge_left_unfinished_is_removed_at_a_start() -> None:
-    assert unfinished(ALL) == [PARTIAL]
+    assert partial_names(ALL) == [PARTIAL]
 
 
 def test_older_generations_and_damaged_ones_go_when_a_newer_one_is_served() -> None:
-    assert outlived(ALL, 12) == [OLD, DAMAGED]
-    assert outlived(ALL, 7) == [DAMAGED]
+    assert obsolete_names(ALL, 12) == [OLD, DAMAGED]
+    assert obsolete_names(ALL, 7) == [DAMAGED]

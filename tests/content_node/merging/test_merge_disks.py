@@ -53,7 +53,7 @@ def test_wherever_the_disk_is_full_nothing_is_left_of_a_merge(fed: Fed) -> None:
 
 
 def test_the_node_is_told_why_a_process_had_no_room(fed: Fed) -> None:
-    with no_file_beyond(20_000), pytest.raises(WinnowError, match="cannot be made"):
+    with no_file_beyond(20_000), pytest.raises(WinnowError, match="cannot write"):
         MergeChild(base=fed.shard, shard=fed.shard, upto=fed.log.last).run()
     assert left(fed) == []
     assert MergeChild(base=fed.shard, shard=fed.shard, upto=fed.log.last).run().passages == 40

@@ -3,10 +3,10 @@
 import pytest
 
 from winnow.content_node.merging.policy import (
+    MergeBacklog,
     MergePolicy,
     MergeReason,
-    Pending,
-    is_holed,
+    needs_renumbering,
     retry_after,
 )
 
@@ -35,7 +35,7 @@ def test_a_shard_is_merged_for_writes_for_holes_or_when_it_is_idle(
 ) -> None:
     assert (
         MergePolicy().reason(
-            Pending(passages=passages, rows=rows, dead=dead, writes=writes, idle=idle)
+            MergeBacklog(passages=passages, rows=rows, dead=dead, writes=writes, idle=idle)
         )
         is expected
     )
@@ -43,11 +43,16 @@ def test_a_shard_is_merged_for_writes_for_holes_or_when_it_is_idle(
 
 def test_the_number_of_writes_can_be_set() -> None:
     assert (
-        MergePolicy(after=5).reason(Pending(passages=10, rows=15, dead=0, writes=5, idle=0))
+        MergePolicy(min_writes=5).reason(
+            MergeBacklog(passages=10, rows=15, dead=0, writes=5, idle=0)
+        )
         is MergeReason.WRITES
     )
     assert (
-        MergePolicy(after=5).reason(Pending(passages=10, rows=14, dead=0, writes=4, idle=0)) is None
+        MergePolicy(min_writes=5).reason(
+            MergeBacklog(passages=10, rows=14, dead=0, writes=4, idle=0)
+        )
+        is None
     )
 
 
@@ -56,9 +61,9 @@ def test_the_number_of_writes_can_be_set() -> None:
     [
         (MergePolicy(), 5_000_000, 99_999, None),
         (MergePolicy(), 5_000_000, 100_000, MergeReason.WRITES),
-        (MergePolicy(unmerged=100), 10, 49, None),
-        (MergePolicy(unmerged=100), 10, 50, MergeReason.WRITES),
-        (MergePolicy(unmerged=1), 10, 1, MergeReason.WRITES),
+        (MergePolicy(max_unmerged=100), 10, 49, None),
+        (MergePolicy(max_unmerged=100), 10, 50, MergeReason.WRITES),
+        (MergePolicy(max_unmerged=1), 10, 1, MergeReason.WRITES),
     ],
 )
 def test_a_shard_is_merged_before_it_takes_no_more_writes(
@@ -66,7 +71,7 @@ def test_a_shard_is_merged_before_it_takes_no_more_writes(
 ) -> None:
     assert (
         policy.reason(
-            Pending(passages=passages, rows=passages + writes, dead=0, writes=writes, idle=0)
+            MergeBacklog(passages=passages, rows=passages + writes, dead=0, writes=writes, idle=0)
         )
         is expected
     )
@@ -79,7 +84,7 @@ def test_a_shard_is_merged_before_it_takes_no_more_writes(
 def test_rows_are_numbered_again_past_a_fifth_of_holes(
     rows: int, holes: int, expected: bool
 ) -> None:
-    assert is_holed(rows, holes) is expected
+    assert needs_renumbering(rows, holes) is expected
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 from live_shards import Fed, built
 from live_writes import logged
 
-from winnow.content_node.live.database import cut_wal
+from winnow.content_node.live.database import truncate_wal
 from winnow.content_node.live.reading import log_path, wal_path
-from winnow.content_node.merging.passages import LogRange, Passages
+from winnow.content_node.merging.passages import LogRange, MergedPassages
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.errors import ArtefactError
 
@@ -26,14 +26,14 @@ def fed(tmp_path: Path) -> Fed:
     return fed
 
 
-def passages(fed: Fed, target: Path, span: LogRange) -> Passages:
+def passages(fed: Fed, target: Path, log_range: LogRange) -> MergedPassages:
     manifest = read_shard_manifest(fed.shard)
-    return Passages(
+    return MergedPassages(
         target=target,
         base=fed.shard / manifest.store,
         log=log_path(fed.shard),
         rows=manifest.rows,
-        span=span,
+        log_range=log_range,
     )
 
 
@@ -49,7 +49,7 @@ def test_while_vectors_go_into_the_graph_the_log_is_pinned_by_nobody(
             assert len(numbers) == len(vectors)
             rows += numbers.tolist()
             fed.log.append([logged(fed.log.last + 1)])
-            assert cut_wal(fed.log.path)
+            assert truncate_wal(fed.log.path)
             assert wal_path(fed.log.path).stat().st_size == 0
         assert rows == list(range(1, WRITES + 1))
 
@@ -57,5 +57,5 @@ def test_while_vectors_go_into_the_graph_the_log_is_pinned_by_nobody(
 def test_writes_that_were_forgotten_are_missed(fed: Fed, tmp_path: Path) -> None:
     with closing(passages(fed, tmp_path / "new.sqlite", LogRange(0, WRITES))) as merging:
         fed.log.trim(10)
-        with pytest.raises(ArtefactError, match="holds 4990 of the writes 1 to 5000"):
+        with pytest.raises(ArtefactError, match="holds only 4990 of the writes 1 to 5000"):
             merging.count()

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from winnow.content_node.merging.merger import Merger
-from winnow.content_node.merging.policy import MergePolicy, Pending
+from winnow.content_node.merging.policy import MergeBacklog, MergePolicy
 from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.metrics import MergeMetrics
 from winnow.errors import WinnowError
@@ -30,8 +30,8 @@ class FakeShard:
     def write(self, count: int) -> None:
         self.sequence += count
 
-    def pending(self) -> Pending:
-        return Pending(
+    def merge_backlog(self) -> MergeBacklog:
+        return MergeBacklog(
             passages=0, rows=self.sequence, dead=0, writes=self.sequence - self.merged, idle=0.0
         )
 
@@ -42,7 +42,7 @@ class FakeShard:
     async def trim(self, upto: int) -> None:
         self._try(f"trim {upto}")
 
-    def tidy(self, served: int) -> None:
+    def remove_obsolete(self, served: int) -> None:
         self._try(f"tidy {served}")
 
     def open(self, base: Path) -> Path:
@@ -98,16 +98,16 @@ class Stage:
         self.registry = CollectorRegistry()
         self.merger: Merger[Path] = Merger(
             shard=self.shard,
-            policy=MergePolicy(after=10),
-            begin=self._begin,
+            policy=MergePolicy(min_writes=10),
+            new_merge=self._new_merge,
             open_base=self.shard.open,
-            tidy=self.shard.tidy,
+            remove_obsolete=self.shard.remove_obsolete,
             metrics=MergeMetrics(self.registry),
             sleep=self._sleep,
             clock=lambda: self.now,
         )
 
-    def _begin(self, base: Path, upto: int) -> FakeMerge:
+    def _new_merge(self, base: Path, upto: int) -> FakeMerge:
         self.merges.append(FakeMerge(self.shard, base, upto, runs=self.runs, lacking=self.lacking))
         return self.merges[-1]
 

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.merging.names import damaged_path, generation_path
 from winnow.content_node.merging.newest import open_newest
-from winnow.content_node.merging.tidying import merge_lock, tidy
+from winnow.content_node.merging.tidying import merge_lock, remove_obsolete
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.errors import ArtefactError, IdentityError
 
@@ -97,7 +97,7 @@ def test_what_an_interrupted_merge_left_is_removed_unless_it_still_runs(shard: P
 
 def test_older_generations_are_removed_when_the_newest_is_served(shard: Path) -> None:
     segment = opened(shard)
-    tidy(shard, 5)
+    remove_obsolete(shard, 5)
     assert names(shard) == [newest(shard).name]
     assert open_base(shard).manifest.sequence == 0
     segment.load(0)
@@ -105,7 +105,7 @@ def test_older_generations_are_removed_when_the_newest_is_served(shard: Path) ->
 
 def test_what_is_open_is_served_on_when_its_generation_is_removed(shard: Path, fed: Fed) -> None:
     old = open_base(generation_path(shard, 3))
-    tidy(shard, 5)
+    remove_obsolete(shard, 5)
     assert old.store.load([20])[0].passage.text == "one"
     assert old.nearest(np.ones(8, np.float32), 3)
 
@@ -169,7 +169,7 @@ def test_the_generation_before_is_served_where_the_log_goes_on_after_it(
         assert opened(shard, trimmed=3).manifest.sequence == 3
     assert name in said[0]["reason"]
     assert names(shard)[-1] == damaged_path(newest(shard)).name
-    tidy(shard, 5)
+    remove_obsolete(shard, 5)
     assert names(shard) == []
 
 

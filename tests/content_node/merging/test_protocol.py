@@ -6,8 +6,8 @@ from winnow.content_node.merging.protocol import (
     Merged,
     MergeFailed,
     MergeResult,
-    of_line,
-    to_line,
+    format_result,
+    parse_result,
 )
 
 RESULTS = [
@@ -18,10 +18,10 @@ RESULTS = [
 
 @pytest.mark.parametrize("result", RESULTS)
 def test_a_result_is_one_line_and_is_read_back_unchanged(result: MergeResult) -> None:
-    line = to_line(result)
+    line = format_result(result)
     assert line.endswith("\n")
     assert line.count("\n") == 1
-    assert of_line(line) == result
+    assert parse_result(line) == result
 
 
 @pytest.mark.parametrize(
@@ -30,4 +30,4 @@ def test_a_result_is_one_line_and_is_read_back_unchanged(result: MergeResult) ->
      '{"merged": {}, "failed": {"reason": "y"}}', "[" * 100_000],
 )  # fmt: skip
 def test_another_line_is_no_result(line: str) -> None:
-    assert of_line(line) is None
+    assert parse_result(line) is None

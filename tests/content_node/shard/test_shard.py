@@ -80,7 +80,7 @@ def test_a_swapped_shard_is_named(index: Path, tmp_path: Path) -> None:
     first, second = verify_index(index, 10, 0.9)
     assert not first.faults
     assert second.faults == (
-        "it is not the shard that the index was built with: copy that one again",
+        "it is not the shard that was built for the index: copy that shard again",
     )
 
 

@@ -12,8 +12,8 @@ from live_writes import logged
 from prometheus_client import CollectorRegistry
 from tenacious import until
 
-from winnow.content_node.live.acknowledged import ACKNOWLEDGED
-from winnow.content_node.live.entry import Logged
+from winnow.content_node.live.acknowledged import ACKNOWLEDGED_FILE
+from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.opening import open_log
 from winnow.content_node.live.reading import LIVE, LOG, log_path
@@ -51,7 +51,7 @@ def restored(shard: Path) -> Path:
     return target
 
 
-def written(shard: Path) -> list[Logged]:
+def written(shard: Path) -> list[LoggedWrite]:
     """All that the log holds, wherever it begins."""
     with contextlib.closing(open_log(shard, feeding=False)) as log:
         return list(log.after(log.trimmed))
@@ -118,7 +118,7 @@ def test_a_log_that_follows_a_journal_keeps_its_name(shard: Path) -> None:
         log.acknowledge()
         taken(shard)
     with contextlib.closing(open_log(restored(shard))) as again:
-        assert (again.log_id, again.place) == ("journal-1", "1 key")
+        assert (again.log_id, again.journal_position) == ("journal-1", "1 key")
 
 
 def test_a_snapshot_under_load_is_the_log_up_to_the_write_that_it_states(shard: Path) -> None:
@@ -235,7 +235,7 @@ def test_a_shard_whose_log_is_missing_is_not_copied(shard: Path, merged: bool) -
     if merged:
         merge(shard, log, 5)
     log.close()
-    for name in (LOG, ACKNOWLEDGED) if merged else (LOG,):
+    for name in (LOG, ACKNOWLEDGED_FILE) if merged else (LOG,):
         (shard / LIVE / name).unlink()
     with pytest.raises(ArtefactError, match=r"writes.sqlite is .*copy the shard again"):
         taken(shard)

@@ -9,7 +9,7 @@ from fake_split_reader import lower
 from live_shards import Fed, built
 from structlog.testing import capture_logs
 
-from winnow.content_node.indexing.written import written
+from winnow.content_node.indexing.current_shard import read_current_shard
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.snapshots.restoring import restore
@@ -38,7 +38,7 @@ def restored(shard: Path) -> Path:
 
 
 def opened(directory: Path, fingerprint: str = "f" * 16) -> StoredSegment:
-    return open_shard(written(directory).base, ef=64, lower_fingerprint=fingerprint)
+    return open_shard(read_current_shard(directory).base, ef=64, lower_fingerprint=fingerprint)
 
 
 def expect_states(directory: Path) -> None:
@@ -57,10 +57,13 @@ def test_states_of_the_newest_generation_come_along_under_its_new_name(shard: Pa
     fed = Fed(shard, TEXTS)
     fed.apply([("new 0", "one"), ("built 3", None)])
     merge(shard, shard, fed.log.last)
-    write(written(shard).base)
+    write(read_current_shard(shard).base)
     fed.apply([("new 1", "two")])
     copy = restored(shard)
-    assert written(copy).manifest.generation != written(shard).manifest.generation
+    assert (
+        read_current_shard(copy).manifest.generation
+        != read_current_shard(shard).manifest.generation
+    )
     expect_states(copy)
     assert not any((copy / name).exists() for name in FILES)  # nobody would use them
 

@@ -7,7 +7,7 @@ import pytest
 from fake_split_reader import lower
 from live_shards import Fed, built
 
-from winnow.content_node.indexing.written import written
+from winnow.content_node.indexing.current_shard import read_current_shard
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.states import checking
 from winnow.content_node.states.checking import states_fault
@@ -58,7 +58,7 @@ def test_states_of_another_generation_are_a_fault(shard: Path) -> None:
     fed = Fed(shard, TEXTS)
     fed.apply([("new 0", "one")])
     merge(shard, shard, fed.log.last)
-    base = written(shard).base
+    base = read_current_shard(shard).base
     for name in (STATES_FILE, DATA, STARTS):
         (base / name).write_bytes((shard / name).read_bytes())
     assert "another generation" in states_fault(base)

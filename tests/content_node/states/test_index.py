@@ -13,8 +13,8 @@ from rich.console import Console
 
 from winnow.bundle import Bundle
 from winnow.content_node.indexing import cli
+from winnow.content_node.indexing.current_shard import read_current_shard
 from winnow.content_node.indexing.plan import BuildProgress
-from winnow.content_node.indexing.written import written
 from winnow.content_node.merging.merge import merge
 from winnow.content_node.shard import open_shard
 from winnow.content_node.states.index import list_shards, write_shard_states, write_states
@@ -38,7 +38,7 @@ def states_computed(fed: Fed, session: LowerSession) -> None:
 
 
 def expect_states(fed: Fed) -> None:
-    segment = open_shard(written(fed.shard).base, ef=64, lower_fingerprint="f" * 16)
+    segment = open_shard(read_current_shard(fed.shard).base, ef=64, lower_fingerprint="f" * 16)
     assert segment.states is not None
     for row in segment.store.row_numbers().tolist():
         stored = segment.load(row)
@@ -55,7 +55,7 @@ class Merging(LowerSession):
 
     def run(self, inputs, stop=None):  # type: ignore[no-untyped-def]
         if not self.runs:
-            base = written(self._fed.shard).base
+            base = read_current_shard(self._fed.shard).base
             merge(base, self._fed.shard, self._fed.log.last)
             if self._tidies:
                 shutil.rmtree(base)
@@ -71,7 +71,7 @@ def test_a_generation_merged_meanwhile_gets_states_too(fed: Fed, tidies: bool) -
 
 
 def test_an_error_of_the_disk_comes_with_advice(fed: Fed) -> None:
-    (written(fed.shard).base / STATES_FILE).mkdir()
+    (read_current_shard(fed.shard).base / STATES_FILE).mkdir()
     with pytest.raises(ArtefactError, match="computed states are kept"):
         states_computed(fed, LowerSession())
 

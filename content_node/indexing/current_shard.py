@@ -1,9 +1,9 @@
-"""The present state of a shard: its newest base, its log and its precomputed states."""
+"""Reads the current state of a shard on disk: its newest base, log and precomputed states."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from winnow.content_node.live.reading import LIVE, log_path, state_of
+from winnow.content_node.live.reading import LIVE, log_path, read_state
 from winnow.content_node.live.schema import State
 from winnow.content_node.merging.newest import newest_name
 from winnow.content_node.shard.manifest import ShardManifest, read_shard_manifest
@@ -19,32 +19,32 @@ from winnow.errors import ArtefactError
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenShard:
-    """A shard with its newest base and the position of its log, not checked."""
+class CurrentShard:
+    """The newest base of a shard, and the state of its log; their files are not verified."""
 
     base: Path
     """The directory of the newest generation."""
     manifest: ShardManifest
-    """The manifest of that generation."""
+    """The manifest of the newest generation."""
     state: State | None
-    """None if there is no log."""
+    """The state of the log; None if there is no log."""
 
     @property
     def states(self) -> StatesManifest | None:
-        """The precomputed states of the base; None if there are none that can be used."""
+        """The manifest of the base's precomputed states; None without usable states."""
         if not (self.base / STATES_FILE).exists():
             return None
         try:
-            found = read_states_manifest(self.base)
+            states = read_states_manifest(self.base)
             size = (self.base / DATA).stat().st_size
-        except (ArtefactError, OSError):  # `index verify` names the fault
+        except (ArtefactError, OSError):  # `index verify` reports the fault
             return None
-        expected = found.bytes, found.generation
-        return found if (size, self.manifest.generation) == expected else None
+        matches = (states.bytes, states.generation) == (size, self.manifest.generation)
+        return states if matches else None
 
     @property
-    def with_states(self) -> int:
-        """The number of passages with states that can be used."""
+    def passages_with_states(self) -> int:
+        """The number of passages with usable states."""
         states = self.states
         try:
             return StateFile.open_beside(self.base, states).passages if states else 0
@@ -58,23 +58,23 @@ class WrittenShard:
 
     @property
     def unmerged(self) -> int:
-        """The number of writes that only the log has."""
+        """The number of writes that the base lacks."""
         return self.sequence - self.manifest.sequence
 
     @property
     def log_id(self) -> str:
-        """The name of the log; empty if there is none."""
+        """The id of the log; empty if there is none."""
         return self.state.log_id if self.state else ""
 
     @property
     def generation(self) -> str:
-        """The generation that a node reports which serves this state."""
+        """The generation that a node reports when it serves this state."""
         own = self.manifest.generation
         return live_generation(own, self.log_id) if self.log_id else own
 
 
-def written(shard: Path) -> WrittenShard:
-    """The present state of a shard; a node may be writing to it.
+def read_current_shard(shard: Path) -> CurrentShard:
+    """Reads the current state of a shard while a node may be writing to it.
 
     Raises:
         ArtefactError: a manifest or the state of the log is damaged.
@@ -87,5 +87,5 @@ def written(shard: Path) -> WrittenShard:
     except ArtefactError:
         if newest_name(shard) == name:
             raise
-        return written(shard)  # a merge has removed it: there is a newer one
-    return WrittenShard(base, manifest, state_of(log_path(shard)))
+        return read_current_shard(shard)  # a merge has replaced this generation by a newer one
+    return CurrentShard(base, manifest, read_state(log_path(shard)))

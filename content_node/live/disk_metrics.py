@@ -1,4 +1,4 @@
-"""Metrics of the disk: the bytes of a shard's log, and the free bytes."""
+"""Disk metrics of a shard: the size of its log, and the free bytes on its disk."""
 
 import shutil
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 from winnow.content_node.live.reading import log_path, wal_path
 
 
-class RoomMetrics(Collector):
+class DiskMetrics(Collector):
     """Reads the disk whenever the metrics are scraped, in the thread of the scrape."""
 
     def __init__(self, registry: CollectorRegistry, shard: Path) -> None:
@@ -19,7 +19,7 @@ class RoomMetrics(Collector):
         registry.register(self)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """The present figures, without those that cannot be read."""
+        """Yields the current values; omits any that cannot be read."""
         yield GaugeMetricFamily(
             "winnow_node_log_bytes",
             "Bytes on disk of the writes that were not forgotten after a merge",
@@ -40,4 +40,4 @@ def _size(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError:
-        return 0  # there is no log before the first write
+        return 0  # no log exists before the first write
