@@ -1,5 +1,6 @@
 """`winnow index snapshot`, `snapshots`, `restore` and `pull`."""
 
+import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -7,10 +8,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
-from winnow.cli.output import AsJson, console, print_json
-from winnow.content_node.snapshots.finding import snapshot_place
+from winnow.content_node.snapshots.finding import open_snapshots
 from winnow.content_node.snapshots.finding import snapshots as found_snapshots
 from winnow.content_node.snapshots.manifest import SnapshotShard
 from winnow.content_node.snapshots.restoring import pull as pull_shard
@@ -37,30 +38,31 @@ _Source = Annotated[
     typer.Argument(
         parser=parse_directory_or_url,
         metavar="URL",
-        help="Directory or URL of snapshots, for the whole index; with /shard-00000-of-00003 "
-        "behind it, for that shard.",
+        help="Directory or URL of snapshots. Append a shard, such as /shard-00000-of-00003, to "
+        "restore only that shard.",
     ),
 ]
 _Name = Annotated[
     str, typer.Option("--snapshot", help="Name of the snapshot.", show_default="the newest")
 ]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def snapshot(
     index: Annotated[Path, typer.Argument(help="Directory of an index, or of one of its shards.")],
     url: _Url,
-    as_json: AsJson = False,
+    as_json: _Json = False,
 ) -> None:
     """Copy an index to a directory or URL, while it is served and takes writes.
 
     Each shard is copied as it was after one of its writes, whose number is shown. Files that an
-    earlier snapshot has copied are not copied again. An interrupted snapshot counts for nothing;
-    the next one goes on from it.
+    earlier snapshot has copied are not copied again. An interrupted command leaves no snapshot; run
+    it again to resume.
     """
     with StageProgress() as progress:
         taken = take_snapshot(index, url, progress, partial(datetime.now, UTC))
     if as_json:
-        print_json(taken)
+        typer.echo(taken.model_dump_json(indent=2))
     else:
         typer.echo(
             f"{shown(url)}: snapshot {taken.name}, {taken.size / _MB:,.1f} MB; {_said(taken.parts)}"
@@ -74,8 +76,8 @@ def restore(
 ) -> None:
     """Copy a snapshot of an index, or one shard of it, into a new directory.
 
-    Every checksum is verified. The directory appears only when it is whole; until then the work
-    lies beside it, in DIRECTORY.partial: an interrupted restore goes on from there.
+    Every checksum is verified. The directory appears only when it is complete. Until then the work
+    is in DIRECTORY.partial: run the same command again to resume an interrupted restore.
     """
     with StageProgress() as progress:
         restored = restore_snapshot(url, directory, progress, name)
@@ -89,8 +91,8 @@ def pull(
 ) -> None:
     """Restore a snapshot of a shard, unless the shard is in the directory already.
 
-    `winnow node --pull URL` does the same when it starts; this is for a separate init step. A shard
-    in the directory stays unchanged, with the writes that it has taken since.
+    `winnow node --pull URL` does the same when it starts; use this command for a separate init
+    step. A shard that is in the directory already stays unchanged, with all its writes.
     """
     with StageProgress() as progress:
         pulled = pull_shard(url, directory, progress, name)
@@ -102,11 +104,11 @@ def pull(
         typer.echo(f"{directory}: is there already")
 
 
-def snapshots(url: _Url, as_json: AsJson = False) -> None:
+def snapshots(url: _Url, as_json: _Json = False) -> None:
     """List the snapshots at a directory or URL, the newest first."""
-    found = list(found_snapshots(snapshot_place(url)))
+    found = list(found_snapshots(open_snapshots(url)))
     if as_json:
-        print_json(found)
+        typer.echo(json.dumps([each.model_dump(mode="json") for each in found], indent=2))
         return
     if not found:
         typer.echo(f"{shown(url)}: no snapshots")
@@ -120,7 +122,7 @@ def snapshots(url: _Url, as_json: AsJson = False) -> None:
         writes = _listed(each.parts, lambda part: f"{part.sequence:,}")
         taken, size = each.taken[:_SECONDS], f"{each.size / _MB:,.1f}"
         table.add_row(each.name, taken, each.index_id, held, writes, size)
-    console().print(table)
+    Console(highlight=False).print(table)
 
 
 def _said(parts: Sequence[SnapshotShard]) -> str:

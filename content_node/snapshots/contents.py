@@ -1,9 +1,8 @@
-"""All files that a snapshot holds of one shard: as built, its newest generation, and its log.
+"""Opens the files of one shard for a snapshot: the built shard, its newest generation, and its log.
 
-Files are opened first, so that renames and removals do not change what is copied. A node may be
-writing and merging meanwhile. The order makes the copy consistent: the files of a generation are
-opened first and stay readable even if a merge removes it. Then the log is copied. It holds every
-later write, unless it was trimmed in between; then all is begun again.
+A node may write and merge meanwhile. Open files stay readable even if a merge removes them. After
+the files of a generation are opened, the log is copied. The copy has every later write, unless the
+log was trimmed in between; then both are opened again.
 """
 
 import contextlib
@@ -37,59 +36,66 @@ _log = structlog.get_logger("content_node")
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """An open file of a snapshot."""
+class SnapshotFile:
+    """An open file that a snapshot copies."""
 
     path: str
-    """In the directory that the snapshot is of."""
+    """The path relative to the directory of the shard or index."""
     file: OpenFile
     entry: FileEntry
+    """The checksum and the size of the file."""
     verified: bool = False
-    """Whether `entry` was computed from the file; else a manifest claims it."""
+    """Whether `entry` was computed from the file; otherwise a manifest claims it."""
 
-    def within(self, directory: str) -> "Item":
-        """The same file, with its path in the directory above."""
+    def within(self, directory: str) -> "SnapshotFile":
+        """Returns the same file with its path relative to the parent of `directory`."""
         return replace(self, path=f"{directory}/{self.path}")
 
 
-def opened_base(directory: Path) -> tuple[ShardManifest, list[Item]]:
-    """A directory that was built or merged: it never changes, and its manifest vouches for it.
-    Raises ArtefactError if a file is missing, or there is no good manifest.
+def open_generation(directory: Path) -> tuple[ShardManifest, list[SnapshotFile]]:
+    """Opens the files of a built or merged generation, which never change.
+
+    Raises ArtefactError if a file is missing, or the manifest is missing or damaged.
     """
-    manifest, named = open_shard_manifest(directory)
-    items = [
-        Item(name, OpenFile(directory / name), entry) for name, entry in manifest.files.items()
+    manifest, manifest_file = open_shard_manifest(directory)
+    files = [
+        SnapshotFile(name, OpenFile(directory / name), entry)
+        for name, entry in manifest.files.items()
     ]
-    return manifest, [*items, item_of(named)]
+    return manifest, [*files, hashed_file(manifest_file)]
 
 
-def item_of(file: OpenFile) -> Item:
-    """A file that no manifest vouches for."""
+def hashed_file(file: OpenFile) -> SnapshotFile:
+    """Computes the checksum of a file for which no manifest has one."""
     with file.reader() as reader:
         digest = hashlib.file_digest(reader, "sha256").hexdigest()
-    return Item(file.path.name, file, FileEntry(sha256=digest, bytes=file.size), verified=True)
+    return SnapshotFile(
+        file.path.name, file, FileEntry(sha256=digest, bytes=file.size), verified=True
+    )
 
 
-def opened_states(directory: Path, generation: str) -> list[Item]:
-    """The states beside a base, as their manifest vouches for them; none where there are none, or
-    they are not of this generation.
-    """
+def open_states(directory: Path, generation: str) -> list[SnapshotFile]:
+    """Opens the files of precomputed states; returns none without states of this generation."""
     if not (directory / STATES_FILE).exists():
         return []
     try:
-        manifest, named = open_states_manifest(directory)
+        manifest, manifest_file = open_states_manifest(directory)
         if manifest.generation != generation:
-            raise ArtefactError("they are of another generation")
+            raise ArtefactError("the states are of another generation")
         data, starts = OpenFile(directory / DATA), OpenFile(directory / STARTS)
-        of_data = FileEntry(sha256=manifest.sha256, bytes=manifest.bytes)
-        of_starts = FileEntry(sha256=manifest.starts_sha256, bytes=manifest.starts_bytes)
-        return [Item(DATA, data, of_data), Item(STARTS, starts, of_starts), item_of(named)]
+        data_entry = FileEntry(sha256=manifest.sha256, bytes=manifest.bytes)
+        starts_entry = FileEntry(sha256=manifest.starts_sha256, bytes=manifest.starts_bytes)
+        return [
+            SnapshotFile(DATA, data, data_entry),
+            SnapshotFile(STARTS, starts, starts_entry),
+            hashed_file(manifest_file),
+        ]
     except (ArtefactError, ValidationError) as error:
-        warn_without_states(directory, str(error))
+        warn_states_omitted(directory, str(error))
         return []
 
 
-def warn_without_states(directory: Path, reason: str) -> None:
+def warn_states_omitted(directory: Path, reason: str) -> None:
     """Logs that a snapshot is taken without the states of a shard."""
     _log.warning(
         "the states of the shard are not in the snapshot", directory=str(directory), reason=reason
@@ -98,76 +104,79 @@ def warn_without_states(directory: Path, reason: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LogCopy:
-    """A copy of a log, to which nothing is written."""
+    """A private copy of a log."""
 
-    items: tuple[Item, ...]
+    files: tuple[SnapshotFile, ...]
     log_id: str
     last: int
-    """The last write."""
+    """The number of the last write."""
     trimmed: int
-    """The last write that was trimmed, which a base has to hold."""
+    """The number of the last trimmed write, which a base has to hold."""
 
 
-def copy_log(shard: Path, room: Path) -> LogCopy | None:
-    """Copies the log of a shard into `room`, an empty directory; None if there is no log.
+def copy_log(shard: Path, directory: Path) -> LogCopy | None:
+    """Copies the log of a shard into an empty `directory`; returns None if there is no log.
 
-    Every write that was acknowledged before is in it. Nobody who writes has to wait.
+    The copy has every write that was acknowledged before. Copying delays no write.
 
-    Raises ArtefactError if the log is damaged, or missing while other files of it are there. Raises
-    UnavailableError if it cannot be read from here, or there is no room for the copy.
+    Raises ArtefactError if the log is damaged, or missing although other files of it exist. Raises
+    UnavailableError if it cannot be read by this user, or there is no room for the copy.
     """
     source = log_path(shard)
-    told = read_acknowledged(source.with_name(ACKNOWLEDGED_FILE))
+    acknowledged = read_acknowledged(source.with_name(ACKNOWLEDGED_FILE))
     if not source.exists():
-        check_no_log_files(source, told)
+        check_no_log_files(source, acknowledged)
         return None
-    copy = room / source.name
+    copy = directory / source.name
     copy_database(source, copy)
-    state, trimmed = check_log(source, told, lambda _: lambda _: None, copy)
-    AcknowledgedFile(room / ACKNOWLEDGED_FILE, AcknowledgedWrite(state.last, state.link)).close()
-    (room / LOCK_FILE).touch()  # or a node that feeds what is restored would find none to hold
-    items = (item_of(OpenFile(room / name)) for name in (copy.name, ACKNOWLEDGED_FILE, LOCK_FILE))
-    return LogCopy(tuple(items), state.log_id, state.last, trimmed.last)
+    state, trimmed = check_log(source, acknowledged, lambda _: lambda _: None, copy)
+    last = AcknowledgedWrite(state.last, state.link)
+    AcknowledgedFile(directory / ACKNOWLEDGED_FILE, last).close()
+    (directory / LOCK_FILE).touch()  # a node that feeds the restored shard locks it
+    names = (copy.name, ACKNOWLEDGED_FILE, LOCK_FILE)
+    files = tuple(hashed_file(OpenFile(directory / name)) for name in names)
+    return LogCopy(files, state.log_id, state.last, trimmed.last)
 
 
-_TRIES = 5
-"""Each takes less time than a merge."""
+_MAX_ATTEMPTS = 5
+"""Attempts, each of which a merge may disturb."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
-    """The files of a shard."""
+class ShardFiles:
+    """The open files of a shard, consistent with each other."""
 
     manifest: ShardManifest
-    """Of the shard as it was built."""
-    items: tuple[Item, ...]
+    """The manifest of the built shard."""
+    files: tuple[SnapshotFile, ...]
     sequence: int
-    """The last write that is in them."""
+    """The number of the last write that the files hold."""
     passages: int
-    """In the newest generation."""
-    states: tuple[Item, ...] = ()
-    """Beside the newest generation; it is whole without them."""
+    """Number of passages in the newest generation."""
+    states: tuple[SnapshotFile, ...] = ()
+    """Precomputed states of the newest generation, without which it is complete, too."""
 
 
 @contextlib.contextmanager
-def open_contents(directory: Path) -> Iterator[Contents]:
-    """The files of the shard in `directory`, which may be served and written to meanwhile. Raises
-    ArtefactError if one is missing, or damaged. Raises UnavailableError if the log cannot be
-    copied.
+def open_shard_files(directory: Path) -> Iterator[ShardFiles]:
+    """Opens the files of a shard, while a node may serve it and write to it.
+
+    Raises ArtefactError if a file is missing or damaged. Raises UnavailableError if the log cannot
+    be copied, or merges disturbed every attempt.
     """
-    built, base = opened_base(directory)
-    with tempfile.TemporaryDirectory(prefix="winnow-snapshot-") as room:
-        for attempt in range(_TRIES):
-            place = Path(room) / str(attempt)
-            place.mkdir()
-            if (found := _consistent(directory, built, place)) is not None:
-                newest, log = found
+    built, base = open_generation(directory)
+    with tempfile.TemporaryDirectory(prefix="winnow-snapshot-") as temporary:
+        for attempt in range(_MAX_ATTEMPTS):
+            log_directory = Path(temporary) / str(attempt)
+            log_directory.mkdir()
+            if (opened := _open_newest(directory, built, log_directory)) is not None:
+                newest, log = opened
                 passages = (newest.manifest if newest else built).passages
                 sequence = log.last if log else newest.sequence if newest else 0
-                items = (*base, *_below_live(newest, log))
-                states = _states(directory, built, newest)
-                yield Contents(
-                    manifest=built, items=items, sequence=sequence, passages=passages, states=states
+                files = (*base, *_files_below_live(newest, log))
+                states = _open_states(directory, built, newest)
+                yield ShardFiles(
+                    manifest=built, files=files, sequence=sequence, passages=passages, states=states
                 )
                 return
     raise UnavailableError(
@@ -180,51 +189,56 @@ class _Generation:
     """A merged generation."""
 
     name: str
+    """The name of its directory."""
     manifest: ShardManifest
-    items: tuple[Item, ...]
+    files: tuple[SnapshotFile, ...]
 
     @property
     def sequence(self) -> int:
+        """The number of the last write that the generation holds."""
         return generation_sequence(self.name) or 0
 
 
-def _consistent(
-    directory: Path, built: ShardManifest, room: Path
+def _open_newest(
+    directory: Path, built: ShardManifest, log_directory: Path
 ) -> tuple[_Generation | None, LogCopy | None] | None:
-    """A generation, and a log that has every write since; None if they do not fit together.
+    """Opens the newest generation and copies the log; returns None if a merge disturbed this.
 
-    Raises ArtefactError where no node would serve them: what it refuses, nobody is to restore.
+    Raises ArtefactError if a node would refuse the files: nobody could use the snapshot.
     """
     name = newest_name(directory)
     try:
-        newest = _opened(directory, name) if name else None
+        newest = _open_merged(directory, name) if name else None
     except ArtefactError:
         if newest_name(directory) == name:
             raise
-        return None  # a merge has removed it
-    log = copy_log(directory, room)
+        return None  # a merge has removed the generation
+    log = copy_log(directory, log_directory)
     base = newest.manifest if newest else built
     if log is None:
         check_log_continues_base(base, directory, "", 0, 0)
     elif log.trimmed > base.sequence and newest_name(directory) != name:
-        return None  # a merge has forgotten what comes after it
+        return None  # a merge has trimmed writes that this generation lacks
     else:
         check_log_continues_base(base, directory, log.log_id, log.trimmed, log.last)
     return newest, log
 
 
-def _opened(directory: Path, name: str) -> _Generation:
-    manifest, items = opened_base(directory / LIVE / name)
-    return _Generation(name, manifest, tuple(item.within(name) for item in items))
+def _open_merged(directory: Path, name: str) -> _Generation:
+    manifest, files = open_generation(directory / LIVE / name)
+    return _Generation(name, manifest, tuple(file.within(name) for file in files))
 
 
-def _states(directory: Path, built: ShardManifest, newest: _Generation | None) -> tuple[Item, ...]:
+def _open_states(
+    directory: Path, built: ShardManifest, newest: _Generation | None
+) -> tuple[SnapshotFile, ...]:
+    """Opens the states of the newest generation, or of the built shard without one."""
     if newest is None:
-        return tuple(opened_states(directory, built.generation))
-    items = opened_states(directory / LIVE / newest.name, newest.manifest.generation)
-    return tuple(item.within(newest.name).within(LIVE) for item in items)
+        return tuple(open_states(directory, built.generation))
+    files = open_states(directory / LIVE / newest.name, newest.manifest.generation)
+    return tuple(file.within(newest.name).within(LIVE) for file in files)
 
 
-def _below_live(newest: _Generation | None, log: LogCopy | None) -> Iterator[Item]:
-    for items in (newest.items if newest else (), log.items if log else ()):
-        yield from (item.within(LIVE) for item in items)
+def _files_below_live(newest: _Generation | None, log: LogCopy | None) -> Iterator[SnapshotFile]:
+    for files in (newest.files if newest else (), log.files if log else ()):
+        yield from (file.within(LIVE) for file in files)

@@ -1,7 +1,7 @@
-"""The last snapshot of a shard: a note beside the shard's log, and metrics of the note.
+"""Records the last snapshot of a shard in a file beside its log, for metrics.
 
-Nothing else depends on the note. A shard without writes has none, nor has a restored shard. A note
-that cannot be written or read is ignored.
+Only metrics use the file. A shard without writes has no file, nor has a restored shard. A file that
+cannot be written or read is ignored.
 """
 
 from collections.abc import Iterator
@@ -18,23 +18,23 @@ from winnow.content_node.snapshots.manifest import Snapshot
 from winnow.files.durable import write_durably
 
 _log = structlog.get_logger("content_node")
-_NOTE = "snapshot.json"
+_FILE = "snapshot.json"
 
 
 class LastSnapshot(BaseModel):
-    """The last snapshot of a shard."""
+    """The record of the last snapshot of a shard."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     taken: float
-    """When: seconds since 1970."""
+    """Time of the snapshot, in seconds since 1970."""
     sequence: int
-    """The last write of the shard that is in it."""
+    """The number of the shard's last write that the snapshot has."""
 
 
 def write_last_snapshot(shard: Path, snapshot: Snapshot, sequence: int) -> None:
-    """Notes that a snapshot was taken, if the shard was ever written to."""
+    """Records that a snapshot was taken, if the shard was ever written to."""
     if not (shard / LIVE).is_dir():
         return
     last = LastSnapshot(name=snapshot.name, taken=snapshot.time.timestamp(), sequence=sequence)
@@ -45,7 +45,7 @@ def write_last_snapshot(shard: Path, snapshot: Snapshot, sequence: int) -> None:
 
 
 def last_snapshot(shard: Path) -> LastSnapshot | None:
-    """The last snapshot of a shard; None without a readable note."""
+    """Reads the record of a shard's last snapshot; returns None without a readable one."""
     try:
         return LastSnapshot.model_validate_json(_path(shard).read_bytes())
     except (OSError, ValidationError):
@@ -53,19 +53,19 @@ def last_snapshot(shard: Path) -> LastSnapshot | None:
 
 
 def _path(shard: Path) -> Path:
-    return shard / LIVE / _NOTE
+    return shard / LIVE / _FILE
 
 
 class SnapshotMetrics(Collector):
-    """Metrics of the last snapshot of a shard; no series without a note."""
+    """Metrics of the last snapshot of a shard; there are none before the first one."""
 
     def __init__(self, registry: CollectorRegistry, shard: Path) -> None:
-        """Reads the note in the directory of the shard whenever metrics are fetched."""
+        """Registers the metrics, which are read from the shard's directory at each scrape."""
         self._shard = shard
         registry.register(self)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """The present figures."""
+        """Yields the current values."""
         if (last := last_snapshot(self._shard)) is None:
             return
         yield GaugeMetricFamily(

@@ -1,7 +1,6 @@
-"""The manifest of a snapshot.
+"""The manifest of a snapshot, which is written last.
 
-Knows its content; does not know where it lies. It is written last, vouches for itself, and for
-every file by its checksum.
+It has a checksum of itself and of every file.
 """
 
 from datetime import datetime
@@ -22,83 +21,87 @@ from winnow.files.checksummed_json import (
 FORMAT = 1
 
 
-def _below(path: str) -> str:
-    """Checks a path that a restore writes to."""
+def _check_path(path: str) -> str:
+    """Checks that a restore may write to a path: it must be below the restored directory."""
     if any(part in ("", ".", "..") or "\\" in part or "\0" in part for part in path.split("/")):
-        raise ValueError(f"{path!r} is no path below an index")
+        raise ValueError(f"{path!r} is not a path below the index")
     return path
 
 
-_Path = Annotated[str, AfterValidator(_below)]
+_Path = Annotated[str, AfterValidator(_check_path)]
 
 
-class _Part(BaseModel):
+class _StrictModel(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
 
-class SnapshotShard(_Part):
+class SnapshotShard(_StrictModel):
     """A shard in a snapshot."""
 
     shard: Annotated[int, Field(ge=0)]
+    """Number of the shard, counted from 0."""
     sequence: Annotated[int, Field(ge=0)]
-    """The last write that is in the snapshot; 0 where nothing was written since the build."""
+    """The number of the last write that the snapshot has; 0 if there was none."""
     passages: Annotated[int, Field(ge=0)]
-    """Passages of the generation; later writes are in the log."""
+    """Number of passages in the newest generation, without later writes."""
 
 
-class Snapshot(_Part):
-    """A snapshot of an index, or of one shard of it."""
+class Snapshot(_StrictModel):
+    """The manifest of a snapshot of an index, or of one of its shards."""
 
     format: Annotated[int, Field(ge=FORMAT, le=FORMAT)] = FORMAT
     name: Annotated[str, Field(pattern="^[0-9A-Za-z-]{1,64}$")]
     taken: str
-    """When, as ISO 8601."""
+    """Time of the snapshot, as ISO 8601."""
     index_id: str
     shards: Annotated[int, Field(gt=0, le=MAX_SHARDS)]
-    """Of the index."""
+    """Number of shards of the index."""
     parts: Annotated[tuple[SnapshotShard, ...], Field(min_length=1)]
-    """The shards that are in the snapshot, in their order."""
+    """The shards that the snapshot has, in their order."""
     files: dict[_Path, FileEntry]
-    """By their paths in the directory of the index."""
+    """The files by their paths relative to the directory of the index."""
     kind: Literal["winnow snapshot"] = "winnow snapshot"
 
     @model_validator(mode="after")
-    def _belongs_together(self) -> Self:
-        names = {self.place(part.shard) for part in self.parts}
+    def _check_consistency(self) -> Self:
+        names = {self.directory(part.shard) for part in self.parts}
         strays = [path for path in self.files if path.split("/")[0] not in {*names, INDEX_FILE}]
         if strays:
-            raise ValueError(f"{strays[0]} is of no shard that it names")
+            raise ValueError(f"{strays[0]} belongs to none of its shards")
         if wrong := [part.shard for part in self.parts if part.shard >= self.shards]:
-            raise ValueError(f"there is no shard {wrong[0]} of {self.shards}: they count from 0")
+            raise ValueError(f"there is no shard {wrong[0]} of {self.shards}: the first is 0")
         if len(names) < len(self.parts):
-            raise ValueError("it names a shard twice")
+            raise ValueError("it lists a shard twice")
         if empty := [name for name in sorted(names) if f"{name}/{SHARD_FILE}" not in self.files]:
             raise ValueError(f"{empty[0]} has no {SHARD_FILE} in it")
         return self
 
     @property
     def whole(self) -> bool:
-        """Whether every shard of the index is there."""
+        """Whether the snapshot has every shard of the index."""
         return INDEX_FILE in self.files and {part.shard for part in self.parts} == set(
             range(self.shards)
         )
 
     @property
     def time(self) -> datetime:
-        """When it was taken."""
+        """The time of the snapshot."""
         return datetime.fromisoformat(self.taken)
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """The total size of all files, in bytes."""
         return sum(entry.bytes for entry in self.files.values())
 
-    def place(self, shard: int) -> str:
-        """The directory of a shard in the index."""
+    def directory(self, shard: int) -> str:
+        """Returns the directory name of a shard."""
         return shard_name(shard, self.shards)
 
-    def below(self, directory: str) -> dict[str, FileEntry]:
-        """The files in a directory of the index by their paths in it; all files if it is empty."""
+    def files_below(self, directory: str) -> dict[str, FileEntry]:
+        """Returns the files in a directory of the index, by their paths relative to it.
+
+        Returns all files if `directory` is empty.
+        """
         start = f"{directory}/" if directory else ""
         return {
             path.removeprefix(start): entry
@@ -106,15 +109,15 @@ class Snapshot(_Part):
             if path.startswith(start)
         }
 
-    def written(self) -> bytes:
-        """The content of the manifest's file."""
+    def encode(self) -> bytes:
+        """Encodes the manifest as JSON with its checksum."""
         return to_checksummed_json(self.model_dump(mode="json")).encode()
 
 
-def parsed_snapshot(data: bytes, place: str) -> Snapshot:
-    """The manifest in a file that `place` names.
+def parse_snapshot(data: bytes, place: str) -> Snapshot:
+    """Parses the content of a manifest; errors name `place`.
 
-    Raises ArtefactError if it is altered, or of another format.
+    Raises ArtefactError if the content was altered, or has another format.
     """
     content = parse_checksummed_json(data, place)
     fields = {name: value for name, value in content.items() if name != CHECKSUM_FIELD}

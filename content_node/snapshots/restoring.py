@@ -1,8 +1,8 @@
 """Restores a snapshot of an index or of one shard into a new directory.
 
-A restored shard diverges from its source, so its log gets a new name. Two diverging logs of one
-name would be taken for one: writes would reach only one of them, and a front node would wait for
-writes that were lost. A log that follows a journal keeps its name, since all replicas apply the
+A restored shard takes other writes than its source, so its log gets a new id. Shards with one log
+id count as replicas: writes would reach only one of them, and a front node would wait for writes
+that the other one lacks. A log that follows a journal keeps its id, since all replicas apply the
 same entries.
 """
 
@@ -17,7 +17,7 @@ from winnow.content_node.live.reading import LIVE, log_path
 from winnow.content_node.live.schema import get_state, put_state
 from winnow.content_node.merging.names import newest_first
 from winnow.content_node.shard.manifest import SHARD_FILE, read_shard_manifest, write_manifest
-from winnow.content_node.snapshots.finding import FILES, FoundSnapshot, find, split
+from winnow.content_node.snapshots.finding import FILES, FoundSnapshot, find_snapshot, split_url
 from winnow.content_node.states.manifest import (
     STATES_FILE,
     read_states_manifest,
@@ -34,23 +34,22 @@ from winnow.storage.pull import CopyProgress, PulledFile, PullSource, pull_files
 
 
 def restore(url: str, target: Path, progress: CopyProgress, name: str = "") -> FoundSnapshot:
-    """Copies a snapshot into `target`, which appears once all is there and verified.
+    """Copies a snapshot into `target`, which appears once all files are copied and verified.
 
-    `url` names a place, for the whole index, or a shard in it. What an interrupted restore has
-    copied is used.
+    Files that an interrupted restore has copied are reused.
 
     Args:
-        url: as `winnow index snapshot` was given it, or that and `/shard-00000-of-00003`.
-        target: must not exist.
-        progress: is told how it goes.
-        name: of the snapshot; empty for the newest.
+        url: the URL of snapshots; with `/shard-00000-of-00003` appended, it restores one shard.
+        target: the new directory; must not exist.
+        progress: shows the progress.
+        name: the name of the snapshot; empty for the newest.
 
-    Raises NotFoundError if there is no such snapshot. Raises ArtefactError if a file of it is
-    damaged, or `target` exists or cannot be written. Raises UnavailableError if the place cannot be
-    reached, or another process restores `target`.
+    Raises NotFoundError if there is no such snapshot. Raises ArtefactError if one of its files is
+    damaged, or `target` exists or cannot be written. Raises UnavailableError if the storage cannot
+    be reached, or another process restores to `target`.
 
     """
-    found = find(url, name)
+    found = find_snapshot(url, name)
     try:
         with restored_directory(target) as directory:
             pull_files(_source(found), _pulled(found), directory, progress)
@@ -80,44 +79,44 @@ def _pulled(found: FoundSnapshot) -> dict[str, PulledFile]:
 
 
 def rename_logs(directory: Path) -> None:
-    """Renames the logs in a restored directory, an index or a shard.
+    """Gives new ids to the logs in a restored directory, which is an index or a shard.
 
-    Raises ArtefactError if a manifest is damaged, and OSError or `sqlite3.Error` if one cannot be
-    written.
+    Raises ArtefactError if a manifest is damaged, and OSError or `sqlite3.Error` if a file cannot
+    be written.
     """
     for shard in (directory, *directory.iterdir()):
         if log_path(shard).exists():
-            _rename(shard, uuid4().hex)
+            _rename_log(shard, uuid4().hex)
 
 
-def _rename(shard: Path, name: str) -> None:
+def _rename_log(shard: Path, log_id: str) -> None:
+    """Changes the id of a log, and in the manifests of the generations that follow it."""
     with contextlib.closing(connect(log_path(shard))) as connection:
         state = get_state(connection)
         if state.log_id.startswith(JOURNAL):
             return
         connection.execute("BEGIN IMMEDIATE")
-        put_state(connection, replace(state, log_id=name))
+        put_state(connection, replace(state, log_id=log_id))
         connection.execute("COMMIT")
     sync_file(log_path(shard))
     for generation in newest_first(each.name for each in (shard / LIVE).iterdir()):
-        place = shard / LIVE / generation
-        manifest = read_shard_manifest(place)
-        renamed = write_manifest(place / SHARD_FILE, manifest.model_copy(update={"log_id": name}))
-        sync_directory(place)
-        _rename_states(place, manifest.generation, renamed.generation)
+        directory = shard / LIVE / generation
+        manifest = read_shard_manifest(directory)
+        renamed = write_manifest(
+            directory / SHARD_FILE, manifest.model_copy(update={"log_id": log_id})
+        )
+        sync_directory(directory)
+        _relabel_states(directory, manifest.generation, renamed.generation)
 
 
-def _rename_states(directory: Path, before: str, after: str) -> None:
-    """The rows are the same under the new name of the generation."""
+def _relabel_states(directory: Path, old: str, new: str) -> None:
+    """Changes the generation of precomputed states; their rows stay the same."""
     if not (directory / STATES_FILE).exists():
         return
-    with contextlib.suppress(ArtefactError):  # then they are not used
+    with contextlib.suppress(ArtefactError):  # damaged states are not used
         states = read_states_manifest(directory)
-        if states.generation == before:
-            write_states_manifest(directory, states.model_copy(update={"generation": after}))
-
-
-_EXAMPLE = shard_name(0, 3)
+        if states.generation == old:
+            write_states_manifest(directory, states.model_copy(update={"generation": new}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,38 +124,38 @@ class PulledShard:
     """The result of a pull."""
 
     restored: FoundSnapshot | None
-    """The restored snapshot; None if the shard was there before, and stays."""
+    """The restored snapshot; None if `target` had the shard already."""
     unreachable: str = ""
-    """Why the present shard could not be compared with the snapshot."""
+    """Why the existing shard could not be compared with the snapshot."""
 
 
 def pull(url: str, target: Path, progress: CopyProgress, name: str = "") -> PulledShard:
-    """Restores the shard that `url` names into `target`, unless it lies there already.
+    """Restores the shard that `url` names into `target`, unless it exists there already.
 
-    Writes that the shard has taken since are never lost: a present shard is not replaced, not even
-    by a newer snapshot. `name` is that of the snapshot; empty for the newest.
+    An existing shard is never replaced, not even by a newer snapshot, so that no write is lost. It
+    needs neither the storage nor a good snapshot. `name` is that of the snapshot; empty for the
+    newest.
 
-    Raises NotFoundError or ArtefactError or UnavailableError as `restore`; NotFoundError also if
-    `url` names no shard, ArtefactError if another one, or another build of it, is in `target`.
-    Where a shard is in `target`, it needs neither the place nor a good snapshot there.
+    Raises NotFoundError if `url` names no shard. Raises ArtefactError if `target` has another
+    shard, or another build of it. Raises as `restore`, too.
     """
-    place, shard = split(url)
+    root, shard = split_url(url)
     if not shard:
         raise NotFoundError(
-            f"{shown(url)} names no shard: put one behind it, such as "
-            f"{shown(place).rstrip('/')}/{_EXAMPLE}"
+            f"{shown(url)} names no shard: append one, such as "
+            f"{shown(root).rstrip('/')}/{shard_name(0, 3)}"
         )
     if not target.exists():
         return PulledShard(restore(url, target, progress, name))
-    read_shard_manifest(target)  # or it is none
+    read_shard_manifest(target)  # raises an error if this is not a shard
     try:
-        found = find(url, name)
+        found = find_snapshot(url, name)
     except (UnavailableError, NotFoundError, ArtefactError) as error:
         return PulledShard(None, str(error))
     expected = found.files[SHARD_FILE].sha256
     if sha256(target / SHARD_FILE) != expected:
         raise ArtefactError(
-            f"{target} holds another shard, or another build of it, than snapshot "
+            f"{target} holds another shard, or another build of the shard, than snapshot "
             f"{found.snapshot.name} at {shown(url)}: move it away, or pull into another directory"
         )
     return PulledShard(None)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -15,139 +15,141 @@ from winnow.content_node.shard.manifest import (
     read_index_manifest,
 )
 from winnow.content_node.snapshots.contents import (
-    Contents,
-    Item,
-    item_of,
-    open_contents,
-    warn_without_states,
+    ShardFiles,
+    SnapshotFile,
+    hashed_file,
+    open_shard_files,
+    warn_states_omitted,
 )
-from winnow.content_node.snapshots.finding import FILES, SNAPSHOTS, snapshot_place
+from winnow.content_node.snapshots.finding import FILES, SNAPSHOTS, open_snapshots
 from winnow.content_node.snapshots.last_snapshot import write_last_snapshot
 from winnow.content_node.snapshots.manifest import Snapshot, SnapshotShard
 from winnow.domain.shard import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.storage import Storage
-from winnow.storage.pull import CopyProgress, start_copying
 from winnow.storage.storage import OnCopied
+from winnow.storage.pull import CopyProgress, start_copying
 
 
-class SnapshotUpload:
-    """Copies files to a place of snapshots, each once, even if several snapshots have it."""
+class SnapshotUploader:
+    """Copies files to a storage of snapshots; copies no file that is there already."""
 
     def __init__(self, place: Storage, progress: CopyProgress) -> None:
         self._place, self._progress = place, progress
-        self._there = place.sizes(FILES)
+        self._sizes = place.sizes(FILES)
+        """Bytes of each file in the storage, by its SHA-256."""
 
-    def upload(self, stage: str, items: Iterable[Item]) -> None:
-        """Copies those of `items` that are not there. Raises ArtefactError if one is not what its
-        manifest says, or was written to. Raises UnavailableError if the place cannot be written.
+    def upload(self, stage: str, files: Sequence[SnapshotFile]) -> None:
+        """Copies the files that the storage lacks.
+
+        Raises ArtefactError if a file differs from its manifest, or was written to. Raises
+        UnavailableError if the storage cannot be written.
         """
-        items = list(items)
-        missing = [item for item in items if not self._has(item)]
-        sizes, ahead = ([item.entry.bytes for item in each] for each in (items, missing))
-        advance = start_copying(self._progress, stage, sizes, ahead)
-        for item in missing:
-            self._upload(item, advance)
+        missing = [file for file in files if not self._has(file)]
+        sizes, missing_sizes = ([file.entry.bytes for file in each] for each in (files, missing))
+        advance = start_copying(self._progress, stage, sizes, missing_sizes)
+        for file in missing:
+            self._upload(file, advance)
 
-    def _has(self, item: Item) -> bool:
-        """Whether the place has the file; one that was cut off is shorter."""
-        return self._there.get(item.entry.sha256) == item.entry.bytes
+    def _has(self, file: SnapshotFile) -> bool:
+        """Whether the storage has the whole file; an interrupted copy is shorter."""
+        return self._sizes.get(file.entry.sha256) == file.entry.bytes
 
-    def _upload(self, item: Item, advance: OnCopied) -> None:
-        if not item.verified:
-            item.file.verify(item.entry.sha256, item.entry.bytes)
-        self._place.upload(f"{FILES}/{item.entry.sha256}", item.file.link, advance)
-        item.file.check()
-        self._there[item.entry.sha256] = item.entry.bytes
+    def _upload(self, file: SnapshotFile, advance: OnCopied) -> None:
+        if not file.verified:
+            file.file.verify(file.entry.sha256, file.entry.bytes)
+        self._place.upload(f"{FILES}/{file.entry.sha256}", file.file.link, advance)
+        file.file.check()
+        self._sizes[file.entry.sha256] = file.entry.bytes
 
 
-_DIGITS = 8
+_DIGEST_DIGITS = 8
 
 
 def take_snapshot(
     source: Path, url: str, progress: CopyProgress, clock: Callable[[], datetime]
 ) -> Snapshot:
-    """Copies an index, or one shard, to `url`; a file that lies there already is not copied again.
+    """Copies an index, or one shard, to `url`; a file that is there already is not copied again.
 
-    Each shard is as it was after one of its writes, and the snapshot says which one. A snapshot
-    exists once its manifest is written, last of all: if this is interrupted there is none, and the
-    next one uses what was copied.
+    Each shard is copied as it was after one of its writes, whose number the snapshot has. The
+    manifest is written last: an interrupted call leaves no snapshot, and the next one reuses the
+    copied files.
 
-    Raises ArtefactError if the source is damaged, or is neither an index nor a shard; or `url` is
-    the directory of an index or shard. Raises UnavailableError if the place cannot be reached or
-    written.
+    Raises ArtefactError if the source is damaged, or is neither an index nor a shard; or if `url`
+    is the directory of an index or shard. Raises UnavailableError if the storage cannot be reached
+    or written.
     """
-    place = snapshot_place(url)
+    place = open_snapshots(url)
     if any((Path(place.name) / name).exists() for name in (INDEX_FILE, SHARD_FILE)):
         raise ArtefactError(
-            f"{place.name} is an index, or a shard of one: name a directory for snapshots alone"
+            f"{place.name} is an index, or a shard of one: give a directory only for snapshots"
         )
-    taking = _Taking(SnapshotUpload(place, progress))
+    builder = _SnapshotBuilder(SnapshotUploader(place, progress))
     if (source / INDEX_FILE).exists():
-        taking.index(source)
+        builder.add_index(source)
     else:
-        taking.shard(source)
-    snapshot = taking.snapshot(clock())
-    place.write(f"{SNAPSHOTS}/{snapshot.name}.json", snapshot.written())
-    taking.note(snapshot)
+        builder.add_shard(source)
+    snapshot = builder.build(clock())
+    place.write(f"{SNAPSHOTS}/{snapshot.name}.json", snapshot.encode())
+    builder.record(snapshot)
     return snapshot
 
 
-class _Taking:
-    """The parts of a snapshot that were copied so far."""
+class _SnapshotBuilder:
+    """Copies the shards of a snapshot, and builds its manifest."""
 
-    def __init__(self, upload: SnapshotUpload) -> None:
-        self._upload = upload
+    def __init__(self, uploader: SnapshotUploader) -> None:
+        self._uploader = uploader
         self._manifest: ShardManifest | None = None
         self._parts: list[SnapshotShard] = []
         self._sources: list[Path] = []
         self._files: dict[str, FileEntry] = {}
 
-    def index(self, directory: Path) -> None:
+    def add_index(self, directory: Path) -> None:
+        """Copies all shards of an index, and its manifest."""
         index = read_index_manifest(directory)
-        named = item_of(OpenFile(directory / INDEX_FILE))
+        manifest_file = hashed_file(OpenFile(directory / INDEX_FILE))
         for shard in range(index.shards):
-            self.shard(directory / shard_name(shard, index.shards), index)
-        self._upload.upload("copying the index's manifest", [named])
-        self._files[named.path] = named.entry
+            self.add_shard(directory / shard_name(shard, index.shards), index)
+        self._uploader.upload("copying the index's manifest", [manifest_file])
+        self._files[manifest_file.path] = manifest_file.entry
 
-    def shard(self, directory: Path, index: IndexManifest | None = None) -> None:
-        with open_contents(directory) as contents:
-            manifest = contents.manifest
-            if index is not None:
-                _expect_of(index, manifest, directory, len(self._parts))
+    def add_shard(self, directory: Path, index: IndexManifest | None = None) -> None:
+        """Copies a shard; with an `index`, checks that it is the next shard of that index."""
+        with open_shard_files(directory) as opened:
+            manifest = opened.manifest
+            if index is not None and (faults := identity_faults(manifest, len(self._parts), index)):
+                raise ArtefactError(f"{directory} is not of its index: {'; '.join(faults)}")
             stage = f"copying shard {manifest.shard} of {manifest.shards}, MB"
-            self._upload.upload(stage, contents.items)
-            items = (*contents.items, *self._with_states(directory, contents))
-        place = shard_name(manifest.shard, manifest.shards)
-        self._files |= {item.within(place).path: item.entry for item in items}
+            self._uploader.upload(stage, opened.files)
+            files = (*opened.files, *self._upload_states(directory, opened))
+        name = shard_name(manifest.shard, manifest.shards)
+        self._files |= {file.within(name).path: file.entry for file in files}
         self._parts.append(
-            SnapshotShard(
-                shard=manifest.shard, sequence=contents.sequence, passages=contents.passages
-            )
+            SnapshotShard(shard=manifest.shard, sequence=opened.sequence, passages=opened.passages)
         )
         self._sources.append(directory)
         self._manifest = manifest
 
-    def _with_states(self, directory: Path, contents: Contents) -> tuple[Item, ...]:
-        """Derived: where they are damaged, or written again just now, they are left out."""
-        if not contents.states:
+    def _upload_states(self, directory: Path, opened: ShardFiles) -> tuple[SnapshotFile, ...]:
+        """Copies and returns the states; omits them if they are damaged or just being rewritten."""
+        if not opened.states:
             return ()
-        shard = contents.manifest
+        shard = opened.manifest
         try:
             stage = f"copying states of shard {shard.shard} of {shard.shards}, MB"
-            self._upload.upload(stage, contents.states)
+            self._uploader.upload(stage, opened.states)
         except ArtefactError as error:
-            warn_without_states(directory, str(error))
+            warn_states_omitted(directory, str(error))
             return ()
-        return contents.states
+        return opened.states
 
-    def snapshot(self, now: datetime) -> Snapshot:
-        """Of all that was copied."""
+    def build(self, now: datetime) -> Snapshot:
+        """Returns the manifest of the copied shards."""
         manifest = self._manifest
         if manifest is None:
-            raise ArtefactError("an index without shards cannot be")
+            raise ArtefactError("the index has no shards")
         return Snapshot(
             name=_name(now, self._files),
             taken=now.isoformat(timespec="milliseconds"),
@@ -157,19 +159,14 @@ class _Taking:
             files=self._files,
         )
 
-    def note(self, snapshot: Snapshot) -> None:
-        """Notes in every shard that this complete snapshot was taken of it."""
+    def record(self, snapshot: Snapshot) -> None:
+        """Records in every copied shard that this snapshot was taken."""
         for directory, part in zip(self._sources, self._parts, strict=True):
             write_last_snapshot(directory, snapshot, part.sequence)
 
 
-def _expect_of(index: IndexManifest, manifest: ShardManifest, directory: Path, shard: int) -> None:
-    if faults := identity_faults(manifest, shard, index):
-        raise ArtefactError(f"{directory} is not of its index: {'; '.join(faults)}")
-
-
 def _name(now: datetime, files: Mapping[str, FileEntry]) -> str:
-    """A name for the snapshot: names sort by time, and simultaneous snapshots differ."""
+    """Returns a name that sorts by time and differs for simultaneous snapshots."""
     content = json.dumps({path: entry.sha256 for path, entry in files.items()}, sort_keys=True)
     digest = hashlib.sha256(content.encode()).hexdigest()
-    return f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}-{digest[:_DIGITS]}"
+    return f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}-{digest[:_DIGEST_DIGITS]}"

@@ -16,9 +16,9 @@ from winnow.content_node.snapshots.finding import (
     FILES,
     SNAPSHOTS,
     names,
-    snapshot_place,
+    open_snapshots,
     snapshots,
-    split,
+    split_url,
 )
 from winnow.content_node.snapshots.manifest import Snapshot
 from winnow.content_node.snapshots.restoring import restore
@@ -119,7 +119,7 @@ def test_files_at_the_place_are_not_copied_again(index: Path, url: str) -> None:
     second = taken(index, url)
     after = {each: system.modified(each) for each in system.ls(f"{root}/{FILES}", detail=False)}
     assert before == after
-    assert names(snapshot_place(url))[0] == second.name
+    assert names(open_snapshots(url))[0] == second.name
 
 
 def test_a_file_that_was_cut_off_is_copied_again(index: Path, url: str, tmp_path: Path) -> None:
@@ -150,12 +150,12 @@ def test_an_interrupted_snapshot_is_none_and_the_next_one_goes_on_from_it(
     place = tmp_path / "snapshots"
     with monkeypatch.context() as patched:
         patched.setattr(
-            "winnow.content_node.snapshots.taking.snapshot_place",
+            "winnow.content_node.snapshots.taking.open_snapshots",
             lambda url: Full(Path(url), "snapshots"),
         )
         with pytest.raises(UnavailableError, match="no room"):
             taken(index, place)
-    assert names(snapshot_place(str(place))) == []
+    assert names(open_snapshots(str(place))) == []
     with pytest.raises(NotFoundError, match="there is no snapshot at"):
         restore(str(place), tmp_path / "restored", Recorder())
     copied = {each: each.stat().st_mtime_ns for each in (place / FILES).iterdir()}
@@ -205,7 +205,7 @@ def test_no_snapshot_writes_outside_of_the_directory(
     snapshot = taken(index, tmp_path / "snapshots")
     entry = snapshot.files["index.json"]
     bad = snapshot.model_copy(update={"name": "99", "files": {**snapshot.files, path: entry}})
-    (tmp_path / "snapshots" / SNAPSHOTS / "99.json").write_bytes(bad.written())
+    (tmp_path / "snapshots" / SNAPSHOTS / "99.json").write_bytes(bad.encode())
     with pytest.raises(ArtefactError, match="cannot be used"):
         restore(str(tmp_path / "snapshots"), tmp_path / "restored", Recorder())
 
@@ -225,7 +225,7 @@ def test_no_snapshot_restores_other_files_than_shards(
             "files": {n: e for n, e in snapshot.files.items() if parts and n != without},
         }
     )
-    (tmp_path / "snapshots" / SNAPSHOTS / "99.json").write_bytes(bad.written())
+    (tmp_path / "snapshots" / SNAPSHOTS / "99.json").write_bytes(bad.encode())
     for end in ("", "/shard-00001-of-00002"):
         with pytest.raises(ArtefactError, match="cannot be used"):
             restore(f"{tmp_path}/snapshots{end}", tmp_path / "restored", Recorder())
@@ -237,7 +237,7 @@ def test_a_damaged_index_is_not_copied(index: Path, tmp_path: Path) -> None:
     graph.write_bytes(bytes(graph.stat().st_size))
     with pytest.raises(ArtefactError, match=f"{graph} is damaged"):
         taken(index, tmp_path / "snapshots")
-    assert names(snapshot_place(f"{tmp_path}/snapshots")) == []
+    assert names(open_snapshots(f"{tmp_path}/snapshots")) == []
 
 
 def test_a_shard_of_another_build_is_not_copied(indexes: dict[int, Path], tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def test_a_full_disk_is_one_line_and_the_same_restore_goes_on(
     target = tmp_path / "restored"
     with monkeypatch.context() as patched:
         patched.setattr(
-            "winnow.content_node.snapshots.finding.snapshot_place",
+            "winnow.content_node.snapshots.finding.open_snapshots",
             lambda url: Breaking(Path(url), "snapshots"),
         )
         with pytest.raises(ArtefactError, match=r"graph.hnsw: No space left on device: make room"):
@@ -342,7 +342,7 @@ def test_a_directory_that_is_no_index_is_refused(tmp_path: Path) -> None:
 
 def test_snapshots_are_not_put_into_an_index(index: Path, tmp_path: Path) -> None:
     for place in (index, index / shard_name(0, 2)):
-        with pytest.raises(ArtefactError, match="name a directory for snapshots alone"):
+        with pytest.raises(ArtefactError, match="give a directory only for snapshots"):
             taken(index, place)
     assert not (index / "files").exists()
 
@@ -364,7 +364,7 @@ def test_each_shard_is_a_stage(index: Path, tmp_path: Path) -> None:
     ],
 )
 def test_a_url_may_name_a_shard(url: str, parts: tuple[str, str]) -> None:
-    assert split(url) == parts
+    assert split_url(url) == parts
 
 
 def test_a_snapshot_is_written_as_it_is_read(index: Path, tmp_path: Path) -> None:
@@ -372,5 +372,5 @@ def test_a_snapshot_is_written_as_it_is_read(index: Path, tmp_path: Path) -> Non
     written = json.loads((tmp_path / "snapshots" / SNAPSHOTS / f"{snapshot.name}.json").read_text())
     assert written["format"] == 1
     assert written["files"].keys() == content(index).keys()
-    (found,) = snapshots(snapshot_place(f"{tmp_path}/snapshots"))
+    (found,) = snapshots(open_snapshots(f"{tmp_path}/snapshots"))
     assert found == snapshot
