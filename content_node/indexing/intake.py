@@ -1,8 +1,8 @@
 """Copies passages into the staging database, from a file or from another index."""
 
-import itertools
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from itertools import islice
 
 from winnow.bundle import Bundle
 from winnow.content_node.indexing.plan import BuildListener, BuildPlan
@@ -102,7 +102,8 @@ def _stage_file(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: Bui
     tokenizer = Tokenizer(bundle.tokenizer)
     progress.start("reading passages", None)
     bad_rows = 0
-    for batch in _batches(read_rows(plan.source, plan.cut_documents)):
+    rows = iter(read_rows(plan.source, plan.cut_documents))
+    while batch := list(islice(rows, _BATCH)):
         bad = [row for row in batch if isinstance(row, BadRow)]
         bad += _stage_rows(staging, [row for row in batch if isinstance(row, Row)], tokenizer, plan)
         for row in sorted(bad, key=lambda row: row.line):
@@ -121,9 +122,3 @@ def _stage_rows(
     for row, encoded in zip(rows, tokenise(tokenizer, [row.put for row in rows]), strict=True):
         if not staging.add(encoded.write(), shard_of(row.passage.id, plan.shards)):
             yield BadRow(row.line, f"duplicate id {row.passage.id}")
-
-
-def _batches(rows: Iterable[Row | BadRow]) -> Iterator[list[Row | BadRow]]:
-    source = iter(rows)
-    while batch := list(itertools.islice(source, _BATCH)):
-        yield batch

@@ -80,18 +80,10 @@ class JournalFollower:
         sleep: Sleep = asyncio.sleep,
         on_fault: OnFault = lambda _: None,
     ) -> None:
-        """Holds a journal and the replica that applies it.
+        """`on_applied` is called with the results of each entry once they are durable here.
 
-        Args:
-            journal: the journal to follow.
-            replica: stores the writes of entries.
-            decode: returns the writes in the content of an entry.
-            on_applied: called with the results of each entry once they are durable here.
-            metrics: records progress.
-            sleep: waits between failures.
-            on_fault: called with the reason why entries cannot be read or stored, and with an empty
-                reason once they can.
-
+        `on_fault` is called with the reason why entries cannot be read or stored, and with an empty
+        reason once they can.
         """
         self._journal, self._replica, self._decode = journal, replica, decode
         self._on_applied, self._on_fault = on_applied, on_fault

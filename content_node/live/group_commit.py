@@ -49,15 +49,10 @@ class GroupCommit:
         max_batch: int = MAX_BATCH_WRITES,
         max_queued: int = MAX_QUEUED_WRITES,
     ) -> None:
-        """Starts with an empty queue.
+        """Calls `commit` in the thread, and `publish` on the event loop before callers get results.
 
-        Args:
-            commit: stores writes; called in the thread.
-            publish: makes stored writes visible before callers get their results. The event loop
-                calls it after every commit or other work of the thread, even after a failed one.
-            max_batch: most writes of a transaction.
-            max_queued: most writes that are queued or being stored.
-
+        `publish` makes stored writes visible. It is called after all work of the thread, even after
+        a failure.
         """
         self._commit, self._publish = commit, publish
         self._max_batch, self._max_queued = max_batch, max_queued

@@ -145,7 +145,7 @@ class WriteLog:
         try:
             self._acknowledged.write(AcknowledgedWrite(self._state.last, self._state.link))
         except OSError as error:
-            raise write_failure(error, self._beside(ACKNOWLEDGED_FILE)) from error
+            raise write_failure(error, self.path.with_name(ACKNOWLEDGED_FILE)) from error
         reach("log.acknowledged")
 
     def after(self, sequence: int, up_to: int | None = None) -> Iterator[LoggedWrite]:
@@ -242,7 +242,7 @@ class WriteLog:
         assert self._state is not None
         if self._acknowledged is None:
             last = AcknowledgedWrite(self._state.last, self._state.link)
-            self._acknowledged = AcknowledgedFile(self._beside(ACKNOWLEDGED_FILE), last)
+            self._acknowledged = AcknowledgedFile(self.path.with_name(ACKNOWLEDGED_FILE), last)
         if self._connection is None:
             self._opened_file = self.path.stat()
             self._connection = connect(self.path)
@@ -252,7 +252,11 @@ class WriteLog:
         """Creates the log; locks its directory first unless it is locked already."""
         self.path.parent.mkdir(exist_ok=True)
         sync_directory(self.path.parent.parent)
-        self._directory_lock = self._directory_lock or _lock_directory(self._beside(LOCK_FILE))
+        try:
+            path = self.path.with_name(LOCK_FILE)
+            self._directory_lock = self._directory_lock or DirectoryLock(path)
+        except ArtefactError as error:
+            raise NotWritableError(str(error)) from error
         self._state, self._trimmed = create_log(self.path, self._new_id or uuid4().hex)
 
     def _is_same_file(self) -> bool:
@@ -267,13 +271,3 @@ class WriteLog:
         return NotWritableError(
             f"{self.path} was replaced, deleted, or written to by another process: restart the node"
         )
-
-    def _beside(self, name: str) -> Path:
-        return self.path.with_name(name)
-
-
-def _lock_directory(path: Path) -> DirectoryLock:
-    try:
-        return DirectoryLock(path)
-    except ArtefactError as error:
-        raise NotWritableError(str(error)) from error

@@ -99,7 +99,10 @@ def _check(path: Path, start_replay: StartReplay) -> tuple[State, Trimmed] | Non
     if not path.exists():
         check_no_log_files(path, acknowledged)
         return None
-    dropped_bytes = _unfinished_bytes(wal_path(path))
+    try:
+        dropped_bytes = unfinished_bytes(wal_path(path))
+    except OSError as error:
+        raise ArtefactError(f"cannot read {wal_path(path)}: {error.strerror}") from error
     state, trimmed = check_log(path, acknowledged, start_replay)
     if dropped_bytes:
         _log.warning(
@@ -125,10 +128,3 @@ def check_no_log_files(path: Path, acknowledged: AcknowledgedWrite | None) -> No
     existed = (acknowledged is not None and acknowledged.sequence) or wal_path(path).exists()
     if existed and not path.exists():  # the first write may have created it just now
         raise ArtefactError(f"{path} is missing, but other files of the log exist: {COPY_AGAIN}")
-
-
-def _unfinished_bytes(path: Path) -> int:
-    try:
-        return unfinished_bytes(path)
-    except OSError as error:
-        raise ArtefactError(f"cannot read {path}: {error.strerror}") from error

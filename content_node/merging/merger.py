@@ -82,18 +82,10 @@ class Merger(Generic[Base]):
         sleep: Sleep = asyncio.sleep,
         clock: Clock = time.monotonic,
     ) -> None:
-        """Prepares to merge a shard.
+        """`new_merge` makes a merge of a base and the log up to a write.
 
-        Args:
-            shard: the shard that is merged.
-            policy: decides when to merge.
-            new_merge: makes a merge of a base and the log up to a write.
-            open_base: opens and verifies the result of a merge.
-            remove_obsolete: removes older generations once that of a write is served.
-            metrics: counts merges.
-            sleep: waits between checks.
-            clock: monotonic seconds.
-
+        `open_base` opens and verifies its result. `remove_obsolete` removes older generations once
+        the generation of a write is served.
         """
         self._shard, self._policy, self._metrics = shard, policy, metrics
         self._new_merge, self._open_base = new_merge, open_base

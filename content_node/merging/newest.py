@@ -28,15 +28,9 @@ def open_newest(
 ) -> Base:
     """Opens the newest generation of a shard, or the shard as it was built without one.
 
-    No merge may run meanwhile. Raises ArtefactError if the generation cannot be repaired, and
-    IdentityError if it is of another shard.
-
-    Args:
-        shard: the directory of the shard.
-        trimmed: the last write that was trimmed from the log.
-        open_base: opens and verifies the directory of a generation.
-        feeding: whether files may be repaired, moved and removed.
-
+    `trimmed` is the last write that was trimmed from the log. Files are repaired, moved or removed
+    only with `feeding`. No merge may run meanwhile. Raises ArtefactError if the generation cannot
+    be repaired, and IdentityError if it is of another shard.
     """
     names = list_names(shard)
     if feeding:
@@ -92,10 +86,7 @@ def _open_or_repair(
 
 
 def _make_durable(directory: Path) -> None:
-    """Makes the rename of a generation durable, before the log is trimmed.
-
-    The merge that put it in place may have been killed before it did.
-    """
+    """Makes the rename of a generation durable, which a killed merge may not have done."""
     try:
         sync_directory(directory.parent)
     except OSError as error:

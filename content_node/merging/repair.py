@@ -42,7 +42,7 @@ def repair(directory: Path, others: Sequence[Path]) -> list[str]:
     ArtefactError if files cannot be written.
     """
     manifest = manifest_of_generation(directory)
-    damaged = _damaged(directory, manifest)
+    damaged = _find_damage(directory, manifest)
     if manifest.store in damaged:
         raise UnrepairableError(str(damaged[manifest.store]))
     if not damaged:
@@ -72,7 +72,7 @@ def manifest_of_generation(directory: Path) -> ShardManifest:
         raise UnrepairableError(str(error)) from error
 
 
-def _damaged(directory: Path, manifest: ShardManifest) -> dict[str, ArtefactError]:
+def _find_damage(directory: Path, manifest: ShardManifest) -> dict[str, ArtefactError]:
     """Checks all files; returns the error of each damaged one by its name."""
     damaged = {}
     for name, entry in manifest.files.items():

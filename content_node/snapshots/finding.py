@@ -65,7 +65,7 @@ def find_snapshot(url: str, name: str = "") -> FoundSnapshot:
     """
     root, shard = split_url(url)
     place = open_snapshots(root)
-    snapshot = named(place, name) if name else newest(place, shard)
+    snapshot = read_snapshot(place, name) if name else newest_snapshot(place, shard)
     if not shard and not snapshot.whole:
         parts = ", ".join(snapshot.directory(part.shard) for part in snapshot.parts)
         raise NotFoundError(
@@ -76,7 +76,7 @@ def find_snapshot(url: str, name: str = "") -> FoundSnapshot:
     return FoundSnapshot(place, snapshot, shard)
 
 
-def names(place: Storage) -> list[str]:
+def snapshot_names(place: Storage) -> list[str]:
     """Lists the names of all snapshots in a storage, the newest first."""
     files = (name for name in place.sizes(SNAPSHOTS) if name.endswith(_SUFFIX))
     return sorted((name.removesuffix(_SUFFIX) for name in files), reverse=True)
@@ -84,21 +84,21 @@ def names(place: Storage) -> list[str]:
 
 def snapshots(place: Storage) -> Iterator[Snapshot]:
     """Reads all snapshots, the newest first. Raises ArtefactError if one is damaged."""
-    for name in names(place):
+    for name in snapshot_names(place):
         if (snapshot := _read(place, name)) is not None:
             yield snapshot
 
 
-def named(place: Storage, name: str) -> Snapshot:
+def read_snapshot(place: Storage, name: str) -> Snapshot:
     """Reads the snapshot with this name. Raises NotFoundError if there is none."""
-    snapshot = _read(place, name) if name in (there := names(place)) else None
+    snapshot = _read(place, name) if name in (existing := snapshot_names(place)) else None
     if snapshot is None:
-        listed = ", ".join(there[:_MAX_LISTED]) or "none"
+        listed = ", ".join(existing[:_MAX_LISTED]) or "none"
         raise NotFoundError(f"no snapshot {quoted(name)} at {place.name}; there are {listed}")
     return snapshot
 
 
-def newest(place: Storage, shard: str) -> Snapshot:
+def newest_snapshot(place: Storage, shard: str) -> Snapshot:
     """Finds the newest snapshot that has this shard; with an empty `shard`, the whole index.
 
     Raises NotFoundError if there is none. Raises ArtefactError if a newer snapshot is damaged.

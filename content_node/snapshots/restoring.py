@@ -132,12 +132,12 @@ class PulledShard:
 def pull(url: str, target: Path, progress: CopyProgress, name: str = "") -> PulledShard:
     """Restores the shard that `url` names into `target`, unless it exists there already.
 
-    An existing shard is never replaced, not even by a newer snapshot, so that no write is lost. It
-    needs neither the storage nor a good snapshot. `name` is that of the snapshot; empty for the
-    newest.
+    An existing shard is never replaced, not even by a newer snapshot, so that no write is lost.
+    With an existing shard, the storage need not be reachable. `name` is that of the snapshot; empty
+    for the newest.
 
     Raises NotFoundError if `url` names no shard. Raises ArtefactError if `target` has another
-    shard, or another build of it. Raises as `restore`, too.
+    shard, or another build of the shard. Other errors are those of `restore`.
     """
     root, shard = split_url(url)
     if not shard:

@@ -147,7 +147,7 @@ def test_a_partial_build_of_something_else_is_not_gone_on_with(
     with pytest.raises(KeyboardInterrupt):
         build_index(plan, bundle, Interrupted())
     other = BuildPlan(source=passages_file, target=tmp_path / "index", shards=3, threads=1)
-    with pytest.raises(ArtefactError, match="begun with another --shards"):
+    with pytest.raises(ArtefactError, match="build with another --shards"):
         build_index(other, bundle, recorder)
 
 

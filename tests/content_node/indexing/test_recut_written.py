@@ -124,7 +124,7 @@ def test_a_build_is_not_resumed_from_an_index_with_new_writes(
     log.append([logged(log.last + 1, "late")])
     log.acknowledge()
     log.close()
-    with pytest.raises(ArtefactError, match="begun with another --passages"):
+    with pytest.raises(ArtefactError, match="build with another --passages"):
         build_index(plan, bundle, recorder)
 
 

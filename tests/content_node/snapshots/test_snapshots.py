@@ -15,8 +15,8 @@ from winnow.content_node.indexing.verify import verify_index
 from winnow.content_node.snapshots.finding import (
     FILES,
     SNAPSHOTS,
-    names,
     open_snapshots,
+    snapshot_names,
     snapshots,
     split_url,
 )
@@ -119,7 +119,7 @@ def test_files_at_the_place_are_not_copied_again(index: Path, url: str) -> None:
     second = taken(index, url)
     after = {each: system.modified(each) for each in system.ls(f"{root}/{FILES}", detail=False)}
     assert before == after
-    assert names(open_snapshots(url))[0] == second.name
+    assert snapshot_names(open_snapshots(url))[0] == second.name
 
 
 def test_a_file_that_was_cut_off_is_copied_again(index: Path, url: str, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_an_interrupted_snapshot_is_none_and_the_next_one_goes_on_from_it(
         )
         with pytest.raises(UnavailableError, match="no room"):
             taken(index, place)
-    assert names(open_snapshots(str(place))) == []
+    assert snapshot_names(open_snapshots(str(place))) == []
     with pytest.raises(NotFoundError, match="there is no snapshot at"):
         restore(str(place), tmp_path / "restored", Recorder())
     copied = {each: each.stat().st_mtime_ns for each in (place / FILES).iterdir()}
@@ -237,7 +237,7 @@ def test_a_damaged_index_is_not_copied(index: Path, tmp_path: Path) -> None:
     graph.write_bytes(bytes(graph.stat().st_size))
     with pytest.raises(ArtefactError, match=f"{graph} is damaged"):
         taken(index, tmp_path / "snapshots")
-    assert names(open_snapshots(f"{tmp_path}/snapshots")) == []
+    assert snapshot_names(open_snapshots(f"{tmp_path}/snapshots")) == []
 
 
 def test_a_shard_of_another_build_is_not_copied(indexes: dict[int, Path], tmp_path: Path) -> None:
