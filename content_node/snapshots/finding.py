@@ -25,7 +25,7 @@ _MAX_LISTED = 10
 class FoundSnapshot:
     """A snapshot in storage, or one shard of it."""
 
-    place: Storage
+    storage: Storage
     """The storage that has the snapshot."""
     snapshot: Snapshot
     shard: str
@@ -64,70 +64,70 @@ def find_snapshot(url: str, name: str = "") -> FoundSnapshot:
     newer one, is damaged. Raises UnavailableError if the storage cannot be reached.
     """
     root, shard = split_url(url)
-    place = open_snapshots(root)
-    snapshot = read_snapshot(place, name) if name else newest_snapshot(place, shard)
+    storage = open_snapshots(root)
+    snapshot = read_snapshot(storage, name) if name else newest_snapshot(storage, shard)
     if not shard and not snapshot.whole:
         parts = ", ".join(snapshot.directory(part.shard) for part in snapshot.parts)
         raise NotFoundError(
-            f"snapshot {snapshot.name} at {place.name} is not of a whole index: restore {parts}"
+            f"snapshot {snapshot.name} at {storage.name} is not of a whole index: restore {parts}"
         )
     if not snapshot.files_below(shard):
-        raise NotFoundError(f"snapshot {snapshot.name} at {place.name} has no {shard}")
-    return FoundSnapshot(place, snapshot, shard)
+        raise NotFoundError(f"snapshot {snapshot.name} at {storage.name} has no {shard}")
+    return FoundSnapshot(storage, snapshot, shard)
 
 
-def snapshot_names(place: Storage) -> list[str]:
+def snapshot_names(storage: Storage) -> list[str]:
     """Lists the names of all snapshots in a storage, the newest first."""
-    files = (name for name in place.sizes(SNAPSHOTS) if name.endswith(_SUFFIX))
+    files = (name for name in storage.sizes(SNAPSHOTS) if name.endswith(_SUFFIX))
     return sorted((name.removesuffix(_SUFFIX) for name in files), reverse=True)
 
 
-def snapshots(place: Storage) -> Iterator[Snapshot]:
+def snapshots(storage: Storage) -> Iterator[Snapshot]:
     """Reads all snapshots, the newest first. Raises ArtefactError if one is damaged."""
-    for name in snapshot_names(place):
-        if (snapshot := _read(place, name)) is not None:
+    for name in snapshot_names(storage):
+        if (snapshot := _read(storage, name)) is not None:
             yield snapshot
 
 
-def read_snapshot(place: Storage, name: str) -> Snapshot:
+def read_snapshot(storage: Storage, name: str) -> Snapshot:
     """Reads the snapshot with this name. Raises NotFoundError if there is none."""
-    snapshot = _read(place, name) if name in (existing := snapshot_names(place)) else None
+    snapshot = _read(storage, name) if name in (existing := snapshot_names(storage)) else None
     if snapshot is None:
         listed = ", ".join(existing[:_MAX_LISTED]) or "none"
-        raise NotFoundError(f"no snapshot {quoted(name)} at {place.name}; there are {listed}")
+        raise NotFoundError(f"no snapshot {quoted(name)} at {storage.name}; there are {listed}")
     return snapshot
 
 
-def newest_snapshot(place: Storage, shard: str) -> Snapshot:
+def newest_snapshot(storage: Storage, shard: str) -> Snapshot:
     """Finds the newest snapshot that has this shard; with an empty `shard`, the whole index.
 
     Raises NotFoundError if there is none. Raises ArtefactError if a newer snapshot is damaged.
     """
     unsuitable: Snapshot | None = None
-    for snapshot in snapshots(place):
+    for snapshot in snapshots(storage):
         if snapshot.whole if not shard else snapshot.files_below(shard):
             return snapshot
         unsuitable = unsuitable or snapshot
     if unsuitable is None:
         raise NotFoundError(
-            f"there is no snapshot at {place.name}: take one with `winnow index snapshot`"
+            f"there is no snapshot at {storage.name}: take one with `winnow index snapshot`"
         )
     example = unsuitable.directory(unsuitable.parts[0].shard)
     if shard:
         raise NotFoundError(
-            f"no snapshot at {place.name} has {shard}; {unsuitable.name} has shards such as "
+            f"no snapshot at {storage.name} has {shard}; {unsuitable.name} has shards such as "
             f"{example}"
         )
     raise NotFoundError(
-        f"no snapshot at {place.name} is of a whole index: restore a shard of it, such as "
-        f"{place.name.rstrip('/')}/{example}"
+        f"no snapshot at {storage.name} is of a whole index: restore a shard of it, such as "
+        f"{storage.name.rstrip('/')}/{example}"
     )
 
 
-def _read(place: Storage, name: str) -> Snapshot | None:
+def _read(storage: Storage, name: str) -> Snapshot | None:
     """Reads a snapshot; returns None if it was removed since it was listed."""
     path = f"{SNAPSHOTS}/{name}{_SUFFIX}"
-    content = place.read(path)
+    content = storage.read(path)
     if content is None:
         return None
-    return parse_snapshot(content, f"{place.name.rstrip('/')}/{path}")
+    return parse_snapshot(content, f"{storage.name.rstrip('/')}/{path}")

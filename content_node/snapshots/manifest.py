@@ -114,14 +114,14 @@ class Snapshot(_StrictModel):
         return to_checksummed_json(self.model_dump(mode="json")).encode()
 
 
-def parse_snapshot(data: bytes, place: str) -> Snapshot:
-    """Parses the content of a manifest; errors name `place`.
+def parse_snapshot(data: bytes, location: str) -> Snapshot:
+    """Parses the content of a manifest; errors name `location`.
 
     Raises ArtefactError if the content was altered, or has another format.
     """
-    content = parse_checksummed_json(data, place)
+    content = parse_checksummed_json(data, location)
     fields = {name: value for name, value in content.items() if name != CHECKSUM_FIELD}
     try:
         return Snapshot.model_validate(fields, strict=False)
     except ValidationError as error:
-        raise ArtefactError(f"{place} cannot be used: {first_violation(error)}") from error
+        raise ArtefactError(f"{location} cannot be used: {first_violation(error)}") from error

@@ -64,8 +64,8 @@ def restore(url: str, target: Path, progress: CopyProgress, name: str = "") -> F
 
 def _source(found: FoundSnapshot) -> PullSource:
     return PullSource(
-        storage=found.place,
-        source=f"snapshot {found.snapshot.name} at {found.place.name}",
+        storage=found.storage,
+        source=f"snapshot {found.snapshot.name} at {found.storage.name}",
         advice_if_missing="take another snapshot",
         advice_if_damaged="remove that file there, and take another snapshot",
     )

@@ -28,16 +28,16 @@ from winnow.domain.shard import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 from winnow.storage import Storage
-from winnow.storage.storage import OnCopied
 from winnow.storage.pull import CopyProgress, start_copying
+from winnow.storage.storage import OnCopied
 
 
 class SnapshotUploader:
     """Copies files to a storage of snapshots; copies no file that is there already."""
 
-    def __init__(self, place: Storage, progress: CopyProgress) -> None:
-        self._place, self._progress = place, progress
-        self._sizes = place.sizes(FILES)
+    def __init__(self, storage: Storage, progress: CopyProgress) -> None:
+        self._storage, self._progress = storage, progress
+        self._sizes = storage.sizes(FILES)
         """Bytes of each file in the storage, by its SHA-256."""
 
     def upload(self, stage: str, files: Sequence[SnapshotFile]) -> None:
@@ -59,7 +59,7 @@ class SnapshotUploader:
     def _upload(self, file: SnapshotFile, advance: OnCopied) -> None:
         if not file.verified:
             file.file.verify(file.entry.sha256, file.entry.bytes)
-        self._place.upload(f"{FILES}/{file.entry.sha256}", file.file.link, advance)
+        self._storage.upload(f"{FILES}/{file.entry.sha256}", file.file.link, advance)
         file.file.check()
         self._sizes[file.entry.sha256] = file.entry.bytes
 
@@ -80,18 +80,18 @@ def take_snapshot(
     is the directory of an index or shard. Raises UnavailableError if the storage cannot be reached
     or written.
     """
-    place = open_snapshots(url)
-    if any((Path(place.name) / name).exists() for name in (INDEX_FILE, SHARD_FILE)):
+    storage = open_snapshots(url)
+    if any((Path(storage.name) / name).exists() for name in (INDEX_FILE, SHARD_FILE)):
         raise ArtefactError(
-            f"{place.name} is an index, or a shard of one: give a directory only for snapshots"
+            f"{storage.name} is an index, or a shard of one: give a directory only for snapshots"
         )
-    builder = _SnapshotBuilder(SnapshotUploader(place, progress))
+    builder = _SnapshotBuilder(SnapshotUploader(storage, progress))
     if (source / INDEX_FILE).exists():
         builder.add_index(source)
     else:
         builder.add_shard(source)
     snapshot = builder.build(clock())
-    place.write(f"{SNAPSHOTS}/{snapshot.name}.json", snapshot.encode())
+    storage.write(f"{SNAPSHOTS}/{snapshot.name}.json", snapshot.encode())
     builder.record(snapshot)
     return snapshot
 

@@ -18,8 +18,8 @@ from winnow.content_node.shard import open_shard
 from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest, read_shard_manifest
 from winnow.domain.shard import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
+from winnow.files.checksummed_json import to_checksummed_json
 from winnow.files.opened import sha256
-from winnow.files.vouching import vouched
 
 MANIFEST = f"{shard_name(0, 1)}/{SHARD_FILE}"
 """Of the only shard of an index."""
@@ -42,7 +42,7 @@ def altered(index: Path, copy: Path, name: str, **values: object) -> Path:
     shutil.copytree(index, copy)
     content = {**json.loads((copy / name).read_text()), **values}
     kept = {key: value for key, value in content.items() if value is not None}
-    (copy / name).write_text(vouched(kept))
+    (copy / name).write_text(to_checksummed_json(kept))
     vouch_for_shards(copy)
     return copy
 
@@ -52,7 +52,7 @@ def vouch_for_shards(index: Path) -> None:
     content = json.loads((index / INDEX_FILE).read_text())
     shards = (index / shard_name(n, content["shards"]) for n in range(content["shards"]))
     content["manifests"] = [read_shard_manifest(shard).checksum for shard in shards]
-    (index / INDEX_FILE).write_text(vouched(content))
+    (index / INDEX_FILE).write_text(to_checksummed_json(content))
 
 
 class Interrupted(Recorder):
@@ -116,7 +116,7 @@ def test_a_shard_that_was_built_again_is_not_taken_over(
 ) -> None:
     swapped = altered(indexes[1], tmp_path / "swapped", MANIFEST)
     content = json.loads((swapped / MANIFEST).read_text())
-    (swapped / MANIFEST).write_text(vouched({**content, "m": content["m"] + 1}))
+    (swapped / MANIFEST).write_text(to_checksummed_json({**content, "m": content["m"] + 1}))
     with pytest.raises(ArtefactError, match="not the shard that was built for the index"):
         build_index(
             BuildPlan(source=swapped, target=tmp_path / "new", shards=1, threads=1),
@@ -136,7 +136,7 @@ def test_words_that_are_not_those_of_the_passages_are_a_fault(
     np.save(directory / "tokens.npy", tokens)
     content = json.loads((directory / SHARD_FILE).read_text())
     content["files"]["tokens.npy"]["sha256"] = sha256(directory / "tokens.npy")
-    (directory / SHARD_FILE).write_text(vouched(content))
+    (directory / SHARD_FILE).write_text(to_checksummed_json(content))
     vouch_for_shards(copy)
     [report] = verify_index(copy, 12, 0.9)
     assert report.faults == ("its words are not those of its passages",)

@@ -54,7 +54,7 @@ def test_replicas_pull_the_same_snapshot_by_its_name(
 
 def test_another_shard_is_not_replaced(url: str, indexes: dict[int, Path], tmp_path: Path) -> None:
     target = shutil.copytree(indexes[2] / shard_name(1, 2), tmp_path / "shard")
-    with pytest.raises(ArtefactError, match="holds another shard, or another build of it"):
+    with pytest.raises(ArtefactError, match="holds another shard, or another build of the shard"):
         pull(url, target, Recorder())
 
 
