@@ -145,7 +145,9 @@ class JournalFollower:
         for batch in _batches(delivered.entries):
             await self._store(batch)
             remaining -= len(batch)
-            self._metrics.record_applied(len(batch), batch[-1].sequence, remaining + delivered.backlog)
+            self._metrics.record_applied(
+                len(batch), batch[-1].sequence, remaining + delivered.backlog
+            )
 
     async def _store(self, entries: Sequence[JournalEntry]) -> None:
         """Stores entries in one transaction, or one by one if that fails."""
