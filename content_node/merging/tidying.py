@@ -15,7 +15,6 @@ import structlog
 
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.live.reading import LIVE
-from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.merging.names import (
     MERGE_LOCK,
     generation_path,

@@ -1,6 +1,5 @@
 """`winnow index snapshot`, `snapshots`, `restore` and `pull`."""
 
-import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -8,9 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from winnow.cli.output import AsJson, console, print_json
 from winnow.content_node.snapshots.finding import open_snapshots
 from winnow.content_node.snapshots.finding import snapshots as found_snapshots
 from winnow.content_node.snapshots.manifest import SnapshotShard
@@ -45,13 +44,12 @@ _Source = Annotated[
 _Name = Annotated[
     str, typer.Option("--snapshot", help="Name of the snapshot.", show_default="the newest")
 ]
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def snapshot(
     index: Annotated[Path, typer.Argument(help="Directory of an index, or of one of its shards.")],
     url: _Url,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Copy an index to a directory or URL, while it is served and takes writes.
 
@@ -62,7 +60,7 @@ def snapshot(
     with StageProgress() as progress:
         taken = take_snapshot(index, url, progress, partial(datetime.now, UTC))
     if as_json:
-        typer.echo(taken.model_dump_json(indent=2))
+        print_json(taken)
     else:
         typer.echo(
             f"{shown(url)}: snapshot {taken.name}, {taken.size / _MB:,.1f} MB; {_said(taken.parts)}"
@@ -104,11 +102,11 @@ def pull(
         typer.echo(f"{directory}: is there already")
 
 
-def snapshots(url: _Url, as_json: _Json = False) -> None:
+def snapshots(url: _Url, as_json: AsJson = False) -> None:
     """List the snapshots at a directory or URL, the newest first."""
     found = list(found_snapshots(open_snapshots(url)))
     if as_json:
-        typer.echo(json.dumps([each.model_dump(mode="json") for each in found], indent=2))
+        print_json(found)
         return
     if not found:
         typer.echo(f"{shown(url)}: no snapshots")
@@ -122,7 +120,7 @@ def snapshots(url: _Url, as_json: _Json = False) -> None:
         writes = _listed(each.parts, lambda part: f"{part.sequence:,}")
         taken, size = each.taken[:_SECONDS], f"{each.size / _MB:,.1f}"
         table.add_row(each.name, taken, each.index_id, held, writes, size)
-    Console(highlight=False).print(table)
+    console().print(table)
 
 
 def _said(parts: Sequence[SnapshotShard]) -> str:
