@@ -295,7 +295,9 @@ def test_a_full_disk_is_one_line_and_the_same_restore_goes_on(
             "winnow.content_node.snapshots.finding.open_snapshots",
             lambda url: Breaking(Path(url), "snapshots"),
         )
-        with pytest.raises(ArtefactError, match=r"graph.hnsw: No space left on device: free disk space"):
+        with pytest.raises(
+            ArtefactError, match=r"graph.hnsw: No space left on device: free disk space"
+        ):
             restore(url, target, Recorder())
     assert not target.exists()
     kept = {
