@@ -101,7 +101,11 @@ def fair_share(measurements: Measurements, names: int) -> Finding:
 
 @criterion
 def min_goodput_ratio(measurements: Measurements, min_share: float) -> Finding:
-    """With names, clients get at least `min_share` of the answers that they get without names."""
+    """Sending client names costs little.
+
+    All clients together get at least `min_share` of the answers that they get from the same load
+    without client names.
+    """
     named, unnamed = (
         count_answers(measurements, BESIDE),
         count_answers(measurements, BESIDE_UNNAMED),

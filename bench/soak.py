@@ -297,7 +297,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags of `python -m bench soak`."""
     parser.add_argument("--minutes", type=float, default=60.0, help="duration of the load")
     parser.add_argument(
-        "--settled", type=float, default=10.0, help="minutes before the judged time"
+        "--settled",
+        type=float,
+        default=10.0,
+        help="minutes at the start that are left out when growth is measured",
     )
     parser.add_argument(
         "--merge-every", type=float, default=60.0, help="seconds between two merges of a node"

@@ -50,9 +50,9 @@ class NodeLoad:
         return (self._pace.seconds or 0.0) * self._shards
 
     @property
-    def reads(self) -> int:
+    def reads_in_flight(self) -> int:
         """Passages that wait to be read or are being read."""
-        return self._load.reads
+        return self._load.reads_in_flight
 
     @contextmanager
     def retrieving(self) -> Iterator[None]:
@@ -71,7 +71,7 @@ class NodeLoad:
     @contextmanager
     def reading(self, passages: int, deadline: Deadline, client: str) -> Iterator[None]:
         """Admits passages to read; raises OverloadedError if there is no time for them."""
-        if not self._load.reads:
+        if not self._load.reads_in_flight:
             self._pace.begin()
         try:
             ticket = self._load.admit(passages, deadline.left(), client)
@@ -79,12 +79,12 @@ class NodeLoad:
             self._metrics.admission.labels("refused").inc()
             raise
         self._metrics.admission.labels("granted").inc()
-        self._metrics.reads_in_hand.set(self._load.reads)
+        self._metrics.reads_in_hand.set(self._load.reads_in_flight)
         try:
             yield
         finally:
             self._load.release(ticket)
-            self._metrics.reads_in_hand.set(self._load.reads)
+            self._metrics.reads_in_hand.set(self._load.reads_in_flight)
             self._metrics.seconds_per_read.set(self._pace.seconds or 0.0)
 
 
@@ -98,7 +98,9 @@ class AdmittedSearcher:
         """Returns the description of the shard, with the load of the node."""
         info = await self._inner.info(deadline)
         load = self._load
-        return replace(info, seconds_per_read=load.seconds_per_read, reads_in_hand=load.reads)
+        return replace(
+            info, seconds_per_read=load.seconds_per_read, reads_in_hand=load.reads_in_flight
+        )
 
     async def retrieve(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline

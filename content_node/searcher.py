@@ -126,7 +126,7 @@ class LocalSearcher:
             found.hits,
             found.distances,
             timings,
-            idle=self._pool.idle_threads,
+            idle_readers=self._pool.idle_threads,
             candidate_words=found.words,
             sequence=view.sequence,
             retrieved=spent.later(-arrived_at),

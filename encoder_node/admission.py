@@ -57,22 +57,22 @@ class AdmittedEncoder:
 
     @contextmanager
     def _admitted(self, deadline: Deadline, client: str) -> Iterator[None]:
-        if not self._load.reads:
+        if not self._load.reads_in_flight:
             self._pace.begin()
         try:
             ticket = self._load.admit(1, deadline.left(), client)
         except OverloadedError as error:
             self._metrics.admission.labels("refused").inc()
             raise OverloadedError(
-                f"{are(self._load.reads, 'text')} waiting already, and no client gets more than "
-                f"its share; try again in {error.retry_after:.2f} s",
+                f"{are(self._load.reads_in_flight, 'text')} waiting already, and no client gets "
+                f"more than its share; try again in {error.retry_after:.2f} s",
                 error.retry_after,
             ) from error
         self._metrics.admission.labels("granted").inc()
-        self._metrics.in_hand.set(self._load.reads)
+        self._metrics.in_hand.set(self._load.reads_in_flight)
         try:
             yield
         finally:
             self._load.release(ticket)
-            self._metrics.in_hand.set(self._load.reads)
+            self._metrics.in_hand.set(self._load.reads_in_flight)
             self._metrics.seconds_per_text.set(self._pace.seconds or 0.0)

@@ -21,7 +21,7 @@ PASSAGE_TOKENS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class ScoreWeights:
     """Weights of the final score, and the lowest score at which a span counts as an answer."""
 
     relevance: float = 1.0
@@ -139,7 +139,7 @@ def _manifest(target: Path, description: BundleDescription, files: Sequence[str]
             "precision": description.precision,
             **({"apart": _split_entry(description)} if LOWER in files else {}),
         },
-        "score": asdict(Score()),
+        "score": asdict(ScoreWeights()),
         "tokenizer": TOKENIZER,
         "files": file_entries(target, files),
         "accuracy": {},

@@ -62,7 +62,10 @@ class Workspace:
 
     @property
     def candidates(self) -> Path:
-        """File of the readings of held-out questions that calibration used."""
+        """File with the reader's scores of candidate answers to held-out questions.
+
+        Calibration was computed from them.
+        """
         return self.root / "candidates.npz"
 
     def graph(self, network: str, precision: str, layers: int | None = None) -> Path:

@@ -114,8 +114,8 @@ class FrontSettings(PeerSettings, ServiceSettings):
     )
     trace_share: Share = Field(
         1.0,
-        description="Share of calls to trace, of those whose callers trace nothing: 0 to 1. A call "
-        "that belongs to a trace already is traced if its caller records that.",
+        description="Share, 0 to 1, of the calls without a trace context to trace. A call with a "
+        "trace context is traced if its caller sampled it.",
     )
     max_in_flight: Count = Field(
         64, description="Most questions at the same time; more are refused with RESOURCE_EXHAUSTED."
@@ -365,7 +365,7 @@ class FrontSettings(PeerSettings, ServiceSettings):
 
     @property
     def share_to_trace(self) -> float:
-        """Share of calls that are traced though their callers trace nothing."""
+        """Share of the calls without a trace context that are traced, 0 to 1."""
         return self.trace_share
 
     @property

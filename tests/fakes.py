@@ -140,7 +140,11 @@ class FakeSearcher:
         if self.next_generations:
             self.generation, self.readings = self.next_generations.pop(0)
         return Retrieved(
-            hits, distances, ShardTimings(retrieve=0.001), idle=self.idle, candidate_words=words
+            hits,
+            distances,
+            ShardTimings(retrieve=0.001),
+            idle_readers=self.idle,
+            candidate_words=words,
         )
 
     def _hit(self, row: int, is_by_words_only: bool) -> Hit:

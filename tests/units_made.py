@@ -10,7 +10,7 @@ from winnow.sizing.units import (
     ProcessUnits,
     ShardCost,
     StatesUnits,
-    Units,
+    UnitCosts,
 )
 
 SAME = (1.0,) * len(SPREAD_QUANTILES)
@@ -26,7 +26,7 @@ def graph(passages: int, dimension: int, search_ms: float) -> GraphCost:
     )
 
 
-def units() -> Units:
+def units() -> UnitCosts:
     shard = ShardCost(
         passages=10_000,
         dimension=384,
@@ -38,7 +38,7 @@ def units() -> Units:
         memory_bytes_each=450.0,
         disk_bytes_each=3_000.0,
     )
-    return Units(
+    return UnitCosts(
         processor="made up",
         cores=2,
         bundle="made up",

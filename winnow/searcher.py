@@ -27,7 +27,7 @@ class Retrieved:
     """Distances of the shard's candidates, whether they became hits or not."""
     timings: ShardTimings
     _: KW_ONLY
-    idle: int = 0
+    idle_readers: int = 0
     """Number of idle readers of the shard."""
     candidate_words: tuple[float, ...] = ()
     """BM25 scores of the shard's best passages by words, best first, whether hits or not."""

@@ -107,24 +107,24 @@ async def cancel_questions(stage: Stage) -> None:
         question="What is this about?", passages_to_read=100, max_loss=0, fresh=True
     )
 
-    async def busy() -> bool:
+    async def are_readers_busy() -> bool:
         return await stage.nodes_metric("winnow_node_reader_threads_busy") > 0
 
-    async def idle() -> bool:
-        return not await busy()
+    async def are_readers_idle() -> bool:
+        return not await are_readers_busy()
 
     max_busy = 0.0
     for _ in range(_CANCEL_COUNT):
         async with AnswerClient(stage.cluster.address) as client:
             answer = asyncio.create_task(client.ask(question, 60.0))
-            await stage.wait_until(busy)
+            await stage.wait_until(are_readers_busy)
             answer.cancel()
             cancelled = stage.load.now
-            await stage.wait_until(idle)
+            await stage.wait_until(are_readers_idle)
             max_busy = max(max_busy, stage.load.now - cancelled)
             await asyncio.gather(answer, return_exceptions=True)
     began = stage.load.now
-    await idle()
+    await are_readers_idle()
     stage.values["busy after a cancel"] = max_busy
     # one thread needs `threads` times as long as all together; only the next poll sees a change
     polling = POLL + 2 * (stage.load.now - began)

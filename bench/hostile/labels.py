@@ -45,7 +45,7 @@ ALLOWED_VALUES = {
 """Regular expression of the allowed values of each label."""
 
 
-def unknown_labels(exposition: str) -> Iterator[str]:
+def unexpected_labels(exposition: str) -> Iterator[str]:
     """Yields the labels with unknown names or values in a page of metrics, as NAME=VALUE."""
     for family in text_string_to_metric_families(exposition):
         for sample in family.samples:

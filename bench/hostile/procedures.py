@@ -7,7 +7,7 @@ import signal
 from bench.hostile.attacker import attack_process
 from bench.hostile.attacks.target import Target
 from bench.hostile.criteria import CHANGED, LABEL, outcome_values
-from bench.hostile.witness import cluster_resources, first_answers, unknown_cluster_labels
+from bench.hostile.witness import cluster_resources, first_answers, unexpected_metric_labels
 from bench.scenarios.criteria import MIN_ANSWERS
 from bench.scenarios.stage import MAX_PHASE_FACTOR, Stage
 from winnow.client.messages import AnswerClient
@@ -84,7 +84,7 @@ async def soak(stage: Stage, minutes: float) -> None:
     await _compare_answers(stage, answers_before)
 
 
-async def leave_under_attack(stage: Stage, name: str) -> None:
+async def time_shutdown_under_attack(stage: Stage, attack: str) -> None:
     """Restarts a front, then a node, by SIGTERM: first without an attack, then during one."""
     for process, address in (
         ("front", stage.cluster.fronts[0]),
@@ -95,7 +95,7 @@ async def leave_under_attack(stage: Stage, name: str) -> None:
         target = Target(
             front=address, node=address, http=stage.cluster.http, seconds=_ATTACK_SECONDS
         )
-        async with attack_process(name, target):
+        async with attack_process(attack, target):
             await asyncio.sleep(_OPENING_SECONDS)
             stage.values[f"{process}, seconds while attacked"] = await _time_shutdown(
                 stage, process
@@ -129,4 +129,4 @@ async def _compare_answers(stage: Stage, answers_before: dict[str, bytes]) -> No
     now = await first_answers(stage)
     changed = [question for question, answer in answers_before.items() if now[question] != answer]
     stage.values |= {CHANGED + question: 1.0 for question in changed}
-    stage.values |= {LABEL + each: 1.0 for each in await unknown_cluster_labels(stage)}
+    stage.values |= {LABEL + each: 1.0 for each in await unexpected_metric_labels(stage)}

@@ -15,7 +15,7 @@ import resource
 from functools import partial
 
 from bench.hostile.criteria import CHANGED, LABEL, no_value_named, outcomes, shuts_down_in_time
-from bench.hostile.procedures import leave_under_attack, run_attack, soak
+from bench.hostile.procedures import run_attack, soak, time_shutdown_under_attack
 from bench.scenarios import runner
 from bench.scenarios.criteria import (
     MIN_ANSWERS,
@@ -134,13 +134,13 @@ def scenarios(minutes: float = _SOAK_MINUTES) -> dict[str, Scenario]:
         **attacks,
         "leave-watches": Scenario(
             "SIGTERM beside thousands of health watches",
-            partial(leave_under_attack, name="watches"),
+            partial(time_shutdown_under_attack, attack="watches"),
             (shuts_down_in_time("front", 1.0), shuts_down_in_time("node 0", 1.0)),
             _SETUP,
         ),
         "leave-half-sent": Scenario(
             "SIGTERM beside 2,000 connections and 1,000 half-sent messages",
-            partial(leave_under_attack, name="held"),
+            partial(time_shutdown_under_attack, attack="held"),
             tuple(
                 value_at_most(f"{process}, seconds while attacked", _MAX_SHUTDOWN_SECONDS, " s")
                 for process in ("front", "node 0")

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 
 from bench import processes
-from bench.hostile.labels import unknown_labels
+from bench.hostile.labels import unexpected_labels
 from bench.scenarios.stage import Stage
 from winnow.client.messages import AnswerClient
 from winnow.errors import OverloadedError
@@ -64,8 +64,8 @@ async def _answer(client: AnswerClient, question: str) -> bytes:
     raise OverloadedError(f"{question!r} got no complete answer in {_ATTEMPTS} attempts")
 
 
-async def unknown_cluster_labels(stage: Stage) -> set[str]:
+async def unexpected_metric_labels(stage: Stage) -> set[str]:
     """Returns the metric labels of all processes that may come from client input, as NAME=VALUE."""
     addresses = [stage.front_metrics, *stage.cluster.node_metrics]
     pages = await asyncio.gather(*map(processes.fetch_metrics, addresses))
-    return {label for page in pages for label in unknown_labels(page)}
+    return {label for page in pages for label in unexpected_labels(page)}

@@ -86,7 +86,7 @@ class Stage:
         self.rate = max(self.values["peak"], 2.0) * self.setup.load
 
     def begin_phase(self, name: str) -> None:
-        """Begins a phase: the rows of questions that end from now on belong to it."""
+        """Begins a phase. Results of questions are counted in the phase in which they end."""
         self.load.phase = name
         self.show_progress(name)
 

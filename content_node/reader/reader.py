@@ -97,8 +97,8 @@ def combine_scores(
 ) -> float:
     """Returns the score by which the answers of all shards are ranked.
 
-    Without a span it is minus infinity. The weight of the span may be 0, and 0 times infinity is
-    not a number.
+    Without a span it is minus infinity, and is not computed from the weights: if the weight of the
+    span is 0, the product would be NaN.
     """
     if span_score == float("-inf"):
         return span_score

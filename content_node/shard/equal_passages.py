@@ -116,18 +116,18 @@ def find_equal_passages(
     """
     if not vector_groups:
         return EqualPassages()
-    rank = np.full(rows, -1, np.int64)
+    id_rank = np.full(rows, -1, np.int64)
     ordered = rows_by_id()
-    rank[ordered] = np.arange(len(ordered))
-    occupied = [group[rank[group] >= 0] for group in vector_groups]
-    groups = [part for group in occupied for part in _split_by_tokens(group, tokens, rank)]
+    id_rank[ordered] = np.arange(len(ordered))
+    occupied = [group[id_rank[group] >= 0] for group in vector_groups]
+    groups = [part for group in occupied for part in _split_by_tokens(group, tokens, id_rank)]
     return EqualPassages(groups, rows, occupied)
 
 
 def _split_by_tokens(
-    group: RowNumbers, tokens: Callable[[int], bytes], rank: RowNumbers
+    group: RowNumbers, tokens: Callable[[int], bytes], id_rank: RowNumbers
 ) -> list[RowNumbers]:
     parts: dict[bytes, list[int]] = {}
-    for row in group[np.argsort(rank[group])].tolist():
+    for row in group[np.argsort(id_rank[group])].tolist():
         parts.setdefault(tokens(row), []).append(row)
     return [np.array(part, np.int64) for part in parts.values() if len(part) > MAX_UNGROUPED]

@@ -94,7 +94,7 @@ class WordsEntry(_StrictModel):
     @model_validator(mode="after")
     def _validate_posting_files(self) -> Self:
         if len(self.posting_files) not in (0, 3):
-            raise ValueError("it needs all of postings, starts and counts, or none of them")
+            raise ValueError("postings, starts and counts must be given together, or all left out")
         return self
 
 

@@ -35,12 +35,12 @@ class MemoryPassages:
     """[rows, dimension]."""
 
     @cached_property
-    def ends(self) -> NDArray[np.int64]:
+    def token_ends(self) -> NDArray[np.int64]:
         """The index in `tokens` after each row's last token, [rows]."""
         return np.cumsum(self.title_lengths + self.text_lengths)
 
     @cached_property
-    def _text_ends(self) -> NDArray[np.int64]:
+    def _text_token_ends(self) -> NDArray[np.int64]:
         """The index in `offsets` after each row's last text token, [rows]."""
         return np.cumsum(self.text_lengths)
 
@@ -80,7 +80,7 @@ class MemoryPassages:
     def load(self, row: int) -> StoredPassage:
         """Returns the passage of a row with its tokens."""
         text, title = int(self.text_lengths[row]), int(self.title_lengths[row])
-        end, text_end = int(self.ends[row]), int(self._text_ends[row])
+        end, text_end = int(self.token_ends[row]), int(self._text_token_ends[row])
         own = self.tokens[end - text - title : end].tolist()
         starts, ends = self.offsets[text_end - text : text_end].T.tolist()
         offsets = tuple(zip(starts, ends, strict=True))

@@ -58,7 +58,10 @@ def record_accuracy(bundle: Path, **fields: Any) -> None:
 
 
 def _parse_evaluation(evaluation: str) -> tuple[str, dict[str, dict[str, float]]]:
-    """Returns the name in NAME=FILE, and exact match and F1 in percent by passages read."""
+    """Parses NAME=FILE.
+
+    Returns the name, and a dict from the number of passages read to exact match and F1 in percent.
+    """
     name, _, file = evaluation.partition("=")
     try:
         report = json.loads(Path(file).read_text(encoding="utf-8"))
@@ -80,7 +83,7 @@ def _parse_evaluation(evaluation: str) -> tuple[str, dict[str, dict[str, float]]
 def verify(
     bundle: options.BundleOption = options.BUNDLE,
     data: options.DataOption = options.DATA,
-    weights: options.WeightsOption = options.WEIGHTS,
+    base_weights: options.WeightsOption = options.WEIGHTS,
     work: options.WorkOption = options.WORK,
     max_loss: options.MaxLossOption = options.MAX_LOSS,
     layers: options.LayersOption = None,
@@ -105,7 +108,7 @@ def verify(
         )
     kind = options.reader_kind(layers, split_layers)
     require_matching_reader(Workspace(work), bundle, kind)
-    with minilm(weights) as directory:
+    with minilm(base_weights) as directory:
         verdict, gold = verification.verify(
             directory, Workspace(work), bundle, DataDirectory(data), max_loss, limit, kind
         )

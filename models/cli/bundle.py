@@ -41,7 +41,7 @@ def assemble(
             show_default="bundles/default with --apart, else bundles/whole",
         ),
     ] = None,
-    weights: options.WeightsOption = options.WEIGHTS,
+    base_weights: options.WeightsOption = options.WEIGHTS,
     work: options.WorkOption = options.WORK,
     name: Annotated[
         str | None,
@@ -65,7 +65,7 @@ def assemble(
     """Export the trained networks in int8 and make a bundle of them."""
     kind = options.reader_kind(layers, split_layers)
     workspace = Workspace(work)
-    with minilm(weights) as directory:
+    with minilm(base_weights) as directory:
         if split_layers:
             export_split_reader(directory, workspace, split_layers)
         elif layers is not None:
@@ -114,7 +114,7 @@ def calibrate(
 
 def build(
     data: options.DataOption = options.DATA,
-    weights: options.WeightsOption = options.WEIGHTS,
+    base_weights: options.WeightsOption = options.WEIGHTS,
     work: options.WorkOption = options.WORK,
     bundle: options.BundleOption = options.TEACHER,
     extra_passages: options.ExtraPassagesOption = options.EXTRA_PASSAGES,
@@ -128,7 +128,7 @@ def build(
     After an interruption, the same command continues. Takes about three hours on two cores with
     bfloat16.
     """
-    with minilm(weights) as directory:
+    with minilm(base_weights) as directory:
         _mine_if_needed(data, directory, work, extra_passages)
         train_encoder(directory, work, scale=scale, seed=seed)
         _mine_if_needed(data, directory, work, extra_passages)
@@ -138,18 +138,18 @@ def build(
         verify(bundle, data, directory, work, max_loss, record_gold=True)
 
 
-def _mine_if_needed(data: Path, weights: Path, work: Path, extra_passages: int) -> None:
+def _mine_if_needed(data: Path, base_weights: Path, work: Path, extra_passages: int) -> None:
     workspace = Workspace(work).create()
-    export_encoder(weights, workspace)
+    export_encoder(base_weights, workspace)
     if not is_mined(workspace):
-        mine(data, weights, work, extra_passages)
+        mine(data, base_weights, work, extra_passages)
 
 
 def ladder(
     out: Annotated[Path, typer.Option(help="Directory of the bundles, one subdirectory each.")],
     bundle: options.BundleOption = options.TEACHER,
     data: options.DataOption = options.DATA,
-    weights: options.WeightsOption = options.WEIGHTS,
+    base_weights: options.WeightsOption = options.WEIGHTS,
     work: options.WorkOption = options.WORK,
     reader: Annotated[
         list[int] | None,
@@ -185,7 +185,7 @@ def ladder(
     """
     workspace = Workspace(work)
     reader_layers, encoder_layers = reader or LADDER_READERS, encoder or LADDER_ENCODERS
-    with minilm(weights) as directory:
+    with minilm(base_weights) as directory:
         for layers in encoder_layers:
             train_encoder(directory, work, data, layers, seed=seed)
             export_small_encoder(directory, workspace, layers)

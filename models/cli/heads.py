@@ -168,7 +168,7 @@ def train_head(
         bool,
         typer.Option("--unfreeze", help="Train the encoder, too, and only print the accuracy."),
     ] = False,
-    weights: options.WeightsOption = options.WEIGHTS,
+    base_weights: options.WeightsOption = options.WEIGHTS,
     work: StatesCacheOption = None,
     seed: options.SeedOption = options.SEED,
     as_json: AsJson = False,
@@ -214,7 +214,7 @@ def train_head(
     with _states_cache(work) as states_cache:
         maker = HeadMaker(load_bundle(bundle), states_cache, max_loss, _report)
         if unfreeze:
-            with minilm(weights) as directory:
+            with minilm(base_weights) as directory:
                 _print_figures(
                     f"{head_id}, with a separate encoder",
                     measure_unfrozen(job, maker, directory, epochs or UNFROZEN_EPOCHS),
@@ -327,7 +327,7 @@ def measure_heads(
         ),
     ] = False,
     bundle: options.BundleOption = options.BUNDLE,
-    weights: options.WeightsOption = options.WEIGHTS,
+    base_weights: options.WeightsOption = options.WEIGHTS,
     work: options.WorkOption = options.WORK,
     as_json: AsJson = False,
 ) -> None:
@@ -347,7 +347,7 @@ def measure_heads(
         _report(f"{each.id}: {each.name}")
         started = time.monotonic()
         if unfreeze:
-            with minilm(weights) as directory:
+            with minilm(base_weights) as directory:
                 figures = measure_unfrozen(each.job(data), maker, directory, UNFROZEN_EPOCHS)
         else:
             figures = _make_benchmark_head(each, data, out, maker)

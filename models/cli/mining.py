@@ -18,7 +18,7 @@ from winnow.quoting import many
 
 def mine(
     data: options.DataOption = options.DATA,
-    weights: options.WeightsOption = options.WEIGHTS,
+    base_weights: options.WeightsOption = options.WEIGHTS,
     work: options.WorkOption = options.WORK,
     extra_passages: options.ExtraPassagesOption = options.EXTRA_PASSAGES,
 ) -> None:
@@ -28,7 +28,7 @@ def mine(
     first, because the negatives are its own mistakes.
     """
     workspace = Workspace(work).create()
-    with minilm(weights) as directory:
+    with minilm(base_weights) as directory:
         export_encoder(directory, workspace)
         count = mine_questions(DataDirectory(data), directory, workspace, extra_passages)
     typer.echo(f"{workspace.mined}: {many(count, 'question')}")

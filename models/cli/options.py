@@ -21,7 +21,8 @@ DataOption = Annotated[
     Path, typer.Option(help="Directory of public data, with subdirectories qa and passages.")
 ]
 WeightsOption = Annotated[
-    Path, typer.Option(help="Weights of all-MiniLM-L6-v2: a directory or a wheel.")
+    Path,
+    typer.Option("--weights", help="Weights of all-MiniLM-L6-v2: a directory or a wheel."),
 ]
 WorkOption = Annotated[Path, typer.Option(help="Directory of checkpoints and exported graphs.")]
 BundleOption = Annotated[Path, typer.Option(help="Directory of the bundle.")]
@@ -64,7 +65,10 @@ SplitLayersOption = Annotated[
 AbsoluteWeightOption = Annotated[
     float,
     typer.Option(
-        "--absolute", min=0, help="Weight of the loss that labels each passage relevant or not."
+        "--absolute",
+        min=0,
+        help="Weight of the loss for judging each passage alone, relevant or not. "
+        "0 trains only the ranking among passages.",
     ),
 ]
 QuestionsOption = Annotated[int, typer.Option(min=1, help="Questions in a training step.")]

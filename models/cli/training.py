@@ -26,7 +26,7 @@ _ENCODER_RATE, _SMALL_ENCODER_RATE = 1e-4, 5e-4
 
 
 def train_encoder(
-    weights: options.WeightsOption = options.WEIGHTS,
+    base_weights: options.WeightsOption = options.WEIGHTS,
     work: options.WorkOption = options.WORK,
     data: options.DataOption = options.DATA,
     layers: options.LayersOption = None,
@@ -51,7 +51,7 @@ def train_encoder(
     if rate is None:
         rate = _ENCODER_RATE if layers is None else _SMALL_ENCODER_RATE
     schedule = Schedule(rate, _WARMUP, quantised_share, seed)
-    with minilm(weights) as directory:
+    with minilm(base_weights) as directory:
         if layers is None:
             passes = options.scale_passes(training.ENCODER_PASSES, scale)
             plan = EncodingPlan(passes=passes, passages=passages)
@@ -64,7 +64,7 @@ def train_encoder(
 
 
 def train_reader(
-    weights: options.WeightsOption = options.WEIGHTS,
+    base_weights: options.WeightsOption = options.WEIGHTS,
     work: options.WorkOption = options.WORK,
     bundle: options.BundleOption = options.TEACHER,
     layers: options.LayersOption = None,
@@ -92,7 +92,7 @@ def train_reader(
     workspace = Workspace(work)
     plan = ReadingPlan(options.scale_passes(training.READER_PASSES, scale), questions, negatives)
     schedule = Schedule(rate, quantised=quantised_share, seed=seed)
-    with minilm(weights) as directory:
+    with minilm(base_weights) as directory:
         if layers is None:
             for number, run in enumerate(workspace.reader_runs(members)):
                 seeded = replace(schedule, seed=seed + number)
@@ -105,7 +105,7 @@ def train_reader(
 
 
 def train_ranking(
-    weights: options.WeightsOption = options.WEIGHTS,
+    base_weights: options.WeightsOption = options.WEIGHTS,
     work: options.WorkOption = options.WORK,
     bundle: options.BundleOption = options.TEACHER,
     clozes: options.ClozesOption = 0.0,
@@ -128,7 +128,7 @@ def train_ranking(
     passes = with_clozes(options.scale_passes(ranking.RANKING_PASSES, scale), clozes)
     plan = ReadingPlan(passes, questions, negatives, absolute_weight)
     schedule = Schedule(rate, quantised=quantised_share, seed=seed)
-    with minilm(weights) as directory:
+    with minilm(base_weights) as directory:
         ranking.train_ranking(
             directory, workspace, load_bundle(bundle), plan, schedule, checkpoint_every
         )
@@ -150,7 +150,7 @@ def train_split_reader(
             help="Lower layers that see question and passage separately.",
         ),
     ] = 3,
-    weights: options.WeightsOption = options.WEIGHTS,
+    base_weights: options.WeightsOption = options.WEIGHTS,
     work: options.WorkOption = options.WORK,
     bundle: options.BundleOption = options.TEACHER,
     neurons: Annotated[
@@ -207,7 +207,7 @@ def train_split_reader(
     if own_ranking:
         split_plan = replace(split_plan, answers=1.0, fading=_STATES_FADE, ranks=False)
     schedule = Schedule(rate, quantised=quantised_share, seed=seed)
-    with minilm(weights) as directory:
+    with minilm(base_weights) as directory:
         split_reader.train_split_reader(
             directory,
             workspace,

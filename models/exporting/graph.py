@@ -62,8 +62,9 @@ def write_graph(
     probes: Probes,
     description: str,
 ) -> Fidelity:
-    """Writes `network` to `target`. Int8 changes the embeddings of `network`.
+    """Writes `network` to `target` as an ONNX graph.
 
+    With int8, the embedding weights of `network` itself are quantised in place.
     `description` names the network in errors.
 
     Raises:

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from models.assemble import TOKENIZER, Score, file_entries, write_manifest
+from models.assemble import TOKENIZER, ScoreWeights, file_entries, write_manifest
 from models.exporting.files import CheckpointError
 from models.exporting.graph import ExportedNetwork, Precision
 from models.exporting.layout import Checkpoint
@@ -92,7 +92,7 @@ def write_exported_manifest(
     naming: ExportNaming,
     exported: dict[str, ExportedNetwork],
     entries: dict[str, dict[str, Any]],
-    score: Score,
+    score: ScoreWeights,
 ) -> None:
     """Writes `bundle.json`. `entries` are the manifest entries `encoder` and `reader`."""
     encoder = entries["encoder"]

@@ -1,6 +1,6 @@
-"""Loads checkpoints into classes of transformers, and calls them.
+"""Loads checkpoints as models of the library `transformers`, and runs these models.
 
-Refuses checkpoints with missing weights, which transformers would fill with random numbers.
+Refuses checkpoints with missing weights, which the library would fill with random numbers.
 """
 
 from typing import Any

@@ -11,7 +11,7 @@ from transformers import (
     PreTrainedModel,
 )
 
-from models.assemble import Score
+from models.assemble import ScoreWeights
 from models.exporting.files import CheckpointError
 from models.exporting.layout import Checkpoint
 from models.exporting.network import load, run
@@ -33,7 +33,7 @@ class RelevanceReader(nn.Module):
     """
 
     heads = ("qa_outputs", "qa_classifier")
-    score = Score(relevance=1.0, span=0.0, distance=0.0)
+    score = ScoreWeights(relevance=1.0, span=0.0, distance=0.0)
     token_types = (0, 0)
 
     def __init__(self, network: PreTrainedModel) -> None:
@@ -56,7 +56,7 @@ class SpanReader(nn.Module):
     """
 
     heads = ("qa_outputs",)
-    score = Score(relevance=1.0, span=1.0, distance=0.0)
+    score = ScoreWeights(relevance=1.0, span=1.0, distance=0.0)
     token_types = (0, 1)
 
     def __init__(self, network: PreTrainedModel) -> None:

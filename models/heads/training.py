@@ -112,7 +112,10 @@ class _HeadRun:
         self._update_mean()
 
     def score(self) -> float:
-        """Returns the held-out score of the mean weights, in percent."""
+        """Returns the score on held-out texts, in percent.
+
+        Its weights are averaged over the steps so far.
+        """
         current = copy.deepcopy(self._network.state_dict())
         self._network.load_state_dict(self.mean)
         score = self.objective.score()

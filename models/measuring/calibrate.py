@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from models.assemble import Score
+from models.assemble import ScoreWeights
 from models.data import DataError, Passage, contains_answer
 from models.measuring.fitting import minimise
 from models.measuring.reading import OfflineReader
@@ -109,7 +109,7 @@ def read_candidates(
     )
     features = np.array([(r.relevance, r.span_score, r.distance) for r in readings])
     is_right = [
-        exact_match(reading.text, question.answers)
+        exact_match(reading.answer, question.answers)
         for reading, (question, _) in zip(readings, pairs, strict=True)
     ]
     has_answer = [contains_answer(ranked.passage, question.answers) for question, ranked in pairs]
@@ -122,7 +122,7 @@ def read_candidates(
     )
 
 
-def fit_score(candidates: Candidates) -> Score:
+def fit_score(candidates: Candidates) -> ScoreWeights:
     """Returns the weights, and a threshold that accepts most right answers.
 
     Raises:
@@ -144,11 +144,11 @@ def fit_score(candidates: Candidates) -> Score:
     rows = np.arange(len(best))
     right_scores = scores[rows, best][candidates.is_right[rows, best]]
     threshold = float(np.quantile(right_scores, 1 - _ACCEPTED)) if len(right_scores) else 0.0
-    return Score(weights[0], weights[1], weights[2], threshold)
+    return ScoreWeights(weights[0], weights[1], weights[2], threshold)
 
 
 def exact_match_by_passages(
-    candidates: Candidates, score: Score, counts: Sequence[int]
+    candidates: Candidates, score: ScoreWeights, counts: Sequence[int]
 ) -> list[float]:
     """Returns exact match in percent after reading each number of passages in `counts`."""
     scores = candidates.features @ np.array([score.relevance, score.span, score.distance])

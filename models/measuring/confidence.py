@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from models.assemble import Score
+from models.assemble import ScoreWeights
 from models.measuring.calibrate import SIGNS, Candidates
 from models.measuring.fitting import minimise
 from winnow.domain.confidence import Confidence
@@ -23,7 +23,7 @@ _MIN_SPREAD = 1e-6
 
 
 def fit_confidence(
-    candidates: Candidates, score: Score, passages: int, share: float = SHARE
+    candidates: Candidates, score: ScoreWeights, passages: int, share: float = SHARE
 ) -> Confidence:
     """Fits a logistic regression of the best answer among `passages` passages.
 

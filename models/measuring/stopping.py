@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from models.assemble import Score
+from models.assemble import ScoreWeights
 from models.measuring.calibrate import Candidates
 from models.measuring.fitting import minimise
 from winnow.domain.stopping import StoppingRule, wave_ends
@@ -53,7 +53,7 @@ class _Readings:
 
 
 def calibrate(
-    candidates: Candidates, score: Score, passages: int, losses: Sequence[float] = LOSSES
+    candidates: Candidates, score: ScoreWeights, passages: int, losses: Sequence[float] = LOSSES
 ) -> list[FittedRule]:
     """Returns the rule that reads the fewest passages for each promised loss."""
     weights = np.array([score.relevance, score.span, score.distance])

@@ -53,7 +53,7 @@ def add_gold_passages(
     best: dict[int, tuple[tuple[bool, float], Question | None]] = {}
     for (row, scored), reading in zip(candidates, readings, strict=True):
         question = retrieved[row].question
-        is_right = exact_match(reading.text, question.answers)
+        is_right = exact_match(reading.answer, question.answers)
         rank = (is_right, reading.score if is_right else -scored.distance)
         is_near = is_right or scored.distance <= _MAX_DISTANCE
         if is_near and (row not in best or rank > best[row][0]):
@@ -99,7 +99,7 @@ def _locate(question: Question, passage: Passage, reading: Reading | None) -> Qu
 
     The position is in the span of a right reading, or else the first in the passage.
     """
-    in_span = None if reading is None else find_answer(reading.text, question.answers)
+    in_span = None if reading is None else find_answer(reading.answer, question.answers)
     match = in_span or find_answer(passage.text, question.answers)
     if match is None:
         return None

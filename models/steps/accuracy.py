@@ -18,7 +18,7 @@ def _measure_on_gold(
     """Returns mean exact match `em` and `f1` in percent on the gold passages of questions."""
     golds = [(q, q.gold) for q in questions if q.gold is not None]
     readings = reader.read_all([(q.text, gold, 0.0) for q, gold in golds], label)
-    pairs = [(reading.text, q.answers) for reading, (q, _) in zip(readings, golds, strict=True)]
+    pairs = [(reading.answer, q.answers) for reading, (q, _) in zip(readings, golds, strict=True)]
     matches = [exact_match(text, answers) for text, answers in pairs]
     overlaps = [f1(text, answers) for text, answers in pairs]
     return {

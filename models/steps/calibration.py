@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer
 
-from models.assemble import Score, amend_manifest
+from models.assemble import ScoreWeights, amend_manifest
 from models.measuring import stopping
 from models.measuring.calibrate import (
     PASSAGES,
@@ -52,7 +52,7 @@ _MAX_QUESTIONS = {
 Report = Callable[[str], None]
 
 
-def calibrate(workspace: Workspace, target: Path, seed: int, report: Report) -> Score:
+def calibrate(workspace: Workspace, target: Path, seed: int, report: Report) -> ScoreWeights:
     """Fits all weights on held-out training questions and writes them into the bundle.
 
     Returns the weights of the score.
@@ -69,7 +69,9 @@ def calibrate(workspace: Workspace, target: Path, seed: int, report: Report) -> 
     return _fit_reading(workspace, target, questions, retrieved, report)
 
 
-def calibrate_on_retrieved(workspace: Workspace, target: Path, seed: int, report: Report) -> Score:
+def calibrate_on_retrieved(
+    workspace: Workspace, target: Path, seed: int, report: Report
+) -> ScoreWeights:
     """Fits the weights of score and stopping on the passages that `mine-ranking` retrieved.
 
     Keeps the weight of matching words, with which these passages were retrieved. Returns the
@@ -96,7 +98,7 @@ def _fit_reading(
     questions: Sequence[TrainingQuestion],
     retrieved: Sequence[Sequence[RankedPassage]],
     report: Report,
-) -> Score:
+) -> ScoreWeights:
     bundle = load_bundle(target)
     reader = OfflineReader(
         graph=bundle.reader, tokenizer=bundle.tokenizer, manifest=bundle.manifest
@@ -131,15 +133,15 @@ def _fit_word_weight(
     return fitted
 
 
-def _fit_score(candidates: Candidates, report: Report) -> Score:
+def _fit_score(candidates: Candidates, report: Report) -> ScoreWeights:
     score = fit_score(candidates)
-    for name, weights in (("relevance alone", Score(1, 0, 0)), ("fitted", score)):
+    for name, weights in (("relevance alone", ScoreWeights(1, 0, 0)), ("fitted", score)):
         curve = exact_match_by_passages(candidates, weights, _COUNTS)
         report(f"{name}: exact match by passages {_curve(curve)}")
     return score
 
 
-def _fit_stopping(candidates: Candidates, score: Score, report: Report) -> list[FittedRule]:
+def _fit_stopping(candidates: Candidates, score: ScoreWeights, report: Report) -> list[FittedRule]:
     rules = stopping.calibrate(candidates, score, DEFAULT_PASSAGES)
     for each in rules:
         report(

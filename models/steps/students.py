@@ -14,7 +14,7 @@ from models.data import DataDirectory, DataError
 from models.mining.mine import unseen
 from models.network.architecture import Encoder, Reader, freeze_embeddings, load_body, shorten
 from models.network.weights import open_tokenizer
-from models.steps.graphs import export_both
+from models.steps.graphs import export_fp32_and_int8
 from models.steps.mining import load_training
 from models.steps.training import teacher_of, trained_encoder
 from models.training import checkpoint
@@ -92,13 +92,13 @@ def trained_small_reader(weights: Path, workspace: Workspace, layers: int) -> Re
 def export_small_reader(weights: Path, workspace: Workspace, layers: int) -> None:
     """Exports a smaller reader in float32 and int8."""
     student = trained_small_reader(weights, workspace, layers)
-    export_both(student, weights, workspace, "reader", layers)
+    export_fp32_and_int8(student, weights, workspace, "reader", layers)
 
 
 def export_small_encoder(weights: Path, workspace: Workspace, layers: int) -> None:
     """Exports a smaller question encoder in float32 and int8."""
     student = _load_student(Encoder(load_body(weights)), workspace, "encoder", layers)
-    export_both(student, weights, workspace, "encoder", layers)
+    export_fp32_and_int8(student, weights, workspace, "encoder", layers)
 
 
 def _shortened_copy(teacher: Network, layers: int) -> Network:

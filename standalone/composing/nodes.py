@@ -36,7 +36,7 @@ class LocalNodes:
             address,
             shard.served,
             _close,
-            reads=lambda: self._load.reads,
+            reads=lambda: self._load.reads_in_flight,
             words=_Words(shard),
         )
 

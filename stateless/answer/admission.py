@@ -87,7 +87,7 @@ class Admission:
     @property
     def reads(self) -> int:
         """Number of passages that the questions being answered may read."""
-        return self._load.reads
+        return self._load.reads_in_flight
 
     def asker(
         self, question: Question, shards: int, deadline: Deadline, client: str
@@ -104,7 +104,9 @@ class Admission:
             client=client,
             work=requested,
             work_in_flight=lambda: self._load.in_flight(client),
-            has_room=lambda: self._load.would_grant_all(requested, deadline.left(), client, parts),
+            has_room_for_attempt=lambda: self._load.would_grant_all(
+                requested, deadline.left(), client, parts
+            ),
         )
 
     @contextmanager
@@ -131,7 +133,7 @@ class Admission:
             step.set("winnow.passages_granted", ticket.reads)
         self._metrics.count("dimmed" if ticket.reads < requested else "granted")
         self._slots.take(client, 1)
-        self._metrics.reads.set(self._load.reads)
+        self._metrics.reads.set(self._load.reads_in_flight)
         admitted_at, cancelled = self._clock(), True
         try:
             granted = replace(question, passages_to_read=ticket.reads // parts)
@@ -147,7 +149,7 @@ class Admission:
                 self._slots.release(client, 1)
             self._load.release(ticket)
             self._refusals.forget()
-            self._metrics.reads.set(self._load.reads)
+            self._metrics.reads.set(self._load.reads_in_flight)
 
     def refusal(self, client: str) -> OverloadedError | None:
         """The error of a client whose question is refused before it is read; None to read it.

@@ -17,7 +17,7 @@ from winnow.domain.question import Question
 from winnow.domain.write import Position
 from winnow.errors import DeadlineExceededError, OverloadedError, WinnowError
 from winnow.policy.attempts import FlightCaller, Lack
-from winnow.policy.byte_bounded_lru import UNWATCHED, ByteBoundedLru, CacheWatch
+from winnow.policy.byte_bounded_lru import NO_OBSERVER, ByteBoundedLru, CacheObserver
 from winnow.single_flight import SingleFlight
 from winnow.stateless.answer.failures import failed_shards
 from winnow.stateless.cluster.index_version import IndexVersion
@@ -62,11 +62,11 @@ class AnswerCache:
     """Caches the complete answers that were used most recently."""
 
     def __init__(
-        self, budget: int, version: Callable[[], IndexVersion], watch: CacheWatch = UNWATCHED
+        self, budget: int, version: Callable[[], IndexVersion], metrics: CacheObserver = NO_OBSERVER
     ) -> None:
         """`budget`: bytes of all cached answers; `version` returns the current index version."""
-        self._version, self._count_lookup = version, watch.count_lookup
-        self._answers = ByteBoundedLru[_Key, Answered](budget, watch)
+        self._version, self._count_lookup = version, metrics.count_lookup
+        self._answers = ByteBoundedLru[_Key, Answered](budget, metrics)
         self._version_name: object = None
         """Name of the index version of all cached answers."""
         self._flights = SingleFlight[_Key, Answered](

@@ -65,7 +65,7 @@ class Answerer:
 
         None if not all are known: a write that no node has reported yet may add a field.
         """
-        latest, infos = self._cluster.latest_sequences(), self._cluster.infos
+        latest, infos = self._cluster.latest_sequences(), self._cluster.shard_infos
         if any(latest[shard] > info.sequence for shard, info in infos.items()):
             return None
         return fields_of_index(infos.values())
@@ -79,7 +79,8 @@ class Answerer:
     ) -> Answered:
         """Returns the best answers of the shards that replied in time.
 
-        Each error is also raised if one shard failed and partial results are forbidden.
+        If partial results are forbidden, one failed shard is enough to raise any of the errors
+        below.
 
         Raises:
             DeadlineExceededError: nothing was read in time.
@@ -110,7 +111,7 @@ class Answerer:
             timings.merge_start = recorder.elapsed()
             for shard, sequence in result.sequences.items():
                 self._cluster.record_answer(shard, sequence, result.log_ids.get(shard, ""))
-            coverage = coverage_of(self._cluster.infos, result)
+            coverage = coverage_of(self._cluster.shard_infos, result)
         except WinnowError as error:
             for shard, status in failed_shards(error):
                 self._metrics.shard_failures.labels(str(shard), status.value).inc()

@@ -62,7 +62,7 @@ async def _search_globally(
     timings.retrieve = timings.read_start - timings.retrieve_start
     ends = wave_ends(len(ranked), rule.first_look) if rule else [len(ranked)]
     first_end = min(ends, default=0)
-    idle = {shard: own.idle for shard, own in retrieved.items()}
+    idle = {shard: own.idle_readers for shard, own in retrieved.items()}
     speculative_end = first_reads(
         [shard for shard, _ in ranked], idle, first_end, calls.limits.read_ahead
     )

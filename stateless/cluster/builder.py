@@ -92,7 +92,7 @@ class ClusterBuilder:
             self._formed.set()
         else:
             self._update_shards(infos, present, nodes)
-            self.cluster.infos = infos
+            self.cluster.shard_infos = infos
 
     def conditions(self, shard: int) -> dict[str, ReplicaCondition]:
         """Condition of each replica of a shard, by address; empty while it is not served."""

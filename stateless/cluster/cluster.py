@@ -22,7 +22,7 @@ class Cluster:
         clock: Clock = time.monotonic,
     ) -> None:
         self.searchers = dict(searchers)
-        self.infos = dict(infos)
+        self.shard_infos = dict(infos)
         self._sequences = Sequences(clock)
 
     def record_write(self, shard: int, sequence: int, log_id: str = "") -> None:
@@ -30,25 +30,25 @@ class Cluster:
 
         `log_id` is the name of its log; empty if unknown. Call it before the writer gets its reply.
         """
-        if shard in self.infos:  # the cluster may serve another index by now
-            self._sequences.record_write(self.infos[shard], sequence, log_id)
+        if shard in self.shard_infos:  # the cluster may serve another index by now
+            self._sequences.record_write(self.shard_infos[shard], sequence, log_id)
 
     def record_answer(self, shard: int, sequence: int, log_id: str = "") -> None:
         """Records the last write that an answer of a shard included.
 
         `log_id` is the name of its log; empty if unknown.
         """
-        self._sequences.record_answer(self.infos[shard], sequence, log_id)
+        self._sequences.record_answer(self.shard_infos[shard], sequence, log_id)
 
     def reached_sequence(self, shard: int) -> int:
         """Number of the last write that a replica of the shard is known to have; 0 for none."""
-        return self._sequences.reached(self.infos[shard])
+        return self._sequences.reached(self.shard_infos[shard])
 
     def required_sequence(self, shard: int) -> int:
         """Number of the write that the shard must have for a question that is sent now; 0 for
         none.
         """
-        return self._sequences.required(self.infos[shard])
+        return self._sequences.required(self.shard_infos[shard])
 
     @property
     def sequences_version(self) -> tuple[int, bool]:
@@ -57,4 +57,4 @@ class Cluster:
 
     def latest_sequences(self) -> dict[int, int]:
         """Number of the last known write of each shard, whether or not a replica has it."""
-        return {shard: self._sequences.latest(info) for shard, info in self.infos.items()}
+        return {shard: self._sequences.latest(info) for shard, info in self.shard_infos.items()}

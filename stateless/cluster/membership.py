@@ -48,7 +48,7 @@ class ClusterView:
     """The index that the nodes form; None if there is none yet."""
     replicas: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """Addresses of the replicas of every shard of the index; empty for a shard without replica."""
-    infos: Mapping[int, ShardInfo] = field(default_factory=dict)
+    shard_infos: Mapping[int, ShardInfo] = field(default_factory=dict)
     """Last info of each shard, from its replica with most writes; kept without a replica, too."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Reasons of refusals, by address."""
@@ -70,11 +70,13 @@ class ClusterView:
         """
         if self.identity is None:
             return None
-        unseen = [shard for shard in range(self.identity.shards) if shard not in self.infos]
-        index_passages = max((info.index_passages for info in self.infos.values()), default=0)
+        unseen = [shard for shard in range(self.identity.shards) if shard not in self.shard_infos]
+        index_passages = max((info.index_passages for info in self.shard_infos.values()), default=0)
         if unseen and not index_passages:
             return None
-        template = replace(next(iter(self.infos.values())), generation="", sequence=0, log_id="")
+        template = replace(
+            next(iter(self.shard_infos.values())), generation="", sequence=0, log_id=""
+        )
         remaining = self._unseen_passages(index_passages, len(unseen))
         estimates = {
             shard: replace(
@@ -84,7 +86,7 @@ class ClusterView:
             )
             for index, shard in enumerate(unseen)
         }
-        return dict(sorted({**self.infos, **estimates}.items()))
+        return dict(sorted({**self.shard_infos, **estimates}.items()))
 
     def _unseen_passages(self, built: int, unseen: int) -> int:
         """Number of passages of the `unseen` shards; `built`: passages of the index when built.
@@ -92,9 +94,9 @@ class ClusterView:
         An index that was written to has another size now. A hash spreads its passages evenly, so
         the other shards have the mean of the known shards.
         """
-        seen = sum(info.passages for info in self.infos.values())
-        if any(info.sequence for info in self.infos.values()):
-            return round(seen / len(self.infos) * unseen)
+        seen = sum(info.passages for info in self.shard_infos.values())
+        if any(info.sequence for info in self.shard_infos.values()):
+            return round(seen / len(self.shard_infos) * unseen)
         return max(built - seen, 0)
 
 
@@ -121,7 +123,7 @@ def form_view(
             )
     if chosen is None:
         return ClusterView(refused=refused)
-    infos = dict(served.infos) if chosen == served.identity else {}
+    infos = dict(served.shard_infos) if chosen == served.identity else {}
     replicas: dict[int, tuple[str, ...]] = {}
     by_shard: dict[int, dict[str, ShardInfo]] = {shard: {} for shard in range(chosen.shards)}
     for address, info in indexes[chosen].items():

@@ -59,7 +59,7 @@ class ClusterSnapshot:
         if cluster is None:
             return IndexVersion(None)
         inputs = (
-            *(view, cluster.infos, cluster.sequences_version),
+            *(view, cluster.shard_infos, cluster.sequences_version),
             *(len(self._nodes.nodes), self._words()),
         )
         if not _are_same(inputs, self._inputs) or self._nodes.now() > self._valid_until:
@@ -68,7 +68,7 @@ class ClusterSnapshot:
 
     def _build(self, view: ClusterView, cluster: Cluster) -> IndexVersion:
         infos = view.expected()
-        if infos is None or cluster.infos != infos:
+        if infos is None or cluster.shard_infos != infos:
             return IndexVersion(None)
         nodes = self._nodes
         silences = {

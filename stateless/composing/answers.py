@@ -39,7 +39,7 @@ def serve_answers(
     """
 
     def set_cluster(cluster: Cluster) -> None:
-        _log.info("index found", shards=len(cluster.infos))
+        _log.info("index found", shards=len(cluster.shard_infos))
         core.set_answerer(_answerer(front, encoder, cluster, opened.words.count(cluster)))
 
     opened = open_cluster(front, source, set_cluster)

@@ -32,7 +32,7 @@ _MAX_STREAMS = 128
 
 @dataclass(frozen=True, slots=True)
 class OpenFeed:
-    """What takes passages for a cluster."""
+    """The opened parts of the feeding service: its core, its admission and its encoder."""
 
     core: FeedCore
     admission: FeedAdmission
@@ -40,7 +40,7 @@ class OpenFeed:
 
 
 async def open_feed(front: Front, source: NodeSource, cluster: OpenCluster) -> OpenFeed:
-    """Opens what feeds the cluster that the front answers from; the front closes it."""
+    """Opens the feeding service for the cluster that the front searches; the front closes it."""
     settings, metrics = front.settings, FeedMetrics(front.registry)
     encoder = await asyncio.to_thread(
         FeedEncoder, front.bundle, settings.runtime, settings.feed_threads, settings.feed_nice

@@ -100,8 +100,8 @@ class EncoderGroups:
         for group in groups:
             if group.name in self._groups:
                 raise WinnowError(
-                    f"two encoder groups have the name {group.name}: rename the one of --rings; "
-                    "the default group has the name of its bundle"
+                    f"two encoder groups have the name {group.name}: choose another NAME "
+                    "in --rings NAME=BUNDLE,STORE (the default group is named after its bundle)"
                 )
             self._groups[group.name] = group
 

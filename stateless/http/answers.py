@@ -70,7 +70,7 @@ def answer_operations(
             default_deadline=default_deadline,
             max_body_bytes=_MAX_BODY_BYTES_OF_MANY,
             refusal=refusal,
-            count_calls=lambda message: len(message.requests),
+            calls_of_request=lambda message: len(message.requests),
         ),
     ]
 

@@ -59,5 +59,5 @@ class HttpOperation:
     """The rule of early refusals, which is called before the body is read."""
     before_ready: bool = False
     """Whether it is served before the front is ready."""
-    count_calls: Callable[[Any], int] = lambda _request: 1
+    calls_of_request: Callable[[Any], int] = lambda _request: 1
     """Returns the number of calls of a request, for the rate limits of keys."""

@@ -105,7 +105,7 @@ class Endpoint:
         async def read_and_run() -> bytes:
             reading = edge.json.message(call.request, data, client)
             request = await before_deadline(reading, new_deadline())  # it may wait for longer texts
-            if (more := call.count_calls(request) - 1) > 0:
+            if (more := call.calls_of_request(request) - 1) > 0:
                 edge.gate(call.scope, headers, more, 1)
             reply = await call.run(request, new_deadline, client)
             if isinstance(reply, Message):

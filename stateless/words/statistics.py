@@ -61,7 +61,9 @@ class WordStatistics:
         If a shard does not reply, its last counts stay.
         """
         changed = [
-            shard for shard, info in self._cluster.infos.items() if self._has_changed(shard, info)
+            shard
+            for shard, info in self._cluster.shard_infos.items()
+            if self._has_changed(shard, info)
         ]
         fetched = await asyncio.gather(*map(self._fetch, changed))
         counts, has_new = dict(self._counted), False
@@ -78,7 +80,7 @@ class WordStatistics:
         return self._cluster.reached_sequence(shard) > counted.changes.sequence
 
     async def _fetch(self, shard: int) -> _ShardCounts | None:
-        log_id = self._cluster.infos[shard].log_id
+        log_id = self._cluster.shard_infos[shard].log_id
         problem: WinnowError = UnavailableError("the shard has no replica")
         for source in self._sources(shard):
             try:

@@ -12,7 +12,7 @@ from bench.hostile import frames, payloads, requests
 from bench.hostile.attacks.half import send_half_messages
 from bench.hostile.attacks.target import Target, run_paced
 from bench.hostile.criteria import LABEL, OUTCOME, no_value_named, outcomes, shuts_down_in_time
-from bench.hostile.labels import ALLOWED_VALUES, unknown_labels
+from bench.hostile.labels import ALLOWED_VALUES, unexpected_labels
 from bench.scenarios.rows import Measurements
 from winnow.content_node.metrics import NodeMetrics
 from winnow.stateless.http.connection_limiter import HttpMetrics
@@ -89,9 +89,9 @@ def test_unlisted_labels_are_strange() -> None:
     registry = CollectorRegistry()
     metric = Counter("calls", "Calls", ("method", "asker"), registry=registry)
     metric.labels("Answer", payloads.MARK).inc()
-    assert set(unknown_labels(generate_latest(registry).decode())) == {f"asker={payloads.MARK}"}
+    assert set(unexpected_labels(generate_latest(registry).decode())) == {f"asker={payloads.MARK}"}
     metric.labels(payloads.MARK, "").inc()
-    assert f"method={payloads.MARK}" in set(unknown_labels(generate_latest(registry).decode()))
+    assert f"method={payloads.MARK}" in set(unexpected_labels(generate_latest(registry).decode()))
 
 
 def test_every_label_of_every_process_is_listed() -> None:

@@ -125,9 +125,9 @@ async def test_a_greedy_client_does_not_keep_others_out(
         return asyncio.ensure_future(_reply(call))
 
     greedy = [ask("greedy") for _ in range(3)]
-    await happens(lambda: server.admitted._load.reads == 3)
+    await happens(lambda: server.admitted._load.reads_in_flight == 3)
     polite = ask("polite")
-    await happens(lambda: server.admitted._load.reads == 4)
+    await happens(lambda: server.admitted._load.reads_in_flight == 4)
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await ask("greedy")
     assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from models.assemble import Score
+from models.assemble import ScoreWeights
 from models.data import DataError, Passage
 from models.measuring.calibrate import (
     Candidates,
@@ -53,7 +53,7 @@ def test_a_weight_with_the_wrong_sign_is_zero() -> None:
 
 def test_the_fit_is_at_least_as_accurate_as_relevance_alone() -> None:
     candidates = found()
-    alone = exact_match_by_passages(candidates, Score(1, 0, 0), [10])
+    alone = exact_match_by_passages(candidates, ScoreWeights(1, 0, 0), [10])
     fitted = exact_match_by_passages(candidates, fit_score(candidates), [10])
     assert fitted >= alone
 
@@ -117,7 +117,7 @@ def test_useless_words_have_a_small_weight() -> None:
 def test_reading_one_passage_takes_the_nearest() -> None:
     candidates = found()
     share = 100 * candidates.is_right[:, 0].mean()
-    assert exact_match_by_passages(candidates, Score(1, 0, 0), [1]) == [share]
+    assert exact_match_by_passages(candidates, ScoreWeights(1, 0, 0), [1]) == [share]
 
 
 def test_a_sample_follows_from_its_seed_and_takes_at_most_all() -> None:

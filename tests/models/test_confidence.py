@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from models.assemble import Score
+from models.assemble import ScoreWeights
 from models.measuring.calibrate import Candidates
 from models.measuring.confidence import fit_confidence
 from winnow.domain.confidence import Confidence
 from winnow.domain.passage import Passage
 from winnow.domain.reading import Reading
 
-SCORE = Score(1.0, 0.0, 0.0)
+SCORE = ScoreWeights(1.0, 0.0, 0.0)
 
 
 def found(questions: int = 2000, passages: int = 5) -> Candidates:

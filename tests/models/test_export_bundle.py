@@ -102,7 +102,7 @@ def test_dpr_reads_a_passage_as_its_own_class_does(
     # the answer may be grown to whole words
     assert reading.start <= text.offsets[first][0]
     assert reading.end >= text.offsets[last][1]
-    assert reading.text == TEXT[reading.start : reading.end]
+    assert reading.answer == TEXT[reading.start : reading.end]
 
 
 def test_an_index_of_dpr_finds_passages_by_inner_product(
@@ -153,7 +153,7 @@ async def test_dpr_answers_with_the_text_of_its_passages(
     texts = {name: text for name, _, text in PASSAGES}
     assert len(readings) == 4
     for reading in readings:
-        assert reading.text == texts[reading.passage.id][reading.start : reading.end] != ""
+        assert reading.answer == texts[reading.passage.id][reading.start : reading.end] != ""
 
 
 def test_the_manifest_records_provenance(dpr_bundle: Bundle) -> None:
@@ -209,7 +209,7 @@ def test_distilbert_alone_makes_a_bundle_in_int8(tmp_path: Path) -> None:
     for encoder in (open_question_encoder(bundle, special), open_passage_encoder(bundle, special)):
         assert np.linalg.norm(encoder.question((1000, 1001))) == pytest.approx(1, abs=1e-5)
     reading = read(bundle)
-    assert reading.text == TEXT[reading.start : reading.end] != ""
+    assert reading.answer == TEXT[reading.start : reading.end] != ""
 
 
 def test_an_existing_directory_is_not_changed(dpr: dict[str, Path], tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ async def test_an_index_that_is_there_is_searched_and_read(
     texts = {name: text for name, _, text in PASSAGES}
     assert len(readings) == 5
     for reading in readings:
-        assert reading.text == texts[reading.passage.id][reading.start : reading.end] != ""
+        assert reading.answer == texts[reading.passage.id][reading.start : reading.end] != ""
     assert "octopus" in {reading.passage.id for reading in readings}, "the encoder is not random"
 
 

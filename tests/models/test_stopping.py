@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from models.assemble import Score
+from models.assemble import ScoreWeights
 from models.measuring.calibrate import Candidates
 from models.measuring.stopping import calibrate
 
-SCORE = Score(relevance=1.0, span=0.0, distance=-1.0)
+SCORE = ScoreWeights(relevance=1.0, span=0.0, distance=-1.0)
 
 
 def found(questions: int = 400, passages: int = 12) -> Candidates:

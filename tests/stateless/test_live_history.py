@@ -177,7 +177,7 @@ class History(RuleBasedStateMachine):
     @invariant()
     def counts_are_of_no_more_passages_than_there_are(self) -> None:
         if hasattr(self, "front"):
-            assert all(info.passages >= 0 for info in self.front.cluster.infos.values())
+            assert all(info.passages >= 0 for info in self.front.cluster.shard_infos.values())
 
 
 def _shard(name: str) -> int:

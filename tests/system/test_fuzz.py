@@ -21,7 +21,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from random_messages import MARK, SHARD, metadata, predictions, questions, shard_message
 from whole_cluster import running
 
-from bench.hostile.labels import unknown_labels
+from bench.hostile.labels import unexpected_labels
 from winnow.bundle import Bundle, default_bundle
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered
@@ -260,7 +260,7 @@ def test_no_metric_label_comes_from_client_input(front: Served) -> None:
     front.call(f"/winnow.v1.AnswerService/{MARK}", b"")
     page = generate_latest(REGISTRY).decode()
     assert MARK not in page
-    assert list(unknown_labels(page)) == []
+    assert list(unexpected_labels(page)) == []
 
 
 @settings(EXAMPLES, max_examples=250)

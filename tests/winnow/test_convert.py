@@ -91,7 +91,7 @@ def test_the_log_that_a_reply_counts_in_survives_the_journey() -> None:
     st.lists(single, max_size=9),
 )
 def test_hits_survive_the_journey(hits: list[Hit], near: list[float]) -> None:
-    retrieved = Retrieved(tuple(hits), tuple(near), ShardTimings(), idle=3)
+    retrieved = Retrieved(tuple(hits), tuple(near), ShardTimings(), idle_readers=3)
     back = shard.retrieved_of_message(shard.retrieved_to_message(retrieved))
     assert back == retrieved
 

@@ -126,7 +126,7 @@ async def test_a_caller_that_gives_up_ends_the_work() -> None:
         await asyncio.wait([call])
         assert call.cancelled()
         await asyncio.wait_for(fake.given_up.wait(), LONG)
-        assert server.admitted._load.reads == 0
+        assert server.admitted._load.reads_in_flight == 0
 
 
 async def test_closing_cancels_waiting_callers() -> None:

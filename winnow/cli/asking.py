@@ -128,7 +128,7 @@ class Failures:
     """The first message with each status."""
 
     def lines(self) -> list[str]:
-        """A line for each status."""
+        """Returns a line for each gRPC status: the number of failures, and the first message."""
         return [f"{n} failed: {self.messages[status]}" for status, n in self.errors.items()]
 
 

@@ -151,7 +151,7 @@ def _decimal(message: answer_pb2.AnswerRequest, name: str) -> float | None:
 def _answer_to_message(answer: Answer) -> answer_pb2.Answer:
     reading = answer.reading
     return answer_pb2.Answer(
-        text=reading.text,
+        text=reading.answer,
         start=reading.start,
         end=reading.end,
         passage=_passage_to_message(reading.passage),

@@ -102,15 +102,16 @@ class Answered:
 
     @property
     def dimmed(self) -> bool:
-        """Whether fewer passages were granted than requested, so that the answer may be worse."""
+        """Whether the answer may be worse because fewer passages were granted than requested."""
         asked, granted = self.passages_asked, self.passages_granted
         return dimmed(asked, granted, self.passages_needed, self.max_loss)
 
 
 def dimmed(asked: int, granted: int, needed: int | None, max_loss: float | None) -> bool:
-    """Whether fewer passages were granted than requested, and reading did not stop earlier.
+    """Whether the answer may be worse because fewer passages were granted than requested.
 
-    Values that a front node does not report are None.
+    False if early stopping needed fewer than the granted passages anyway. `needed` and `max_loss`
+    are None if the front node does not report them.
     """
     stopped = bool(max_loss) and needed is not None and needed < granted
     return granted < asked and not stopped

@@ -32,7 +32,7 @@ class Reading:
     """When the passage was read, within the call to the shard. Ignored by comparisons."""
 
     @property
-    def text(self) -> str:
+    def answer(self) -> str:
         """The answer: a substring of the passage, character for character."""
         return self.passage.text[self.start : self.end]
 

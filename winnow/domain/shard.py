@@ -16,6 +16,7 @@ class ShardInfo:
 
     shard: int
     shards: int
+    """Number of shards of the index."""
     index_id: str
     passages: int
     dimension: int

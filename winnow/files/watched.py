@@ -20,7 +20,10 @@ size.
 
 
 def stamp(path: Path) -> FileStamp | None:
-    """Returns the stamp of the file that `path` leads to; None if there is none."""
+    """Returns inode, times and size of a file, which show whether it changed.
+
+    None if the file cannot be read. Follows links.
+    """
     try:
         status = path.stat()
     except OSError:

@@ -53,7 +53,7 @@ class _Parser:
         """Parses all tokens."""
         parsed = self._disjunction()
         if self._next.kind is not TokenKind.END:
-            raise self._unexpected_token("and, or, or the end")
+            raise self._unexpected_token("'and', 'or' or the end")
         return parsed
 
     def _disjunction(self) -> Filter:
@@ -76,7 +76,7 @@ class _Parser:
             return self._comparison()
         with self._nested():
             parsed = self._disjunction()
-        self._expect(")", "and, or, or )")
+        self._expect(")", "'and', 'or' or ')'")
         return parsed
 
     def _comparison(self) -> Filter:
@@ -85,9 +85,9 @@ class _Parser:
             raise filter_error(f"has more than {MAX_COMPARISONS} comparisons")
         if self._accept("exists"):
             return Exists(self._field_name("the name of a field"))
-        field = self._field_name("the name of a field, not, exists or (")
+        field = self._field_name("the name of a field, 'not', 'exists' or '('")
         if self._accept("not"):
-            self._expect("in", "in")
+            self._expect("in", "'in'")
             with self._nested():  # the canonical text is `not … in …`
                 return Not(AnyOf(field, self._value_list()))
         if self._accept("in"):
@@ -97,7 +97,7 @@ class _Parser:
     def _parse_comparison(self, field: str) -> Compare:
         token = self._next
         if token.kind is not TokenKind.SIGN or token.text not in _OPERATORS:
-            raise self._unexpected_token(f"{', '.join(_OPERATORS)}, in or not in")
+            raise self._unexpected_token(f"{', '.join(_OPERATORS)}, 'in' or 'not in'")
         self._index += 1
         operator, position = _OPERATORS[token.text], self._next.position
         value = self._parse_value()
@@ -108,11 +108,11 @@ class _Parser:
         return Compare(field, operator, value)
 
     def _value_list(self) -> tuple[Value, ...]:
-        self._expect("(", "( and a list of values")
+        self._expect("(", "'(' and a list of values")
         values = [self._parse_value()]
         while self._accept(","):
             values.append(self._parse_value())
-        self._expect(")", "a comma or )")
+        self._expect(")", "a comma or ')'")
         return tuple(values)
 
     def _field_name(self, expected: str) -> str:

@@ -107,7 +107,10 @@ class LocalHeads:
     def begin_encoder_thread_run(
         self, head_ids: Sequence[str], deadline: Deadline
     ) -> Iterator[EncoderThreadRun]:
-        """Begins a run of the first few requested heads that are in memory."""
+        """Prepares a run, in the encoder's thread, of those requested heads that are in memory.
+
+        It runs the first `_MAX_ENCODER_THREAD_HEADS` of them. `apply` runs the others.
+        """
         cached = [slot for head in head_ids if (slot := self._cache.find(head)) and slot.head]
         slots = cached[:_MAX_ENCODER_THREAD_HEADS]
         for slot in slots:

@@ -69,7 +69,7 @@ class FlightCaller:
     """Amount of work of an attempt."""
     work_in_flight: Callable[[], int] = lambda: 0
     """Returns the unfinished work of its client, which is done before the next attempt."""
-    has_room: Callable[[], bool] = lambda: True
+    has_room_for_attempt: Callable[[], bool] = lambda: True
     """Whether there is room now for all work of an attempt."""
 
 
@@ -191,7 +191,7 @@ class FlightWaiter(Generic[Result]):
     def _can_improve(self, ended: EndedAttempt[Result]) -> bool:
         """Whether an attempt of this caller, begun now, may have what an ended one lacked."""
         caller = self.caller
-        return self._may_have(ended, caller, caller.deadline.left(), caller.has_room)
+        return self._may_have(ended, caller, caller.deadline.left(), caller.has_room_for_attempt)
 
     def _may_have(
         self,

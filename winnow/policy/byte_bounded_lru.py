@@ -12,7 +12,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class CacheWatch(Protocol):
+class CacheObserver(Protocol):
     """Counts the lookups and the size of a cache, as `CacheMetrics` does."""
 
     def count_lookup(self, result: str) -> None:
@@ -22,7 +22,7 @@ class CacheWatch(Protocol):
         """Adds `added_bytes`, which may be negative, and counts `evicted` entries."""
 
 
-class _NoWatch:
+class _NoObserver:
     def count_lookup(self, result: str) -> None:
         pass
 
@@ -30,15 +30,15 @@ class _NoWatch:
         pass
 
 
-UNWATCHED: CacheWatch = _NoWatch()
+NO_OBSERVER: CacheObserver = _NoObserver()
 
 
 class ByteBoundedLru(Generic[Key, Value]):
     """The most recently used values, at most `budget` bytes in all."""
 
-    def __init__(self, budget: int, watch: CacheWatch = UNWATCHED) -> None:
-        """`watch` gets the changes of the size. The caller counts lookups."""
-        self._budget, self._on_resize = budget, watch.resize
+    def __init__(self, budget: int, metrics: CacheObserver = NO_OBSERVER) -> None:
+        """`metrics` gets the changes of the size. The caller counts lookups."""
+        self._budget, self._on_resize = budget, metrics.resize
         self._values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
         self.bytes = 0
         """Size of all values."""

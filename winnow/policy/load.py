@@ -87,7 +87,7 @@ class ReadLoad:
         )
 
     @property
-    def reads(self) -> int:
+    def reads_in_flight(self) -> int:
         """Number of reads in flight."""
         return self._shares.total
 
@@ -127,7 +127,7 @@ class ReadLoad:
     ) -> bool:
         """Whether `admit` would grant all reads now; changes nothing."""
         # a thousand clients may call at the same time; the total of reads often decides alone
-        filled = self.reads / self._limit(math.inf)
+        filled = self.reads_in_flight / self._limit(math.inf)
         if (
             seconds_left <= 0
             or self._reduced(requested, self._min_reads(requested, unit), filled) < requested
@@ -142,7 +142,7 @@ class ReadLoad:
         """
         min_reads, capacity = self._min_reads(requested, 1), self._limit(math.inf)
         room = self._shares.room(client, capacity, capacity, min_reads, self._others())
-        return self.reads > 0 and room + _ROUNDING < min_reads
+        return self.reads_in_flight > 0 and room + _ROUNDING < min_reads
 
     def release(self, ticket: Ticket) -> None:
         """Ends an admitted request."""
@@ -161,10 +161,12 @@ class ReadLoad:
         capacity = self._limit(math.inf)
         room = self._shares.room(client, limit, capacity, min_reads, others, share) + _ROUNDING
         filled = (
-            max(self.reads / capacity, self._shares.in_flight(client) / share) if share else 1.0
+            max(self.reads_in_flight / capacity, self._shares.in_flight(client) / share)
+            if share
+            else 1.0
         )
         granted = min(self._reduced(requested, min_reads, filled), math.floor(room)) // unit * unit
-        return granted if self.reads else max(granted, min_reads), room, limit
+        return granted if self.reads_in_flight else max(granted, min_reads), room, limit
 
     def _min_reads(self, requested: int, unit: int) -> int:
         """The smallest number of reads to grant, in whole units: at least one unit."""
@@ -195,8 +197,8 @@ class ReadLoad:
         wait = (min_reads - room) * (self._pace() or 0.0)
         wait = min(max(wait, settings.min_retry_after), settings.max_retry_after)
         return OverloadedError(
-            f"no room for more passages: {min_reads} needed, {self.reads} waiting to be read, "
-            f"{math.floor(limit + _ROUNDING)} can be read in time, and no client gets more than "
-            f"its share; try again in {wait:.2f} s",
+            f"no room for more passages: {min_reads} needed, {self.reads_in_flight} waiting to be "
+            f"read, {math.floor(limit + _ROUNDING)} can be read in time, and no client gets more "
+            f"than its share; try again in {wait:.2f} s",
             wait,
         )

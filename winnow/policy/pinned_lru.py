@@ -43,7 +43,10 @@ class PinnedLru:
             self._bytes[key] = self._bytes.pop(key)
 
     def release(self, key: str) -> None:
-        """Ends one hold."""
+        """Ends one `hold` of a key.
+
+        A key without holds may be evicted, unless it is pinned.
+        """
         self._hold_counts[key] -= 1
         if not self._hold_counts[key]:
             del self._hold_counts[key]

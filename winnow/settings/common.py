@@ -94,7 +94,7 @@ class ProcessSettings(SecuritySettings):
 
     @property
     def share_to_trace(self) -> float:
-        """Share of untraced incoming calls to start a trace for; 0 except at front nodes."""
+        """Share of the calls without a trace context that are traced; 0 except at front nodes."""
         return 0.0
 
 

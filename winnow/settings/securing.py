@@ -37,7 +37,10 @@ class SecuritySettings(Settings):
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ValueError("--tls-cert and --tls-key: give both, or neither")
         if self.tls_client_ca is not None and self.tls_cert is None:
-            raise ValueError("--tls-client-ca needs --tls-cert: plain text has no certificates")
+            raise ValueError(
+                "--tls-client-ca needs --tls-cert: without it, the port is plain text, "
+                "which uses no certificates"
+            )
         return self
 
 
@@ -66,7 +69,13 @@ class PeerSettings(Settings):
         if (self.peer_cert is None) != (self.peer_key is None):
             raise ValueError("--peer-cert and --peer-key: give both, or neither")
         if self.peer_cert is not None and self.peer_ca is None:
-            raise ValueError("--peer-cert needs --peer-ca: plain text has no certificates")
+            raise ValueError(
+                "--peer-cert needs --peer-ca: without it, other nodes are called in plain text, "
+                "which uses no certificates"
+            )
         if self.peer_name and self.peer_ca is None:
-            raise ValueError("--peer-name needs --peer-ca: plain text checks no names")
+            raise ValueError(
+                "--peer-name needs --peer-ca: without it, other nodes are called in plain text, "
+                "and no name is checked"
+            )
         return self

@@ -24,18 +24,18 @@ Spread = Annotated[
 """Quantiles (`SPREAD_QUANTILES`) of the times of repeated runs, divided by their median."""
 
 
-class _UnitCosts(BaseModel):
+class _Costs(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class LengthCost(_UnitCosts):
+class LengthCost(_Costs):
     """Time of one run of a model over an input of `tokens` tokens."""
 
     tokens: PositiveInt
     ms: PositiveFloat
 
 
-class GraphCost(_UnitCosts):
+class GraphCost(_Costs):
     """Costs of an HNSW graph with M = 16 and ef_construction = 200, searched with ef = 256."""
 
     passages: PositiveInt
@@ -46,7 +46,7 @@ class GraphCost(_UnitCosts):
     """Bytes of each passage's vector and links, both in memory and on disk."""
 
 
-class ShardCost(_UnitCosts):
+class ShardCost(_Costs):
     """Costs of a shard that a content node serves."""
 
     passages: PositiveInt
@@ -67,7 +67,7 @@ class ShardCost(_UnitCosts):
     """Disk space of each passage, without its vector and links in the graph."""
 
 
-class StatesUnits(_UnitCosts):
+class StatesUnits(_Costs):
     """Costs with precomputed states, where indexing does a part of the reading."""
 
     read: tuple[LengthCost, ...] = Field(min_length=2)
@@ -82,7 +82,7 @@ class StatesUnits(_UnitCosts):
     """Bytes on disk for each token."""
 
 
-class NodeUnits(_UnitCosts):
+class NodeUnits(_Costs):
     """Costs of a content node."""
 
     read: tuple[LengthCost, ...] = Field(min_length=2)
@@ -103,7 +103,7 @@ class NodeUnits(_UnitCosts):
     """Spread of the times of retrievals from one shard."""
 
 
-class EncodeUnits(_UnitCosts):
+class EncodeUnits(_Costs):
     """Costs of the encoder."""
 
     question: tuple[LengthCost, ...] = Field(min_length=2)
@@ -111,7 +111,7 @@ class EncodeUnits(_UnitCosts):
     """Time to encode a passage of mean length while all cores encode."""
 
 
-class FrontUnits(_UnitCosts):
+class FrontUnits(_Costs):
     """Costs of the event loop of a front node, without encoding."""
 
     question_ms: float = Field(ge=0)
@@ -124,7 +124,7 @@ class FrontUnits(_UnitCosts):
     """Time for each shard that reads."""
 
 
-class ProcessUnits(_UnitCosts):
+class ProcessUnits(_Costs):
     """Costs of processes, without their models and passages."""
 
     call_ms: float = Field(ge=0)
@@ -137,7 +137,7 @@ class ProcessUnits(_UnitCosts):
     """Memory of a front node."""
 
 
-class Units(_UnitCosts):
+class UnitCosts(_Costs):
     """All unit costs, with the hardware and bundle that they were measured with."""
 
     format: int = Field(default=FORMAT, ge=FORMAT, le=FORMAT)
@@ -150,15 +150,15 @@ class Units(_UnitCosts):
     process: ProcessUnits
 
 
-def shipped_units() -> Units:
+def shipped_unit_costs() -> UnitCosts:
     """The unit costs that come with the code."""
-    return read_units(_SHIPPED_FILE)
+    return read_unit_costs(_SHIPPED_FILE)
 
 
-def read_units(path: Path) -> Units:
+def read_unit_costs(path: Path) -> UnitCosts:
     """Reads unit costs. Raises ArtefactError if the file cannot be read, or has no unit costs."""
     try:
-        return Units.model_validate_json(path.read_bytes())
+        return UnitCosts.model_validate_json(path.read_bytes())
     except OSError as error:
         raise ArtefactError(f"cannot read {path}: {error.strerror or error}") from error
     except ValidationError as error:

@@ -61,7 +61,7 @@ class MetricFactory:
 class FunctionCounter(Collector):
     """A counter whose values are read from functions when metrics are fetched.
 
-    It is for code that must not spend time on a counter, such as the end of a span.
+    For hot paths that must not spend time on a counter, such as ending a span.
     """
 
     def __init__(self, name: str, documentation: str, **values: Callable[[], float]) -> None:

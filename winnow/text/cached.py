@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from winnow.errors import OverloadedError
 from winnow.policy.attempts import FlightCaller, Lack
-from winnow.policy.byte_bounded_lru import UNWATCHED, ByteBoundedLru, CacheWatch
+from winnow.policy.byte_bounded_lru import NO_OBSERVER, ByteBoundedLru, CacheObserver
 from winnow.single_flight import SingleFlight
 from winnow.text.encoder import OnEncoded, TextEncoder, TextEncoding
 
@@ -29,10 +29,12 @@ Value = TypeVar("Value", bound=np.generic)
 class CachedTextEncoder:
     """Caches the most recently used encodings; concurrent calls for a text share one encoding."""
 
-    def __init__(self, inner: TextEncoder, budget: int, watch: CacheWatch = UNWATCHED) -> None:
+    def __init__(
+        self, inner: TextEncoder, budget: int, metrics: CacheObserver = NO_OBSERVER
+    ) -> None:
         """`budget`: bytes of all cached encodings; 0 disables the cache."""
-        self._inner, self._count = inner, watch.count_lookup
-        self._cache = ByteBoundedLru[bytes, TextEncoding](budget, watch)
+        self._inner, self._count = inner, metrics.count_lookup
+        self._cache = ByteBoundedLru[bytes, TextEncoding](budget, metrics)
         self._flights = SingleFlight[bytes, TextEncoding](lack_of_error=_lack)
         self._in_flight = Counter[str]()
         """Number of texts at the inner encoder, by client."""

@@ -85,7 +85,7 @@ def test_an_answer_in_the_last_window_is_found_at_its_place(bundle: Bundle) -> N
     passage = stored(tokenizer, "T", text)
     reading = Reader(whole, bundle.manifest.score).read((5,), passage, HIT, 10)
     assert model.runs > 1
-    assert reading.text == "zebra"
+    assert reading.answer == "zebra"
     assert text[reading.start : reading.end] == "zebra"
     assert reading.score == combine_scores(bundle.manifest.score, 1.0, 2.0, 0.5)
 
@@ -95,7 +95,7 @@ def test_a_passage_without_tokens_has_no_answer(bundle: Bundle) -> None:
     reading = open_reader(bundle, tokenizer.special).read(
         (2040,), stored(tokenizer, "", "\u200d"), HIT, 10
     )
-    assert (reading.start, reading.end, reading.text) == (0, 0, "")
+    assert (reading.start, reading.end, reading.answer) == (0, 0, "")
     assert reading.score == float("-inf")
 
 
@@ -112,7 +112,7 @@ def test_shorter_windows_read_the_same_passage_in_more_runs(whole: Bundle) -> No
     asked = tokenizer.tokenise("Where does the Danube rise?").ids
     usual = open_reader(whole, tokenizer.special).read(asked, passage, HIT, 10)
     short = open_reader(whole, tokenizer.special, max_tokens=64).read(asked, passage, HIT, 10)
-    assert usual.text == short.text == "Donaueschingen"
+    assert usual.answer == short.answer == "Donaueschingen"
 
 
 def test_a_split_reader_refuses_shorter_windows_and_names_the_options_to_leave_out(
@@ -152,13 +152,13 @@ def test_an_answer_is_always_a_substring_at_its_offsets(
     question = tokenizer.tokenise("what is it?").ids
     got = model.read(question, stored(tokenizer, "T", text), HIT, 10)
     assert 0 <= got.start <= got.end <= len(text)
-    assert got.text == text[got.start : got.end]
+    assert got.answer == text[got.start : got.end]
 
 
 def test_the_shipped_reader_finds_a_plain_answer(reader: tuple[Reader, Tokenizer]) -> None:
     model, tokenizer = reader
     question = tokenizer.tokenise("Who won the Tour de France in 2015?").ids
     text = "Chris Froome won the 2015 Tour de France, ahead of Nairo Quintana."
-    assert model.read(question, stored(tokenizer, "Tour de France", text), HIT, 10).text == (
+    assert model.read(question, stored(tokenizer, "Tour de France", text), HIT, 10).answer == (
         "Chris Froome"
     )

@@ -83,7 +83,7 @@ def chosen(
     for number, view in enumerate(views):
         own = retrieve(view, asked, depth, WEIGHT)
         found[number] = Retrieved(
-            own.hits, own.distances, ShardTimings(), idle=0, candidate_words=own.words
+            own.hits, own.distances, ShardTimings(), idle_readers=0, candidate_words=own.words
         )
     return [
         (hit.passage_id, hit.distance, hit.hybrid_distance, hit.words)

@@ -140,7 +140,7 @@ def chosen(
 
 def _as_told(found: Candidates) -> Retrieved:
     return Retrieved(
-        found.hits, found.distances, ShardTimings(), idle=0, candidate_words=found.words
+        found.hits, found.distances, ShardTimings(), idle_readers=0, candidate_words=found.words
     )
 
 

@@ -75,8 +75,8 @@ def test_while_it_is_calm_a_question_is_asked_as_it_is() -> None:
             10,
             10,
         )
-        assert house.load.reads == 10
-    assert (house.load.reads, house.admission.in_flight) == (0, 0)
+        assert house.load.reads_in_flight == 10
+    assert (house.load.reads_in_flight, house.admission.in_flight) == (0, 0)
     assert house.count("granted") == 1
 
 
@@ -84,7 +84,7 @@ def test_per_shard_the_work_grows_with_the_shards() -> None:
     house = House()
     with house.admission.enter(asked(10, ReadScope.PER_SHARD), 4, 1.0, "") as admitted:
         assert (admitted.question.passages_to_read, admitted.requested_reads) == (10, 40)
-        assert house.load.reads == 40
+        assert house.load.reads_in_flight == 40
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_per_shard_the_work_that_is_counted_is_the_work_that_is_granted(
             )
             granted += admitted.granted_reads
             assert admitted.granted_reads == admitted.question.passages_to_read * shards
-            assert granted == house.load.reads <= 100
+            assert granted == house.load.reads_in_flight <= 100
 
 
 def test_what_cannot_be_in_time_is_refused_and_told_when_to_come_back() -> None:
@@ -133,7 +133,7 @@ def test_what_cannot_be_in_time_is_refused_and_told_when_to_come_back() -> None:
         pass
     assert caught.value.retry_after > 0
     assert house.count("refused") == 1
-    assert (house.load.reads, house.admission.in_flight) == (0, 0)
+    assert (house.load.reads_in_flight, house.admission.in_flight) == (0, 0)
 
 
 def test_one_client_does_not_take_what_another_needs() -> None:
@@ -180,7 +180,7 @@ def test_a_question_that_is_given_up_keeps_its_place_for_a_second() -> None:
     house = House(pace=None, most=1)
     with pytest.raises(asyncio.CancelledError), house.admission.enter(asked(1), 1, 1.0, ""):
         raise asyncio.CancelledError
-    assert (house.load.reads, house.admission.in_flight) == (0, 1)
+    assert (house.load.reads_in_flight, house.admission.in_flight) == (0, 1)
     assert house.refused(asked(1))
     house.clock.advance(1.0)
     assert not house.refused(asked(1))
@@ -217,7 +217,7 @@ def test_a_question_that_fails_gives_its_room_back() -> None:
     house = House()
     with pytest.raises(ZeroDivisionError), house.admission.enter(asked(10), 1, 1.0, ""):
         raise ZeroDivisionError
-    assert (house.load.reads, house.admission.in_flight) == (0, 0)
+    assert (house.load.reads_in_flight, house.admission.in_flight) == (0, 0)
 
 
 @pytest.mark.parametrize(("passages", "most"), [(10, 64), (1, 5)])

@@ -58,7 +58,7 @@ class Echo:
         if admitted.client in self.lines:
             await self.lines[admitted.client].wait()
         self.in_flight = self._registry.get_sample_value(IN_FLIGHT)
-        self.reads = self._load.reads
+        self.reads = self._load.reads_in_flight
         return nothing_found(admitted)
 
 

@@ -108,7 +108,7 @@ class House:
             client=client,
             work=10,
             work_in_flight=lambda: self.in_hand[client],
-            has_room=lambda: self.room,
+            has_room_for_attempt=lambda: self.room,
         )
         return await self.remembered.get_or_compute(asked, asker, self.shards.find)
 

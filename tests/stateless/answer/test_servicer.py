@@ -75,7 +75,7 @@ class Front:
     async def busy(self, passages: int, client: str) -> AsyncIterator[None]:
         """While a question waits."""
         task = asyncio.ensure_future(self.ask("wait", passages, client))
-        await happens(lambda: self.load.reads > 0)
+        await happens(lambda: self.load.reads_in_flight > 0)
         yield
         self.answerer.go_on.set()
         await task

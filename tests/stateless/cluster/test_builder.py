@@ -120,7 +120,7 @@ async def test_after_a_while_a_part_is_served_and_names_the_missing_shards(front
     assert not front.served
     await asyncio.wait_for(front.builder.ready(0), 5)  # though no node comes or goes any more
     assert await front.ask(1) == "a"
-    assert front.served[0].infos[0].passages == 10  # what is left of 20
+    assert front.served[0].shard_infos[0].passages == 10  # what is left of 20
     with pytest.raises(UnavailableError, match=r"shard 0 has no replica: .*b: connection refused"):
         await front.ask(0)
 
@@ -143,7 +143,7 @@ async def test_replicas_come_and_go_without_a_new_cluster(front: Front) -> None:
     front.update()
     with pytest.raises(UnavailableError, match="shard 1 has no replica: b: connection refused"):
         await front.ask(1)
-    assert front.served[0].infos[1].passages == 10
+    assert front.served[0].shard_infos[1].passages == 10
     front.add("c", 1)
     front.update()
     assert await front.ask(1) == "c"

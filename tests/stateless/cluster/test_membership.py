@@ -86,7 +86,7 @@ def test_a_stranger_is_refused_by_name_and_the_others_serve_on(
 def test_a_dead_shard_has_no_replica_and_is_not_forgotten() -> None:
     view = served(nodes(a=shard(0), c=shard(2)), WHOLE)
     assert view.replicas == {0: ("a",), 1: (), 2: ("c",)}
-    assert view.infos[1].passages == 20
+    assert view.shard_infos[1].passages == 20
     assert not view.is_whole
     assert served({}, WHOLE).identity == IndexIdentity("index", 3, 384)
 
@@ -113,7 +113,7 @@ def test_another_index_takes_over_only_when_it_is_whole_and_the_served_one_is_no
     assert view.identity == new
     assert view.replicas == {0: ("x",), 1: ("y",)}
     assert set(view.refused) == {"a", "b"}
-    assert set(view.infos) == {0, 1}
+    assert set(view.shard_infos) == {0, 1}
 
 
 def test_of_several_generations_the_one_that_most_hold_is_served_and_then_stays() -> None:
@@ -138,7 +138,9 @@ def test_replicas_of_one_log_belong_together_at_any_state_of_merging() -> None:
     }
     view = served(held)
     assert view.replicas == {0: ("a", "b", "c")}
-    assert (view.infos[0].sequence, view.infos[0].passages) == (9, 13), "of the most advanced one"
+    assert (view.shard_infos[0].sequence, view.shard_infos[0].passages) == (9, 13), (
+        "of the most advanced one"
+    )
 
 
 @pytest.mark.parametrize("log_id", ["other", ""])
@@ -212,7 +214,7 @@ def test_in_any_history_of_nodes_no_rows_are_mixed_and_no_node_is_ignored(
         for number, own in view.replicas.items():
             assert {present[a].shard for a in own} <= {number}
             assert len({present[a].rows for a in own}) <= 1
-            assert all(present[a].sequence <= view.infos[number].sequence for a in own)
+            assert all(present[a].sequence <= view.shard_infos[number].sequence for a in own)
         assert len({IndexIdentity.of(present[a]) for a in asked}) <= 1
         assert {present[a].bundle_fingerprint for a in asked} <= {"print"}
         if before.identity != view.identity and before.identity is not None:

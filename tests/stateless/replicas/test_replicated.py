@@ -46,7 +46,7 @@ ASKED = EncodedQuestion(
 )
 HEDGING = HedgeSettings(min_samples=1, min_delay=0.0, budget=1.0, reserve=0)
 """Late at once; every request pays for a hedge."""
-OUTLIERS = OutlierSettings(consecutive_failures=2, base_ejection=5.0)
+OUTLIERS = OutlierSettings(consecutive_failures=2, base_ejection_seconds=5.0)
 SWAPPED = GenerationGoneError("rows of an older generation")
 DEAD = UnavailableError("connection refused")
 NEVER_LATE = HedgeSettings(min_samples=10**6)
@@ -358,7 +358,7 @@ async def test_an_ejected_replica_is_probed_by_a_retrieval_and_later_by_any_call
     record = shard.known["b"].record
 
     record.eject()
-    shard.clock.advance(OUTLIERS.base_ejection)
+    shard.clock.advance(OUTLIERS.base_ejection_seconds)
     await shard.searcher.read(ASKED, found.hits, 10, deadline)
     await shard.searcher.search(ASKED, RetrievalDepth(passages=1), 10, deadline)
     assert state_of("b", shard) is EjectionState.HALF_OPEN
@@ -366,7 +366,7 @@ async def test_an_ejected_replica_is_probed_by_a_retrieval_and_later_by_any_call
     assert state_of("b", shard) is EjectionState.ACTIVE
 
     record.eject()
-    shard.clock.advance(2 * OUTLIERS.base_ejection + OUTLIERS.brief_probe_period)
+    shard.clock.advance(2 * OUTLIERS.base_ejection_seconds + OUTLIERS.brief_probe_period)
     await shard.searcher.search(ASKED, RetrievalDepth(passages=1), 10, deadline)
     assert state_of("b", shard) is EjectionState.ACTIVE
 

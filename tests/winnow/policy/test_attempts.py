@@ -40,7 +40,7 @@ class Desk:
             client=client,
             work=10,
             work_in_flight=lambda: self.in_hand.get(client, 0),
-            has_room=lambda: self.room,
+            has_room_for_attempt=lambda: self.room,
         )
 
     def attempt(self, client: str = "a", left: float = 2.0) -> FlightAttempt:

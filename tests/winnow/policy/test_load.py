@@ -81,7 +81,7 @@ class Machine:
         self.run(10 * READ)
         self.finished.clear()
         assert self.pace.seconds == pytest.approx(READ)
-        assert not self.load.reads
+        assert not self.load.reads_in_flight
         return self
 
 
@@ -96,7 +96,7 @@ def fill(machine: Machine, left: float, client: str = "", reads: int = 10) -> li
 def test_an_idle_machine_lets_in_what_is_asked() -> None:
     machine = Machine()
     assert machine.load.admit(10, 1.0) == Ticket("", 10, 10)
-    assert machine.load.reads == 10
+    assert machine.load.reads_in_flight == 10
 
 
 def test_reads_are_let_in_as_long_as_they_can_be_done_in_time() -> None:
@@ -131,8 +131,8 @@ def test_under_pressure_nobody_s_share_is_reckoned_to_know_that_not_all_would_be
         return 0
 
     load = ReadLoad(SETTINGS, ManualClock(), lambda: READ, others)
-    while load.reads < 130:
-        load.admit(10, 2.0, f"client {load.reads}")
+    while load.reads_in_flight < 130:
+        load.admit(10, 2.0, f"client {load.reads_in_flight}")
     looks.clear()
     assert not any(load.would_grant_all(10, 2.0, f"newcomer {n}") for n in range(100))
     assert not looks
@@ -167,7 +167,7 @@ def test_while_the_pace_is_unknown_work_is_dimmed_as_the_queue_fills_and_kept_fo
     granted = fill(machine, left=0.001, client="greedy")
     assert (granted[0], granted[-1]) == (10, 3)
     assert machine.ask(10, 0.001, "modest") is not None
-    assert machine.load.reads <= 100
+    assert machine.load.reads_in_flight <= 100
 
 
 @pytest.mark.parametrize("unit", [1, 3, 5])
@@ -179,7 +179,7 @@ def test_work_that_comes_in_units_is_granted_and_counted_in_whole_units(unit: in
             granted.append(machine.load.admit(10 * unit, 4.0, unit=unit).reads)
         except OverloadedError:
             break
-    assert machine.load.reads == sum(granted) <= 160, "a longer deadline buys no more"
+    assert machine.load.reads_in_flight == sum(granted) <= 160, "a longer deadline buys no more"
     assert all(reads % unit == 0 for reads in granted)
     assert granted[0] == 10 * unit
     assert 3 * unit <= granted[-1] < 10 * unit
@@ -220,7 +220,7 @@ def test_what_has_no_time_left_is_late_whether_there_is_room_or_not(left: float)
     machine = Machine()
     with pytest.raises(DeadlineExceededError):
         machine.load.admit(10, left)
-    assert machine.load.reads == 0
+    assert machine.load.reads_in_flight == 0
 
 
 def test_an_old_estimate_never_shuts_the_door_of_an_idle_machine() -> None:
@@ -412,7 +412,7 @@ def test_whoever_is_let_in_while_nobody_else_asks_is_done_in_time(
     machine.run(1e3)
     assert all(left >= 0 for _, left in machine.finished)
     assert len(machine.finished) + machine.refused.total() == len(asked)
-    assert (machine.load.reads, len(machine.waiting)) == (0, 0)
+    assert (machine.load.reads_in_flight, len(machine.waiting)) == (0, 0)
 
 
 @given(requests, st.integers(1, 3), st.sampled_from([PLAIN, SETTINGS]))
@@ -441,7 +441,7 @@ def test_reads_in_hand_are_counted_and_bounded_and_nobody_gets_less_than_the_flo
         machine.run(pause)
         ticket = machine.ask(reads, left, client)
         in_hand = {id(each): each.ticket.reads for each in waiting(machine)}
-        assert machine.load.reads == sum(in_hand.values()) <= most
+        assert machine.load.reads_in_flight == sum(in_hand.values()) <= most
         if ticket is not None:
             assert (
                 min(min_granted_share * reads - 1e-6, most)

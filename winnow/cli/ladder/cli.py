@@ -8,7 +8,7 @@ import typer
 
 from winnow.cli.drawing import check_picture_path, draw_after, figure
 from winnow.cli.ladder.making import make_missing, models_directory
-from winnow.cli.ladder.run import LadderPlan, Rung, measure
+from winnow.cli.ladder.run import LadderPlan, StepResult, measure
 from winnow.cli.ladder.steps import SEED, STEPS
 from winnow.cli.ladder.texts import read_texts
 from winnow.cli.output import AsJson, console, print_json, table
@@ -35,7 +35,9 @@ def ladder(
     requests: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="Texts for each worker at each step.")
     ] = 1_000,
-    rounds: Annotated[int, typer.Option(min=1, max=100, help="Measurements of each step.")] = 3,
+    rounds: Annotated[
+        int, typer.Option(min=1, max=100, help="How often each step is measured.")
+    ] = 3,
     seconds: Annotated[
         float,
         typer.Option(
@@ -52,7 +54,10 @@ def ladder(
     ] = None,
     as_json: AsJson = False,
     picture: Annotated[
-        Path | None, typer.Option("--plot", help="Also draw the ladder (.png, .svg).")
+        Path | None,
+        typer.Option(
+            "--plot", help="Also draw the speed of each step as a bar chart (.png, .svg)."
+        ),
     ] = None,
 ) -> None:
     """Measure how much each lever speeds up text classification on CPUs.
@@ -73,25 +78,25 @@ def ladder(
     )
     with reserve(picture), StageProgress() as progress:
         make_missing(models_directory(), STEPS, progress.say)
-        rungs = measure(plan, models_directory(), progress)
-    with draw_after(picture, lambda path: plot(rungs, path)):
+        step_results = measure(plan, models_directory(), progress)
+    with draw_after(picture, lambda path: plot(step_results, path)):
         if as_json:
-            print_json(rungs)
+            print_json(step_results)
         else:
-            _show(rungs, plan)
+            _show(step_results, plan)
 
 
-def _show(rungs: Sequence[Rung], plan: LadderPlan) -> None:
+def _show(step_results: Sequence[StepResult], plan: LadderPlan) -> None:
     rows = [
         (
-            rung.name,
-            str(rung.requests),
-            *(f"{ms:.2f}" for ms in (rung.p50_ms, rung.p95_ms, rung.p99_ms)),
-            f"{rung.rate:.1f} ({min(rung.rates):.1f}-{max(rung.rates):.1f})",
-            f"{rung.times_first:.1f}",
-            f"{rung.times_before:.2f}",
+            step.name,
+            str(step.requests),
+            *(f"{ms:.2f}" for ms in (step.p50_ms, step.p95_ms, step.p99_ms)),
+            f"{step.rate:.1f} ({min(step.rates):.1f}-{max(step.rates):.1f})",
+            f"{step.times_first:.1f}",
+            f"{step.times_before:.2f}",
         )
-        for rung in rungs
+        for step in step_results
     ]
     out = console(soft_wrap=True)
     out.width = max(out.width, _WIDTH)
@@ -101,27 +106,27 @@ def _show(rungs: Sequence[Rung], plan: LadderPlan) -> None:
         f"{many(plan.rounds, 'round')}, each step in each; medians, with the minimum and maximum "
         "of the rounds"
     )
-    for rung in rungs:
-        if rung.hit_rate is not None:
-            typer.echo(f"{rung.name}: {rung.hit_rate:.0%} of the texts were cached")
+    for step in step_results:
+        if step.hit_rate is not None:
+            typer.echo(f"{step.name}: {step.hit_rate:.0%} of the texts were cached")
     typer.echo(SEED)
 
 
-def plot(rungs: Sequence[Rung], path: Path) -> None:
+def plot(step_results: Sequence[StepResult], path: Path) -> None:
     """Draws predictions per second, with the spread of the rounds, to `path` (.png or .svg).
 
     Raises WinnowError if the file cannot be written.
     """
     with figure(path, figsize=(8, 4.5), layout="constrained") as axes:
-        rows = range(len(rungs))[::-1]
-        rates = [rung.rate for rung in rungs]
-        below = [rung.rate - min(rung.rates) for rung in rungs]
-        above = [max(rung.rates) - rung.rate for rung in rungs]
+        rows = range(len(step_results))[::-1]
+        rates = [step.rate for step in step_results]
+        below = [step.rate - min(step.rates) for step in step_results]
+        above = [max(step.rates) - step.rate for step in step_results]
         axes.barh(rows, rates, xerr=[below, above], color="tab:blue", ecolor="0.4", capsize=3)
-        axes.set_yticks(rows, [rung.name for rung in rungs])
-        for row, rung in zip(rows, rungs, strict=True):
-            label = f"  {rung.times_first:.1f} times, p50 {rung.p50_ms:.1f} ms"
-            axes.annotate(label, (max(rung.rates), row), fontsize=8, va="center")
+        axes.set_yticks(rows, [step.name for step in step_results])
+        for row, step in zip(rows, step_results, strict=True):
+            label = f"  {step.times_first:.1f} times, p50 {step.p50_ms:.1f} ms"
+            axes.annotate(label, (max(step.rates), row), fontsize=8, va="center")
         axes.set(xscale="log", xlabel="predictions per second")
         axes.set_xlim(min(rates) / 2, max(rates) * 40)
         axes.grid(axis="x", alpha=0.3)

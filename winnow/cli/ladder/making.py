@@ -72,19 +72,19 @@ def _expect_onnx() -> None:
 def _save_encoder(shape: EncoderShape, to: Path) -> None:
     import onnx  # noqa: PLC0415 (an extra)
 
-    from winnow.cli.ladder import graph  # noqa: PLC0415
+    from winnow.cli.ladder import onnx_graph  # noqa: PLC0415
 
-    onnx.save(graph.encoder(shape), str(to))
+    onnx.save(onnx_graph.encoder(shape), str(to))
 
 
 def _save_head(shape: EncoderShape, to: Path) -> None:
     import onnx  # noqa: PLC0415
 
-    from winnow.cli.ladder import graph  # noqa: PLC0415
+    from winnow.cli.ladder import onnx_graph  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory(dir=to.parent) as temporary:
         full = Path(temporary) / "head.onnx"
-        onnx.save(graph.head(shape.width), str(full))
+        onnx.save(onnx_graph.head(shape.width), str(full))
         _quantise(full, to)
 
 

@@ -15,7 +15,7 @@ from winnow.telemetry.progress import StageProgress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rung:
+class StepResult:
     """The figures of a step over all rounds. Latencies are per text, in milliseconds."""
 
     name: str
@@ -36,9 +36,9 @@ class Rung:
     """Predictions per second, divided by those of the previous step."""
 
 
-def rungs(
+def step_results(
     steps: Sequence[LadderStep], rounds: Sequence[Sequence[Sequence[WorkerResult]]]
-) -> list[Rung]:
+) -> list[StepResult]:
     """Computes the figures of every step. `rounds[r][s]` are the workers' results of step s.
 
     Factors compare steps of the same round; their median over rounds is reported.
@@ -52,7 +52,7 @@ def rungs(
         own = tuple(each[number] for each in rates)
         hits = sum(result.hits for result in results)
         measured.append(
-            Rung(
+            StepResult(
                 name=step.name,
                 requests=len(latencies),
                 p50_ms=p50,
@@ -90,7 +90,7 @@ class LadderPlan:
     """Number of distinct synthetic texts."""
 
 
-def measure(plan: LadderPlan, models: Path, progress: StageProgress) -> list[Rung]:
+def measure(plan: LadderPlan, models: Path, progress: StageProgress) -> list[StepResult]:
     """Measures every step with the models in a directory.
 
     Raises WinnowError if a worker ended, or a model cannot be loaded.
@@ -104,7 +104,7 @@ def measure(plan: LadderPlan, models: Path, progress: StageProgress) -> list[Run
             for step in plan.steps:
                 rounds[-1].append(workers.run([workload.job(step) for _ in range(plan.workers)]))
                 progress.advance()
-    return rungs(plan.steps, rounds)
+    return step_results(plan.steps, rounds)
 
 
 class _Workload:

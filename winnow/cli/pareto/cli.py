@@ -74,8 +74,9 @@ def run_(
             "--untuned",
             parser=parse_bundle_directory,
             metavar="BUNDLE",
-            help="Bundle of an untuned start: one thread on each node, padded inputs, ten passages "
-            "from dense retrieval alone. It is asked every tenth question.",
+            help="Bundle of an untuned baseline to compare with: one reader thread per node, "
+            "padded inputs, dense retrieval, ten passages read. "
+            "Only every tenth question is asked of it.",
         ),
     ] = None,
     out: _Out = Path("pareto"),

@@ -18,7 +18,7 @@ from winnow.cli.plan.planning import plan as plan_cluster
 from winnow.cli.quantities import parse_bytes, parse_count, parse_milliseconds
 from winnow.errors import WinnowError
 from winnow.quoting import many
-from winnow.sizing.units import Units, read_units, shipped_units
+from winnow.sizing.units import UnitCosts, read_unit_costs, shipped_unit_costs
 
 _GIB = 2**30
 
@@ -93,7 +93,7 @@ def plan(
     The plan is an estimate from unit costs; docs/sizing.md has the formulae. Exit code 1 if no
     number of nodes answers in time.
     """
-    costs = shipped_units() if units is None else read_units(units)
+    costs = shipped_unit_costs() if units is None else read_unit_costs(units)
     request = PlanRequest(
         passages=parse_count("--passages", passages),
         dimension=dimension,
@@ -105,7 +105,7 @@ def plan(
         node_bytes=parse_bytes("--node-memory", node_memory),
         replicas=replicas,
         fronts=fronts,
-        busy=busy,
+        max_utilisation=busy,
         states=states,
         fed=fed,
     )
@@ -117,7 +117,7 @@ def plan(
         typer.echo(line)
 
 
-def _plan(units: Units, request: PlanRequest) -> ClusterPlan:
+def _plan(units: UnitCosts, request: PlanRequest) -> ClusterPlan:
     try:
         if planned := plan_cluster(units, request):
             return planned
@@ -130,7 +130,7 @@ def _plan(units: Units, request: PlanRequest) -> ClusterPlan:
     )
 
 
-def _lines(units: Units, request: PlanRequest, planned: ClusterPlan) -> Iterator[str]:
+def _lines(units: UnitCosts, request: PlanRequest, planned: ClusterPlan) -> Iterator[str]:
     """Describes the plan: machines, latency, load, the reason for the nodes, and the units."""
     costs = planned.served
     yield (

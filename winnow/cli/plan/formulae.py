@@ -6,7 +6,7 @@ Milliseconds are core time, and bytes are of one node, unless a docstring says o
 import math
 from collections.abc import Sequence
 
-from winnow.sizing.units import SPREAD_QUANTILES, LengthCost, ShardCost, StatesUnits, Units
+from winnow.sizing.units import SPREAD_QUANTILES, LengthCost, ShardCost, StatesUnits, UnitCosts
 
 FLOAT_BYTES = 4
 QUESTION = 12
@@ -23,7 +23,7 @@ def interpolate_ms(costs: Sequence[LengthCost], tokens: float) -> float:
     return max(low.ms + slope * (tokens - low.tokens), min(by_length[0].ms, low.ms) / 2)
 
 
-def search_ms(units: Units, passages: float, dimension: int) -> float:
+def search_ms(units: UnitCosts, passages: float, dimension: int) -> float:
     """Time to search the graph of a shard.
 
     It grows with the logarithm of the passages (Malkov and Yashunin 2016, section 4.2.2), and with
@@ -38,14 +38,14 @@ def search_ms(units: Units, passages: float, dimension: int) -> float:
     return at_size * _dimension_factor(units, measured, dimension)
 
 
-def retrieve_ms(units: Units, passages: float, dimension: int) -> float:
+def retrieve_ms(units: UnitCosts, passages: float, dimension: int) -> float:
     """Time to retrieve from a shard by vectors and words: the graph search and a constant."""
     shard = _largest_shard(units)
     constant = shard.hybrid_ms - search_ms(units, shard.passages, shard.dimension)
     return search_ms(units, passages, dimension) + max(constant, 0.0)
 
 
-def _dimension_factor(units: Units, measured: int, dimension: int) -> float:
+def _dimension_factor(units: UnitCosts, measured: int, dimension: int) -> float:
     """Search time in dimension `dimension`, divided by that in `measured`, for one graph size."""
     if dimension == measured:
         return 1.0
@@ -58,45 +58,45 @@ def _dimension_factor(units: Units, measured: int, dimension: int) -> float:
     return dimension / measured
 
 
-def node_bytes_each(units: Units, dimension: int) -> float:
+def node_bytes_each(units: UnitCosts, dimension: int) -> float:
     """Memory of each passage: its vector, its links, and its other data in memory."""
     return _graph_bytes_each(units, dimension) + _largest_shard(units).memory_bytes_each
 
 
-def disk_bytes_each(units: Units, dimension: int) -> float:
+def disk_bytes_each(units: UnitCosts, dimension: int) -> float:
     """Disk space of each passage: its part of the graph, and a row with text and vector."""
     shard = _largest_shard(units)
     vector = (dimension - shard.dimension) * FLOAT_BYTES
     return _graph_bytes_each(units, dimension) + shard.disk_bytes_each + vector
 
 
-def states_bytes_each(units: Units, tokens: float) -> float:
+def states_bytes_each(units: UnitCosts, tokens: float) -> float:
     """Disk space of each passage's precomputed states; `tokens` are of passage and question."""
     return _states(units).bytes_a_token * (tokens - QUESTION)
 
 
-def build_ms_each(units: Units) -> float:
+def build_ms_each(units: UnitCosts) -> float:
     """Core time to encode each passage and write it to a shard."""
     return units.encode.passage.ms + _largest_shard(units).write_ms_each
 
 
-def states_ms_each(units: Units, tokens: float) -> float:
+def states_ms_each(units: UnitCosts, tokens: float) -> float:
     """Core time to precompute the states of each passage."""
     compute = _states(units).compute
     return compute.ms * (tokens - QUESTION) / compute.tokens
 
 
-def load_ms_each(units: Units) -> float:
+def load_ms_each(units: UnitCosts) -> float:
     """Time to load a shard, divided by its passages."""
     return _largest_shard(units).load_ms_each
 
 
-def _graph_bytes_each(units: Units, dimension: int) -> float:
+def _graph_bytes_each(units: UnitCosts, dimension: int) -> float:
     graph = min(units.node.graphs, key=lambda each: abs(each.dimension - dimension))
     return graph.bytes_each + (dimension - graph.dimension) * FLOAT_BYTES
 
 
-def _largest_shard(units: Units) -> ShardCost:
+def _largest_shard(units: UnitCosts) -> ShardCost:
     return max(units.node.shards, key=lambda each: each.passages)
 
 
@@ -118,13 +118,13 @@ def max_reads_per_shard(passages: int, shards: int, share: float) -> int:
     return passages
 
 
-def read_ms(units: Units, tokens: float, *, states: bool = False) -> float:
+def read_ms(units: UnitCosts, tokens: float, *, states: bool = False) -> float:
     """Time to read a passage while all cores read."""
     costs = _states(units) if states else units.node
     return interpolate_ms(costs.read, tokens) / costs.together
 
 
-def question_layers_ms(units: Units) -> float:
+def question_layers_ms(units: UnitCosts) -> float:
     """Time of the lower layers for a question, on each shard that reads.
 
     0 for a full cross-encoder.
@@ -132,7 +132,7 @@ def question_layers_ms(units: Units) -> float:
     return units.node.states.question.ms if units.node.states else 0.0
 
 
-def _states(units: Units) -> StatesUnits:
+def _states(units: UnitCosts) -> StatesUnits:
     if units.node.states is None:
         raise ValueError(
             "these unit costs have no states: leave out --states, or measure them again with "
@@ -141,14 +141,14 @@ def _states(units: Units) -> StatesUnits:
     return units.node.states
 
 
-def front_ms(units: Units, shards: int, passages: int) -> float:
+def front_ms(units: UnitCosts, shards: int, passages: int) -> float:
     """Time of a front node's event loop for a question, without encoding."""
     front = units.front
     retrieving = front.shard_ms * shards + front.pair_us / 1e3 * shards**2
     return front.question_ms + retrieving + front.read_ms * reading_shards(passages, shards)
 
 
-def node_ms(units: Units, shards: int, retrieve: float, read: float, passages: int) -> float:
+def node_ms(units: UnitCosts, shards: int, retrieve: float, read: float, passages: int) -> float:
     """Core time of all shards for a question."""
     readers = reading_shards(passages, shards)
     calls = (shards + readers) * units.process.call_ms

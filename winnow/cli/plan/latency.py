@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 from winnow.cli.plan import formulae
-from winnow.sizing.units import Units
+from winnow.sizing.units import UnitCosts
 
 _TAIL = 0.01
 """Share of the questions beyond the 99th percentile."""
@@ -33,7 +33,7 @@ class QuestionCosts:
     """Time to read a passage."""
 
 
-def p50_ms(units: Units, costs: QuestionCosts) -> float:
+def p50_ms(units: UnitCosts, costs: QuestionCosts) -> float:
     """The median latency without load."""
     rounds = math.ceil(
         formulae.max_reads_per_shard(costs.passages, costs.shards, 0.5) / costs.cores
@@ -41,7 +41,7 @@ def p50_ms(units: Units, costs: QuestionCosts) -> float:
     return _before_reading(units, costs) + rounds * costs.read
 
 
-def p99_ms(units: Units, costs: QuestionCosts, nodes_busy: float, front_busy: float) -> float:
+def p99_ms(units: UnitCosts, costs: QuestionCosts, nodes_busy: float, front_busy: float) -> float:
     """The 99th percentile of latency.
 
     `nodes_busy` is the utilisation of the cores of content nodes, `front_busy` that of the event
@@ -82,7 +82,7 @@ def _queue_ms(costs: QuestionCosts, busy: float) -> float:
     return formulae.waiting_ms(service, servers, busy, _TAIL / readers)
 
 
-def _before_reading(units: Units, costs: QuestionCosts) -> float:
+def _before_reading(units: UnitCosts, costs: QuestionCosts) -> float:
     encode = formulae.interpolate_ms(units.encode.question, formulae.QUESTION)
     before = costs.front + encode + costs.retrieve + 2 * units.process.call_ms
     return before + formulae.question_layers_ms(units)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from winnow.cli.plan import formulae
 from winnow.cli.plan.latency import QuestionCosts, p50_ms, p99_ms
 from winnow.domain.shard import MAX_SHARDS
-from winnow.sizing.units import Units
+from winnow.sizing.units import UnitCosts
 
 DEFAULT_PASSAGES = 10
 """Passages that a front node reads by default, without early stopping."""
@@ -38,7 +38,7 @@ class PlanRequest:
     """Minimum replicas of each shard."""
     fronts: int = 1
     """Minimum number of front nodes."""
-    busy: float = 0.5
+    max_utilisation: float = 0.5
     """Maximum utilisation of cores, 0 to 1; the rest is for peaks and lost machines."""
     states: bool = False
     """Whether the index has precomputed states."""
@@ -80,7 +80,7 @@ class ClusterPlan:
         return self.shards * self.replicas
 
 
-def plan(units: Units, request: PlanRequest) -> ClusterPlan | None:
+def plan(units: UnitCosts, request: PlanRequest) -> ClusterPlan | None:
     """The smallest plan that answers in time; None if there is none.
 
     Raises ValueError if the index needs too many shards.
@@ -89,7 +89,7 @@ def plan(units: Units, request: PlanRequest) -> ClusterPlan | None:
     return min(in_time, key=lambda each: (each.nodes, each.fronts, each.shards), default=None)
 
 
-def fastest_plan(units: Units, request: PlanRequest) -> ClusterPlan:
+def fastest_plan(units: UnitCosts, request: PlanRequest) -> ClusterPlan:
     """The plan with the lowest p99, at any cost. Raises ValueError as `plan` does."""
     return min(_candidates(units, request), key=lambda each: (each.p99_ms, each.nodes))
 
@@ -104,18 +104,18 @@ def explain_nodes(planned: ClusterPlan, request: PlanRequest) -> str:
     return "memory: the nodes hold the index, and have cores to spare"
 
 
-def _candidates(units: Units, request: PlanRequest) -> Iterator[ClusterPlan]:
+def _candidates(units: UnitCosts, request: PlanRequest) -> Iterator[ClusterPlan]:
     min_shards = _min_shards(units, request)
     max_shards = min(max(_MAX_FACTOR * min_shards, _MIN_LIMIT), MAX_SHARDS)
     for shards in range(min_shards, max_shards + 1, max(min_shards // _STEPS, 1)):
         costs = _question_costs(units, request, shards)
-        cores = request.qps * _node_ms(units, costs) / 1e3 / request.busy
+        cores = request.qps * _node_ms(units, costs) / 1e3 / request.max_utilisation
         minimum = max(math.ceil(cores / (request.node_cores * shards)), request.replicas)
         for replicas in (minimum, minimum + 1, 2 * minimum, 4 * minimum):
             yield _plan(units, request, costs, replicas, min_shards)
 
 
-def _min_shards(units: Units, request: PlanRequest) -> int:
+def _min_shards(units: UnitCosts, request: PlanRequest) -> int:
     """The minimum number of shards that fit into the memory of the nodes."""
     room = request.node_bytes * _USABLE - units.process.node_bytes
     each = formulae.node_bytes_each(units, request.dimension) * (2 if request.fed else 1)
@@ -128,7 +128,7 @@ def _min_shards(units: Units, request: PlanRequest) -> int:
     return math.ceil(shards)
 
 
-def _question_costs(units: Units, request: PlanRequest, shards: int) -> QuestionCosts:
+def _question_costs(units: UnitCosts, request: PlanRequest, shards: int) -> QuestionCosts:
     return QuestionCosts(
         shards=shards,
         passages=request.passages_to_read,
@@ -139,29 +139,29 @@ def _question_costs(units: Units, request: PlanRequest, shards: int) -> Question
     )
 
 
-def _node_ms(units: Units, costs: QuestionCosts) -> float:
+def _node_ms(units: UnitCosts, costs: QuestionCosts) -> float:
     return formulae.node_ms(units, costs.shards, costs.retrieve, costs.read, costs.passages)
 
 
-def _disk_bytes_each(units: Units, request: PlanRequest) -> float:
+def _disk_bytes_each(units: UnitCosts, request: PlanRequest) -> float:
     states = formulae.states_bytes_each(units, request.tokens) if request.states else 0.0
     return formulae.disk_bytes_each(units, request.dimension) + states
 
 
-def _build_ms_each(units: Units, request: PlanRequest) -> float:
+def _build_ms_each(units: UnitCosts, request: PlanRequest) -> float:
     states = formulae.states_ms_each(units, request.tokens) if request.states else 0.0
     return formulae.build_ms_each(units) + states
 
 
 def _plan(
-    units: Units, request: PlanRequest, costs: QuestionCosts, replicas: int, min_shards: int
+    units: UnitCosts, request: PlanRequest, costs: QuestionCosts, replicas: int, min_shards: int
 ) -> ClusterPlan:
     passages = request.passages / costs.shards
     node_ms = _node_ms(units, costs)
     cores = request.qps * node_ms / 1e3
     busy = cores / (costs.shards * replicas * request.node_cores)
     loops = request.qps * costs.front / 1e3
-    fronts = max(math.ceil(loops / request.busy), request.fronts)
+    fronts = max(math.ceil(loops / request.max_utilisation), request.fronts)
     return ClusterPlan(
         shards=costs.shards,
         replicas=replicas,
@@ -175,7 +175,7 @@ def _plan(
         + units.process.node_bytes,
         disk_bytes=2 * passages * _disk_bytes_each(units, request),
         for_memory=min_shards,
-        for_load=math.ceil(cores / request.busy / request.node_cores),
+        for_load=math.ceil(cores / request.max_utilisation / request.node_cores),
         build_hours=request.passages * _build_ms_each(units, request) / request.node_cores / 3.6e6,
         load_minutes=passages * formulae.load_ms_each(units) / 6e4,
     )

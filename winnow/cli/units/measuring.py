@@ -21,7 +21,7 @@ from winnow.passages.encoding import PassageEncoder
 from winnow.settings.common import cores
 from winnow.sizing.synthetic import synthetic_passages, synthetic_questions
 from winnow.sizing.timing import time_runs
-from winnow.sizing.units import EncodeUnits, LengthCost, NodeUnits, Units
+from winnow.sizing.units import EncodeUnits, LengthCost, NodeUnits, UnitCosts
 from winnow.telemetry.progress import StageProgress
 from winnow.text.tokenizer import Tokenizer
 
@@ -38,7 +38,7 @@ class MeasuringPlan:
     """Shard counts with which front nodes are measured."""
 
 
-def measure(plan: MeasuringPlan, progress: StageProgress) -> Units:
+def measure(plan: MeasuringPlan, progress: StageProgress) -> UnitCosts:
     """Measures all unit costs. The machine should have no other load.
 
     Raises WinnowError if a measured process ended.
@@ -54,7 +54,7 @@ def measure(plan: MeasuringPlan, progress: StageProgress) -> Units:
         _run(["index", "build", "--passages", str(passages), "--out", str(index)])
         questions = synthetic_questions()[: plan.questions]
         front, process = fronts.measure(index, bundle, questions, progress, plan.shards)
-    return Units(
+    return UnitCosts(
         processor=processor(),
         cores=threads,
         bundle=f"{bundle.manifest.name} {bundle.manifest.version}",

@@ -6,10 +6,10 @@ from rich.table import Table
 
 from winnow.cli.output import table
 from winnow.quoting import many
-from winnow.sizing.units import Units
+from winnow.sizing.units import UnitCosts
 
 
-def tables(units: Units) -> Iterator[Table]:
+def tables(units: UnitCosts) -> Iterator[Table]:
     """Yields a table of model runs, one of shards, and one of processes."""
     title = f"{units.processor}; {many(units.cores, 'core')}; {units.bundle}"
     runs = [("encode a question", each) for each in units.encode.question]
@@ -37,7 +37,7 @@ def tables(units: Units) -> Iterator[Table]:
     )
 
 
-def _shards(units: Units) -> Table:
+def _shards(units: UnitCosts) -> Table:
     shards = {(each.passages, each.dimension): each for each in units.node.shards}
     rows = []
     for graph in units.node.graphs:

@@ -29,10 +29,10 @@ class OutlierSettings:
     """When a replica is ejected and for how long."""
 
     consecutive_failures: int = 3
-    """Requests in a row that have to fail or be beaten before a replica is ejected."""
-    base_ejection: float = 1.0
+    """Requests in a row that have to fail or lose to a hedge before a replica is ejected."""
+    base_ejection_seconds: float = 1.0
     """Seconds of the first ejection; the n-th in a row lasts n times as long."""
-    max_ejection: float = 30.0
+    max_ejection_seconds: float = 30.0
     """Longest ejection, in seconds."""
     reset_after: float = 60.0
     """Seconds without an ejection after which earlier ejections no longer count."""
@@ -73,7 +73,9 @@ class ReplicaRecord:
 
     @property
     def is_suspect(self) -> bool:
-        """Whether its last request failed or was beaten, or it is ejected or half-open."""
+        """Whether the replica's last request failed or lost to a hedge, or the replica is ejected
+        or half-open.
+        """
         return self._failures > 0 or self._ejected_until is not None
 
     def wants_probe(self, brief: bool) -> bool:
@@ -115,7 +117,9 @@ class ReplicaRecord:
         if self.state is EjectionState.ACTIVE and now - self._active_since >= settings.reset_after:
             self._ejections = 0
         self._ejections += 1
-        seconds = min(settings.base_ejection * self._ejections, settings.max_ejection)
+        seconds = min(
+            settings.base_ejection_seconds * self._ejections, settings.max_ejection_seconds
+        )
         self._ejected_until = now + seconds
         self._failures = 0
 

@@ -26,7 +26,7 @@ class Trace:
     id: int
     state: str
     """The W3C `tracestate` of other tracing systems, passed on unchanged."""
-    epoch: int
+    epoch_ns: int
     """Unix time in nanoseconds at the zero of `time.perf_counter_ns`. With this one clock a child
     never begins before its parent, even if the system time is changed meanwhile.
     """
@@ -35,9 +35,9 @@ class Trace:
     record: Callable[["RecordedSpan"], None]
     """Called with each ended span, in the thread where it ended."""
 
-    def now(self) -> int:
+    def now_ns(self) -> int:
         """The Unix time in nanoseconds."""
-        return self.epoch + time.perf_counter_ns()
+        return self.epoch_ns + time.perf_counter_ns()
 
 
 class RecordedSpan(Span):
@@ -100,7 +100,7 @@ class RecordedSpan(Span):
 
     def __enter__(self) -> Self:
         self._token = CURRENT.set(self)
-        self.began = self.trace.now()
+        self.began = self.trace.now_ns()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
@@ -108,7 +108,7 @@ class RecordedSpan(Span):
             self._record_error(kind)
         if self._token is not None:
             CURRENT.reset(self._token)
-        self.ended = self.trace.now()
+        self.ended = self.trace.now_ns()
         self.trace.record(self)
 
     def _record_error(self, kind: type[BaseException]) -> None:

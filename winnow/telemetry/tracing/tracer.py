@@ -57,9 +57,9 @@ class SamplingTracer(Tracer):
         return self._root_span(name, self._rng.randrange(1, 1 << 128), 0, "")
 
     def _root_span(self, name: str, trace_id: int, parent: int, state: str) -> Span:
-        epoch = time.time_ns() - time.perf_counter_ns()
+        epoch_ns = time.time_ns() - time.perf_counter_ns()
         trace = Trace(
-            id=trace_id, state=state, epoch=epoch, new_id=self._new_id, record=self._record
+            id=trace_id, state=state, epoch_ns=epoch_ns, new_id=self._new_id, record=self._record
         )
         return RecordedSpan(
             trace=trace, parent=parent, name=name, attributes={}, kind=SpanKind.SERVER

@@ -13,7 +13,7 @@ from winnow.cli.commands import app
 from winnow.cli.ladder import making, texts
 from winnow.cli.ladder.cli import _show, plot
 from winnow.cli.ladder.model import StepModel
-from winnow.cli.ladder.run import LadderPlan, measure, rungs
+from winnow.cli.ladder.run import LadderPlan, measure, step_results
 from winnow.cli.ladder.steps import STEPS, EncoderShape, LadderStep, Precision
 from winnow.cli.ladder.worker import WorkerResult
 from winnow.cli.output import to_json
@@ -83,10 +83,10 @@ def test_every_round_measures_every_step(place: Path) -> None:
     )
     with StageProgress() as progress:
         found = measure(plan, place, progress)
-    assert [rung.name for rung in found] == ["padded", "plain", "heads", "cached"]
-    assert {rung.requests for rung in found} == {40}
-    assert all(len(rung.rates) == 2 for rung in found)
-    assert [rung.hit_rate is None for rung in found] == [True, True, True, False]
+    assert [step.name for step in found] == ["padded", "plain", "heads", "cached"]
+    assert {step.requests for step in found} == {40}
+    assert all(len(step.rates) == 2 for step in found)
+    assert [step.hit_rate is None for step in found] == [True, True, True, False]
     json.dumps(to_json(found), allow_nan=False)
     _show(found, plan)
 
@@ -104,17 +104,19 @@ def test_factors_compare_steps_of_the_same_round() -> None:
         return [WorkerResult([seconds] * 4, 4 * seconds, 0)] * 2
 
     slow, fast, heads = PADDED, PLAIN, HEADS
-    found = rungs((slow, fast, heads), [[done(8), done(4), done(4)], [done(2), done(1), done(1)]])
-    assert [rung.rates for rung in found] == [(0.25, 1.0), (0.5, 2.0), (1.5, 6.0)]
-    assert [rung.times_first for rung in found] == [1, 2, 6]
-    assert [rung.times_before for rung in found] == [1, 2, 3]
+    found = step_results(
+        (slow, fast, heads), [[done(8), done(4), done(4)], [done(2), done(1), done(1)]]
+    )
+    assert [step.rates for step in found] == [(0.25, 1.0), (0.5, 2.0), (1.5, 6.0)]
+    assert [step.times_first for step in found] == [1, 2, 6]
+    assert [step.times_before for step in found] == [1, 2, 3]
     assert found[0].p50_ms == 5_000
 
 
 def test_the_ladder_is_drawn(tmp_path: Path) -> None:
     done = [WorkerResult([0.1] * 4, 0.4, 0)]
     path = tmp_path / "ladder.svg"
-    plot(rungs((PADDED, PLAIN), [[done, done]]), path)
+    plot(step_results((PADDED, PLAIN), [[done, done]]), path)
     assert "padded" in path.read_text()
 
 

@@ -9,7 +9,7 @@ from winnow.replicas.policy.outcomes import ReplicaOutcome
 from winnow.replicas.policy.outliers import EjectionState, OutlierSettings, ReplicaRecord
 
 SETTINGS = OutlierSettings(
-    consecutive_failures=3, base_ejection=2.0, max_ejection=5.0, reset_after=60.0
+    consecutive_failures=3, base_ejection_seconds=2.0, max_ejection_seconds=5.0, reset_after=60.0
 )
 A_MOMENT = 0.25
 
@@ -30,7 +30,7 @@ def ejected(clock: ManualClock, settings: OutlierSettings = SETTINGS) -> Replica
 
 def half_open(clock: ManualClock) -> ReplicaRecord:
     record = ejected(clock)
-    clock.advance(SETTINGS.base_ejection)
+    clock.advance(SETTINGS.base_ejection_seconds)
     assert record.state is EjectionState.HALF_OPEN
     return record
 
@@ -113,7 +113,7 @@ def test_a_replica_that_is_probed_is_suspect_until_it_answers() -> None:
 def test_an_ejected_replica_serves_nobody_until_its_time_is_over() -> None:
     clock = ManualClock()
     record = ejected(clock)
-    clock.advance(SETTINGS.base_ejection - A_MOMENT)
+    clock.advance(SETTINGS.base_ejection_seconds - A_MOMENT)
     assert not record.wants_probe(brief=True)
     clock.advance(A_MOMENT)
     assert record.wants_probe(brief=True)
@@ -199,7 +199,7 @@ def test_requests_sent_before_the_ejection_change_nothing_after_it(outcome: Repl
     serve(record, *[ReplicaOutcome.FAILED] * SETTINGS.consecutive_failures)
     assert not record.end(first, outcome)
     assert not record.wants_probe(brief=True)
-    clock.advance(SETTINGS.base_ejection)
+    clock.advance(SETTINGS.base_ejection_seconds)
     assert not record.end(second, outcome)
     assert record.state is EjectionState.HALF_OPEN
     assert record.wants_probe(brief=True)
@@ -215,7 +215,7 @@ def test_a_last_resort_that_fails_makes_the_ejection_no_longer() -> None:
     clock = ManualClock()
     record = ejected(clock)
     serve(record, *[ReplicaOutcome.FAILED] * 10)
-    assert lasts(record, clock) == SETTINGS.base_ejection
+    assert lasts(record, clock) == SETTINGS.base_ejection_seconds
 
 
 steps = st.lists(
@@ -249,7 +249,7 @@ def test_a_replica_that_answers_is_active_again_after_the_longest_ejection(
     for pause, outcome, _ in history:
         clock.advance(pause)
         serve(record, outcome)
-    clock.advance(SETTINGS.max_ejection)
+    clock.advance(SETTINGS.max_ejection_seconds)
     assert record.state is EjectionState.ACTIVE or record.wants_probe(brief=True)
     serve(record, ReplicaOutcome.ANSWERED)
     assert record.state is EjectionState.ACTIVE

@@ -15,7 +15,7 @@ from winnow.replicas.policy.replicas import AnyReplica, Attempt, Replica, Replic
 
 OUTLIERS = OutlierSettings(
     consecutive_failures=3,
-    base_ejection=2.0,
+    base_ejection_seconds=2.0,
     latency_factor=5.0,
     min_samples=4,
     max_ejected_share=0.5,
@@ -149,7 +149,7 @@ def test_an_ejected_replica_gets_nothing_and_half_open_one_probe() -> None:
     own = replicas("ab", clock)
     eject(own, "b")
     assert {take(own).replica.address for _ in range(20)} == {"a"}
-    clock.advance(OUTLIERS.base_ejection)
+    clock.advance(OUTLIERS.base_ejection_seconds)
     taken = [take(own) for _ in range(20)]
     assert not any(attempt.probe for attempt in taken), "something brief may come, and costs less"
     assert own.take_for_hedge("a", allow_busy=True) is None, "a hedge is no probe"
@@ -163,7 +163,7 @@ def test_where_nothing_brief_comes_anything_probes_after_a_while() -> None:
     clock = ManualClock()
     own = replicas("ab", clock)
     eject(own, "b")
-    clock.advance(OUTLIERS.base_ejection + OUTLIERS.brief_probe_period)
+    clock.advance(OUTLIERS.base_ejection_seconds + OUTLIERS.brief_probe_period)
     taken = [take(own) for _ in range(20)]
     assert [attempt.replica.address for attempt in taken if attempt.probe] == ["b"]
 
@@ -172,7 +172,7 @@ def test_a_request_that_failed_once_is_no_probe_while_others_are_well() -> None:
     clock = ManualClock()
     own = replicas("abcd", clock)
     eject(own, "c")
-    clock.advance(OUTLIERS.base_ejection + OUTLIERS.brief_probe_period)
+    clock.advance(OUTLIERS.base_ejection_seconds + OUTLIERS.brief_probe_period)
     eject(own, "d")
     for _ in range(20):
         attempt = own.take("a", brief=True)
@@ -193,7 +193,7 @@ def test_a_probe_that_is_answered_brings_it_back() -> None:
     clock = ManualClock()
     own = replicas("ab", clock)
     eject(own, "b")
-    clock.advance(OUTLIERS.base_ejection)
+    clock.advance(OUTLIERS.base_ejection_seconds)
     send(own, "b", ReplicaOutcome.ANSWERED, 0.01)
     assert not out(own)
     assert {take(own).replica.address for _ in range(4)} == {"a", "b"}
@@ -258,7 +258,7 @@ def test_a_probe_as_slow_as_an_outlier_does_not_bring_it_back() -> None:
     own = replicas("ab", clock)
     answer(own, "a", 0.01, OUTLIERS.min_samples)
     eject(own, "b")
-    clock.advance(OUTLIERS.base_ejection)
+    clock.advance(OUTLIERS.base_ejection_seconds)
     send(own, "b", ReplicaOutcome.ANSWERED, 0.1)
     assert own.by_address["b"].record.state is EjectionState.EJECTED
 
@@ -268,7 +268,7 @@ def test_who_comes_back_is_not_judged_by_how_slow_it_was() -> None:
     own = replicas("ab", clock)
     answer(own, "a", 0.01, OUTLIERS.min_samples)
     answer(own, "b", 0.10, OUTLIERS.min_samples)
-    clock.advance(OUTLIERS.base_ejection)
+    clock.advance(OUTLIERS.base_ejection_seconds)
     answer(own, "b", 0.01, OUTLIERS.min_samples)
     assert not out(own)
     assert own.by_address["b"].latency.value == pytest.approx(0.01)

@@ -19,7 +19,7 @@ _MASKED = -1e4
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
-class Graph:
+class OnnxGraphBuilder:
     """Builds a graph node by node. Every value has a unique name."""
 
     def __init__(self, seed: int) -> None:
@@ -77,7 +77,7 @@ class Graph:
 
 def encoder(shape: EncoderShape, seed: int = 0) -> Any:
     """An encoder: token ids [1, tokens] to `states` [1, tokens, width], `logits` [1, labels]."""
-    graph, width = Graph(seed), shape.width
+    graph, width = OnnxGraphBuilder(seed), shape.width
     ids = [
         helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])
         for name in _INPUTS
@@ -101,7 +101,7 @@ def encoder(shape: EncoderShape, seed: int = 0) -> Any:
 
 def head(width: int, seed: int = 0) -> Any:
     """Builds a head with mean pooling and a hidden layer: states [tokens, width] to `logits`."""
-    graph = Graph(seed)
+    graph = OnnxGraphBuilder(seed)
     states = helper.make_tensor_value_info("states", TensorProto.FLOAT, ["tokens", width])
     mean = graph.node("ReduceMean", "states", axes=[0], keepdims=1)
     hidden = graph.gelu(graph.linear(mean, width, width))
@@ -109,7 +109,7 @@ def head(width: int, seed: int = 0) -> Any:
     return graph.model([states], ["logits"])
 
 
-def _embedding(graph: Graph, width: int) -> str:
+def _embedding(graph: OnnxGraphBuilder, width: int) -> str:
     words = graph.node("Gather", graph.random(VOCABULARY, width), "input_ids")
     types = graph.node("Gather", graph.random(_TYPES, width), "token_type_ids")
     tokens = graph.node(
@@ -120,7 +120,7 @@ def _embedding(graph: Graph, width: int) -> str:
     return graph.layer_norm(graph.node("Add", graph.node("Add", words, types), positions), width)
 
 
-def _mask(graph: Graph) -> str:
+def _mask(graph: OnnxGraphBuilder) -> str:
     """Attention mask [1, 1, 1, tokens]: 0 for tokens, a large negative number for padding."""
     mask = graph.node("Cast", "attention_mask", to=TensorProto.FLOAT)
     padding = graph.node("Sub", graph.number(1), mask)
@@ -128,7 +128,7 @@ def _mask(graph: Graph) -> str:
     return graph.node("Unsqueeze", masked, graph.constant(np.array([1, 2], np.int64)))
 
 
-def _attention(graph: Graph, states: str, mask: str, shape: EncoderShape) -> str:
+def _attention(graph: OnnxGraphBuilder, states: str, mask: str, shape: EncoderShape) -> str:
     width, count = shape.width, shape.attention_heads
     split = graph.constant(np.array([0, 0, count, width // count], np.int64))
 
