@@ -163,6 +163,12 @@ async def test_a_retriever_may_have_its_name_in_the_protos(front: ScriptedFront,
     assert front.requests[-1].retriever == answer_pb2.RETRIEVER_HYBRID
 
 
+async def test_a_dash_stands_for_standard_input(front: ScriptedFront) -> None:
+    code, out, err = await ask("--address", front.address, "-", lines="one?\ntwo?\n")
+    assert (code, err) == (0, "")
+    assert [line for line in out.splitlines() if line.startswith("> ")] == ["> one?", "> two?"]
+
+
 async def test_ask_without_a_question_prints_its_usage(front: ScriptedFront) -> None:
     code, _, err = await ask("--address", front.address, lines="\n")
     assert code == 2

@@ -60,6 +60,15 @@ async def test_every_line_of_a_pipe_is_a_text(fake: FakePredictions, address: st
     assert len(fake.heads["de"].applied) == 20
 
 
+async def test_heads_may_be_repeated(address: str) -> None:
+    code, out, err = await predict(
+        "Ada Lovelace", "--heads", "intent", "--heads", "names,mood", "--address", address
+    )
+    assert (code, err) == (0, "")
+    heads = [line.split()[0] for line in out.splitlines() if line.endswith("  version 1")]
+    assert heads == ["intent", "names", "mood"]
+
+
 async def test_refused_lines_of_a_file_do_not_affect_the_others(
     address: str, tmp_path: Path
 ) -> None:

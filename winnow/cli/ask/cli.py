@@ -31,7 +31,7 @@ def ask(
         list[str] | None,
         typer.Argument(
             metavar="QUESTION",
-            help="The question, quoted or not.",
+            help="The question, quoted or not; - for standard input.",
             show_default="a prompt, or standard input",
         ),
     ] = None,
@@ -66,11 +66,13 @@ def ask(
     retriever: RetrieverOption = None,
     where: FilterOption = "",
     heads: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
-            help="Ids of heads to apply to the question, separated by commas.", show_default="none"
+            metavar="HEAD,...",
+            help="Ids of heads to apply to the question, separated by commas. May be repeated.",
+            show_default="none",
         ),
-    ] = "",
+    ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Read passages even if the answer is cached.")
     ] = False,
@@ -124,7 +126,7 @@ def ask(
         read_scope=read_scope,
         retriever=retriever,
         where=where,
-        heads=split_commas(heads),
+        heads=split_commas(",".join(heads or ())),
         fresh=fresh,
         after=parse_positions(after),
     )
@@ -147,8 +149,8 @@ def ask(
 
 def _answer(session: AskSession, question: list[str] | None) -> bool:
     """Answers the question, or those of a prompt or of standard input."""
-    if question:
+    if question and question != ["-"]:
         return session.answer(" ".join(question))
-    if sys.stdin.isatty():
+    if not question and sys.stdin.isatty():
         return session.prompt()
     return session.answer_lines(sys.stdin)

@@ -36,8 +36,12 @@ def predict(
         ),
     ] = None,
     heads: Annotated[
-        str, typer.Option(help="Ids of the heads to apply, separated by commas.")
-    ] = "",
+        list[str] | None,
+        typer.Option(
+            metavar="HEAD,...",
+            help="Ids of the heads to apply, separated by commas. May be repeated.",
+        ),
+    ] = None,
     file: Annotated[
         Path | None, typer.Option(help="File with one text a line; - for standard input.")
     ] = None,
@@ -74,7 +78,7 @@ def predict(
       2 wrong usage
       130 Ctrl-C
     """
-    ids = split_commas(heads)
+    ids = split_commas(",".join(heads or ()))
     if not ids:
         raise typer.BadParameter("name at least one head", param_hint="--heads")
     if text and file is not None:
