@@ -135,7 +135,8 @@ def build(
         )
     if states and (out / INDEX_FILE).exists():
         raise typer.BadParameter(
-            f"{out} is an index already: run {states_command(out, loaded.directory)}",
+            f"{out} exists already: to add its states, run "
+            f"{states_command(out, loaded.directory)}; or choose another --out",
             param_hint="--states",
         )
     threads = threads or cores()

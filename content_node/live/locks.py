@@ -37,8 +37,8 @@ class DirectoryLock:
         except BlockingIOError as error:
             self.release()
             raise ArtefactError(
-                f"{path} is held by another node: only one node may feed a shard; stop that node, "
-                "or serve a copy of the shard"
+                f"{path} is held by another node: only one node may open a shard that is written "
+                "to; ask that node, stop it, or open a copy of the shard"
             ) from error
 
     def release(self) -> None:

@@ -291,6 +291,22 @@ async def test_the_question_port_is_refused_immediately(tmp_path: Path) -> None:
     assert "trying again" not in err
 
 
+async def test_a_port_of_http_is_refused_immediately(tmp_path: Path) -> None:
+    async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
+        await reader.read()  # until the client gives up
+        writer.close()
+
+    file = passages(tmp_path / "p.jsonl", 1)
+    other = await asyncio.start_server(reply, "127.0.0.1", 0)
+    async with other:
+        port = other.sockets[0].getsockname()[1]
+        code, _, err = await feed(file, "--address", f"127.0.0.1:{port}")
+    assert code == 1
+    assert "that port serves HTTP" in err
+    assert "trying again" not in err
+
+
 async def test_feed_reports_that_nothing_listens(tmp_path: Path) -> None:
     file = passages(tmp_path / "p.jsonl", 1)
     nowhere = f"127.0.0.1:{free_ports(1)[0]}"

@@ -129,7 +129,8 @@ def _error(call: FailedCall, address: str, timeout: float) -> WinnowError:
     if code is StatusCode.UNAVAILABLE and packed is None:
         hint = next((hint for part, hint in _HINTS if part in details), _START_HINT)
         reason = details.rpartition(_FAILED_HOST)[2]  # without the addresses that were tried
-        return UnavailableError(f"cannot reach a front node at {address}; {hint} ({reason})")
+        kind = NotServedError if hint == _HTTP_HINT else UnavailableError  # no retry helps
+        return kind(f"cannot reach a front node at {address}; {hint} ({reason})")
     if code is StatusCode.DEADLINE_EXCEEDED and packed is None:
         return DeadlineExceededError(f"no reply from {address} within {timeout:g} s")
     if code is StatusCode.UNIMPLEMENTED:

@@ -116,5 +116,8 @@ def _position(value: Position) -> answer_pb2.Position:
 
 
 def _hint(name: str) -> str:
+    for option, field in _MESSAGE_FIELDS.items():
+        if name == field:
+            return f": did you mean {option!r}?"
     matches = get_close_matches(name, Options.__annotations__, 1)
     return f": did you mean {matches[0]!r}?" if matches else ""

@@ -213,6 +213,8 @@ async def test_what_no_message_can_hold_is_refused_by_its_name(
 
 
 async def test_an_option_that_is_not_there_is_a_type_error_with_the_closest(client: Asks) -> None:
+    with pytest.raises(TypeError, match="'filter': did you mean 'where'"):
+        await client.ask("?", filter="year > 2000")
     with pytest.raises(TypeError, match="'passage_to_read': did you mean 'passages_to_read'"):
         await client.ask("?", passage_to_read=3)
 
