@@ -107,8 +107,9 @@ class Index(Calls):
             directory: the index, written by `winnow index build`.
             bundle: directory of the models; None for the default ones.
             heads: store of heads for `predict`; empty for none.
-            writable: whether `put`, `delete` and `merge` work. Nobody else can open an index that
-                is written to. Any number may read an index that nobody writes to.
+            writable: whether `put`, `delete` and `merge` work. While one program has an
+                index open with `writable=True`, no other program or node can open it once it was
+                written to. Any number of processes may open an index for reading.
             config: TOML file with further settings, in the tables 'front' and 'node'.
 
         Raises:
