@@ -53,7 +53,7 @@ class FakeReplica:
         self.commits += 1
         return written
 
-    async def find_unchanged_here(
+    async def find_unchanged_locally(
         self, puts: Sequence[PassageDigest], deadline: Deadline
     ) -> list[Written | None]:
         passages = {each.id: each for each in puts}

@@ -20,7 +20,7 @@ from winnow.errors import ArtefactError
 
 @dataclass(frozen=True, slots=True)
 class CurrentShard:
-    """The newest base of a shard, and the state of its log; their files are not verified."""
+    """The newest base of a shard and the position of its log. Checksums are not verified."""
 
     base: Path
     """The directory of the newest generation."""

@@ -28,16 +28,16 @@ class BuildListener(Protocol):
     """Receives the progress of a build."""
 
     def start(self, stage: str, total: int | None, done: int = 0) -> None:
-        """Called when a stage starts; `done` of its `total` steps were done in an earlier run."""
+        """Begins a stage; `done` of its `total` steps were done in an earlier run."""
 
     def advance(self, steps: int) -> None:
-        """Called when steps of the current stage are done."""
+        """Adds `steps` finished steps to the present stage."""
 
     def bad_row(self, row: BadRow) -> None:
-        """Called for a row that is not a valid passage."""
+        """Reports a row that is not a passage."""
 
     def workspace_kept(self, directory: Path) -> None:
-        """Called when the build fails and the same command can resume it from `directory`."""
+        """Reports that a failed build can be resumed from `directory` by the same command."""
 
 
 class BuildProgress(RowProgress):

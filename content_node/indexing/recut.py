@@ -1,4 +1,4 @@
-"""Reads an index as the source of another one: its passages, vectors and later writes.
+"""Reads an index as the source of another one: its passages, vectors and later writes are copied.
 
 A build from an index changes the number of shards or the graphs, or upgrades an older version. It
 does not encode the passages again, which would take by far the longest.
@@ -47,7 +47,9 @@ def lock_writes(index: Path) -> Iterator[None]:
         yield
         # a shard without writes has no lock file yet, so a node may have begun to write
         if source_fingerprint(index) != before:
-            raise ArtefactError(f"{index} was written to while it was copied: build again")
+            raise ArtefactError(
+                f"{index} was written to while its passages were copied: run the build again"
+            )
 
 
 def source_fingerprint(index: Path) -> str:

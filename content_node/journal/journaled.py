@@ -30,7 +30,7 @@ class FollowingShard(Protocol):
     async def check_writes(self, writes: Sequence[Write]) -> None:
         """Raises an error for writes that the shard cannot take."""
 
-    async def find_unchanged_here(
+    async def find_unchanged_locally(
         self, puts: Sequence[PassageDigest], deadline: Deadline
     ) -> list[Written | None]:
         """Finds the puts that would change nothing, given the writes applied by this replica."""
@@ -46,7 +46,11 @@ class JournaledShard:
     """A `ShardWriter` in front of a shard that follows a journal."""
 
     def __init__(self, journal: Journal, shard: FollowingShard, messages: JournalMessages) -> None:
-        """Publishes to `journal`; a `JournalFollower` makes `shard` apply the entries."""
+        """Only stores its arguments.
+
+        `shard` is the local replica that applies the entries of `journal`; `messages` encodes
+        writes as entries.
+        """
         self._journal, self._shard, self._messages = journal, shard, messages
         self._calls: dict[str, asyncio.Future[list[Written]]] = {}
         """The result of each call in flight, by the key of its entry."""
@@ -85,12 +89,12 @@ class JournaledShard:
         Another replica may have acknowledged writes that this one has not applied yet. So before it
         reports a put as unchanged, this replica applies the journal up to now.
         """
-        unchanged = await self._shard.find_unchanged_here(puts, deadline)
+        unchanged = await self._shard.find_unchanged_locally(puts, deadline)
         if not any(unchanged):
             return unchanged  # writing a stored passage again does no harm
         await self._max_entry_bytes()
         await self._publish_and_wait(self._messages.empty_entry(), deadline)
-        return await self._shard.find_unchanged_here(puts, deadline)
+        return await self._shard.find_unchanged_locally(puts, deadline)
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
         """Returns the counts of the shard as it was built."""

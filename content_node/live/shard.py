@@ -42,7 +42,10 @@ _MERGE_RETRY_AFTER = 2.0
 
 
 class LiveShard:
-    """A `ShardWriter` that stores writes in a log and serves them."""
+    """A shard that takes writes.
+
+    It implements `ShardWriter`. After a commit that changed it, questions search the new `view`.
+    """
 
     def __init__(
         self,
@@ -187,9 +190,9 @@ class LiveShard:
         """
         if self.follows_journal:
             raise NotWritableError(direct_write_refusal(self.log_id))
-        return await self.find_unchanged_here(puts, deadline)
+        return await self.find_unchanged_locally(puts, deadline)
 
-    async def find_unchanged_here(
+    async def find_unchanged_locally(
         self, puts: Sequence[PassageDigest], deadline: Deadline
     ) -> list[Written | None]:
         """Finds the puts that would change nothing in this replica.

@@ -26,7 +26,7 @@ _MODULUS = 2**32
 
 @dataclass(frozen=True, slots=True)
 class _WalHeader:
-    """The values of a valid header."""
+    """The header of a valid write-ahead log."""
 
     dtype: str
     """The NumPy type of the integers that the checksums add up."""
@@ -59,7 +59,7 @@ def _read_header(data: bytes) -> _WalHeader | None:
         return None
     magic, _, page_bytes, _, *salts, first, second = _HEADER.unpack(data)
     dtype = ">u4" if magic & 1 else "<u4"
-    checksums = _checksums((0, 0), np.frombuffer(data, dtype, _HEADER_SUMMED_BYTES // 4))
+    checksums = _add_to_checksum((0, 0), np.frombuffer(data, dtype, _HEADER_SUMMED_BYTES // 4))
     valid_size = page_bytes and page_bytes % 8 == 0
     if magic & ~1 != _MAGIC or checksums != (first, second) or not valid_size:
         return None
@@ -77,7 +77,7 @@ def _bytes_after_commits(file: BinaryIO, size: int, header: _WalHeader) -> int:
         summed = np.concatenate(
             [frame[: _FRAME_SUMMED_BYTES // 4], frame[_FRAME_HEADER.size // 4 :]]
         )
-        checksums = _checksums(checksums, summed)
+        checksums = _add_to_checksum(checksums, summed)
         if tuple(salts) != header.salts or checksums != (first, second):
             break
         offset += len(data)
@@ -97,17 +97,17 @@ def _partial_frame_bytes(data: bytes, remaining_bytes: int, header: _WalHeader) 
     return remaining_bytes if tuple(salts) == header.salts else 0
 
 
-def _checksums(previous: tuple[int, int], words: NDArray[np.uint32]) -> tuple[int, int]:
-    """Returns SQLite's two checksums of `words`, which continue the `previous` checksums.
+def _add_to_checksum(sums: tuple[int, int], words: NDArray[np.uint32]) -> tuple[int, int]:
+    """Returns SQLite's WAL checksum `sums`, continued over `words`.
 
-    Each step adds the two latest sums and a word, modulo 2 ** 32, like Fibonacci numbers. So each
-    word counts with a Fibonacci number as its weight.
+    Each sum adds the two sums before it and a word, modulo 2 ** 32. So each word counts with a
+    Fibonacci number as its weight.
     """
     weights = _fibonacci(len(words) + 1)
     checksums = []
     for last in (len(words) - 1, len(words)):
         weighted = words[:last] * weights[:last][::-1]
-        carried = int(weights[last - 1]) * previous[0] + int(weights[last]) * previous[1]
+        carried = int(weights[last - 1]) * sums[0] + int(weights[last]) * sums[1]
         checksums.append((int(weighted.sum(dtype=np.uint32)) + carried) % _MODULUS)
     return checksums[0], checksums[1]
 

@@ -108,10 +108,10 @@ class LogCopy:
 
     files: tuple[SnapshotFile, ...]
     log_id: str
-    last: int
-    """The number of the last write."""
-    trimmed: int
-    """The number of the last trimmed write, which a base has to hold."""
+    last_write: int
+    """The sequence number of the last write."""
+    last_trimmed: int
+    """Sequence number of the last write that was trimmed from the log; a base must hold it."""
 
 
 def copy_log(shard: Path, directory: Path) -> LogCopy | None:
@@ -172,7 +172,7 @@ def open_shard_files(directory: Path) -> Iterator[ShardFiles]:
             if (opened := _open_newest(directory, built, log_directory)) is not None:
                 newest, log = opened
                 passages = (newest.manifest if newest else built).passages
-                sequence = log.last if log else newest.sequence if newest else 0
+                sequence = log.last_write if log else newest.sequence if newest else 0
                 files = (*base, *_files_below_live(newest, log))
                 states = _open_states(directory, built, newest)
                 yield ShardFiles(
@@ -217,10 +217,10 @@ def _open_newest(
     base = newest.manifest if newest else built
     if log is None:
         check_log_continues_base(base, directory, "", 0, 0)
-    elif log.trimmed > base.sequence and newest_name(directory) != name:
+    elif log.last_trimmed > base.sequence and newest_name(directory) != name:
         return None  # a merge has trimmed writes that this generation lacks
     else:
-        check_log_continues_base(base, directory, log.log_id, log.trimmed, log.last)
+        check_log_continues_base(base, directory, log.log_id, log.last_trimmed, log.last_write)
     return newest, log
 
 

@@ -98,9 +98,9 @@ class Snapshot(_StrictModel):
         return shard_name(shard, self.shards)
 
     def files_below(self, directory: str) -> dict[str, FileEntry]:
-        """Returns the files in a directory of the index, by their paths relative to it.
+        """Returns the files below `directory`, by their paths relative to it.
 
-        Returns all files if `directory` is empty.
+        Returns all files of the index if `directory` is empty.
         """
         start = f"{directory}/" if directory else ""
         return {

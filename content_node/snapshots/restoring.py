@@ -52,7 +52,7 @@ def restore(url: str, target: Path, progress: CopyProgress, name: str = "") -> F
     found = find_snapshot(url, name)
     try:
         with restored_directory(target) as directory:
-            pull_files(_source(found), _pulled(found), directory, progress)
+            pull_files(_pull_source(found), _pulled_files(found), directory, progress)
             rename_logs(directory)
     except sqlite3.Error as error:
         raise ArtefactError(
@@ -62,19 +62,19 @@ def restore(url: str, target: Path, progress: CopyProgress, name: str = "") -> F
     return found
 
 
-def _source(found: FoundSnapshot) -> PullSource:
+def _pull_source(snapshot: FoundSnapshot) -> PullSource:
     return PullSource(
-        storage=found.storage,
-        source=f"snapshot {found.snapshot.name} at {found.storage.name}",
+        storage=snapshot.storage,
+        source=f"snapshot {snapshot.snapshot.name} at {snapshot.storage.name}",
         advice_if_missing="take another snapshot",
         advice_if_damaged="remove that file there, and take another snapshot",
     )
 
 
-def _pulled(found: FoundSnapshot) -> dict[str, PulledFile]:
+def _pulled_files(snapshot: FoundSnapshot) -> dict[str, PulledFile]:
     return {
         path: PulledFile(f"{FILES}/{entry.sha256}", entry.sha256, entry.bytes)
-        for path, entry in found.files.items()
+        for path, entry in snapshot.files.items()
     }
 
 

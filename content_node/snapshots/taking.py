@@ -151,7 +151,7 @@ class _SnapshotBuilder:
         if manifest is None:
             raise ArtefactError("the index has no shards")
         return Snapshot(
-            name=_name(now, self._files),
+            name=_snapshot_name(now, self._files),
             taken=now.isoformat(timespec="milliseconds"),
             index_id=manifest.index_id,
             shards=manifest.shards,
@@ -165,7 +165,7 @@ class _SnapshotBuilder:
             write_last_snapshot(directory, snapshot, part.sequence)
 
 
-def _name(now: datetime, files: Mapping[str, FileEntry]) -> str:
+def _snapshot_name(now: datetime, files: Mapping[str, FileEntry]) -> str:
     """Returns a name that sorts by time and differs for simultaneous snapshots."""
     content = json.dumps({path: entry.sha256 for path, entry in files.items()}, sort_keys=True)
     digest = hashlib.sha256(content.encode()).hexdigest()

@@ -168,7 +168,7 @@ def test_a_first_write_meanwhile_is_noticed(
 ) -> None:
     source = Path(shutil.copytree(indexes[3], tmp_path / "source"))
     plan = BuildPlan(source=source, target=tmp_path / "new", shards=1, threads=1)
-    with pytest.raises(ArtefactError, match="was written to while it was copied"):
+    with pytest.raises(ArtefactError, match="was written to while its passages were copied"):
         build_index(plan, bundle, WritesMeanwhile(shards_of(source)[0]))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source"]
 

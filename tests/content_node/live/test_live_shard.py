@@ -551,6 +551,6 @@ async def test_a_shard_that_follows_a_journal_calls_nothing_unchanged_by_itself(
     await live.store_from_journal([put("a", "one")], "1 key", "journal-1")
     with pytest.raises(NotWritableError, match="start the node with --journal"):
         await live.find_unchanged([digested(put("a", "one"))], Deadline.after(60))
-    found = await live.find_unchanged_here([digested(put("a", "one"))], Deadline.after(60))
+    found = await live.find_unchanged_locally([digested(put("a", "one"))], Deadline.after(60))
     assert [each and each.outcome for each in found] == [U]
     await live.close()
