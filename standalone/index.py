@@ -7,6 +7,7 @@
 It answers as a front node does, with the same calls and replies as `winnow.client`.
 """
 
+import asyncio
 import atexit
 import contextlib
 import os
@@ -24,6 +25,7 @@ from winnow.errors import UnavailableError
 from winnow.loop_thread import LoopThread
 from winnow.standalone.composing.embedded import Embedded, open_embedded
 from winnow.standalone.settings import StandaloneSettings
+from winnow.uninterrupted import to_the_end
 
 Result = TypeVar("Result")
 
@@ -36,6 +38,7 @@ class AsyncIndex(AsyncCalls):
         self._settings, self._writable = settings, writable
         self._stack = contextlib.AsyncExitStack()
         self._embedded: Embedded | None = None
+        self._calls: set[asyncio.Task[Any]] = set()
 
     @classmethod
     def open(
@@ -52,21 +55,56 @@ class AsyncIndex(AsyncCalls):
 
     async def merge(self) -> None:
         """Merges the writes of every shard into its files. Errors are those of `Index.merge`."""
-        await self._opened().merge()
+        await self._while_open(self._opened().merge())
 
     async def __aenter__(self) -> Self:
-        self._embedded = await self._stack.enter_async_context(
-            open_embedded(self._settings, CollectorRegistry(), writable=self._writable)
-        )
+        opening = asyncio.create_task(self._open())
+        try:
+            await asyncio.shield(opening)
+        except BaseException:
+            opening.cancel()
+            await to_the_end(self._close(opening))
+            raise
         return self
 
     async def __aexit__(self, *error: object) -> None:
+        """Cancels the running calls, which raise UnavailableError, and releases the directory."""
         self._embedded = None
-        await self._stack.aclose()
+        await to_the_end(self._close(*self._calls))
 
     async def run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
         """Runs a call, as the methods of `winnow.client.aio.AsyncCalls` do."""
-        return await self._opened().call(call, timeout, request_id_metadata(request_id))
+        opened, metadata = self._opened(), request_id_metadata(request_id)
+        return await self._while_open(opened.call(call, timeout, metadata))
+
+    async def _open(self) -> None:
+        self._embedded = await self._stack.enter_async_context(
+            open_embedded(self._settings, CollectorRegistry(), writable=self._writable)
+        )
+
+    async def _close(self, *running: asyncio.Task[Any]) -> None:
+        """Closes the index after these tasks have ended."""
+        for task in running:
+            if not task.cancelling():
+                task.cancel()
+        if running:
+            await asyncio.wait(running)
+        self._embedded = None
+        await self._stack.aclose()
+
+    async def _while_open(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """The result of `work`, which closing the index cancels."""
+        # in a task, so that the request id does not reach the log lines of the program
+        task = asyncio.create_task(work)
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            caller = asyncio.current_task()
+            if self._embedded is not None or (caller is not None and caller.cancelling()):
+                raise
+        raise UnavailableError("the index was closed during the call: open it again")
 
     def _opened(self) -> Embedded:
         if self._embedded is None:

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Coroutine
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from typing import Any, TypeVar
 
 from winnow.errors import UnavailableError
@@ -19,7 +19,8 @@ class LoopThread:
         """Starts the thread; `name` is its name."""
         self._loop = asyncio.new_event_loop()
         self._lock = threading.Lock()
-        self._running: set[Future[Any]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        """Those that run on the loop; only the loop's thread uses it."""
         self.is_closed = False
         """Whether nothing can be run any more."""
         self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
@@ -34,8 +35,7 @@ class LoopThread:
             if self.is_closed:
                 work.close()
                 raise UnavailableError(_CLOSED)
-            future = asyncio.run_coroutine_threadsafe(work, self._loop)
-            self._running.add(future)
+            future = asyncio.run_coroutine_threadsafe(self._tracked(work), self._loop)
         try:
             return future.result()
         except CancelledError as error:
@@ -43,20 +43,37 @@ class LoopThread:
         except BaseException:
             future.cancel()
             raise
-        finally:
-            with self._lock:
-                self._running.discard(future)
 
     def close(self, last: Coroutine[Any, Any, None]) -> None:
-        """Cancels what is running, runs `last`, and ends the thread."""
+        """Cancels what is running, waits until it has ended, runs `last`, and ends the thread.
+
+        Does nothing if it was called before.
+        """
         with self._lock:
+            if self.is_closed:
+                last.close()
+                return
             self.is_closed = True
-            running = tuple(self._running)
-        for future in running:
-            future.cancel()
         try:
-            asyncio.run_coroutine_threadsafe(last, self._loop).result()
+            asyncio.run_coroutine_threadsafe(self._end(last), self._loop).result()
         finally:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
+
+    async def _tracked(self, work: Coroutine[Any, Any, Result]) -> Result:
+        task = asyncio.current_task()
+        assert task is not None  # a coroutine runs in one
+        self._tasks.add(task)
+        try:
+            return await work
+        finally:
+            self._tasks.discard(task)
+
+    async def _end(self, last: Coroutine[Any, Any, None]) -> None:
+        for task in self._tasks:
+            if not task.cancelling():  # a second time would interrupt its cleanup
+                task.cancel()
+        if self._tasks:
+            await asyncio.wait(tuple(self._tasks))
+        await last

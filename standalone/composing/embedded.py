@@ -44,17 +44,15 @@ class Embedded:
         self._services, self._shards, self._writable = services, shards, writable
 
     async def call(self, call: Call[Result], timeout: float, metadata: Metadata) -> Result:
-        """The result of a call. Raises WinnowError as a client does."""
+        """The result of a call. Raises WinnowError as a client does.
+
+        Binds the request id to the log context of the current task.
+        """
         if call.stub is feed_pb2_grpc.FeedServiceStub:
             self._expect_writable()
-
-        async def invoke() -> Any:
-            request_id.accept(metadata)
-            method = call.method_of(self._services)
-            return await method(call.request, timeout=timeout, metadata=metadata)
-
-        # in a task, so that the request id does not reach the log lines of the program
-        return call.result(await asyncio.create_task(invoke()))
+        request_id.accept(metadata)
+        method = call.method_of(self._services)
+        return call.result(await method(call.request, timeout=timeout, metadata=metadata))
 
     async def merge(self) -> None:
         """Merges one shard after the other."""

@@ -177,3 +177,26 @@ async def test_a_cancelled_question_leaves_the_index_usable(indexes: dict[int, P
         with pytest.raises(asyncio.CancelledError):
             await asking
         assert (await index.ask(QUESTIONS[0][0])).answers[0].text == QUESTIONS[0][1]
+
+
+async def test_calls_that_run_when_an_index_is_closed_say_so(indexes: dict[int, Path]) -> None:
+    async with AsyncIndex.open(indexes[2]) as index:
+        asking = [asyncio.create_task(index.ask(each, fresh=True)) for each, _ in QUESTIONS]
+        await asyncio.sleep(0)
+    async with asyncio.timeout(60):
+        ended = await asyncio.gather(*asking, return_exceptions=True)
+    assert {type(each) for each in ended} == {UnavailableError}
+    assert "closed during the call" in str(ended[0])
+
+
+async def test_a_cancelled_closing_still_releases_the_directory(directory: Path) -> None:
+    index = AsyncIndex.open(directory, writable=True)
+    await index.__aenter__()
+    await index.put(WON)
+    closing = asyncio.create_task(index.__aexit__())
+    while not closing.done():
+        await asyncio.sleep(0)
+        closing.cancel()
+    assert closing.cancelled()
+    async with AsyncIndex.open(directory, writable=True) as again:
+        assert (await again.ask(ASKED)).coverage.complete
