@@ -5,7 +5,7 @@ joined, so their work must be safe to interrupt.
 """
 
 import asyncio
-import contextlib
+import atexit
 import os
 import sys
 import threading
@@ -19,9 +19,14 @@ Result = TypeVar("Result")
 class DaemonWork(Generic[Result]):
     """A function that runs once in a daemon thread."""
 
-    def __init__(self, work: Callable[[], Result]) -> None:
-        """The exit may interrupt `work` anywhere, so it should only read."""
-        self._work = work
+    def __init__(
+        self, work: Callable[[], Result], discard: Callable[[Result], None] = lambda _: None
+    ) -> None:
+        """The exit may interrupt `work` anywhere, so it should only read.
+
+        `discard` releases a result that nobody waits for any more.
+        """
+        self._work, self._discard = work, discard
         self._thread: threading.Thread | None = None
 
     @property
@@ -32,7 +37,7 @@ class DaemonWork(Generic[Result]):
     async def result(self) -> Result:
         """Begins the work, and returns its result or raises its error; to be called once.
 
-        A cancellation ends only the waiting; the thread continues.
+        A cancellation ends only the waiting; the thread continues, and its result is discarded.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
@@ -46,9 +51,18 @@ class DaemonWork(Generic[Result]):
         try:
             result = self._work()
         except BaseException as error:  # noqa: BLE001 (raised by `result`)
-            _resolve(loop, future, partial(future.set_exception, error))
+            _resolve(loop, future, partial(future.set_exception, error), lambda: None)
         else:
-            _resolve(loop, future, partial(future.set_result, result))
+            discard = partial(self._discard, result)
+            _resolve(loop, future, partial(future.set_result, result), discard)
+
+    def finish_before_exit(self) -> None:
+        """Has a normal exit of the interpreter wait for the thread, if the work is not done.
+
+        For programs that Winnow does not end itself: such an exit would abort the process.
+        """
+        if self._thread is not None and self._thread.is_alive():
+            atexit.register(self._thread.join)
 
     def exit_if_running(self) -> None:
         """Exits the process immediately if the work is not done.
@@ -66,12 +80,17 @@ def _resolve(
     loop: asyncio.AbstractEventLoop,
     future: "asyncio.Future[Result]",
     set_outcome: Callable[[], None],
+    discard: Callable[[], None],
 ) -> None:
-    """Calls `set_outcome` on the event loop, unless the future was cancelled."""
+    """Calls `set_outcome` on the event loop, or `discard` if nobody waits for the future."""
 
     def set_unless_done() -> None:
-        if not future.done():
+        if future.done():
+            discard()
+        else:
             set_outcome()
 
-    with contextlib.suppress(RuntimeError):  # the loop was closed
+    try:
         loop.call_soon_threadsafe(set_unless_done)
+    except RuntimeError:  # the loop was closed
+        discard()

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
 
 
-async def to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Does `work`. A cancellation of the caller is raised after it."""
+async def to_the_end(work: Coroutine[Any, Any, Result]) -> Result:
+    """Does `work`, and returns its result. A cancellation of the caller is raised after it."""
     task = asyncio.create_task(work)
     interrupted = False
     while not task.done():
@@ -14,6 +16,7 @@ async def to_the_end(work: Coroutine[Any, Any, None]) -> None:
             await asyncio.wait([task])
         except asyncio.CancelledError:
             interrupted = True
-    task.result()
+    result = task.result()
     if interrupted:
         raise asyncio.CancelledError
+    return result

@@ -131,6 +131,12 @@ def open_parts(
     )
 
 
+def _abandon(loaded: tuple[LiveShard, AdmittedSearcher]) -> None:
+    """Releases the directory of a shard whose loading was cancelled."""
+    live, _ = loaded
+    live.abandon()
+
+
 class RunningShard:
     """Loads a shard in a thread, then serves it, checks its files, and stores and merges writes."""
 
@@ -147,7 +153,7 @@ class RunningShard:
         self._shard_metrics = ShardMetrics(registry)
         self._write_metrics, self._merge_metrics = WriteMetrics(registry), MergeMetrics(registry)
         self._status = ServingStatus(self.served, set_serving, self._shard_metrics)
-        self.loading = DaemonWork(self._load)
+        self.loading = DaemonWork(self._load, _abandon)
         self._tasks: list[asyncio.Task[None]] = []
         self._merger: Merger[StoredSegment] | None = None
         self._fed: FedShard | None = None

@@ -92,6 +92,7 @@ async def open_embedded(
             stack=stack,
         )
         shards = LocalShards(front, node, directories)
+        stack.callback(_finish_loading, shards.all)
         opened = await open_parts(front, shards.source, [shards.part])
         if writable and opened.cluster is not None:
             feed = await open_feed(front, shards.source, opened.cluster)
@@ -104,6 +105,12 @@ async def open_embedded(
         yield Embedded(services, shards.all, writable=writable)
         for shard in shards.all:
             shard.leave()
+
+
+def _finish_loading(shards: Sequence[RunningShard]) -> None:
+    """Has the program wait at its exit for shards whose loading was cancelled."""
+    for shard in shards:
+        shard.loading.finish_before_exit()
 
 
 def _log_by_standard_library() -> None:

@@ -24,6 +24,7 @@ from winnow.stateless.feed.storing import WriteRouter
 from winnow.stateless.feed.unchanged import UnchangedPuts
 from winnow.stateless.feed.writers import Writers
 from winnow.stateless.http.passages import feed_operations
+from winnow.uninterrupted import to_the_end
 from winnow.v1 import feed_pb2_grpc
 
 _MAX_STREAMS = 128
@@ -42,10 +43,7 @@ class OpenFeed:
 async def open_feed(front: Front, source: NodeSource, cluster: OpenCluster) -> OpenFeed:
     """Opens the feeding service for the cluster that the front searches; the front closes it."""
     settings, metrics = front.settings, FeedMetrics(front.registry)
-    encoder = await asyncio.to_thread(
-        FeedEncoder, front.bundle, settings.runtime, settings.feed_threads, settings.feed_nice
-    )
-    front.stack.callback(encoder.close)
+    encoder = await to_the_end(_open_encoder(front))
     writers = Writers(lambda: cluster.builder.view, cluster.nodes.present, source.open_writer)
     front.stack.push_async_callback(writers.close)
     admission = FeedAdmission(settings.feed_in_hand, metrics)
@@ -62,6 +60,15 @@ async def open_feed(front: Front, source: NodeSource, cluster: OpenCluster) -> O
         prepare_thread=prepare_thread,
     )
     return OpenFeed(core, admission, encoder)
+
+
+async def _open_encoder(front: Front) -> FeedEncoder:
+    settings = front.settings
+    encoder = await asyncio.to_thread(
+        FeedEncoder, front.bundle, settings.runtime, settings.feed_threads, settings.feed_nice
+    )
+    front.stack.callback(encoder.close)
+    return encoder
 
 
 def serve_feed(front: Front, feed: OpenFeed) -> Part:

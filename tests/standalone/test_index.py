@@ -1,6 +1,7 @@
 """An index in the process of a program that asks it."""
 
 import asyncio
+import contextlib
 import multiprocessing
 import os
 import shutil
@@ -200,3 +201,42 @@ async def test_a_cancelled_closing_still_releases_the_directory(directory: Path)
     assert closing.cancelled()
     async with AsyncIndex.open(directory, writable=True) as again:
         assert (await again.ask(ASKED)).coverage.complete
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.2, 0.4, 0.6, 0.8, 1.0])
+async def test_a_cancelled_opening_leaves_no_thread_and_no_lock(
+    directory: Path, seconds: float
+) -> None:
+    async with AsyncIndex.open(directory, writable=True) as index:
+        await index.put([{"id": str(number), "text": "Passage."} for number in range(20)])
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds), AsyncIndex.open(directory, writable=True):
+            pass
+    left = [each for each in threading.enumerate() if each.name.startswith(("loading", "feed"))]
+    for thread in left:
+        await asyncio.to_thread(thread.join, 60)
+        assert not thread.is_alive()
+    await asyncio.sleep(0)  # the event loop discards what the threads loaded
+    async with AsyncIndex.open(directory, writable=True) as index:
+        assert (await index.ask(QUESTIONS[0][0])).coverage.complete
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.5, 1.0])
+def test_a_program_that_is_interrupted_while_it_opens_an_index_ends(
+    indexes: dict[int, Path], seconds: float
+) -> None:
+    program = f"""
+import _thread, threading
+from winnow import Index
+threading.Timer({seconds}, _thread.interrupt_main).start()
+try:
+    Index.open({str(indexes[8])!r}).close()
+    threading.Event().wait(60)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "interrupted"), done.stderr
+    assert "destroyed" not in done.stderr
