@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.bundle import default_bundle
 from winnow.client.aio import AsyncCalls
-from winnow.client.calls import Call, request_id_metadata
+from winnow.client.calls import Call, check_timeout, request_id_metadata
 from winnow.client.client import Calls
 from winnow.errors import UnavailableError
 from winnow.loop_thread import LoopThread
@@ -75,6 +75,7 @@ class AsyncIndex(AsyncCalls):
     async def run(self, call: Call[Result], timeout: float, request_id: str | None) -> Result:
         """Runs a call, as the methods of `winnow.client.aio.AsyncCalls` do."""
         opened, metadata = self._opened(), request_id_metadata(request_id)
+        check_timeout(timeout)
         return await self._while_open(opened.call(call, timeout, metadata))
 
     async def _open(self) -> None:

@@ -240,3 +240,11 @@ except KeyboardInterrupt:
     )
     assert (done.returncode, done.stdout.strip()) == (0, "interrupted"), done.stderr
     assert "destroyed" not in done.stderr
+
+
+def test_a_timeout_that_is_no_number_is_refused(indexes: dict[int, Path]) -> None:
+    with (
+        Index.open(indexes[1]) as index,
+        pytest.raises(InvalidRequestError, match="timeout: nan is no number of seconds"),
+    ):
+        index.ask("Who?", timeout=float("nan"))

@@ -67,6 +67,12 @@ class Call(Generic[Result]):
         return getattr(self.stub(channel), self.method)
 
 
+def check_timeout(seconds: float) -> None:
+    """Raises InvalidRequestError if a timeout is NaN."""
+    if math.isnan(seconds):
+        raise InvalidRequestError(Violation("timeout", "nan is no number of seconds"))
+
+
 class CallOptions:
     """Builds the gRPC arguments of a client's calls: timeout, client name and token."""
 
@@ -84,8 +90,7 @@ class CallOptions:
 
         Raises InvalidRequestError if the timeout is NaN.
         """
-        if math.isnan(timeout):
-            raise InvalidRequestError(Violation("timeout", "nan is no number of seconds"))
+        check_timeout(timeout)
         metadata = (*id_metadata, *self._name, *self._credentials.metadata())
         return {"timeout": min(timeout, MAX_SECONDS), "metadata": metadata}
 
