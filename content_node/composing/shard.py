@@ -181,14 +181,18 @@ class RunningShard:
             raise NotLoadedError(str(error)) from error
         self.served.serve(searcher)
         info = shard_info(live.view, self._parts.bundle)
-        self._fed = FedShard(
-            journal=self._parts.settings.journal,
-            shard=live,
-            info=info,
-            encoding_fingerprint=self._parts.bundle.manifest.encoding_fingerprint,
-            registry=self._registry,
-            skew=self._parts.settings.journal_skew,
-        )
+        try:
+            self._fed = FedShard(
+                journal=self._parts.settings.journal,
+                shard=live,
+                info=info,
+                encoding_fingerprint=self._parts.bundle.manifest.encoding_fingerprint,
+                registry=self._registry,
+                skew=self._parts.settings.journal_skew,
+            )
+        except BaseException:
+            live.abandon()
+            raise
         self._writer_and_info = self._fed.start(self._status.stopped_following), info
         self._shard_metrics.ready.set(1)
         DiskMetrics(self._registry, self._directory)

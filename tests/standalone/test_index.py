@@ -248,3 +248,22 @@ def test_a_timeout_that_is_no_number_is_refused(indexes: dict[int, Path]) -> Non
         pytest.raises(InvalidRequestError, match="timeout: nan is no number of seconds"),
     ):
         index.ask("Who?", timeout=float("nan"))
+
+
+def test_a_journal_without_its_client_leaves_no_lock(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def not_installed(*_: object) -> None:
+        raise UnavailableError("the client is not installed")
+
+    with Index.open(directory, writable=True) as index:
+        index.put([{"id": str(number), "text": "Passage."} for number in range(20)])
+    config = tmp_path / "journal.toml"
+    config.write_text('[node]\njournal = "nats://127.0.0.1:1"\n')
+    with monkeypatch.context() as patched:
+        patched.setattr("winnow.content_node.journal.composing.open_journal", not_installed)
+        with pytest.raises(UnavailableError, match="not installed") as raised:
+            Index.open(directory, writable=True, config=config)
+    with Index.open(directory, writable=True) as index:
+        assert index.ask(QUESTIONS[0][0]).coverage.complete
+    del raised  # its traceback would hold the shards, and thereby a lock that was not released
