@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from winnow import AsyncIndex, Index
 from winnow.client import Options, PassageFields, Reply
 from winnow.errors import (
     ArtefactError,
+    DeadlineExceededError,
     InvalidRequestError,
     NotWritableError,
     UnavailableError,
@@ -267,3 +269,14 @@ def test_a_journal_without_its_client_leaves_no_lock(
     with Index.open(directory, writable=True) as index:
         assert index.ask(QUESTIONS[0][0]).coverage.complete
     del raised  # its traceback would hold the shards, and thereby a lock that was not released
+
+
+def test_a_write_that_takes_longer_than_its_timeout_ends(directory: Path) -> None:
+    many: list[PassageFields] = [
+        {"id": str(number), "text": f"Passage {number}. " * 80} for number in range(60)
+    ]
+    with Index.open(directory, writable=True) as index:
+        started = time.monotonic()
+        with pytest.raises(DeadlineExceededError):
+            index.put(many, timeout=0.3)
+        assert time.monotonic() - started < 2

@@ -4,12 +4,15 @@
 as the services raise them: as a `winnow.errors.WinnowError`.
 """
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import grpc
+
+from winnow.errors import DeadlineExceededError
 
 Metadata: TypeAlias = Sequence[tuple[str, str]]
 Invoke = Callable[..., Awaitable[Any]]
@@ -66,7 +69,14 @@ class InProcessServices:
             request: object, timeout: float | None = None, metadata: Metadata = ()
         ) -> Any:
             context = InProcessContext(timeout, metadata)
-            reply = await self._find(method)(request, context)
+            limit = asyncio.timeout(timeout)
+            try:
+                async with limit:  # as gRPC does: not all services watch their deadline
+                    reply = await self._find(method)(request, context)
+            except TimeoutError as error:
+                if not limit.expired():
+                    raise
+                raise DeadlineExceededError(f"no reply within {timeout:g} s") from error
             if isinstance(reply, bytes) and response_deserializer is not None:
                 return response_deserializer(reply)
             return reply
