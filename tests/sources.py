@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 SERVICES = ("stateless", "content_node", "encoder_node", "head_node")
-PACKAGES = ("winnow", *SERVICES)
+PACKAGES = ("winnow", *SERVICES, "standalone")
 FOLDERS = (*PACKAGES, "models", "bench", "client", "deploy", "proto")
 
 
