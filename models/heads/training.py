@@ -114,7 +114,7 @@ class _HeadRun:
     def score(self) -> float:
         """Returns the score on held-out texts, in percent.
 
-        Its weights are averaged over the steps so far.
+        The network has the weights that are averaged over the steps so far.
         """
         current = copy.deepcopy(self._network.state_dict())
         self._network.load_state_dict(self.mean)

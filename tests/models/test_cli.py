@@ -111,7 +111,7 @@ def test_a_bundle_and_a_ladder_are_built_and_resumed(
     manifests = [load_bundle(directory).manifest for directory in sorted(out.iterdir())]
     assert (
         len(manifests) == 9
-    )  # two readers; of each all that `rungs` says, of the small one its own
+    )  # two readers; of each all that `ladder_bundles` says, of the small one its own
     whole = read_manifest(bundle)
     assert {each.encoding_fingerprint for each in manifests} == {whole.encoding_fingerprint}
     assert len({each.fingerprint for each in manifests}) == len(manifests)

@@ -136,6 +136,6 @@ def test_every_combination_beside_the_calibrated_one_is_made() -> None:
         LadderBundle(4, encoder_precision="fp32"),
         LadderBundle(4, reader_precision="fp32", encoder_precision="fp32"),
     ]
-    names = [rung.name for reader in (None, 4, 3) for rung in ladder_bundles(reader, [3, 2])]
+    names = [each.name for reader in (None, 4, 3) for each in ladder_bundles(reader, [3, 2])]
     assert len(set(names)) == len(names)
     assert LadderBundle(None, 2, "fp32").name == "reader-6-fp32-encoder-2-int8"
