@@ -19,6 +19,7 @@ BENCHMARKS = {
     "feeding": ("bench.feeding", "measure the rate of feeding, and its effect on questions"),
     "heads": ("bench.heads.run", "measure heads on a shared encoder"),
     "hostile": ("bench.hostile.scenarios", "run attacks of hostile clients on a cluster"),
+    "one-process": ("bench.one_process", "compare one process with content nodes on one index"),
     "overhead": ("bench.overhead", "compare the latency of an answer with that of the bare models"),
     "soak": ("bench.soak", "check that the memory of nodes does not grow under load"),
     "txtai": ("bench.txtai", "run two fault scenarios on a txtai cluster"),
@@ -28,7 +29,7 @@ BENCHMARKS = {
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the benchmark that the first argument names; returns the exit code."""
-    lines = "\n".join(f"  {name:10} {summary}" for name, (_, summary) in BENCHMARKS.items())
+    lines = "\n".join(f"  {name:12} {summary}" for name, (_, summary) in BENCHMARKS.items())
     name_parser = _parser("python -m bench", f"{__doc__}\nBenchmarks:\n{lines}")
     name_parser.add_argument(
         "name", choices=BENCHMARKS, metavar="NAME", help="name of the benchmark"

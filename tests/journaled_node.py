@@ -8,6 +8,7 @@ from fake_replica import FakeReplica
 from prometheus_client import CollectorRegistry
 from tenacious import turn
 
+from winnow.content_node.journal.composing import cancel_and_wait
 from winnow.content_node.journal.following import JournalFollower
 from winnow.content_node.journal.journaled import JournaledShard
 from winnow.content_node.journal.messages import JournalMessages
@@ -47,7 +48,6 @@ async def following(journal: Journal, replica: FakeReplica) -> AsyncIterator[Jou
     try:
         yield node
     finally:
-        task.cancel()
-        await asyncio.wait([task])
+        await cancel_and_wait(task)
         if not task.cancelled():
             task.result()
