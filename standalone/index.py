@@ -10,6 +10,7 @@ It answers as a front node does, with the same calls and replies as `winnow.clie
 import asyncio
 import atexit
 import contextlib
+import gc
 import os
 from collections.abc import Coroutine
 from pathlib import Path
@@ -92,6 +93,7 @@ class AsyncIndex(AsyncCalls):
             await asyncio.wait(running)
         self._embedded = None
         await self._stack.aclose()
+        gc.collect()  # shards are in cycles, which would keep their files open until later
 
     async def _while_open(self, work: Coroutine[Any, Any, Result]) -> Result:
         """The result of `work`, which closing the index cancels."""

@@ -280,3 +280,14 @@ def test_a_write_that_takes_longer_than_its_timeout_ends(directory: Path) -> Non
         with pytest.raises(DeadlineExceededError):
             index.put(many, timeout=0.3)
         assert time.monotonic() - started < 2
+
+
+def test_a_closed_index_keeps_no_file_open(directory: Path) -> None:
+    def open_files() -> set[str]:
+        links = [os.path.realpath(each) for each in Path("/proc/self/fd").iterdir()]
+        return {each for each in links if each.startswith(str(directory))}
+
+    with Index.open(directory, writable=True) as index:
+        index.put(WON)
+        assert open_files()
+    assert not open_files()

@@ -214,7 +214,7 @@ def test_an_error_is_reported_without_a_traceback(
     [
         (["--shard", "nowhere"], 1, "nowhere"),
         (["--shard", ".", "--bundle", "nowhere"], 1, "is this a bundle"),
-        (["--shard", ".", "--max-tokens", "64"], 2, "no shorter windows (--max-tokens)"),
+        (["--shard", ".", "--max-tokens", "64"], 2, "neither padding nor shorter windows"),
         (["--shard", ".", "--pad-to", "380"], 2, "is a split reader, which allows neither padding"),
     ],
 )
@@ -704,7 +704,8 @@ async def test_a_killed_node_lowers_coverage_until_its_restart_and_repeated_kill
 
 
 async def test_a_killed_server_is_restarted(up: Up) -> None:
-    (server,) = await asyncio.to_thread(up.wait_ready)
+    await asyncio.to_thread(up.wait_said, "ready on")  # before that it would give up
+    (server,) = children(up.process.pid)
     os.kill(server, signal.SIGKILL)
     said = await asyncio.to_thread(up.wait_said, "starting it again")
     assert "server ended with exit code -9: starting it again" in said

@@ -48,7 +48,7 @@ def test_a_full_disk_is_one_line(indexes: dict[int, Path], tmp_path: Path) -> No
     assert winnow("index", "snapshot", indexes[1], tmp_path / "snapshots").returncode == 0
     cut = winnow("index", "restore", tmp_path / "snapshots", tmp_path / "i", limit="ulimit -f 40")
     assert cut.returncode == 1
-    assert "make room, and run the same command again to go on" in cut.stderr
+    assert "free disk space, and run the same command again to resume" in cut.stderr
     assert winnow("index", "restore", tmp_path / "snapshots", tmp_path / "i").returncode == 0
     assert {each.name for each in tmp_path.iterdir()} == {"snapshots", "i"}
 

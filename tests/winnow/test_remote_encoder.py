@@ -191,7 +191,7 @@ async def test_an_invalid_encoding_is_the_fault_of_the_server() -> None:
             await encoder.encode([5])
         fake.states, fake.value = True, np.inf
         with pytest.raises(
-            UnavailableError, match="sent an invalid encoding: states: not every value"
+            UnavailableError, match="sent an invalid encoding: states: every value must be finite"
         ):
             await encoder.encode([5])
 
