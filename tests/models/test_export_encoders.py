@@ -118,8 +118,8 @@ def test_dpr_keeps_the_order_of_inner_products(tmp_path: Path, projected: str) -
     exact = np.stack([pooled(theirs[Side.PASSAGE], length) for length in lengths])
     assert np.linalg.norm(exact, axis=1).std() > 0.05, "norms must differ to prove anything"
     np.testing.assert_allclose(np.linalg.norm(passages, axis=1), 1, atol=1e-5)
-    place = found.network.comparison
-    assert isinstance(place, PassageProductTransform)
+    transform = found.network.transform
+    assert isinstance(transform, PassageProductTransform)
     index = ExactIndex(passages)
     for length in (2, 5, 20):
         question = asked(length)
@@ -128,7 +128,7 @@ def test_dpr_keeps_the_order_of_inner_products(tmp_path: Path, projected: str) -
         rows = [row for row, _ in index.search(question, len(lengths))]
         assert rows == np.argsort(-products).tolist()
         distances = ((passages - question) ** 2).sum(1)
-        expected = 2 - 2 * products / (np.linalg.norm(raw) * place.bound)
+        expected = 2 - 2 * products / (np.linalg.norm(raw) * transform.bound)
         np.testing.assert_allclose(distances, expected, atol=1e-4)
 
 
@@ -136,13 +136,13 @@ def test_dpr_keeps_the_order_of_inner_products(tmp_path: Path, projected: str) -
 def test_no_vector_exceeds_the_norm_bound(tmp_path: Path, kind: str) -> None:
     directory = make(kind, tmp_path / kind)
     encoder = open_encoder(read_checkpoint(directory), Side.PASSAGE, Pooling.CLS, Similarity.DOT)
-    assert isinstance(encoder.comparison, PassageProductTransform)
+    assert isinstance(encoder.transform, PassageProductTransform)
     with torch.no_grad():
-        draw_max_tokens = max(
+        max_norm = max(
             float(encoder.pooled(*sequences(length)).norm()) for length in range(2, 60, 6)
         )
-    assert draw_max_tokens <= encoder.comparison.bound
-    assert encoder.comparison.bound < 20 * draw_max_tokens
+    assert max_norm <= encoder.transform.bound
+    assert encoder.transform.bound < 20 * max_norm
 
 
 def test_the_bound_is_reached_where_one_coordinate_has_all_the_variance(tmp_path: Path) -> None:
@@ -155,8 +155,8 @@ def test_the_bound_is_reached_where_one_coordinate_has_all_the_variance(tmp_path
         last.bias.zero_()
         spike = torch.zeros(WIDTH)
         spike[3] = 100.0
-        draw_max_tokens = float(last(spike).norm())
-    assert norm_bound(inner, None) == pytest.approx(draw_max_tokens, rel=1e-3)
+        max_norm = float(last(spike).norm())
+    assert norm_bound(inner, None) == pytest.approx(max_norm, rel=1e-3)
 
 
 @pytest.mark.parametrize(
