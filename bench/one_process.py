@@ -23,7 +23,7 @@ from winnow.client.messages import AnswerClient
 from winnow.v1 import answer_pb2
 
 _NODES, _ONE = "content nodes", "one process"
-_KINDS = {"stopping": (None, 0.55, 0.6), "ten passages": (0.0, 0.65, 0.65)}
+_KINDS = {"stopping": (None, 0.55, 0.6), "ten read": (0.0, 0.65, 0.65)}
 """Maximum loss (None for the default) and the targets for the ratios of p50 and p95, by kind."""
 
 
