@@ -5,7 +5,8 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from winnow.content_node.composing.shard import RunningShard, open_parts
+from winnow.content_node.composing.parts import open_node_parts
+from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.feed_servicer import FEED_SERVICE, MAX_WRITE_BYTES, ShardFeedServicer
 from winnow.content_node.servicer import MAX_MESSAGE_BYTES, SERVICE, ShardServicer
@@ -41,7 +42,7 @@ async def _run(
     serve_metrics(settings.metrics_listen, registry)
     bundle = await process.load_configured_bundle(settings, registry)
     check_settings(settings, bundle)
-    parts = open_parts(settings, bundle, registry, RuntimeMetrics(registry))
+    parts = open_node_parts(settings, bundle, registry, RuntimeMetrics(registry))
     shard = RunningShard(settings.shard, parts, registry, server.set_serving)
     feed = ShardFeedServicer(settings.default_deadline)
     servicer = ShardServicer(shard.served, settings.default_deadline)
@@ -50,11 +51,11 @@ async def _run(
 
     async def prepare() -> None:
         try:
-            await shard.load()
+            writer, info = await shard.load()
         except NotLoadedError as error:
             feed.fail(str(error))
             raise
-        feed.serve(*shard.writer, bundle.manifest.encoding_fingerprint)
+        feed.serve(writer, info, bundle.manifest.encoding_fingerprint)
 
     try:
         await process.serve(server, settings, prepare, shard.leave)

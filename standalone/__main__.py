@@ -28,7 +28,7 @@ async def _run(
     settings: StandaloneSettings, registry: CollectorRegistry, tracer: Tracer
 ) -> Sequence[DaemonWork[Any]]:
     directories = shard_directories(settings.index)
-    node = settings.node(directories[0], feed=bool(settings.feed_listen))
+    node = settings.node(directories[0], feed=bool(settings.feed_listen) or None)
     async with open_front(settings, registry, tracer) as front:
         shards = LocalShards(front, node, directories)
         await serve_front(front, shards.source, [shards.part])

@@ -29,10 +29,16 @@ class StandaloneSettings(FrontSettings):
         """Always: there is an index."""
         return True
 
-    def node(self, shard: Path, *, feed: bool) -> NodeSettings:
-        """The settings of the shards; `shard` is one of them, `feed` has them take writes.
+    def node(self, shard: Path, *, feed: bool | None) -> NodeSettings:
+        """The settings of the shards.
+
+        Args:
+            shard: one of them.
+            feed: whether they take writes; None leaves it to variables and file.
 
         Raises SettingsError if a variable, or the file, has a wrong value for content nodes.
+
         """
-        flags = {"shard": shard, "bundle": self.bundle, "feed": feed}
+        # a URL of one shard, which all of them would pull
+        flags = {"shard": shard, "bundle": self.bundle, "feed": feed, "pull": ""}
         return NodeSettings.load(flags, self.file)

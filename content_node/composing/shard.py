@@ -1,18 +1,15 @@
 """Composes a served shard of this process: loading, file checks, writes and merges."""
 
 import asyncio
-import threading
-import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import structlog
 from prometheus_client import CollectorRegistry
 
-from winnow.bundle import Bundle
-from winnow.content_node.admission import AdmittedSearcher, NodeLoad
+from winnow.content_node.admission import AdmittedSearcher
+from winnow.content_node.composing.parts import NodeParts
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.file_changes import ServingStatus, watch
 from winnow.content_node.identity import shard_info
@@ -26,109 +23,28 @@ from winnow.content_node.merging.merger import Merger
 from winnow.content_node.merging.newest import open_newest
 from winnow.content_node.merging.policy import MergePolicy
 from winnow.content_node.merging.tidying import remove_obsolete
-from winnow.content_node.metrics import MergeMetrics, NodeMetrics, ShardMetrics, WriteMetrics
+from winnow.content_node.metrics import MergeMetrics, ShardMetrics, WriteMetrics
 from winnow.content_node.pulling import pull_shard
-from winnow.content_node.reader import Reader, open_reader
-from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.served_shard import ServedShard
-from winnow.content_node.settings import NodeSettings
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.snapshots.last_snapshot import SnapshotMetrics
 from winnow.content_node.startup_checks import shard_advice
 from winnow.content_node.supervision import keep_running
-from winnow.content_node.warmup import warm_up
 from winnow.domain.shard import ShardInfo
 from winnow.errors import (
     ArtefactError,
     IdentityError,
     NotLoadedError,
     NotWritableError,
-    UnavailableError,
 )
-from winnow.heap import HeapTrimmer, give_back, trimming
+from winnow.heap import give_back
 from winnow.inference.niceness import lower_priority
-from winnow.inference.runtime import InferenceOptions
-from winnow.policy.pace import Pace
-from winnow.settings.common import cores
 from winnow.shard_writer import ShardWriter
-from winnow.telemetry.runtimes import RuntimeMetrics
-from winnow.text.tokenizer import Tokenizer
 
 _log = structlog.get_logger("content_node")
-_HALF_LIFE = 2.0
-"""Seconds after which a measured reading speed counts half: long compared with a call, short
-compared with changes of the machine's load.
-"""
 _FILE_CHECK_INTERVAL = 2.0
 """Seconds between checks of the shard's files, which take two system calls for each file."""
-
-
-class SharedReader:
-    """The reader of all shards of a process; the first shard that is loaded opens it."""
-
-    def __init__(
-        self, settings: NodeSettings, bundle: Bundle, options: InferenceOptions, pace: Pace
-    ) -> None:
-        """`pace` gets the first estimate of the reading speed."""
-        self.tokenizer, self._bundle = Tokenizer(bundle.tokenizer), bundle
-        self._settings, self._options, self._pace = settings, options, pace
-        self._lock = threading.Lock()
-        self._reader: Reader | None = None
-
-    def open_warm(self) -> Reader:
-        """Returns the reader, opened and warmed up by the first call. Safe to use from several
-        threads. Raises ArtefactError if it cannot be opened.
-        """
-        with self._lock:
-            if self._reader is None:
-                settings, special = self._settings, self.tokenizer.special
-                reader = open_reader(self._bundle, special, self._options, settings.max_tokens)
-                # one thread reads here; under load every core does
-                self._pace.assume(warm_up(reader) / min(settings.threads, cores()))
-                self._reader = reader
-            return self._reader
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeParts:
-    """The objects that all shards of a process share."""
-
-    settings: NodeSettings
-    bundle: Bundle
-    metrics: NodeMetrics
-    pool: ReaderPool
-    pace: Pace
-    reader: SharedReader
-    load: NodeLoad
-    trimmer: HeapTrimmer
-    """Returns freed memory to the system after a generation was dropped."""
-
-
-def open_parts(
-    settings: NodeSettings,
-    bundle: Bundle,
-    registry: CollectorRegistry,
-    runtimes: RuntimeMetrics,
-    shards: int = 1,
-) -> NodeParts:
-    """Opens the objects that `shards` shards share; the caller closes the pool."""
-    metrics = NodeMetrics(registry)
-    pace = Pace(_HALF_LIFE, time.monotonic)
-    options = replace(settings.inference, chooser=runtimes.chooser(bundle.manifest.name))
-    per_request, nice = settings.reader_threads, settings.reader_nice
-    return NodeParts(
-        settings=settings,
-        bundle=bundle,
-        metrics=metrics,
-        pool=ReaderPool(settings.threads, per_request, metrics, nice=nice),
-        pace=pace,
-        reader=SharedReader(settings, bundle, options, pace),
-        load=NodeLoad(
-            settings.max_reads, pace=pace, clock=time.monotonic, metrics=metrics, shards=shards
-        ),
-        trimmer=HeapTrimmer(trimming()),
-    )
 
 
 def _abandon(loaded: tuple[LiveShard, AdmittedSearcher]) -> None:
@@ -146,9 +62,21 @@ class RunningShard:
         parts: NodeParts,
         registry: CollectorRegistry,
         set_serving: Callable[[bool], Awaitable[None]],
+        *,
+        expected: tuple[str, int] | None = None,
     ) -> None:
-        """`registry` gets the metrics of this shard. `set_serving` sets its health."""
+        """Takes what serves the shard in a directory.
+
+        Args:
+            directory: the shard.
+            parts: shared with the other shards of the process.
+            registry: gets the metrics of this shard.
+            set_serving: sets the health of the process for this shard.
+            expected: id of the index, and number of the shard in it; None accepts any shard.
+
+        """
         self._directory, self._parts, self._registry = directory, parts, registry
+        self._expected = expected
         self.served = ServedShard()
         self._shard_metrics = ShardMetrics(registry)
         self._write_metrics, self._merge_metrics = WriteMetrics(registry), MergeMetrics(registry)
@@ -157,20 +85,11 @@ class RunningShard:
         self._tasks: list[asyncio.Task[None]] = []
         self._merger: Merger[StoredSegment] | None = None
         self._fed: FedShard | None = None
-        self._writer_and_info: tuple[ShardWriter, ShardInfo] | None = None
+        self.writer: ShardWriter | None = None
+        """None until the shard is loaded, and if it cannot be."""
 
-    @property
-    def writer(self) -> tuple[ShardWriter, ShardInfo]:
-        """The writer of the shard, and the shard's description after loading.
-
-        Raises UnavailableError before it is loaded.
-        """
-        if self._writer_and_info is None:
-            raise UnavailableError("the shard is still loading")
-        return self._writer_and_info
-
-    async def load(self) -> None:
-        """Loads and serves the shard; to be called once.
+    async def load(self) -> tuple[ShardWriter, ShardInfo]:
+        """Loads and serves the shard; returns its writer and its description. To be called once.
 
         Raises NotLoadedError if it cannot be loaded; `served` then refuses calls with the reason.
         """
@@ -193,7 +112,7 @@ class RunningShard:
         except BaseException:
             live.abandon()
             raise
-        self._writer_and_info = self._fed.start(self._status.stopped_following), info
+        self.writer = self._fed.start(self._status.stopped_following)
         self._shard_metrics.ready.set(1)
         DiskMetrics(self._registry, self._directory)
         SnapshotMetrics(self._registry, self._directory)
@@ -202,6 +121,7 @@ class RunningShard:
         if self._parts.settings.feed:
             self._merger = self._open_merger(live)
             self._start_task("merging", self._merger.run)
+        return self.writer, info
 
     async def merge(self) -> None:
         """Merges the writes into the shard's files now, if there are any.
@@ -248,10 +168,20 @@ class RunningShard:
             feeding=settings.feed,
         )
         try:
+            self._check_identity(live)
             return live, self._searcher(live)
         except BaseException:
             live.abandon()
             raise
+
+    def _check_identity(self, live: LiveShard) -> None:
+        manifest = live.base.manifest
+        if self._expected not in (None, (manifest.index_id, manifest.shard)):
+            index_id, shard = self._expected or ("", 0)
+            raise ArtefactError(
+                f"{self._directory} holds shard {manifest.shard} of index {manifest.index_id} "
+                f"instead of shard {shard} of index {index_id}: copy the right shard again"
+            )
 
     def _searcher(self, live: LiveShard) -> AdmittedSearcher:
         parts, shard = self._parts, live.base

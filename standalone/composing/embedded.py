@@ -22,7 +22,7 @@ from winnow.standalone.settings import StandaloneSettings
 from winnow.stateless.composing.access import open_access
 from winnow.stateless.composing.feed import open_feed
 from winnow.stateless.composing.front import Front
-from winnow.stateless.composing.serving import open_parts
+from winnow.stateless.composing.serving import open_front_parts
 from winnow.stateless.early_rejection import EarlyRejection
 from winnow.stateless.feed.servicer import FeedServicer
 from winnow.stateless.metrics import FrontMetrics
@@ -93,7 +93,7 @@ async def open_embedded(
         )
         shards = LocalShards(front, node, directories)
         stack.callback(_finish_loading, shards.all)
-        opened = await open_parts(front, shards.source, [shards.part])
+        opened = await open_front_parts(front, shards.source, [shards.part])
         if writable and opened.cluster is not None:
             feed = await open_feed(front, shards.source, opened.cluster)
             servicer = FeedServicer(feed.core, settings.feed_deadline)

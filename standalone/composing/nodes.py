@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 
 from winnow.content_node.admission import NodeLoad
 from winnow.content_node.composing.shard import RunningShard
-from winnow.deadline import Deadline
-from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.resolving import Resolver
 from winnow.stateless.cluster.membership import IndexIdentity
 from winnow.stateless.cluster.node import Node
@@ -37,12 +35,13 @@ class LocalNodes:
             shard.served,
             _close,
             reads=lambda: self._load.reads_in_flight,
-            words=_Words(shard),
+            words=shard.writer,
         )
 
     def open_writer(self, address: str, index: IndexIdentity, shard: int) -> OpenWriter:
-        """The writer of the shard; raises UnavailableError while it is not loaded."""
-        writer, _ = self._shards[address].writer
+        """The writer of the shard, which answers questions, so that it is loaded."""
+        writer = self._shards[address].writer
+        assert writer is not None
         return OpenWriter(writer, lambda: False, _close)
 
 
@@ -57,21 +56,6 @@ class _Local:
     async def addresses(self) -> frozenset[str]:
         await self._loaded.wait()
         return self._names
-
-
-class _Words:
-    """The word counts of a shard that may still be loading."""
-
-    def __init__(self, shard: RunningShard) -> None:
-        self._shard = shard
-
-    async def built_counts(self, deadline: Deadline) -> WordCounts:
-        writer, _ = self._shard.writer
-        return await writer.built_counts(deadline)
-
-    async def changes(self, deadline: Deadline) -> WordChanges:
-        writer, _ = self._shard.writer
-        return await writer.changes(deadline)
 
 
 async def _close() -> None:

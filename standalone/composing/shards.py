@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from winnow.content_node.composing.shard import NodeParts, RunningShard, open_parts
+from winnow.content_node.composing.parts import NodeParts, open_node_parts
+from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.settings import NodeSettings
+from winnow.content_node.shard.manifest import read_index_manifest
 from winnow.content_node.startup_checks import check_reader
 from winnow.errors import ArtefactError, NotLoadedError
 from winnow.standalone.composing.nodes import LocalNodes
@@ -19,11 +21,12 @@ class LocalShards:
     def __init__(self, front: Front, settings: NodeSettings, directories: Sequence[Path]) -> None:
         """The front closes them. `settings` are those of every shard.
 
-        Raises SettingsError if the bundle's reader cannot run with the settings.
+        Raises SettingsError if the bundle's reader cannot run with the settings, ArtefactError if
+        the index cannot be read.
         """
         check_reader(settings, front.bundle)
         shards = len(directories)
-        parts = open_parts(settings, front.bundle, front.registry, front.runtimes, shards)
+        parts = open_node_parts(settings, front.bundle, front.registry, front.runtimes, shards)
         front.stack.callback(parts.pool.close)
         self._shards = _open_shards(front, parts, directories)
         self.source = LocalNodes(self._shards, parts.load)
@@ -51,10 +54,17 @@ def _open_shards(
     front: Front, parts: NodeParts, directories: Sequence[Path]
 ) -> dict[str, RunningShard]:
     """The shards by the names of their directories."""
+    index_id = read_index_manifest(directories[0].parent).index_id
     registries = LabelledRegistries(front.registry, "shard")
     shards = {}
     for number, directory in enumerate(directories):
-        shard = RunningShard(directory, parts, registries.of(str(number)), _stay_serving)
+        shard = RunningShard(
+            directory,
+            parts,
+            registries.of(str(number)),
+            _stay_serving,
+            expected=(index_id, number),
+        )
         front.stack.push_async_callback(shard.close)
         shards[directory.name] = shard
     return shards

@@ -25,7 +25,7 @@ class FrontParts:
     """None for a front that only predicts."""
 
 
-async def open_parts(
+async def open_front_parts(
     front: Front, source: NodeSource | None, further: Sequence[Part] = ()
 ) -> FrontParts:
     """Opens what answers and predicts.
@@ -55,9 +55,9 @@ async def serve_front(
     front: Front, source: NodeSource | None, further: Sequence[Part] = ()
 ) -> None:
     """Serves on the ports of the settings until SIGTERM or SIGINT; arguments are those of
-    `open_parts`.
+    `open_front_parts`.
     """
-    opened = await open_parts(front, source, further)
+    opened = await open_front_parts(front, source, further)
     parts = list(opened.parts)
     if front.settings.feed_listen and source is not None and opened.cluster is not None:
         parts.append(serve_feed(front, await open_feed(front, source, opened.cluster)))

@@ -11,6 +11,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import QUESTIONS
@@ -154,6 +155,26 @@ def test_a_forked_process_is_told_to_open_its_own(indexes: dict[int, Path]) -> N
         assert index.ask(QUESTIONS[0][0]).coverage.complete
 
 
+def all_end() -> bool:
+    """Whether all threads that load shards or feed end."""
+    threads = [each for each in threading.enumerate() if each.name.startswith(("loading", "feed"))]
+    for each in threads:
+        each.join(60)
+    return not any(each.is_alive() for each in threads)
+
+
+def begins(owner: Any, method: str) -> asyncio.Semaphore:
+    """Has each call of an asynchronous method release the semaphore when it begins."""
+    begun, inner = asyncio.Semaphore(0), getattr(owner, method)
+
+    async def announced(*arguments: Any) -> Any:
+        begun.release()
+        return await inner(*arguments)
+
+    setattr(owner, method, announced)
+    return begun
+
+
 def asks_in_fork(index: Index) -> None:
     try:
         index.ask("Who?")
@@ -174,8 +195,9 @@ async def test_many_questions_at_once_get_the_answers_that_one_gets(
 
 async def test_a_cancelled_question_leaves_the_index_usable(indexes: dict[int, Path]) -> None:
     async with AsyncIndex.open(indexes[2]) as index:
+        began = begins(index._opened(), "call")
         asking = asyncio.create_task(index.ask(QUESTIONS[0][0], max_loss=0))
-        await asyncio.sleep(0)
+        await asyncio.wait_for(began.acquire(), 60)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
@@ -184,8 +206,10 @@ async def test_a_cancelled_question_leaves_the_index_usable(indexes: dict[int, P
 
 async def test_calls_that_run_when_an_index_is_closed_say_so(indexes: dict[int, Path]) -> None:
     async with AsyncIndex.open(indexes[2]) as index:
+        began = begins(index._opened(), "call")
         asking = [asyncio.create_task(index.ask(each, fresh=True)) for each, _ in QUESTIONS]
-        await asyncio.sleep(0)
+        for _ in asking:
+            await asyncio.wait_for(began.acquire(), 60)
     async with asyncio.timeout(60):
         ended = await asyncio.gather(*asking, return_exceptions=True)
     assert {type(each) for each in ended} == {UnavailableError}
@@ -196,10 +220,12 @@ async def test_a_cancelled_closing_still_releases_the_directory(directory: Path)
     index = AsyncIndex.open(directory, writable=True)
     await index.__aenter__()
     await index.put(WON)
+    shards_closing = [begins(shard._fed, "close") for shard in index._opened()._shards]
     closing = asyncio.create_task(index.__aexit__())
-    while not closing.done():
-        await asyncio.sleep(0)
+    for begun in reversed(shards_closing):
+        await asyncio.wait_for(begun.acquire(), 60)
         closing.cancel()
+    await asyncio.wait([closing], timeout=60)
     assert closing.cancelled()
     async with AsyncIndex.open(directory, writable=True) as again:
         assert (await again.ask(ASKED)).coverage.complete
@@ -214,11 +240,8 @@ async def test_a_cancelled_opening_leaves_no_thread_and_no_lock(
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds), AsyncIndex.open(directory, writable=True):
             pass
-    left = [each for each in threading.enumerate() if each.name.startswith(("loading", "feed"))]
-    for thread in left:
-        await asyncio.to_thread(thread.join, 60)
-        assert not thread.is_alive()
-    await asyncio.sleep(0)  # the event loop discards what the threads loaded
+    # the event loop then discards what the threads have loaded
+    assert await asyncio.to_thread(all_end)
     async with AsyncIndex.open(directory, writable=True) as index:
         assert (await index.ask(QUESTIONS[0][0])).coverage.complete
 

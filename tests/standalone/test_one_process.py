@@ -127,6 +127,36 @@ async def test_a_damaged_shard_leaves_the_others_serving(
         assert ready == [1, 0]
 
 
+@pytest.mark.bundle
+@pytest.mark.parametrize("other", [0, 1], ids=["shard of another index", "the same shard twice"])
+async def test_a_shard_that_does_not_belong_there_is_left_out(
+    other: int, indexes: dict[int, Path], tmp_path: Path
+) -> None:
+    """It used to be served, and the right shards were left out."""
+    index = Path(shutil.copytree(indexes[2], tmp_path / "index"))
+    wrong = (shard_directories(indexes[8])[1], shard_directories(index)[0])[other]
+    shutil.rmtree(shard_directories(index)[1])
+    shutil.copytree(wrong, shard_directories(index)[1])
+    run, address = one_process(index, CollectorRegistry())
+    async with running([run], address) as client:
+        coverage = (await client.ask(QUESTIONS[0][0])).coverage
+        statuses = [part.status for part in sorted(coverage.shards, key=lambda each: each.shard)]
+        assert statuses == [ShardStatus.SEARCHED, ShardStatus.NOT_LOADED]
+
+
+def test_the_shards_follow_a_journal_only_if_the_settings_say_so(
+    indexes: dict[int, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = StandaloneSettings.load({"index": indexes[1]}, None, {})
+    shard = shard_directories(indexes[1])[0]
+    assert not settings.node(shard, feed=None).feed
+    monkeypatch.setenv("WINNOW_NODE_FEED", "true")
+    monkeypatch.setenv("WINNOW_NODE_PULL", "file:///snapshots/index/shard-00000-of-00001")
+    assert settings.node(shard, feed=None).feed
+    assert not settings.node(shard, feed=False).feed
+    assert settings.node(shard, feed=None).pull == "", "one URL is not that of every shard"
+
+
 async def test_where_no_shard_can_be_loaded_the_process_ends_and_says_why(
     indexes: dict[int, Path], tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import grpc
 
-from winnow.errors import DeadlineExceededError
+from winnow.errors import DeadlineExceededError, NotServedError
 
 Metadata: TypeAlias = Sequence[tuple[str, str]]
 Invoke = Callable[..., Awaitable[Any]]
@@ -84,10 +84,10 @@ class InProcessServices:
         return invoke
 
     def stream_unary(self, method: str, *_: object, **__: object) -> Invoke:
-        """Stubs ask for it; streams are not served here."""
+        """A callable that refuses: stubs of services with streams need one, but no index has."""
 
         async def refuse(*_: object, **__: object) -> Any:
-            raise NotImplementedError(f"{method} is a stream: send single messages")
+            raise NotServedError(f"{method} takes a stream, which needs a server")
 
         return refuse
 
@@ -96,5 +96,5 @@ class InProcessServices:
         found = (handler.service(details) for handler in self._handlers)
         handler = next((each for each in found if each is not None), None)
         if handler is None or handler.unary_unary is None:
-            raise NotImplementedError(f"no service has the method {method}")
+            raise NotServedError(f"the index does not serve {method}")
         return handler.unary_unary

@@ -12,7 +12,8 @@ from prometheus_client import CollectorRegistry
 
 from winnow.bundle import default_bundle, load_bundle
 from winnow.content_node.composing import shard as composing
-from winnow.content_node.composing.shard import RunningShard, open_parts
+from winnow.content_node.composing.parts import open_node_parts
+from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.merging.child import MergeChild
 from winnow.content_node.merging.policy import MergeReason
 from winnow.content_node.merging.protocol import Merged
@@ -54,7 +55,7 @@ async def test_a_graph_is_loaded_by_a_thread_that_gives_way_to_nobody(
     settings = NodeSettings.model_validate({"shard": tmp_path})
     assert settings.reader_nice
     bundle = load_bundle(default_bundle())
-    parts = open_parts(settings, bundle, registry, RuntimeMetrics(registry))
+    parts = open_node_parts(settings, bundle, registry, RuntimeMetrics(registry))
     live: Any = shard
     running = RunningShard(tmp_path, parts, registry, AsyncMock())
     await running._open_merger(live).merge(MergeReason.WRITES)

@@ -1,0 +1,93 @@
+"""The objects that all shards of a process share: reader, threads, admission, metrics."""
+
+import threading
+import time
+from dataclasses import dataclass, replace
+
+from prometheus_client import CollectorRegistry
+
+from winnow.bundle import Bundle
+from winnow.content_node.admission import NodeLoad
+from winnow.content_node.metrics import NodeMetrics
+from winnow.content_node.reader import Reader, open_reader
+from winnow.content_node.reader.pool import ReaderPool
+from winnow.content_node.settings import NodeSettings
+from winnow.content_node.warmup import warm_up
+from winnow.heap import HeapTrimmer, trimming
+from winnow.inference.runtime import InferenceOptions
+from winnow.policy.pace import Pace
+from winnow.settings.common import cores
+from winnow.telemetry.runtimes import RuntimeMetrics
+from winnow.text.tokenizer import Tokenizer
+
+_HALF_LIFE = 2.0
+"""Seconds after which a measured reading speed counts half: long compared with a call, short
+compared with changes of the machine's load.
+"""
+
+
+class SharedReader:
+    """The reader of all shards of a process; the first shard that is loaded opens it."""
+
+    def __init__(
+        self, settings: NodeSettings, bundle: Bundle, options: InferenceOptions, pace: Pace
+    ) -> None:
+        """`pace` gets the first estimate of the reading speed."""
+        self.tokenizer, self._bundle = Tokenizer(bundle.tokenizer), bundle
+        self._settings, self._options, self._pace = settings, options, pace
+        self._lock = threading.Lock()
+        self._reader: Reader | None = None
+
+    def open_warm(self) -> Reader:
+        """Returns the reader, opened and warmed up by the first call. Safe to use from several
+        threads. Raises ArtefactError if it cannot be opened.
+        """
+        with self._lock:
+            if self._reader is None:
+                settings, special = self._settings, self.tokenizer.special
+                reader = open_reader(self._bundle, special, self._options, settings.max_tokens)
+                # one thread reads here; under load every core does
+                self._pace.assume(warm_up(reader) / min(settings.threads, cores()))
+                self._reader = reader
+            return self._reader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeParts:
+    """The objects that all shards of a process share."""
+
+    settings: NodeSettings
+    bundle: Bundle
+    metrics: NodeMetrics
+    pool: ReaderPool
+    pace: Pace
+    reader: SharedReader
+    load: NodeLoad
+    trimmer: HeapTrimmer
+    """Returns freed memory to the system after a generation was dropped."""
+
+
+def open_node_parts(
+    settings: NodeSettings,
+    bundle: Bundle,
+    registry: CollectorRegistry,
+    runtimes: RuntimeMetrics,
+    shards: int = 1,
+) -> NodeParts:
+    """Opens the objects that `shards` shards share; the caller closes the pool."""
+    metrics = NodeMetrics(registry)
+    pace = Pace(_HALF_LIFE, time.monotonic)
+    options = replace(settings.inference, chooser=runtimes.chooser(bundle.manifest.name))
+    per_request, nice = settings.reader_threads, settings.reader_nice
+    return NodeParts(
+        settings=settings,
+        bundle=bundle,
+        metrics=metrics,
+        pool=ReaderPool(settings.threads, per_request, metrics, nice=nice),
+        pace=pace,
+        reader=SharedReader(settings, bundle, options, pace),
+        load=NodeLoad(
+            settings.max_reads, pace=pace, clock=time.monotonic, metrics=metrics, shards=shards
+        ),
+        trimmer=HeapTrimmer(trimming()),
+    )
