@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 from winnow.errors import UnavailableError
 
 Result = TypeVar("Result")
-_CLOSED = "it was closed: open it again"
 
 
 class LoopThread:
     """Runs coroutines of any number of threads on one event loop."""
 
     def __init__(self, name: str) -> None:
-        """Starts the thread; `name` is its name."""
+        """Starts the thread. `name` is its name, and that of what runs on it in errors."""
+        self._closed = f"the {name} was closed: open it again"
         self._loop = asyncio.new_event_loop()
         self._lock = threading.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -34,12 +34,12 @@ class LoopThread:
         with self._lock:
             if self.is_closed:
                 work.close()
-                raise UnavailableError(_CLOSED)
+                raise UnavailableError(self._closed)
             future = asyncio.run_coroutine_threadsafe(self._tracked(work), self._loop)
         try:
             return future.result()
         except CancelledError as error:
-            raise UnavailableError(_CLOSED) from error
+            raise UnavailableError(self._closed) from error
         except BaseException:
             future.cancel()
             raise
