@@ -60,8 +60,8 @@ async def ask_beside_load(stage: Stage, name: str) -> None:
             await stage.load.run_closed_loop(1, target.seconds * SETTLING)
             stage.begin_phase(phase)
             await stage.load.run_closed_loop(1, stage.seconds)
-            marks = outcome_values(await attack.outcomes(target.seconds))
-        stage.values |= {f"{phase}, {mark}": count for mark, count in marks.items()}
+            counts = outcome_values(await attack.outcomes(target.seconds))
+        stage.values |= {f"{phase}, {name}": count for name, count in counts.items()}
 
 
 def count_answers(measurements: Measurements, phase: str) -> float:

@@ -70,8 +70,8 @@ def match_stored_calls(
     texts, sequence = dump["texts"], dump["sequence"]
     for count in range(len(unacknowledged) + 1):
         found = expected.with_writes([draft for call in unacknowledged[:count] for draft in call])
-        unchanged = texts == {name: text for name, (text, _) in found.texts.items()}
-        if unchanged and sequence == found.sequence:
+        same_texts = texts == {name: text for name, (text, _) in found.texts.items()}
+        if same_texts and sequence == found.sequence:
             return found
     acknowledged = {name: text for name, (text, _) in expected.texts.items()}
     lost = sorted(acknowledged.items() - texts.items())

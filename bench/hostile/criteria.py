@@ -23,7 +23,7 @@ def outcomes(measurements: Measurements, *allowed: str, min_count: int = 1) -> F
     summary = summary or "no outcome"
     if forbidden:
         return Finding(False, f"{summary}: {', '.join(sorted(forbidden))} is not allowed")
-    if sum(counts.values()) < min_count:  # a slow machine is no fault of the cluster
+    if sum(counts.values()) < min_count:  # an early end or a slow machine breaks no promise
         return Finding(None, f"{summary}: too few outcomes, {min_count} are needed")
     return Finding(True, summary)
 
@@ -49,5 +49,5 @@ def outcome_values(outcomes: Counter[str]) -> dict[str, float]:
     return {OUTCOME + name: float(count) for name, count in outcomes.items()}
 
 
-def _without_prefix(marks: Mapping[str, float], prefix: str) -> dict[str, float]:
-    return {name[len(prefix) :]: value for name, value in marks.items() if name.startswith(prefix)}
+def _without_prefix(values: Mapping[str, float], prefix: str) -> dict[str, float]:
+    return {name[len(prefix) :]: value for name, value in values.items() if name.startswith(prefix)}

@@ -75,12 +75,12 @@ async def soak(stage: Stage, minutes: float) -> None:
         async with attack_process("mixed", attack_target(stage, seconds)) as attack:
             stage.begin_phase("first tenth")
             await asyncio.sleep(seconds / 10)
-            before_attack = cluster_resources(stage).memory
+            early_memory = cluster_resources(stage).memory
             stage.begin_phase("between")
             await asyncio.sleep(seconds * 0.8)
             stage.begin_phase("last tenth")
             stage.values |= outcome_values(await attack.outcomes(seconds / 10))
-    stage.values["memory growth"] = cluster_resources(stage).memory / before_attack - 1
+    stage.values["memory growth"] = cluster_resources(stage).memory / early_memory - 1
     await _compare_answers(stage, answers_before)
 
 

@@ -62,7 +62,7 @@ class Load:
     @contextlib.asynccontextmanager
     async def at_rate(self, rate: float) -> AsyncIterator[None]:
         """Asks `rate` questions a second within the context; its exit waits for running ones."""
-        asker: set[asyncio.Task[Row]] = set()
+        running: set[asyncio.Task[Row]] = set()
 
         async def send_on_schedule() -> None:
             started = self.now
@@ -70,15 +70,15 @@ class Load:
                 due = started + number / rate
                 await asyncio.sleep(max(due - self.now, 0.0))
                 task = asyncio.create_task(self.ask(due))
-                asker.add(task)
-                task.add_done_callback(asker.discard)
+                running.add(task)
+                task.add_done_callback(running.discard)
 
         sender = asyncio.create_task(send_on_schedule())
         try:
             yield
         finally:
             sender.cancel()
-            await asyncio.gather(sender, *asker, return_exceptions=True)
+            await asyncio.gather(sender, *running, return_exceptions=True)
 
 
 class FrontAsker:

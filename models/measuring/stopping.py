@@ -23,7 +23,7 @@ FIRST_STOP = 1
 LOSSES = (0.1, 0.3, 1.0)
 _BARS = 300
 _RIDGE = 1e-3
-_MIN_SPREAD = 1e-3
+_MIN_DIVISOR = 1e-3
 
 Floats = NDArray[np.float64]
 
@@ -94,7 +94,7 @@ def _fit_weights(readings: _Readings, stops: Sequence[int]) -> tuple[float, floa
     """
     features = np.concatenate([_features(readings, stop) for stop in stops])
     wins = np.concatenate([_later_wins(readings, stop) for stop in stops])
-    spread = torch.tensor(np.maximum(features.std(0), _MIN_SPREAD))
+    spread = torch.tensor(np.maximum(features.std(0), _MIN_DIVISOR))
     inputs = torch.tensor(features - features.mean(0)) / spread
     targets = torch.tensor(wins.astype(np.float64))
     roots = torch.full((3,), 0.5, dtype=torch.float64, requires_grad=True)
@@ -109,7 +109,7 @@ def _fit_weights(readings: _Readings, stops: Sequence[int]) -> tuple[float, floa
 
     minimise([roots, bias], loss)
     score, nearness, gap = (roots.detach() ** 2 / spread).tolist()
-    return nearness / max(score, _MIN_SPREAD), gap / max(score, _MIN_SPREAD)
+    return nearness / max(score, _MIN_DIVISOR), gap / max(score, _MIN_DIVISOR)
 
 
 def _later_wins(readings: _Readings, stop: int) -> NDArray[np.bool_]:
@@ -127,7 +127,7 @@ def _cost_of_change(readings: _Readings, stop: int) -> float:
     is_changed = _later_wins(readings, stop)
     lost = _lost(readings, np.full(len(is_changed), stop))
     error = lost.std() / np.sqrt(len(lost))
-    return float(lost.mean() + error) / max(float(is_changed.mean()), _MIN_SPREAD)
+    return float(lost.mean() + error) / max(float(is_changed.mean()), _MIN_DIVISOR)
 
 
 def _lost(readings: _Readings, ends: NDArray[np.int64]) -> Floats:

@@ -230,10 +230,10 @@ def test_an_interruption_leaves_no_head_and_keeps_the_states(
         assert invoke(*command, *arguments).exit_code != 0
     assert not (tmp_path / "head").exists()
     assert [path for path in tmp_path.iterdir() if path.name.startswith(".")] == []
-    states_cache = {path: path.stat().st_mtime_ns for path in (tmp_path / "work").rglob("*.npy")}
-    assert states_cache
+    written = {path: path.stat().st_mtime_ns for path in (tmp_path / "work").rglob("*.npy")}
+    assert written
     assert invoke(*command, *arguments).exit_code == 0
-    assert {path: path.stat().st_mtime_ns for path in states_cache} == states_cache
+    assert {path: path.stat().st_mtime_ns for path in written} == written
 
 
 def test_an_interruption_while_texts_are_encoded_leaves_no_states(

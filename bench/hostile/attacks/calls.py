@@ -152,11 +152,11 @@ async def query_reflection(target: Target) -> Counter[str]:
         stub = reflection_pb2_grpc.ServerReflectionStub(call.channel)
 
         async def query(_: int) -> str:
-            request = stub.ServerReflectionInfo(
+            responses = stub.ServerReflectionInfo(
                 iter([list_services, symbol] * _REQUESTS_PER_STREAM), timeout=5.0
             )
             try:
-                async for _response in request:
+                async for _response in responses:
                     pass
             except grpc.aio.AioRpcError as error:
                 return str(error.code().name)
@@ -198,11 +198,11 @@ async def cancel_questions(target: Target) -> Counter[str]:
         method = call.method(payloads.ANSWER)
 
         async def cancel(number: int) -> str:
-            request = method(_QUESTION, timeout=_TIMEOUT)
+            question = method(_QUESTION, timeout=_TIMEOUT)
             # the question is not yet sent, is on its way, or is being answered
             await asyncio.sleep(number % 3 / 1e3)
-            request.cancel()
-            return "cancelled" if await request.code() is grpc.StatusCode.CANCELLED else "ended"
+            question.cancel()
+            return "cancelled" if await question.code() is grpc.StatusCode.CANCELLED else "ended"
 
         return await run_paced(_CANCELS, target.seconds, cancel)
 
@@ -210,5 +210,5 @@ async def cancel_questions(target: Target) -> Counter[str]:
 async def send_burst(target: Target) -> Counter[str]:
     """Sends more concurrent questions than a front admits, on one connection."""
     async with open_caller(target.front) as call:
-        request = (call(payloads.ANSWER, _QUESTION) for _ in range(_BURST))
-        return Counter(await asyncio.gather(*request))
+        questions = (call(payloads.ANSWER, _QUESTION) for _ in range(_BURST))
+        return Counter(await asyncio.gather(*questions))
