@@ -15,6 +15,6 @@ def add_index_and_questions(parser: argparse.ArgumentParser) -> None:
 
 
 def read_question_texts(path: Path, limit: int | None = None) -> list[str]:
-    """Reads the questions of a file; with a limit, that many, evenly spread over the file."""
+    """Reads the questions of a file; at most `limit` of them, evenly spread."""
     texts = [each.question for each in read_questions(path)]
     return texts if limit is None else texts[:: max(len(texts) // limit, 1)][:limit]

@@ -85,7 +85,7 @@ def require_parity(
 def relative_change(
     float_graph: Path, quantised: Path, outputs: Sequence[str], probes: Probes, width: int
 ) -> float:
-    """Returns the change of outputs from the graph `exact` to `small`, relative to their norm.
+    """Returns the change of outputs from `float_graph` to `quantised`, relative to their norm.
 
     Compares the first `width` columns of each output.
     """

@@ -108,7 +108,7 @@ def recall_by_passages(
     word_weight: float,
     counts: Sequence[int],
 ) -> list[float]:
-    """Returns the percentage of questions with an answer among the best `count` passages."""
+    """Returns the percentage of questions with an answer among the best passages, by count."""
     order = nearest_passages.hybrid_distances(word_weight).argsort(1, kind="stable")
     ordered = np.take_along_axis(is_right, order, 1)
     return [100 * float(ordered[:, :count].any(1).mean()) for count in counts]

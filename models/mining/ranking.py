@@ -20,7 +20,7 @@ NEGATIVES = 16
 _MAX_DISTANCE = 1.1
 """Beyond this squared distance (cosine 0.45), a passage with the answer is assumed off topic.
 
-It is ignored if the reader finds the answer in the passage.
+The limit does not apply if the reader finds the answer in the passage.
 """
 
 

@@ -39,9 +39,8 @@ def mine_questions(
     random.Random(0).shuffle(wikipedia)
     gold = unseen(data.gold(), development)
     passages, questions = mine([*gold, *supervised], wikipedia[:extra_passages], embedder)
-    workspace.mining_encoder.unlink(
-        missing_ok=True
-    )  # an interruption must not leave the checksum of other questions
+    # an interruption must not leave the checksum of other questions
+    workspace.mining_encoder.unlink(missing_ok=True)
     save(workspace.mined, passages, questions)
     workspace.mining_encoder.write_text(sha256(graph))
     return len(questions)

@@ -190,7 +190,7 @@ class Batch:
 def make_batch(
     tokenised: TokenisedQuestions, numbers: Sequence[int], negatives: int, seed: int, step: int
 ) -> Batch:
-    """Returns the batch of the questions `numbers` at `step`, always the same.
+    """Returns the batch of `numbers` at `step`, the same for the same arguments.
 
     Each question brings `negatives` passages drawn from its mined negatives, repeated if there are
     too few. Questions without negatives or without an answer are left out. Whole passages have

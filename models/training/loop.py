@@ -54,7 +54,7 @@ class StepLosses:
 
 
 class Task(Protocol):
-    """A training objective. A step has the same examples in every run."""
+    """A training objective. A step has the same examples after a resume."""
 
     @property
     def network(self) -> nn.Module:
@@ -69,7 +69,7 @@ class Task(Protocol):
         """Settings that determine the result, for checkpoints."""
 
     def parts(self, step: int) -> Iterator[StepLosses]:
-        """Yields the losses of `step` in parts, to limit the memory."""
+        """Yields the losses of `step` in parts that add up, to limit the memory."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -131,7 +131,9 @@ class Trainer:
         report: Callable[[RunState], None],
         until: int | None = None,
     ) -> None:
-        """Trains to the end or to step `until`, and reports every step.
+        """Trains to the end or to step `until`. Reports every step.
+
+        Saves a checkpoint every `checkpoint_every` steps and at the end.
 
         Raises:
             TrainingError: the loss is no longer finite.
@@ -192,9 +194,8 @@ class Trainer:
         self._optimiser.load_state_dict(state["optimiser"])
         self.step = state["step"]
         if self.step >= state.get("steps", self._steps):
-            self._steps = (
-                self.step
-            )  # a finished run stays finished, even if more questions were mined
+            # a finished run stays finished, even if more questions were mined
+            self._steps = self.step
 
 
 def learning_rate_share(done: float, warmup: float) -> float:

@@ -1,4 +1,4 @@
-"""Attacks over HTTP: random requests, incomplete requests, and long bodies."""
+"""Attacks over HTTP: random requests, incomplete requests, and long or endless bodies."""
 
 import asyncio
 import contextlib
@@ -41,7 +41,7 @@ async def hold_idle_connections(target: Target) -> Counter[str]:
 
 
 async def send_long_bodies(target: Target) -> Counter[str]:
-    """Sends bodies that are long, or whose chunks have one byte."""
+    """Sends bodies that are long, that never end, or whose chunks have one byte."""
 
     async def send(number: int) -> str:
         return await status_of(target, requests.long_body(number))
