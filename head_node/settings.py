@@ -25,7 +25,12 @@ class HeadNodeSettings(ProcessSettings):
     listen: ListenAddress = Field(
         "127.0.0.1:9200", description="HOST:PORT to serve gRPC on; port 0 for any free one."
     )
-    budget_mb: int = Field(512, ge=1, le=1 << 20, description="Memory budget for heads, in MB.")
+    budget_mb: int = Field(
+        512,
+        ge=1,
+        le=1 << 20,
+        description="Memory budget for heads, in MB; the least recently used leave.",
+    )
     threads: Threads = Field(default_factory=cores, description="Threads that run heads.")
     max_texts: Count = Field(256, description="Limit of texts in flight; more are refused.")
     refresh: float = Field(

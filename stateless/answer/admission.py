@@ -154,8 +154,9 @@ class Admission:
     def refusal(self, client: str) -> OverloadedError | None:
         """The error of a client whose question is refused before it is read; None to read it.
 
-        A client is refused if it was refused a moment ago, and no question has ended since. A
-        client that waits for `retry_after` seconds is not refused here.
+        A client is refused if it was refused a moment ago, a typical question would have been
+        refused, too, and no question has ended since. A client that waits for `retry_after` seconds
+        is not refused here.
         """
         wait = self._refusals.retry_after(client)
         if wait is None:

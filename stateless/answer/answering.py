@@ -138,8 +138,8 @@ class Answerer:
         return answered
 
     def _required_writes(self, question: Question) -> dict[int, int]:
-        """The write that each shard must have: the one that the question names, or the last one
-        that this front acknowledged.
+        """The write that each shard must have: the later of the one that the question names and
+        the last one that this front acknowledged.
         """
         named = {write.shard: write.sequence for write in question.after}
         return {

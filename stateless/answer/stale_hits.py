@@ -77,7 +77,8 @@ def replacements(old: Sequence[Hit], new: Sequence[Hit]) -> dict[str, Hit]:
     """Maps the passage ids of old hits to new hits, each of another passage.
 
     A passage that is among the new hits is mapped to its own new hit. Every other passage is mapped
-    to the best new hit that is not used yet. It is left out if there is none.
+    to the best new hit that is not used yet. It is left out if there is none, so there are never
+    more hits than before.
     """
     unused = {hit.passage_id: hit for hit in new[: len(old)]}
     same = {hit.passage_id: unused.pop(hit.passage_id) for hit in old if hit.passage_id in unused}

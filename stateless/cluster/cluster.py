@@ -52,7 +52,7 @@ class Cluster:
 
     @property
     def sequences_version(self) -> tuple[int, bool]:
-        """Changes whenever `latest_sequences` may change, unless `infos` change."""
+        """Changes whenever `latest_sequences` may change, unless `shard_infos` change."""
         return self._sequences.version
 
     def latest_sequences(self) -> dict[int, int]:

@@ -29,14 +29,14 @@ class ClusterReporter:
         """The state of every shard with its replicas, and of every other node."""
         view, nodes = self._builder.view, sorted(self._nodes.nodes.items())
         infos = view.expected()
+        serving = {address for own in view.replicas.values() for address in own}
         if view.identity is None or infos is None:
             return ClusterState(
-                strangers=[self._replica(node, view, set(), _UNUSED) for _, node in nodes]
+                strangers=[self._replica(node, view, serving, _UNUSED) for _, node in nodes]
             )
         conditions: dict[int | None, Mapping[str, ReplicaCondition]] = {
             shard: self._builder.conditions(shard) for shard in infos
         }
-        serving = {address for own in view.replicas.values() for address in own}
         states: dict[int | None, list[ReplicaState]] = {}
         for address, node in nodes:
             shard = _shard_of(node, view.identity)

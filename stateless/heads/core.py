@@ -33,7 +33,9 @@ from winnow.telemetry.tracing.span import span
 from winnow.text.tokenizer import Tokens
 
 _REPLY_RESERVE = 0.02
-"""Seconds before the deadline at which late heads are given up; at most a tenth of the deadline."""
+"""Seconds before the deadline at which late texts and heads are given up; at most a tenth of the
+deadline.
+"""
 
 
 class PredictCore:

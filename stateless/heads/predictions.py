@@ -74,7 +74,7 @@ def entities(text: str, offsets: Offsets, spans: Iterable[TokenSpan]) -> tuple[E
     """The entities of `text` at these spans of its tokens, extended to whole words.
 
     Raises:
-        UnavailableError: a span is beyond the tokens of the text.
+        UnavailableError: a span is beyond the tokens of the text: the head read another text.
 
     """
     return to_entities(text, [_characters(offsets, span) for span in spans])

@@ -26,7 +26,7 @@ Refusal = Callable[[str], WinnowError | None]
 """A rule: returns the error of a client, by its key, or None to read its body."""
 
 Gate = Callable[..., str]
-"""Checks a key: `gate(scope, headers, calls=1, begun=0)` returns it, for fair sharing.
+"""Checks the key of a call: `gate(scope, headers, calls=1, begun=0)` returns the client key.
 
 It raises a WinnowError if the key lacks the scope, or its rate limit forbids `calls` further calls
 after the `begun` calls that were counted before.

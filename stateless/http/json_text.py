@@ -24,7 +24,9 @@ AnyMessage = TypeVar("AnyMessage", bound=Message)
 _THREAD_BYTES = 8 * 1024
 """Size from which JSON is converted in a thread: this size takes about 0.3 ms."""
 _THREAD_ITEMS = 64
-"""Number of items from which it is, too, even if they are short: one takes up to 7 microseconds."""
+"""Number of items from which JSON is converted in a thread, even if it is short: an item takes up
+to 7 microseconds.
+"""
 _MAX_OBJECTS = 20_000
 """Limit of the JSON objects of a request. They take about 0.2 s; a body of 2 MB could have objects
 for 10 s.
@@ -32,8 +34,8 @@ for 10 s.
 _MAX_WAITING_BYTES = 64 << 20
 """Limit of the bytes of all requests that wait to be parsed, or are being parsed."""
 _SPACE = b" \t\r\n"
-# an error of the library may be as long as the request and quote it: no pattern backtracks, so
-# repeated words do not make it slow
+# an error of the library may be as long as the request and quote it: each pattern takes
+# time linear in the text, so repeated words do not make it slow
 _OF_FIELD = re.compile(r"Failed to parse (\w+) field: ")
 _UNKNOWN = re.compile(r'[^"]*"[^"]*" has no field named "(.*)" at ', re.DOTALL)
 _FIELD_PATH = re.compile(r"\w+((?:\.\w+)*)")

@@ -101,7 +101,10 @@ class ShardProgress:
 
     def of(self, replica: Replica) -> ReplicaProgress:
         """The progress of one replica."""
-        return self._progress.setdefault(replica, ReplicaProgress(self._clock))
+        progress = self._progress.get(replica)
+        if progress is None:
+            progress = self._progress[replica] = ReplicaProgress(self._clock)
+        return progress
 
     def sequence(self, replica: Replica) -> int:
         """Number of the last write that a replica is known to have."""

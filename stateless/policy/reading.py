@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 def first_reads(
     shards: Sequence[int], idle: Mapping[int, int], needed: int, max_concurrent: int
 ) -> int:
-    """How many of the ranked passages to read in the first wave.
+    """How many of the ranked passages to send at first: needed and speculative reads.
 
     Args:
         shards: shard of each passage, in the order of reading.

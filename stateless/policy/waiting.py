@@ -25,7 +25,8 @@ class WaitingSettings:
     min_factor: float = 0.0
     """Share of the remaining time, 0 to 1, to wait for the last missing shard."""
     max_factor: float = 1.0
-    """Share of the remaining time to wait when `minimum_coverage` has just been reached."""
+    """Share of the remaining time, `min_factor` to 1, to wait when `minimum_coverage` was just
+    reached."""
 
 
 def of_step(settings: WaitingSettings, shards: int, called: int, failed: int) -> WaitingSettings:

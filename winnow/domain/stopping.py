@@ -13,9 +13,9 @@ class StoppingRule:
     """Stops once the weighted sum of score, distance and gap reaches a threshold."""
 
     nearness: float
-    """Weight of the hybrid distance of the nearest unread passage, at least 0."""
+    """Weight of the hybrid distance of the nearest unread passage, at least 0; a score weighs 1."""
     gap: float
-    """Weight of the difference between that distance and that of the first passage."""
+    """Weight of the difference between that distance and that of the first passage, at least 0."""
     bar: float
     """Threshold: a higher one reads more passages and loses less accuracy."""
     first_look: int = 1

@@ -153,7 +153,7 @@ class HeadCalls:
 
     def _call(self, address: str, heads: tuple[str, ...]) -> HeadCall:
         attempt = self._pool.replicas.take_at(address)
-        sent = self._pool.send(attempt, lambda server: self._send(server, heads), "apply heads")
+        sent = self._pool.send(attempt, lambda server: self._send(server, heads), "ask heads")
         call = HeadCall(heads, sent, self._clock())
         self._in_flight.add(call)
         return call

@@ -91,7 +91,7 @@ class HeadManifest(_ManifestModel):
     multi_label: bool = False
     """Whether a text may have several labels: every label that reaches `threshold` is assigned."""
     temperature: float = Field(1.0, ge=1e-6, le=1e6)
-    """Divisor of the logits before the softmax (Guo et al., 2017)."""
+    """Divisor of the logits before they become probabilities (Guo et al., 2017)."""
     threshold: float | None = Field(None, ge=0, le=1)
     """Minimum probability of an assigned label; if none reaches it, the text is out of scope. None
     if the head does not detect out-of-scope texts. Token heads have no threshold.

@@ -30,9 +30,8 @@ def write_head(directory: Path, fields: Mapping[str, Any], model: bytes) -> Head
             f"the writer sets {', '.join(sorted(reserved))} of a head: leave them out of the fields"
         )
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / FILE).unlink(
-        missing_ok=True
-    )  # or one head's manifest could stand beside another's model
+    # or one head's manifest could stand beside another's model
+    (directory / FILE).unlink(missing_ok=True)
     write_durably(directory / MODEL, model)
     entry = {"sha256": hashlib.sha256(model).hexdigest(), "bytes": len(model)}
     text = to_checksummed_json({"format": FORMAT, **fields, "model": entry})

@@ -126,9 +126,9 @@ class RuntimeChooser:
         """Opens the model in each of `runtimes`, keeps the best session and closes the others.
 
         `runtimes` has at least two, the preferred one first. A runtime that cannot open the model,
-        or cannot run the made-up `inputs`, is left out. If none runs them, the first that timed
-        the model is fastest. If a runtime hangs, the process ends after two minutes, so that its
-        supervisor restarts it.
+        or cannot run the made-up `inputs`, is left out. If none runs them, the first that
+        opened the model is used. If a runtime hangs, the process ends after two minutes, so that
+        its supervisor restarts it.
 
         Raises:
             ArtefactError: no runtime can open it.

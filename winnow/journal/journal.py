@@ -74,8 +74,8 @@ class Journal(Protocol):
             after: sequence number of the last entry that was read.
             key: key of that entry; empty if unknown.
 
-        Raises IdentityError if the journal lacks the entries that follow, or if entry `after` is
-        missing or has another key: the journal has lost acknowledged entries.
+        Raises IdentityError if the journal lacks entries that follow, ends before `after`, or has
+        another key there: it has lost acknowledged entries.
 
         """
 

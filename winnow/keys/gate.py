@@ -141,7 +141,7 @@ def caller_of(gate: Gate, key: Key, scope: Scope) -> Caller:
 
 
 HeaderGate = Callable[..., str]
-"""`gate(scope, headers, calls=1, prepaid=0)` admits an HTTP request, and returns its client key.
+"""`gate(scope, headers, calls=1, begun=0)` admits an HTTP request, and returns its client key.
 
 Front nodes share their time fairly by client key. Headers are pairs, with names in lower case. The
 request counts as `calls` calls; `begun` more are counted already. Raises as `Gate.admit` does.

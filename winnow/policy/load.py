@@ -176,17 +176,15 @@ class ReadLoad:
     def _limit(self, seconds_left: float) -> float:
         """Most reads in flight that can all be done in time."""
         settings, pace = self._settings, self._pace()
-        max_reads, usable_share = (
-            float(settings.max_reads),
-            min(seconds_left, settings.horizon) * settings.usable_share,
-        )
-        return min(max_reads, max(usable_share / pace, 0.0)) if pace else max_reads
+        max_reads = float(settings.max_reads)
+        usable_seconds = min(seconds_left, settings.horizon) * settings.usable_share
+        return min(max_reads, max(usable_seconds / pace, 0.0)) if pace else max_reads
 
     def _reduced(self, requested: int, min_reads: int, filled: float) -> int:
         """All requested reads up to the calm share, then fewer, down to `min_reads`."""
-        calm_share, max_reads = self._settings.calm_share, 1 - self._settings.reserved_share
+        calm_share, open_share = self._settings.calm_share, 1 - self._settings.reserved_share
         pressure = (
-            min(max((filled / max_reads - calm_share) / (1 - calm_share), 0.0), 1.0)
+            min(max((filled / open_share - calm_share) / (1 - calm_share), 0.0), 1.0)
             if calm_share < 1
             else 0.0
         )

@@ -15,7 +15,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """The rate of each key, and the time when its bucket is full again."""
+    """A rate limit: the rate and the capacity of a token bucket."""
 
     per_second: float
     """Tokens added per second."""

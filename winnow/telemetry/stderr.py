@@ -1,4 +1,4 @@
-"""Standard error without Python's nonblocking file object.
+"""Standard error without Python's own file object.
 
 That object has a lock. A thread that hangs in a write would hold the lock, and block every other
 print and the exit of the interpreter.
@@ -43,9 +43,8 @@ def make_nonblocking() -> None:
             nonblocking = os.open(f"/proc/self/fd/{_STANDARD_ERROR}", os.O_WRONLY | os.O_NONBLOCK)
             os.dup2(nonblocking, _STANDARD_ERROR)
             os.close(nonblocking)
-    except (
-        OSError
-    ):  # not on Linux, or the reader has closed the pipe: then a write fails and does not wait
+    except OSError:
+        # not on Linux, or the reader has closed the pipe: then a write fails and does not wait
         return
 
 

@@ -48,8 +48,8 @@ class TextEncoder(Protocol):
         Args:
             ids: token ids without special tokens, at most as many as the encoder accepts.
             client: key of the caller, for fair sharing of the encoder.
-            on_encoded: called with the encoding in the thread that made it. It is not called for
-                cached or remote encodings.
+            on_encoded: called with the encoding in the thread that made it. An encoder that has the
+                encoding already, or elsewhere, need not call it.
 
         """
 

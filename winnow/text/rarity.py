@@ -12,11 +12,11 @@ def rarities(containing: NDArray[np.integer], passages: int) -> NDArray[np.float
     """Returns the inverse document frequency of each word; always positive.
 
     `containing`: number of passages that contain each word; `passages`: number of passages of the
-    index.
+    index, at least the greatest of these.
     """
     absent = passages - containing.astype(np.float64)
-    frequencies: NDArray[np.float64] = np.log1p((absent + 0.5) / (containing + 0.5))
-    return frequencies
+    inverse: NDArray[np.float64] = np.log1p((absent + 0.5) / (containing + 0.5))
+    return inverse
 
 
 def mean_length(tokens: int, passages: int) -> float:

@@ -37,7 +37,7 @@ class ReadyNodes:
         return [r for r in replicas if readiness[r] == max(readiness.values())]
 
     def may_wait(self, _replica: Replica) -> bool:
-        """Returns False: nodes do not queue texts."""
+        """Returns False: a text never waits for a node."""
         return False
 
 

@@ -31,7 +31,7 @@ ASKED = EncodedQuestion(
     vector=np.array([1, 0], dtype=np.float32),
     bundle_fingerprint=FINGERPRINT,
 )
-MAX_WAIT_FOR_REPLICA = 60.0
+READY_TIMEOUT = 60.0
 
 
 async def closed() -> None:
@@ -106,7 +106,7 @@ async def test_a_whole_index_is_served_at_once(front: Front) -> None:
     assert not front.served
     front.add("b", 0)
     front.update()
-    await asyncio.wait_for(front.builder.ready(MAX_WAIT_FOR_REPLICA), 5)
+    await asyncio.wait_for(front.builder.ready(READY_TIMEOUT), 5)
     assert [await front.ask(0), await front.ask(1)] == ["b", "a"]
     assert front.gauge("index_passages", shard="1") == 10
     assert front.gauge("replicas", shard="1") == 1

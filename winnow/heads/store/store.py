@@ -16,7 +16,8 @@ class HeadStore(Protocol):
     """Heads and their versions, which never change once published.
 
     Every method raises UnavailableError if the store cannot be reached, and ArtefactError if its
-    files are damaged. Methods that take a head or a version raise NotFoundError if it is missing.
+    files are damaged. Methods that take a head or a version raise NotFoundError if it is missing,
+    except `versions`, which returns an empty list.
     """
 
     @property
