@@ -30,7 +30,7 @@ from statistics import median
 from bench import quantiles
 from bench.figures import Figure, at_least, print_figures, quantile_figures
 from bench.inputs import add_index_and_questions, read_question_texts
-from winnow.bundle import default_bundle, load_bundle
+from winnow.bundle import load_bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.client import AsyncClient, PassageFields
 from winnow.client.messages import AnswerClient
@@ -38,6 +38,7 @@ from winnow.domain.passage import Passage
 from winnow.errors import DeadlineExceededError, OverloadedError
 from winnow.inference.encoder import open_passage_encoder
 from winnow.inference.runtime import InferenceOptions
+from winnow.packaged import default_bundle
 from winnow.passages.encoding import PassageEncoder
 from winnow.passages.rows import Row, read_rows
 from winnow.settings.common import cores

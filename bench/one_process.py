@@ -17,9 +17,9 @@ from bench.figures import Figure, at_most, print_figures, quantile_figures, rati
 from bench.inputs import add_index_and_questions, read_question_texts
 from bench.interleaving import interleaved_latencies
 from bench.processes import resident_bytes
-from winnow.bundle import default_bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.client.messages import AnswerClient
+from winnow.packaged import default_bundle
 from winnow.v1 import answer_pb2
 
 _NODES, _ONE = "content nodes", "one process"

@@ -30,7 +30,7 @@ from bench.figures import Figure, print_figures
 from bench.inputs import add_index_and_questions, read_question_texts
 from bench.interleaving import interleaved
 from bench.quantiles import nearest_rank
-from winnow.bundle import Bundle, default_bundle, load_bundle
+from winnow.bundle import Bundle, load_bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.client.messages import AnswerClient
 from winnow.content_node.reader.cross_encoder import Window, build_windows
@@ -38,6 +38,7 @@ from winnow.content_node.reader.model import OUTPUTS
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.onnx import OnnxSession
 from winnow.inference.session import model_inputs
+from winnow.packaged import default_bundle
 from winnow.settings.common import cores
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import answer_pb2

@@ -31,13 +31,14 @@ import numpy as np
 from bench import processes
 from bench.figures import Figure, print_figures
 from bench.synthetic import SyntheticEncoder, build_shard
-from winnow.bundle import default_bundle, load_bundle
+from winnow.bundle import load_bundle
 from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
 from winnow.deadline import Deadline
 from winnow.domain.question import RetrievalDepth
 from winnow.domain.write import Write
 from winnow.errors import WinnowError
+from winnow.packaged import default_bundle
 from winnow.rpc.channel import open_channel
 from winnow.stateless.feed.remote import RemoteShardWriter
 from winnow.stateless.replicas.remote import RemoteSearcher

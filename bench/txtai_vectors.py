@@ -9,8 +9,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.bundle import default_bundle, load_bundle
+from winnow.bundle import load_bundle
 from winnow.inference.encoder import open_question_encoder
+from winnow.packaged import default_bundle
 from winnow.text.tokenizer import Tokenizer
 
 Vector = NDArray[np.float32]

@@ -13,7 +13,7 @@ from winnow.content_node.states.manifest import STATES_FILE
 from winnow.domain.shard import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError
 from winnow.quoting import many
-from winnow.settings.source import SettingsError
+from winnow.settings.errors import SettingsError
 
 
 def check_reader(settings: NodeSettings, bundle: Bundle) -> None:

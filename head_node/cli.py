@@ -2,6 +2,6 @@
 
 from winnow.head_node.__main__ import run
 from winnow.head_node.settings import HeadNodeSettings
-from winnow.settings import settings_command
+from winnow.settings.command import settings_command
 
 serve = settings_command(HeadNodeSettings, run)

@@ -1,6 +1,6 @@
 """`winnow standalone`."""
 
-from winnow.settings import settings_command
+from winnow.settings.command import settings_command
 from winnow.standalone.__main__ import run
 from winnow.standalone.settings import StandaloneSettings
 

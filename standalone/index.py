@@ -18,12 +18,12 @@ from typing import Any, Self, TypeVar
 
 from prometheus_client import CollectorRegistry
 
-from winnow.bundle import default_bundle
 from winnow.client.aio import AsyncCalls
 from winnow.client.calls import Call, check_timeout, request_id_metadata
 from winnow.client.client import Calls
 from winnow.errors import UnavailableError
 from winnow.loop_thread import LoopThread
+from winnow.packaged import default_bundle
 from winnow.standalone.composing.embedded import Embedded, open_embedded
 from winnow.standalone.settings import StandaloneSettings
 from winnow.uninterrupted import to_the_end

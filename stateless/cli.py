@@ -1,6 +1,6 @@
 """`winnow front`."""
 
-from winnow.settings import settings_command
+from winnow.settings.command import settings_command
 from winnow.stateless.__main__ import run
 from winnow.stateless.settings import FrontSettings
 

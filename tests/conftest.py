@@ -12,9 +12,10 @@ import pytest
 import skipped
 from whole_bundle import WHOLE
 
-from winnow.bundle import Bundle, default_bundle, load_bundle
+from winnow.bundle import Bundle, load_bundle
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan
+from winnow.packaged import default_bundle
 from winnow.passages.rows import BadRow
 
 property_profiles.register()

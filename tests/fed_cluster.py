@@ -6,9 +6,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from winnow.bundle import default_bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.client import PassageFields
+from winnow.packaged import default_bundle
 
 WON: PassageFields = {
     "id": "zorblax",

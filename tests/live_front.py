@@ -9,12 +9,13 @@ from logged_shards import LiveReplica
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
-from winnow.bundle import Bundle, default_bundle, load_bundle
+from winnow.bundle import Bundle, load_bundle
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered
 from winnow.domain.question import AnswerRequest, ReadScope, Retriever
 from winnow.domain.write import Position
 from winnow.errors import UnavailableError
+from winnow.packaged import default_bundle
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.replicas.policy.hedging import HedgeSettings
 from winnow.replicas.routing import ReplicaPolicies

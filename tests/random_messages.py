@@ -8,8 +8,8 @@ from google.protobuf.message import Message
 from hypothesis import strategies as st
 from random_filters import filters
 
-from winnow.bundle import default_bundle
 from winnow.bundle.manifest import read_manifest
+from winnow.packaged import default_bundle
 from winnow.v1 import answer_pb2, head_pb2, shard_pb2
 
 MARK = "zzhostile"

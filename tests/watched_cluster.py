@@ -16,12 +16,11 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from held_ports import free_ports
 from tenacious import until
 
-from winnow.bundle import default_bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.cli.local.processes import Processes
 from winnow.client import Client
 from winnow.content_node.snapshots.taking import take_snapshot
-from winnow.packaged import default_heads
+from winnow.packaged import default_bundle, default_heads
 
 LONG = 60.0
 _MERGED = 8

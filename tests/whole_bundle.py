@@ -1,5 +1,5 @@
 """The bundle with a full cross-encoder as its reader."""
 
-from winnow.bundle import default_bundle
+from winnow.packaged import default_bundle
 
 WHOLE = default_bundle().parent / "whole"

@@ -4,7 +4,6 @@ A wheel has them inside this package, a checkout beside it.
 """
 
 import os
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 DISTRIBUTION = "winnow-qa"
@@ -51,11 +50,15 @@ def generated_files() -> Path:
 
 
 def installed_version() -> str:
+    from importlib.metadata import version  # noqa: PLC0415 (few commands need it)
+
     return version(DISTRIBUTION)
 
 
 def running_version() -> str:
     """Returns the installed version, or `unknown` for code that runs without installation."""
+    from importlib.metadata import PackageNotFoundError  # noqa: PLC0415 (few commands need it)
+
     try:
         return installed_version()
     except PackageNotFoundError:

@@ -4,13 +4,15 @@ In commands, both raise KeyboardInterrupt, so that the command cleans up. In ser
 function that starts the shutdown.
 """
 
-import asyncio
 import contextlib
 import os
 import signal
 from collections.abc import Callable, Coroutine
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
 
 Result = TypeVar("Result")
 _END_SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -33,6 +35,8 @@ def run(main: Coroutine[Any, Any, Result]) -> Result:
     up. The second one raises KeyboardInterrupt immediately. The first one does not, because an
     exception inside gRPC's code would crash it.
     """
+    import asyncio  # noqa: PLC0415 (every command imports this module)
+
     canceller = _SignalCanceller()
     with contextlib.ExitStack() as stack:
         canceller.install(stack)
@@ -62,6 +66,8 @@ class _SignalCanceller:
 
     async def run(self, main: Coroutine[Any, Any, Result], stack: contextlib.ExitStack) -> Result:
         """Awaits `main` in the current task, which signals cancel."""
+        import asyncio  # noqa: PLC0415 (every command imports this module)
+
         self._task = asyncio.current_task()
         assert self._task is not None
         stack.callback(_wake_on_signals(self._task.get_loop()))
@@ -81,7 +87,7 @@ class _SignalCanceller:
             signal.signal(number, handler)
 
 
-def on_signals(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
+def on_signals(loop: "asyncio.AbstractEventLoop", call: Callable[[], object]) -> None:
     """Calls `call` on the loop at every SIGTERM and Ctrl-C; does nothing once the loop is closed.
 
     Unlike `loop.add_signal_handler`, the handlers outlive the loop, so a late signal does not kill
@@ -96,12 +102,12 @@ def on_signals(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> N
         signal.signal(number, handle)
 
 
-def _call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
+def _call_soon(loop: "asyncio.AbstractEventLoop", call: Callable[[], object]) -> None:
     if not loop.is_closed():
         loop.call_soon_threadsafe(call)
 
 
-def _wake_on_signals(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
+def _wake_on_signals(loop: "asyncio.AbstractEventLoop") -> Callable[[], None]:
     """Makes every signal wake the loop; returns a function that undoes it.
 
     Python runs handlers in the main thread, when that executes bytecode. Without a wakeup, a signal

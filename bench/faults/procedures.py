@@ -14,11 +14,11 @@ from typing import Any
 from bench import processes
 from bench.scenarios.rows import HEALTH, Row
 from bench.scenarios.stage import POLL, Stage
-from winnow.bundle import default_bundle
 from winnow.bundle.manifest import FILE
 from winnow.cli.local.processes import Processes
 from winnow.client.messages import AnswerClient
 from winnow.files.checksummed_json import to_checksummed_json
+from winnow.packaged import default_bundle
 from winnow.v1 import answer_pb2
 
 _VICTIM = 0

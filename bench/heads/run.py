@@ -21,7 +21,8 @@ from bench.heads.question import measure_question
 from bench.heads.servers import measure_lost_server
 from bench.heads.swap import measure_swap
 from bench.heads.synthetic_heads import open_store_of_many
-from winnow.bundle import Bundle, default_bundle, load_bundle
+from winnow.bundle import Bundle, load_bundle
+from winnow.packaged import default_bundle
 from winnow.telemetry.progress import StageProgress
 
 Part = Callable[[Bundle, Path, float], Awaitable[list[Figure]]]

@@ -12,10 +12,10 @@ from bench import processes
 from bench.scenarios.load import FrontAsker, Load
 from bench.scenarios.proxy import Proxy
 from bench.scenarios.rows import latencies
-from winnow.bundle import default_bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.cli.local.ports import free_ports
 from winnow.client.messages import AnswerClient
+from winnow.packaged import default_bundle
 
 DEADLINE = 2.0
 """Deadline of every question, in seconds."""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from winnow.bundle import Bundle, default_bundle, load_bundle
+from winnow.bundle import Bundle, load_bundle
 from winnow.cli.output import AsJson, console, print_json, table
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.contents import K
@@ -21,6 +21,7 @@ from winnow.content_node.states.advice import reader_name, states_command
 from winnow.content_node.states.index import write_states
 from winnow.content_node.states.manifest import STATES_FILE
 from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, shard_name
+from winnow.packaged import default_bundle
 from winnow.quoting import many
 from winnow.settings.common import cores
 from winnow.settings.values import BUNDLE_HELP, parse_bundle_directory

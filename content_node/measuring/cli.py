@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
-from winnow.bundle import default_bundle, load_bundle
+from winnow.bundle import load_bundle
 from winnow.content_node.measuring import finding, reading
 from winnow.content_node.measuring.made_up import RandomVectors
+from winnow.packaged import default_bundle
 from winnow.passages.encoding import tokenise
 from winnow.settings.common import cores
 from winnow.sizing.synthetic import synthetic_passages, synthetic_questions

@@ -3,10 +3,10 @@
 import shlex
 from pathlib import Path
 
-from winnow.bundle import default_bundle
 from winnow.bundle.manifest import read_manifest
 from winnow.content_node.merging.names import LIVE, generation_sequence
 from winnow.errors import ArtefactError
+from winnow.packaged import default_bundle
 
 
 def states_command(directory: Path, bundle: Path | None = None) -> str:

@@ -12,7 +12,8 @@ from models.exporting.manifest import ExportNaming
 from models.exporting.random_bundle import Shape, random_bundle
 from models.exporting.sentence import Pooling, Similarity
 from models.steps.bundle import MAX_ANSWER_TOKENS
-from winnow.bundle import default_bundle, load_bundle
+from winnow.bundle import load_bundle
+from winnow.packaged import default_bundle
 
 _Name = Annotated[
     str | None, typer.Option(help="Name of the bundle.", show_default="name of its directory")

@@ -7,7 +7,7 @@ import typer
 
 from models.steps.bundle import MINILM_LAYERS
 from models.workspace import ReaderKind
-from winnow.bundle import default_bundle
+from winnow.packaged import default_bundle
 
 DATA, WEIGHTS, WORK = Path("../shared/data"), Path("var/minilm"), Path("var/models")
 BUNDLE = default_bundle()

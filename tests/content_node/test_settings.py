@@ -3,7 +3,7 @@
 import pytest
 
 from winnow.content_node.settings import NodeSettings
-from winnow.settings.source import SettingsError
+from winnow.settings.errors import SettingsError
 
 
 def test_the_default_address_is_the_loopback() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from winnow.encoder_node.settings import EncoderSettings
 from winnow.settings.common import cores
-from winnow.settings.source import SettingsError
+from winnow.settings.errors import SettingsError
 
 
 def test_a_processor_encodes_one_text_a_run_on_every_core() -> None:

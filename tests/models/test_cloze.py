@@ -17,9 +17,10 @@ from models.steps import clozes
 from models.steps.clozes import CLOZES, mine_clozes, with_clozes
 from models.steps.mining import load_training
 from models.workspace import Workspace
-from winnow.bundle import default_bundle, load_bundle
+from winnow.bundle import load_bundle
 from winnow.domain.passage import Passage as Stored
 from winnow.domain.reading import Reading
+from winnow.packaged import default_bundle
 
 TOWN = Passage(
     "Ravna",

@@ -16,7 +16,8 @@ from models.data import DataError
 from models.steps.bundle import BundleNaming, _split_runs, make_bundle
 from models.training import checkpoint
 from models.workspace import ReaderKind, Workspace
-from winnow.bundle import default_bundle, read_manifest
+from winnow.bundle import read_manifest
+from winnow.packaged import default_bundle
 
 COMMANDS = [
     "build",

@@ -28,10 +28,11 @@ from models.heads.entities import (
 from models.heads.network import Network, SequenceNetwork, TokenNetwork, export_head, quantise_head
 from models.heads.task import hold_out
 from models.network.export import find_states_output
-from winnow.bundle import default_bundle, load_bundle
+from winnow.bundle import load_bundle
 from winnow.heads.labels import softmax
 from winnow.heads.manifest import INPUT, OUTPUT
 from winnow.inference.onnx import OnnxSession
+from winnow.packaged import default_bundle
 
 
 def test_word_pieces_have_the_label_of_their_word() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from winnow.domain.question import AnswerRequest, PartialResults, ReadScope, Retriever, WaitPolicy
-from winnow.settings.source import SettingsError
+from winnow.settings.errors import SettingsError
 from winnow.stateless.answer.validation import Defaults, validate
 from winnow.stateless.heads.encoder_group_setting import EncoderGroupSetting
 from winnow.stateless.settings import FrontSettings

@@ -23,11 +23,11 @@ from tenacious import until
 from whole_bundle import WHOLE
 
 from winnow.address import Address
-from winnow.bundle import default_bundle
 from winnow.cli.local.cluster import load_failure
 from winnow.cli.local.ports import require_free
 from winnow.client.messages import AnswerClient
 from winnow.errors import WinnowError
+from winnow.packaged import default_bundle
 from winnow.v1 import answer_pb2
 
 pytestmark = pytest.mark.timeout(300)

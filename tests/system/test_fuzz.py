@@ -22,12 +22,13 @@ from random_messages import MARK, SHARD, metadata, predictions, questions, shard
 from whole_cluster import running
 
 from bench.hostile.labels import unexpected_labels
-from winnow.bundle import Bundle, default_bundle
+from winnow.bundle import Bundle
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered
 from winnow.domain.prediction import TokenSpan
 from winnow.domain.question import Question, ReadScope
 from winnow.heads.admission import TextAdmission
+from winnow.packaged import default_bundle
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server

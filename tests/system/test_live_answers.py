@@ -12,12 +12,13 @@ import pytest
 from conftest import PASSAGES, QUESTIONS, Recorder
 from tenacious import until
 
-from winnow.bundle import Bundle, default_bundle
+from winnow.bundle import Bundle
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.client import Client, PassageFields, Position, Reply, ShardStatus
 from winnow.content_node.indexing.builder import build_index
 from winnow.content_node.indexing.plan import BuildPlan
 from winnow.errors import DeadlineExceededError
+from winnow.packaged import default_bundle
 
 ASKED = "Who won the Zorblax Prize in 2031?"
 WON: PassageFields = {

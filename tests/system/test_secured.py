@@ -20,7 +20,6 @@ from certificates import Authority
 from held_ports import free_ports
 from tenacious import until
 
-from winnow.bundle import default_bundle
 from winnow.cli.keys.changing import add_key, remove_key
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
 from winnow.client import Client, Credentials, Outcome, PassageFields
@@ -28,6 +27,7 @@ from winnow.client.channels import open_channel
 from winnow.client.credentials import LiveCredentials
 from winnow.errors import PermissionDeniedError, UnauthenticatedError, UnavailableError
 from winnow.keys.key import Scope
+from winnow.packaged import default_bundle
 from winnow.security.metrics import expiries
 from winnow.v1 import feed_pb2, feed_pb2_grpc
 

@@ -9,10 +9,11 @@ from fakes import reading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.bundle import default_bundle, read_manifest
+from winnow.bundle import read_manifest
 from winnow.bundle.manifest import FILE
 from winnow.domain.confidence import Confidence
 from winnow.files.checksummed_json import to_checksummed_json
+from winnow.packaged import default_bundle
 
 FITTED = Confidence(relevance=0.5, span=0.3, distance=-1.0, bias=-2.0)
 figures = st.floats(width=32)

@@ -6,7 +6,7 @@ import pytest
 
 from winnow.errors import UnavailableError
 from winnow.resolving import DnsTarget, resolver
-from winnow.settings.source import SettingsError
+from winnow.settings.errors import SettingsError
 from winnow.stateless.settings import FrontSettings
 
 

@@ -8,8 +8,9 @@ from winnow.cli.local.settings import UpSettings
 from winnow.content_node.settings import NodeSettings
 from winnow.encoder_node.settings import EncoderSettings
 from winnow.head_node.settings import HeadNodeSettings
+from winnow.settings.errors import SettingsError
 from winnow.settings.names import TABLES
-from winnow.settings.source import SettingsError, configured_value
+from winnow.settings.source import configured_value
 from winnow.stateless.settings import FrontSettings
 
 FLAGS = {"shards": ["127.0.0.1:9000"]}

@@ -9,9 +9,10 @@ import typer
 from pydantic import Field
 from typer.testing import CliRunner
 
-from winnow.settings import Settings, settings_command
+from winnow.settings.command import settings_command
 from winnow.settings.common import ServiceSettings
-from winnow.settings.source import SettingsError
+from winnow.settings.errors import SettingsError
+from winnow.settings.source import Settings
 
 
 class Oven(Settings):

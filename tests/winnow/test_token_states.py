@@ -6,11 +6,12 @@ import numpy as np
 import onnx
 import pytest
 
-from winnow.bundle import default_bundle, load_bundle
+from winnow.bundle import load_bundle
 from winnow.errors import ArtefactError
 from winnow.inference.encoder import Encoder, open_question_encoder
 from winnow.inference.inner_output import with_output
 from winnow.inference.local import LocalTextEncoder
+from winnow.packaged import default_bundle
 from winnow.text.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.bundle

@@ -2,6 +2,5 @@
 
 from winnow.bundle.bundle import Bundle, load_bundle
 from winnow.bundle.manifest import Manifest, read_manifest
-from winnow.packaged import default_bundle
 
-__all__ = ["Bundle", "Manifest", "default_bundle", "load_bundle", "read_manifest"]
+__all__ = ["Bundle", "Manifest", "load_bundle", "read_manifest"]

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from typing import cast
 
 import typer
-from pydantic import ValidationError
-from rich.console import Console
 
 from winnow.errors import UnauthenticatedError, WinnowError
-from winnow.settings.source import SettingsError
+from winnow.settings.errors import SettingsError
 from winnow.signals import restore_default_handlers
 from winnow.telemetry.logline import prefix_lines
 
@@ -90,6 +88,10 @@ def _message(error: object) -> str:
 
 def _refused_value(cause: BaseException | None) -> str:
     """The refused value of an option, which typer's message lacks."""
+    if cause is None:
+        return ""
+    from pydantic import ValidationError  # noqa: PLC0415 (commands that succeed start sooner)
+
     if not isinstance(cause, ValidationError) or len(cause.errors()) != 1:
         return ""
     (details,) = cause.errors()
@@ -97,5 +99,7 @@ def _refused_value(cause: BaseException | None) -> str:
 
 
 def _print(text: str, style: str = "") -> None:
+    from rich.console import Console  # noqa: PLC0415 (commands that succeed start sooner)
+
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     console.print(prefix_lines(text), style=style, markup=False)

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from winnow.bundle import default_bundle
 from winnow.cgroups import cpu_quota
 from winnow.inference.runtime import InferenceOptions, Runtime
+from winnow.packaged import default_bundle
 from winnow.settings.securing import SecuritySettings
 from winnow.settings.source import Settings
 from winnow.settings.values import BUNDLE_HELP, BundleDirectory, OptionalListenAddress, Threads

@@ -4,9 +4,11 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+if TYPE_CHECKING:  # every command imports this module
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
 
 TABLES = ("front", "node", "encoder", "heads", "up")
 """The processes that have settings. Each names a table of the file and a prefix of variables."""
@@ -97,7 +99,7 @@ def _is_service_link(name: str, value: str) -> bool:
 
 
 def describe_errors(
-    table: str, fields: Iterable[str], error: ValidationError, files: Mapping[str, Path]
+    table: str, fields: Iterable[str], error: "ValidationError", files: Mapping[str, Path]
 ) -> str:
     """Describes each error of pydantic with the setting's flag, its variable and the value.
 
@@ -110,11 +112,11 @@ def describe_errors(
     )
 
 
-def _setting_name(details: ErrorDetails) -> str:
+def _setting_name(details: "ErrorDetails") -> str:
     return str(details["loc"][0]) if details["loc"] else ""
 
 
-def _describe(table: str, fields: Iterable[str], details: ErrorDetails) -> str:
+def _describe(table: str, fields: Iterable[str], details: "ErrorDetails") -> str:
     message = details["msg"].removeprefix("Value error, ")
     if not details["loc"]:
         return message

@@ -15,8 +15,8 @@ from pydantic import (
     field_validator,
 )
 
-from winnow.errors import WinnowError
 from winnow.quoting import quoted
+from winnow.settings.errors import SettingsError
 from winnow.settings.names import (
     CONFIG_VARIABLE,
     describe_errors,
@@ -24,10 +24,6 @@ from winnow.settings.names import (
     unknown_variables,
     variable,
 )
-
-
-class SettingsError(WinnowError):
-    """A setting has an invalid value or an unknown name, or is missing."""
 
 
 class Settings(BaseModel):

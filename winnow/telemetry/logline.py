@@ -6,10 +6,12 @@ Lines may contain text that callers sent.
 import os
 import re
 from collections.abc import Callable
-
-from structlog.typing import EventDict, Processor, WrappedLogger
+from typing import TYPE_CHECKING
 
 from winnow.settings.names import NAME_VARIABLE
+
+if TYPE_CHECKING:  # commands import this module to print errors
+    from structlog.typing import EventDict, Processor, WrappedLogger
 
 MAX_LINE_LENGTH = 8_192
 """Most characters of a line."""
@@ -19,10 +21,10 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _STACK = "exception"
 
 
-def limit_length(render: Processor) -> Processor:
+def limit_length(render: "Processor") -> "Processor":
     """Renders a line with its values cut until it is short enough; JSON stays whole."""
 
-    def rendered(logger: WrappedLogger, name: str, event: EventDict) -> str:
+    def rendered(logger: "WrappedLogger", name: str, event: "EventDict") -> str:
         line = ""
         for max_length in _MAX_VALUE_LENGTHS:
             shortened = {key: _shorten(value, max_length) for key, value in event.items()}
@@ -34,7 +36,7 @@ def limit_length(render: Processor) -> Processor:
     return rendered
 
 
-def escape_controls(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
+def escape_controls(_logger: "WrappedLogger", _name: str, event: "EventDict") -> "EventDict":
     """Escapes control characters as Python does; JSON escapes them anyway.
 
     They could control a terminal, or split a line in two. The lines of a stack trace stay separate.
@@ -79,12 +81,12 @@ def prefix_lines(text: str) -> str:
     return "\n".join(f"{start}{line}" for line in text.split("\n")) if start else text
 
 
-def add_process_name(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
+def add_process_name(_logger: "WrappedLogger", _name: str, event: "EventDict") -> "EventDict":
     """Adds the name of this process to a log line for programs, if it has one."""
     name = os.environ.get(NAME_VARIABLE)
     return {**event, "process": name} if name else event
 
 
-def with_prefix(render: Processor) -> Callable[[WrappedLogger, str, EventDict], str]:
+def with_prefix(render: "Processor") -> "Callable[[WrappedLogger, str, EventDict], str]":
     """Renders a log line for people, with the prefix before each of its lines."""
     return lambda logger, name, event: prefix_lines(str(render(logger, name, event)))

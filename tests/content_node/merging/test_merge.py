@@ -14,7 +14,6 @@ from live_shards import Fed, built
 from live_writes import DIMENSION
 from whole_bundle import WHOLE
 
-from winnow.bundle import default_bundle
 from winnow.content_node.live.reading import log_path
 from winnow.content_node.merging.__main__ import main
 from winnow.content_node.merging.child import MergeChild
@@ -26,6 +25,7 @@ from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.states.writing import StatesWriter
 from winnow.errors import ArtefactError, UnavailableError, WinnowError
 from winnow.faultpoints import VARIABLE
+from winnow.packaged import default_bundle
 
 TEXTS = {f"built {n}": f"text number {n} of {n % 7}" for n in range(30)}
 IDS = [*list(TEXTS)[:6], *(f"new {n}" for n in range(6))]

@@ -10,7 +10,7 @@ from unittest.mock import AsyncMock
 import pytest
 from prometheus_client import CollectorRegistry
 
-from winnow.bundle import default_bundle, load_bundle
+from winnow.bundle import load_bundle
 from winnow.content_node.composing import shard as composing
 from winnow.content_node.composing.parts import open_node_parts
 from winnow.content_node.composing.shard import RunningShard
@@ -18,6 +18,7 @@ from winnow.content_node.merging.child import MergeChild
 from winnow.content_node.merging.policy import MergeReason
 from winnow.content_node.merging.protocol import Merged
 from winnow.content_node.settings import NodeSettings
+from winnow.packaged import default_bundle
 from winnow.telemetry.runtimes import RuntimeMetrics
 
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from winnow.bundle import Bundle, default_bundle, load_bundle, read_manifest
+from winnow.bundle import Bundle, load_bundle, read_manifest
 from winnow.bundle.manifest import FILE, Manifest
 from winnow.content_node.identity import shard_info
 from winnow.content_node.shard import open_shard, view_of
@@ -33,6 +33,7 @@ from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import INDEX_FILE
 from winnow.errors import ArtefactError, IdentityError
 from winnow.files.checksummed_json import to_checksummed_json
+from winnow.packaged import default_bundle
 
 GOLDEN = Path(__file__).parent.parent.parent / "golden"
 MANIFESTS = {

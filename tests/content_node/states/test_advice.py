@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from winnow.bundle import default_bundle
 from winnow.content_node.merging.names import generation_path
 from winnow.content_node.states.advice import states_command
+from winnow.packaged import default_bundle
 
 
 def test_a_generation_is_named_by_its_shard() -> None:

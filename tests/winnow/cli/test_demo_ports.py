@@ -8,7 +8,7 @@ from held_ports import free_ports
 
 from winnow.cli.local.demo import _choose_address
 from winnow.errors import UnavailableError
-from winnow.settings.source import SettingsError
+from winnow.settings.errors import SettingsError
 
 
 @pytest.fixture

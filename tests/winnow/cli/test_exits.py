@@ -11,7 +11,7 @@ import typer
 
 from winnow.cli.exits import exit_code
 from winnow.errors import UnauthenticatedError, UnavailableError
-from winnow.settings.source import SettingsError
+from winnow.settings.errors import SettingsError
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from rich.console import Console
 from whole_bundle import WHOLE
 
-from winnow.bundle import default_bundle
 from winnow.cli.output import to_json
 from winnow.cli.pareto import run as running
 from winnow.cli.pareto.cli import _advice
@@ -35,6 +34,7 @@ from winnow.cli.questions import LabelledQuestion
 from winnow.domain.question import Retriever
 from winnow.domain.shard import INDEX_FILE
 from winnow.errors import WinnowError
+from winnow.packaged import default_bundle
 from winnow.telemetry.progress import StageProgress
 from winnow.v1 import answer_pb2
 

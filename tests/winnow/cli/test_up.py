@@ -8,7 +8,7 @@ import pytest
 from winnow.cli.local.cli import health_address, log_flags, run
 from winnow.cli.local.settings import UpSettings
 from winnow.errors import UnavailableError, WinnowError
-from winnow.settings.source import SettingsError
+from winnow.settings.errors import SettingsError
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from winnow.bundle import default_bundle, load_bundle
+from winnow.bundle import load_bundle
 from winnow.domain.prediction import SequencePrediction, TokenPrediction
 from winnow.heads.head import Head, open_head
 from winnow.heads.store import open_store
 from winnow.inference.encoder import open_question_encoder
 from winnow.inference.local import LocalTextEncoder
-from winnow.packaged import default_heads
+from winnow.packaged import default_bundle, default_heads
 from winnow.text.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.bundle

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from winnow.bundle import default_bundle, load_bundle
+from winnow.bundle import load_bundle
 from winnow.errors import ArtefactError
 from winnow.files.compressed import open_bytes
+from winnow.packaged import default_bundle
 from winnow.text.tokenizer import Tokenizer
 
 Ids = tuple[int, ...]

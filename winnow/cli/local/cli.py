@@ -18,10 +18,11 @@ from winnow.cli.local.supervision import ClusterSupervisor, RestartLimit
 from winnow.heads.store import open_store
 from winnow.index_directory import shard_directories
 from winnow.quoting import many
-from winnow.settings import settings_command
+from winnow.settings.command import settings_command
 from winnow.settings.common import LogFormat
+from winnow.settings.errors import SettingsError
 from winnow.settings.names import variable
-from winnow.settings.source import SettingsError, configured_value
+from winnow.settings.source import configured_value
 from winnow.telemetry import stderr
 from winnow.telemetry.logqueue import LogQueue
 

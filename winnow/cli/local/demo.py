@@ -16,7 +16,7 @@ from rich.live import Live
 
 from winnow import signals
 from winnow.address import Address
-from winnow.bundle import default_bundle, read_manifest
+from winnow.bundle import read_manifest
 from winnow.cli import output
 from winnow.cli.local.cli import serve_until_stopped
 from winnow.cli.local.cluster import LocalCluster, LocalPlan
@@ -41,9 +41,9 @@ from winnow.cli.questions import LabelledQuestion, read_questions
 from winnow.client import AsyncClient
 from winnow.errors import ArtefactError
 from winnow.files.opened import sha256
-from winnow.packaged import default_heads, demo_corpus, generated_files
+from winnow.packaged import default_bundle, default_heads, demo_corpus, generated_files
 from winnow.quoting import many
-from winnow.settings.source import SettingsError
+from winnow.settings.errors import SettingsError
 
 _CORPUS = demo_corpus()
 _LISTEN, _HTTP = "127.0.0.1:8080", "127.0.0.1:8088"

@@ -6,9 +6,9 @@ from typing import ClassVar, Self
 from pydantic import Field, model_validator
 
 from winnow.address import Address
-from winnow.bundle import default_bundle
 from winnow.cli.local.ports import with_fallback_port
 from winnow.domain.shard import MAX_SHARDS
+from winnow.packaged import default_bundle
 from winnow.settings.source import Settings
 from winnow.settings.values import (
     BUNDLE_HELP,

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from winnow.bundle import default_bundle
 from winnow.cli.output import AsJson, console, print_json
 from winnow.cli.pareto import report
 from winnow.cli.pareto.figures import PointFigures, recommend
@@ -15,6 +14,7 @@ from winnow.cli.pareto.run import measure
 from winnow.cli.quantities import parse_milliseconds
 from winnow.domain.question import Retriever
 from winnow.inference.runtime import Runtime
+from winnow.packaged import default_bundle
 from winnow.settings.common import cores
 from winnow.settings.values import parse_bundle_directory
 

@@ -12,11 +12,12 @@ from functools import partial
 from pathlib import Path
 from statistics import fmean, median
 
-from winnow.bundle import Bundle, default_bundle, load_bundle
+from winnow.bundle import Bundle, load_bundle
 from winnow.cli.units import fronts
 from winnow.errors import UnavailableError
 from winnow.inference.encoder import open_passage_encoder, open_question_encoder
 from winnow.inference.runtime import InferenceOptions
+from winnow.packaged import default_bundle
 from winnow.passages.encoding import PassageEncoder
 from winnow.settings.common import cores
 from winnow.sizing.synthetic import synthetic_passages, synthetic_questions

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from winnow.quoting import quoted
-from winnow.settings.source import SettingsError
+from winnow.settings.errors import SettingsError
 
 _HEADER = re.compile(r"[0-9a-z_.-]+(?<!-bin)")
 _SENDABLE = re.compile(r"[ -~]*")

@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from winnow.errors import UnavailableError
-from winnow.settings.source import SettingsError
+from winnow.settings.errors import SettingsError
 from winnow.stateless.settings import FrontSettings
 from winnow.telemetry.tracing.opening import tracing
 from winnow.telemetry.tracing.tracer import NO_TRACER

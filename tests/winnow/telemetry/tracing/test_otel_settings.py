@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from winnow.settings.source import SettingsError
+from winnow.settings.errors import SettingsError
 from winnow.telemetry.tracing.otel_settings import OtelSettings, parse_pairs, read_otel_settings
 
 
