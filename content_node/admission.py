@@ -28,7 +28,7 @@ class NodeLoad:
     def __init__(
         self, max_reads: int, *, pace: Pace, clock: Clock, metrics: NodeMetrics, shards: int = 1
     ) -> None:
-        """`max_reads` limits the queue of reads, and the retrievals. The pool reports to `pace`."""
+        """`max_reads` limits the queue of reads, and the retrievals. Searchers report to `pace`."""
         # a node reads all hits or none: fronts choose how much is read, keep room for larger
         # questions, and leave a margin for a shard that gets more than its share of a question
         settings = LoadSettings(
@@ -42,7 +42,8 @@ class NodeLoad:
         self._load = ReadLoad(settings, clock, lambda: pace.seconds)
         self._pace, self._metrics, self._shards = pace, metrics, shards
         self._max_reads, self._retrieving = max_reads, 0
-        metrics.seconds_per_read.set(pace.seconds or 0.0)
+        # a shard may be loaded, and its pace estimated, after this
+        metrics.seconds_per_read.set_function(lambda: pace.seconds or 0.0)
 
     @property
     def seconds_per_read(self) -> float:
@@ -85,7 +86,6 @@ class NodeLoad:
         finally:
             self._load.release(ticket)
             self._metrics.reads_in_hand.set(self._load.reads_in_flight)
-            self._metrics.seconds_per_read.set(self._pace.seconds or 0.0)
 
 
 class AdmittedSearcher:

@@ -154,8 +154,9 @@ async def test_an_assumed_pace_counts_until_one_is_measured() -> None:
 async def test_the_pace_is_told_before_anything_was_let_in() -> None:
     clock, registry = ManualClock(), CollectorRegistry()
     pace = Pace(2.0, clock)
-    pace.assume(0.02)
     NodeLoad(10, pace=pace, clock=clock, metrics=NodeMetrics(registry))
+    assert registry.get_sample_value("winnow_node_seconds_per_read") == 0.0
+    pace.assume(0.02)  # a shard is loaded after the composition of the node
     assert registry.get_sample_value("winnow_node_seconds_per_read") == pytest.approx(0.02)
 
 
