@@ -3,6 +3,7 @@
 import threading
 import time
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from prometheus_client import CollectorRegistry
 
@@ -33,10 +34,15 @@ class SharedReader:
         self, settings: NodeSettings, bundle: Bundle, options: InferenceOptions, pace: Pace
     ) -> None:
         """`pace` gets the first estimate of the reading speed."""
-        self.tokenizer, self._bundle = Tokenizer(bundle.tokenizer), bundle
-        self._settings, self._options, self._pace = settings, options, pace
+        self._settings, self._bundle = settings, bundle
+        self._options, self._pace = options, pace
         self._lock = threading.Lock()
         self._reader: Reader | None = None
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The bundle's tokenizer, opened by the first use. Raises ArtefactError if it cannot be."""
+        return Tokenizer(self._bundle.tokenizer)
 
     def open_warm(self) -> Reader:
         """Returns the reader, opened and warmed up by the first call. Safe to use from several
