@@ -111,7 +111,7 @@ class ReaderPool:
         finally:
             results = job.close()
         if not results:
-            raise DeadlineExceededError("the deadline passed before the retrieval was done")
+            raise DeadlineExceededError("the deadline passed before the hits were found")
         return PoolResult(results, queue_seconds)
 
     def close(self) -> None:

@@ -16,7 +16,9 @@ from winnow.inference.session import Inputs, Session
 from winnow.inference.stop import Stop
 
 _CACHED_QUESTIONS = 64
-"""Questions whose states are cached, since a question reads many passages."""
+"""Questions whose states are cached: each is read in several calls, and the threads alternate
+between questions.
+"""
 
 
 class SplitReader:

@@ -65,7 +65,7 @@ class ExactIndex:
     """Compares with every vector: exact by definition, and fast enough for small shards."""
 
     def __init__(self, vectors: Vectors, rows: RowNumbers | None = None) -> None:
-        """`vectors` is float32 [rows, dimension]; `rows` are their numbers, by default 0 and up"""
+        """`vectors` is float32 [rows, dimension]; `rows` has their numbers, by default from 0."""
         self._rows = np.arange(len(vectors)) if rows is None else rows
         self._dimension = vectors.shape[1]
         self._index = hnswlib.BFIndex(space=SPACE, dim=self._dimension)
@@ -146,7 +146,8 @@ class GraphIndex:
         """Returns the rows that the graph alone finds; None if it reaches fewer than `k` rows.
 
         Many equal vectors or deleted rows divide a graph. hnswlib searches at least `k` wide, even
-        if `ef` is less, and visits all rows that it can reach. A wider search would find no more.
+        if `ef` is less, and gives up only after all rows that it can reach. So a wider search would
+        find no more.
         """
         found = self._query_graph(vector, k)
         return None if found is None else _sort(*found, None)

@@ -25,7 +25,9 @@ from winnow.policy.byte_bounded_lru import MIB
 EXACT_UP_TO = 2_000
 """Up to this number of passages, exhaustive search is as fast as a graph search."""
 _CONNECTIONS = 8
-"""Number of SQLite connections, and so of threads that can read passages at the same time."""
+"""Number of SQLite connections, and so of threads that can read passages at the same time. A read
+takes well below a millisecond, unless it waits for the disk.
+"""
 _MASK_BYTES = 8 * MIB
 """Limit of cached filter masks."""
 

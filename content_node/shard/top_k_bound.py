@@ -26,6 +26,7 @@ def contenders(keys: Sequence[Any], rules: Iterable[CandidateRule], passages: in
 
     If a passage is a candidate by a rule, so are all passages of lower or equal cost. If `passages`
     of them have better keys, it is not read. A passage is left out if this holds for all its rules.
+    The front gets the costs of all candidates: those of left-out passages move its limits, too.
     """
     order = sorted(range(len(keys)), key=keys.__getitem__)
     selected = {

@@ -106,7 +106,7 @@ class StatesWriter:
     def _write(
         self, threads: int, on_start: OnStart, on_advance: OnAdvance, max_computed: int | None
     ) -> StatesManifest:
-        if (existing := self._open_existing()) is not None:  # partly damaged
+        if (existing := self._open_existing()) is not None:  # damaged or incomplete
             self._reusable = [*self._reusable, GenerationStates(self._store, existing[1])]
         rows, sizes = self._rows_and_sizes()
         if max_computed is not None:
