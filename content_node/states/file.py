@@ -92,7 +92,7 @@ class StateFile:
         except ArtefactError as error:
             if self._should_log(row):
                 _log.warning(
-                    "damaged states are computed for each question; "
+                    "states are damaged, so they are computed for each question; "
                     f"{states_command(self._file.path.parent)} replaces them; at most "
                     f"{_MAX_LOGGED} passages are logged",
                     file=str(self._file.path),
@@ -126,7 +126,7 @@ def open_states(directory: Path, generation: str, fingerprint: str) -> StateFile
     except Exception as error:  # noqa: BLE001 (invalid content may have a valid checksum)
         reason = str(error)
     _log.warning(
-        "unusable states are computed for each question; "
+        "the states beside the shard are not used, so they are computed for each question; "
         f"{states_command(directory)} replaces them",
         directory=str(directory),
         reason=reason,
