@@ -150,10 +150,9 @@ def build(
         graph=GraphPlan(m, ef_construction, threads),
         cut_documents=cut,
     )
+    chosen_engine = _engine(engine, threads, workers, ray_address)
     with BuildProgress() as progress:
-        manifest = build_index(
-            plan, loaded, progress, _engine(engine, threads, workers, ray_address)
-        )
+        manifest = build_index(plan, loaded, progress, chosen_engine)
         if states:
             compute_states(out, loaded, threads, progress)
     if as_json:

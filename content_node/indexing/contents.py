@@ -125,6 +125,6 @@ def _recall(
     # midpoints of two passages: like questions, they are near vectors of passages, not equal
     queries = vectors[sampled] + vectors[(sampled * 7919 + 1) % len(vectors)]
     queries /= np.maximum(np.linalg.norm(queries, axis=1, keepdims=True), 1e-6)
-    # `walk` uses the graph alone, while `search` would make up for passages it misses
+    # `search_graph` uses the graph alone: `search` would make up for passages it misses
     by_graph = [graph.search_graph(vector, K) or [] for vector in queries]
     return recall_at(by_graph, [exact.search(vector, K) for vector in queries])

@@ -64,7 +64,7 @@ def encode_pending(
     advance: Callable[[int], None],
     clock: Clock = time.monotonic,
 ) -> None:
-    """Encodes passages without a vector; calls `advance` with the number of each stored batch."""
+    """Encodes passages without a vector; calls `advance` with numbers of stored passages."""
     with ThreadPoolExecutor(threads, thread_name_prefix="encode") as pool:
         for chunk in staging.pending(COMMIT_CHUNK):
             futures = [pool.submit(encoder.encode, title, text) for _, title, text in chunk]

@@ -33,7 +33,7 @@ class ShardReport:
     sequence: int = 0
     """The number of the last write; 0 if there was none."""
     unmerged: int = 0
-    """Number of unmerged writes."""
+    """Number of writes that the newest generation lacks."""
     states: bool = False
     """Whether the shard has precomputed states."""
     states_of: str = ""

@@ -19,7 +19,7 @@ from winnow.errors import ArtefactError, UnavailableError
 from winnow.files.opened import OpenFile
 
 _MAX_ATTEMPTS = 5
-"""Attempts, each of which a merge may disturb."""
+"""Attempts. A merge may disturb one, but each takes less time than a merge."""
 _MAX_REPORTED = 3
 """Reported faults of one log: after a wrong write later ones may be wrong, too."""
 _FLOAT_BYTES = 4
@@ -34,7 +34,7 @@ class WriteFindings:
     sequence: int
     """The number of the last write."""
     unmerged: int
-    """Number of unmerged writes."""
+    """Number of writes that the newest generation lacks."""
     recall: float | None
     """The recall of the newest graph; None if that is the graph of the built shard."""
     faults: tuple[str, ...]

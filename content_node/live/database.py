@@ -83,8 +83,8 @@ def checkpoint(log: Path) -> None:
 def truncate_wal(log: Path) -> bool:
     """Moves all pages into the database and truncates the write-ahead log to 0 bytes.
 
-    Returns False and changes nothing while another connection reads. The caller keeps writers away;
-    right after `checkpoint` this takes a moment. Raises as `checkpoint`.
+    Returns False, and does not truncate the file, while another connection reads from it. The
+    caller keeps writers away; right after `checkpoint` this takes a moment. Raises as `checkpoint`.
     """
     return _checkpoint(log, "TRUNCATE")
 

@@ -100,7 +100,7 @@ class WriteLog:
 
     @property
     def trimmed_words(self) -> WordTally:
-        """The word counts that the trimmed writes changed."""
+        """The changes of word counts by the trimmed writes."""
         return self._trimmed.words if self._trimmed else WordTally()
 
     def append(

@@ -69,7 +69,7 @@ class LiveState:
         )
 
     def stored_versions(self, identifiers: set[str]) -> dict[str, StoredVersion | None]:
-        """Returns the stored version of each id; None for an id that was never stored."""
+        """Returns the stored version of each id; None for an id without passage and tombstone."""
         versions = {each: self._unmerged.get(each) for each in identifiers}
         unwritten = [each for each, version in versions.items() if version is None]
         return versions | dict(zip(unwritten, self._base_versions(unwritten), strict=True))

@@ -25,6 +25,7 @@ def extend_graph(
     """Loads the verified graph in `file`, adds the `new` rows, and deletes the `dead` rows.
 
     Rows without a passage stay in the graph, marked as deleted; `rows` is the new total with them.
+    `dead` omits rows that were dead before: the file has them marked already.
 
     Raises ArtefactError if the graph cannot be loaded, or lacks a dead row.
     """

@@ -86,7 +86,10 @@ def _open_or_repair(
 
 
 def _make_durable(directory: Path) -> None:
-    """Makes the rename of a generation durable, which a killed merge may not have done."""
+    """Makes the rename of a generation durable, before the log is trimmed.
+
+    A merge that was killed after the rename may not have done so.
+    """
     try:
         sync_directory(directory.parent)
     except OSError as error:

@@ -139,7 +139,7 @@ class MergedPassages:
             yield _chunk([row for row, _ in rows], [vector for _, vector in rows])
 
     def put_vectors(self) -> Chunks:
-        """Yields the row and the vector of every put after the base, even if replaced since."""
+        """Yields the row and the vector of every put after the base, even of a put that is gone."""
         first = self._rows
         for chunk in self._range.chunks():
             vectors = [vector for (vector,) in self._connection.execute(queries.PUT_VECTORS, chunk)]

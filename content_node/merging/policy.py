@@ -39,7 +39,7 @@ class MergeBacklog:
     dead: int
     """Number of deleted rows."""
     writes: int
-    """Number of unmerged writes."""
+    """Number of writes after the base."""
     idle: float
     """Seconds since the last write."""
 
@@ -49,9 +49,15 @@ class MergePolicy:
     """Decides when a shard is merged."""
 
     min_writes: int = 2_000
-    """Fewest writes of a merge, unless the shard is idle. They are searched without a graph."""
+    """Fewest writes that cause a merge. About as many are searched without a graph.
+
+    Deleted rows and an idle shard cause a merge with fewer.
+    """
     max_unmerged: int = 200_000
-    """Most unmerged writes. Half of them cause a merge, since more arrive while it runs."""
+    """Most unmerged writes: beyond it, the shard takes no writes.
+
+    Half of them always cause a merge, since more arrive while it runs.
+    """
 
     def reason(self, backlog: MergeBacklog) -> MergeReason | None:
         """Returns why the shard should be merged now; None if it should not."""

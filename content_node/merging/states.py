@@ -23,7 +23,7 @@ def carry_states(bundle: Path, shard: Path, base: Path, generation: Path) -> str
 
     Returns why passages are left without states; empty if none is. Raises ArtefactError if the
     states are not of the bundle's reader, or a passage or the bundle cannot be read. Raises OSError
-    if the disk is full.
+    if there is no room even for an empty states file.
     """
     sources = [each for each in dict.fromkeys((base, shard)) if (each / STATES_FILE).exists()]
     if not sources:

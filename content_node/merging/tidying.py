@@ -54,7 +54,7 @@ def list_names(shard: Path) -> list[str]:
 
 
 def remove_obsolete(shard: Path, served: int) -> None:
-    """Removes older generations, now that the generation of write `served` is served.
+    """Removes older and damaged generations, once the generation of write `served` is served.
 
     The states of the built shard are removed, too, once the generation has all states: that base is
     never served again, since the log was trimmed.

@@ -139,7 +139,7 @@ def copy_log(shard: Path, directory: Path) -> LogCopy | None:
 
 
 _MAX_ATTEMPTS = 5
-"""Attempts, each of which a merge may disturb."""
+"""Attempts. A merge may disturb one, but each takes less time than a merge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
