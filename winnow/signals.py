@@ -7,7 +7,7 @@ function that starts the shutdown.
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 _END_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_EXIT_INTERRUPTED = 130
 _WAKEUP_BYTES = 512
 
 
@@ -26,6 +27,23 @@ def end_on_signals() -> None:
     """
     for number in _END_SIGNALS:
         signal.signal(number, _interrupt)
+
+
+@contextlib.contextmanager
+def importing() -> Iterator[None]:
+    """Makes SIGTERM and Ctrl-C end the process at once while the block imports native modules.
+
+    KeyboardInterrupt would break their import. Commands import what they run in such a block, so
+    that their help needs none of it.
+    """
+    previous = {number: signal.getsignal(number) for number in _END_SIGNALS}
+    for number in _END_SIGNALS:
+        signal.signal(number, _exit)
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 def run(main: Coroutine[Any, Any, Result]) -> Result:
@@ -141,3 +159,7 @@ def ignore_signals() -> None:
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
+
+
+def _exit(_number: int, _frame: FrameType | None) -> None:
+    os._exit(_EXIT_INTERRUPTED)

@@ -9,12 +9,15 @@ import inspect
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from winnow.client import Credentials
+from winnow import signals
 from winnow.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    from winnow.client import Credentials
 
 TOKEN_VARIABLE = "WINNOW_TOKEN"  # noqa: S105 (a name)
 
@@ -54,7 +57,10 @@ def _credentials(
             show_default="none",
         ),
     ] = None,
-) -> Credentials:
+) -> "Credentials":
+    with signals.importing():
+        from winnow.client import Credentials  # noqa: PLC0415 (not for --help)
+
     token = "" if token_file else os.environ.get(TOKEN_VARIABLE, "").strip()
     try:
         return Credentials(tls=tls, ca=ca, cert=cert, key=key, token_file=token_file, token=token)
@@ -84,7 +90,7 @@ def with_credentials(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def credential_flags(credentials: Credentials) -> list[str]:
+def credential_flags(credentials: "Credentials") -> list[str]:
     """The flags of a command line with these credentials, without the token itself."""
     words = ["--tls"] * credentials.tls
     for name in ("ca", "cert", "key", "token_file"):

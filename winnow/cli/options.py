@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from winnow.client import Position
-from winnow.client.channels import check_address
+from winnow import signals
 from winnow.domain.question import ReadScope, Retriever
+from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError
 
 DEFAULT_ADDRESS = "127.0.0.1:8080"
@@ -16,6 +16,9 @@ _POSITION = re.compile(r"(\d{1,9}):(\d{1,18})")
 
 
 def _check_address(address: str) -> str:
+    with signals.importing():
+        from winnow.client.channels import check_address  # noqa: PLC0415 (not for --help)
+
     try:
         check_address(address)
     except InvalidRequestError as error:

@@ -1,15 +1,11 @@
 """`winnow ask`."""
 
-import contextlib
-import sys
-from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from winnow import Index, signals
+from winnow import signals
 from winnow.cli.access import with_credentials
-from winnow.cli.ask.session import AskSession
 from winnow.cli.exits import FAILED
 from winnow.cli.options import (
     DEFAULT_ADDRESS,
@@ -22,7 +18,9 @@ from winnow.cli.options import (
     parse_positions,
     split_commas,
 )
-from winnow.client import AsyncClient, Credentials, Options, Reply
+
+if TYPE_CHECKING:
+    from winnow.client import Credentials, Options
 
 
 @with_credentials
@@ -88,7 +86,7 @@ def ask(
     timeout: Annotated[
         float, typer.Option(min=0.001, help="Seconds until a question is given up.")
     ] = 10.0,
-    credentials: Credentials | None = None,
+    credentials: "Credentials | None" = None,
 ) -> None:
     """Ask a running cluster, or an index (--index), and see the answer in its passage.
 
@@ -119,38 +117,26 @@ def ask(
       2 wrong usage
       130 Ctrl-C (but not at a prompt)
     """
-    options = Options(
-        passages_to_read=passages_to_read,
-        answers=answers,
-        max_loss=max_loss,
-        read_scope=read_scope,
-        retriever=retriever,
-        where=where,
-        heads=split_commas(",".join(heads or ())),
-        fresh=fresh,
-        after=parse_positions(after),
+    with signals.importing():
+        from winnow.cli.ask.answering import answer_questions, cluster, opened_index  # noqa: PLC0415
+
+    options: Options = {
+        "passages_to_read": passages_to_read,
+        "answers": answers,
+        "max_loss": max_loss,
+        "read_scope": read_scope,
+        "retriever": retriever,
+        "where": where,
+        "heads": split_commas(",".join(heads or ())),
+        "fresh": fresh,
+        "after": parse_positions(after),
+    }
+    asked = (
+        cluster(address, credentials, timeout, options)
+        if index is None
+        else opened_index(index, timeout, options)
     )
-
-    async def request(text: str) -> Reply:
-        async with AsyncClient(address, credentials=credentials) as client:
-            return await client.ask(text, timeout=timeout, **options)
-
-    with contextlib.ExitStack() as stack:
-        if index is None:
-            session = AskSession(lambda text: signals.run(request(text)), as_json, timings)
-        else:
-            opened = stack.enter_context(Index.open(index))
-            ask_index = partial(opened.ask, timeout=timeout, **options)
-            session = AskSession(ask_index, as_json, timings)
-        replied = _answer(session, question)
+    with asked as ask_one:
+        replied = answer_questions(ask_one, question, as_json=as_json, timings=timings)
     if not replied:
         raise typer.Exit(FAILED)
-
-
-def _answer(session: AskSession, question: list[str] | None) -> bool:
-    """Answers the question, or those of a prompt or of standard input."""
-    if question and question != ["-"]:
-        return session.answer(" ".join(question))
-    if not question and sys.stdin.isatty():
-        return session.prompt()
-    return session.answer_lines(sys.stdin)

@@ -1,0 +1,50 @@
+"""Answers the questions of `winnow ask`, by a running cluster or by an index in this process."""
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from winnow import signals
+from winnow.cli.ask.session import AskSession
+from winnow.client import AsyncClient, Credentials, Options, Reply
+
+Ask = Callable[[str], Reply]
+"""Asks a question; raises WinnowError."""
+
+
+@contextlib.contextmanager
+def cluster(
+    address: str, credentials: Credentials | None, timeout: float, options: Options
+) -> Iterator[Ask]:
+    """Asks the front node at an address."""
+
+    async def request(text: str) -> Reply:
+        async with AsyncClient(address, credentials=credentials) as client:
+            return await client.ask(text, timeout=timeout, **options)
+
+    yield lambda text: signals.run(request(text))
+
+
+@contextlib.contextmanager
+def opened_index(directory: Path, timeout: float, options: Options) -> Iterator[Ask]:
+    """Asks an index that is open meanwhile in this process."""
+    with signals.importing():
+        from winnow import Index  # noqa: PLC0415 (not to ask a cluster)
+
+    with Index.open(directory) as index:
+        yield partial(index.ask, timeout=timeout, **options)
+
+
+def answer_questions(ask: Ask, question: list[str] | None, *, as_json: bool, timings: bool) -> bool:
+    """Answers the question, or those of a prompt or of standard input.
+
+    Returns whether every question got a reply.
+    """
+    session = AskSession(ask, as_json, timings)
+    if question and question != ["-"]:
+        return session.answer(" ".join(question))
+    if not question and sys.stdin.isatty():
+        return session.prompt()
+    return session.answer_lines(sys.stdin)
