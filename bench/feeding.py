@@ -37,7 +37,7 @@ from winnow.client.messages import AnswerClient
 from winnow.domain.passage import Passage
 from winnow.errors import DeadlineExceededError, OverloadedError
 from winnow.inference.encoder import open_passage_encoder
-from winnow.inference.runtime import InferenceOptions
+from winnow.inference.options import InferenceOptions
 from winnow.packaged import default_bundle
 from winnow.passages.encoding import PassageEncoder
 from winnow.passages.rows import Row, read_rows

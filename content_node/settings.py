@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from winnow.content_node.shard.stored_segment import EXACT_UP_TO
-from winnow.inference.runtime import InferenceOptions
+from winnow.domain.shard import EXACT_UP_TO
+from winnow.inference.options import InferenceOptions
 from winnow.journal.expiry import SKEW
 from winnow.journal.opening import journal_url
 from winnow.settings.common import ServiceSettings, cores

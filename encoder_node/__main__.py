@@ -17,7 +17,7 @@ from winnow.encoder_node.settings import EncoderSettings
 from winnow.inference.batching import BatchingTextEncoder, check_can_batch
 from winnow.inference.encoder import Encoder, open_question_encoder
 from winnow.inference.local import LocalTextEncoder
-from winnow.inference.runtime import InferenceOptions
+from winnow.inference.options import InferenceOptions
 from winnow.rpc import process
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server

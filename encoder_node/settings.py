@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from winnow.inference.runtime import InferenceOptions, Runtime
+from winnow.inference.options import InferenceOptions, Runtime
 from winnow.policy.batching import BatchLimits
 from winnow.settings.common import ServiceSettings, cores
 from winnow.settings.values import Count, ListenAddress

@@ -1,7 +1,15 @@
 """`winnow heads serve`."""
 
-from winnow.head_node.__main__ import run
+from winnow import signals
 from winnow.head_node.settings import HeadNodeSettings
 from winnow.settings.command import settings_command
 
-serve = settings_command(HeadNodeSettings, run)
+
+def _run(settings: HeadNodeSettings) -> None:
+    with signals.importing():
+        from winnow.head_node.__main__ import run  # noqa: PLC0415 (not for --help)
+
+    run(settings)
+
+
+serve = settings_command(HeadNodeSettings, _run)

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from winnow.heads.local import REFRESH_SECONDS
+from winnow.heads.refresh import REFRESH_SECONDS
 from winnow.settings.common import ProcessSettings, cores
 from winnow.settings.values import Count, ListenAddress, Threads
 

@@ -23,7 +23,7 @@ from winnow.settings.values import (
     Share,
     Threads,
 )
-from winnow.stateless.cluster.discovery import DiscoverySettings
+from winnow.stateless.cluster.polling import DiscoverySettings
 from winnow.stateless.heads.encoder_group_setting import EncoderGroupSetting, join_split_groups
 from winnow.stateless.heads.validation import MAX_TEXTS
 

@@ -14,7 +14,7 @@ from winnow.bundle import Bundle
 from winnow.domain.shard import ShardInfo, shard_of
 from winnow.domain.write import EncodedPassage, Write
 from winnow.inference.fair_threads import FairThreads
-from winnow.inference.runtime import Runtime
+from winnow.inference.options import Runtime
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.stateless.cluster.membership import ClusterView, IndexIdentity

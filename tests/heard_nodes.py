@@ -11,9 +11,10 @@ from winnow.domain.shard import ShardInfo
 from winnow.errors import WinnowError
 from winnow.replicas.routing import ReplicaPolicies
 from winnow.stateless.cluster.builder import ClusterBuilder
-from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
+from winnow.stateless.cluster.discovery import Discovery
 from winnow.stateless.cluster.membership import FrontEncoding
 from winnow.stateless.cluster.node import Node
+from winnow.stateless.cluster.polling import DiscoverySettings
 from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
 from winnow.stateless.replicas.replicated import ReplicatedSearcher

@@ -27,9 +27,10 @@ from winnow.stateless.answer.core import AnswerCore
 from winnow.stateless.answer.validation import Defaults
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
-from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
+from winnow.stateless.cluster.discovery import Discovery
 from winnow.stateless.cluster.membership import FrontEncoding
 from winnow.stateless.cluster.node import Node
+from winnow.stateless.cluster.polling import DiscoverySettings
 from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics

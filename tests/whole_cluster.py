@@ -49,10 +49,11 @@ from winnow.stateless.answer.servicer import SERVICE, AnswerServicer
 from winnow.stateless.answer.validation import Defaults
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
-from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
+from winnow.stateless.cluster.discovery import Discovery
 from winnow.stateless.cluster.index_version import IndexVersion
 from winnow.stateless.cluster.membership import FrontEncoding
 from winnow.stateless.cluster.node import Node as Known
+from winnow.stateless.cluster.polling import DiscoverySettings
 from winnow.stateless.cluster.snapshot import ClusterSnapshot as ClusterKnown
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.heads.core import PredictCore

@@ -15,7 +15,7 @@ from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.warmup import warm_up
 from winnow.heap import HeapTrimmer, trimming
-from winnow.inference.runtime import InferenceOptions
+from winnow.inference.options import InferenceOptions
 from winnow.policy.pace import Pace
 from winnow.settings.common import cores
 from winnow.telemetry.runtimes import RuntimeMetrics

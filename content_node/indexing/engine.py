@@ -16,7 +16,7 @@ from winnow.content_node.indexing.plan import BuildListener
 from winnow.content_node.indexing.staging import Staging
 from winnow.deadline import Clock
 from winnow.inference.encoder import open_passage_encoder
-from winnow.inference.runtime import InferenceOptions
+from winnow.inference.options import InferenceOptions
 from winnow.passages.encoding import PassageEncoder
 from winnow.text.tokenizer import Tokenizer
 

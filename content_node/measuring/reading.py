@@ -11,7 +11,7 @@ from winnow.content_node.reader.reader import Reader
 from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.states.passage_states import packed_size
 from winnow.content_node.warmup import TOKEN, read_synthetic, synthetic_passage
-from winnow.inference.runtime import InferenceOptions
+from winnow.inference.options import InferenceOptions
 from winnow.sizing.timing import parallel_run_ms, relative_spread, time_runs
 from winnow.sizing.units import LengthCost, StatesUnits
 from winnow.text.tokenizer import SpecialTokens, Tokenizer

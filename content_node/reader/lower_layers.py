@@ -12,7 +12,8 @@ from winnow.content_node.reader.model import split_windows
 from winnow.content_node.shard.store import StoredPassage
 from winnow.content_node.states.passage_states import PassageStates, concatenate, quantise
 from winnow.errors import ArtefactError
-from winnow.inference.runtime import PLAIN, InferenceOptions, open_session
+from winnow.inference.options import PLAIN, InferenceOptions
+from winnow.inference.runtime import open_session
 from winnow.inference.session import Session
 from winnow.inference.stop import Stop
 from winnow.passages.encoding import MAX_TITLE_TOKENS

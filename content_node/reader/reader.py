@@ -14,7 +14,8 @@ from winnow.content_node.shard.store import StoredPassage
 from winnow.domain.passage import Hit
 from winnow.domain.reading import Reading
 from winnow.errors import ArtefactError
-from winnow.inference.runtime import PLAIN, InferenceOptions, open_session
+from winnow.inference.options import PLAIN, InferenceOptions
+from winnow.inference.runtime import open_session
 from winnow.inference.stop import Stop
 from winnow.text.tokenizer import SpecialTokens
 from winnow.text.words import whole_words

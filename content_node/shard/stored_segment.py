@@ -18,12 +18,11 @@ from winnow.content_node.shard.segment import Segment
 from winnow.content_node.shard.store import PassageStore, StoredPassage
 from winnow.content_node.shard.stored_words import open_words
 from winnow.content_node.states.file import StateFile, open_states
+from winnow.domain.shard import EXACT_UP_TO
 from winnow.errors import ArtefactError, GenerationGoneError
 from winnow.files.opened import OpenFile
 from winnow.policy.byte_bounded_lru import MIB
 
-EXACT_UP_TO = 2_000
-"""Up to this number of passages, exhaustive search is as fast as a graph search."""
 _CONNECTIONS = 8
 """Number of SQLite connections, and so of threads that can read passages at the same time. A read
 takes well below a millisecond, unless it waits for the disk.

@@ -14,7 +14,7 @@ from winnow.content_node.states.reusable_states import GenerationStates
 from winnow.content_node.states.writing import OnAdvance, OnStart, StatesWriter
 from winnow.domain.shard import INDEX_FILE, shard_name
 from winnow.errors import ArtefactError, UnavailableError
-from winnow.inference.runtime import InferenceOptions
+from winnow.inference.options import InferenceOptions
 from winnow.text.tokenizer import Tokenizer
 
 STAGE = "states of shard {shard}"

@@ -22,7 +22,7 @@ from models.progress import track
 from winnow.bundle import Bundle
 from winnow.errors import ArtefactError
 from winnow.inference.encoder import States, open_question_encoder
-from winnow.inference.runtime import InferenceOptions
+from winnow.inference.options import InferenceOptions
 from winnow.settings.common import cores
 from winnow.text.tokenizer import Tokenizer
 

@@ -16,7 +16,8 @@ from winnow.content_node.shard.store import StoredPassage
 from winnow.domain.passage import Hit
 from winnow.domain.passage import Passage as StoredText
 from winnow.domain.reading import Reading
-from winnow.inference.runtime import FLOAT, InferenceOptions, Runtime, open_session
+from winnow.inference.options import InferenceOptions, Runtime
+from winnow.inference.runtime import FLOAT, open_session
 from winnow.passages.encoding import MAX_TITLE_TOKENS
 from winnow.settings.common import cores
 from winnow.text.tokenizer import Tokenizer

@@ -8,7 +8,8 @@ from models.measuring.reading import OfflineReader
 from models.workspace import ReaderKind, Workspace
 from winnow.bundle import read_manifest
 from winnow.files.opened import sha256
-from winnow.inference.runtime import INT8, Runtime, runs_bfloat16
+from winnow.inference.options import Runtime
+from winnow.inference.runtime import INT8, runs_bfloat16
 from winnow.text.scores import exact_match, f1
 
 

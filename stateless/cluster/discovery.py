@@ -9,7 +9,6 @@ import contextlib
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import structlog
 
@@ -19,24 +18,11 @@ from winnow.errors import UnavailableError, WinnowError
 from winnow.resolving import Resolver
 from winnow.searcher import Searcher
 from winnow.stateless.cluster.node import Node, present
-from winnow.stateless.cluster.polling import PollingSchedule
+from winnow.stateless.cluster.polling import DiscoverySettings, PollingSchedule
 
 _log = structlog.get_logger("stateless.cluster.discovery")
 _JITTER = 0.2
 """Share by which the time between polls varies, so that fronts do not poll in step."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiscoverySettings:
-    """Intervals of DNS look-ups and of polls, in seconds."""
-
-    resolve_every: float = 5.0
-    poll_every: float = 0.5
-    poll_idle: float = 0.0
-    """Interval of polls of a healthy node while no request arrives; at least `poll_every`."""
-    poll_timeout: float = 1.0
-    max_misses: int = 2
-    """Number of consecutive failed polls after which a node gets no new calls."""
 
 
 class Discovery:

@@ -5,11 +5,25 @@ Knows when requests arrive; knows neither nodes nor requests.
 
 import asyncio
 import contextlib
+from dataclasses import dataclass
 
 from winnow.deadline import Clock
 
 QUIET_SECONDS = 5.0
 """Seconds without a request after which nodes are polled less often."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoverySettings:
+    """Intervals of DNS look-ups and of polls, in seconds."""
+
+    resolve_every: float = 5.0
+    poll_every: float = 0.5
+    poll_idle: float = 0.0
+    """Interval of polls of a healthy node while no request arrives; at least `poll_every`."""
+    poll_timeout: float = 1.0
+    max_misses: int = 2
+    """Number of consecutive failed polls after which a node gets no new calls."""
 
 
 class PollingSchedule:

@@ -16,7 +16,7 @@ from winnow.inference.encoder import open_passage_encoder
 from winnow.inference.fair_threads import FairThreads
 from winnow.inference.local import placeholder_tokens
 from winnow.inference.niceness import lower_priority
-from winnow.inference.runtime import InferenceOptions, Runtime
+from winnow.inference.options import InferenceOptions, Runtime
 from winnow.passages.canonical import PassageDigest, digest
 from winnow.passages.encoding import SPECIAL, PassageEncoder, TokenisedPut, tokenise
 from winnow.stateless.feed.validation import check_tokens, validate_puts

@@ -27,7 +27,7 @@ from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
 from winnow.domain.shard import shard_name
 from winnow.inference.encoder import open_passage_encoder, open_question_encoder
-from winnow.inference.runtime import InferenceOptions, Runtime
+from winnow.inference.options import InferenceOptions, Runtime
 from winnow.text.tokenizer import Tokenizer
 
 EXACT = InferenceOptions(runtime=Runtime.ONNXRUNTIME)

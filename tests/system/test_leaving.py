@@ -26,9 +26,10 @@ from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
-from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
+from winnow.stateless.cluster.discovery import Discovery
 from winnow.stateless.cluster.membership import FrontEncoding
 from winnow.stateless.cluster.node import Node
+from winnow.stateless.cluster.polling import DiscoverySettings
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
 from winnow.stateless.replicas.remote import RemoteSearcher
 from winnow.stateless.replicas.replicated import ReplicatedSearcher

@@ -24,7 +24,7 @@ from winnow.replicas.policy.hedging import HedgeSettings
 from winnow.replicas.policy.outliers import OutlierSettings
 from winnow.replicas.policy.replicas import ReplicaSettings
 from winnow.replicas.routing import ReplicaPolicies
-from winnow.stateless.cluster.discovery import DiscoverySettings
+from winnow.stateless.cluster.polling import DiscoverySettings
 from winnow.telemetry.endpoint import exposition
 from winnow.telemetry.tracing.recorded import GIVEN_UP, RecordedSpan
 from winnow.telemetry.tracing.span import SpanKind

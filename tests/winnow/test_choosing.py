@@ -19,7 +19,8 @@ from structlog.testing import capture_logs
 from winnow.errors import ArtefactError
 from winnow.inference import openvino
 from winnow.inference.choosing import Choice, ChosenBy, RuntimeChooser
-from winnow.inference.runtime import InferenceOptions, Runtime, open_session
+from winnow.inference.options import InferenceOptions, Runtime
+from winnow.inference.runtime import open_session
 from winnow.inference.runtime_timer import TimedSession, run_in_turns
 from winnow.inference.session import Inputs, Outputs, Session, model_inputs
 from winnow.inference.stop import Stop

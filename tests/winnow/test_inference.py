@@ -18,13 +18,8 @@ from winnow.bundle import Bundle
 from winnow.errors import ArtefactError, StoppedError
 from winnow.inference.onnx import OnnxSession, check_on_gpu, providers
 from winnow.inference.openvino import OpenVinoSession
-from winnow.inference.runtime import (
-    InferenceOptions,
-    Runtime,
-    cpu_features,
-    open_session,
-    usable_runtimes,
-)
+from winnow.inference.options import InferenceOptions, Runtime
+from winnow.inference.runtime import cpu_features, open_session, usable_runtimes
 from winnow.inference.session import Inputs, Outputs, PaddedSession, Session, model_inputs
 from winnow.inference.stop import Stop
 from winnow.settings.common import cores

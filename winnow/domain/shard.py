@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 MAX_FIELDS = 1_000
 """Most field names that a shard reports; at this number, further ones may be left out."""
+EXACT_UP_TO = 2_000
+"""Up to this number of passages, exhaustive search is as fast as a graph search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

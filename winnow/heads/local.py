@@ -19,13 +19,12 @@ from winnow.heads.head import Head
 from winnow.heads.heads import States
 from winnow.heads.loader import HeadLoader
 from winnow.heads.metrics import EncoderGroupMetrics
+from winnow.heads.refresh import REFRESH_SECONDS
 from winnow.heads.run import EncoderThreadRun, HeadResult, HeadRun
 from winnow.heads.store import HeadStore
 from winnow.heads.swap import HeadSwap, VersionWatcher
 from winnow.inference.fair_threads import FairThreads, call_in_loop
 
-REFRESH_SECONDS = 2.0
-"""Default interval between checks for a new version of a head."""
 _MAX_ENCODER_THREAD_HEADS = 16
 """Limit of heads that run in the encoder's thread; they take about as long as the encoder's run."""
 _RETRY_BROKEN_REFRESHES = 15

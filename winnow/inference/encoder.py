@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from winnow.bundle import Bundle
 from winnow.errors import ArtefactError
-from winnow.inference.runtime import PLAIN, InferenceOptions, open_session
+from winnow.inference.options import PLAIN, InferenceOptions
+from winnow.inference.runtime import open_session
 from winnow.inference.session import Session, model_inputs, padded_inputs
 from winnow.text.tokenizer import SpecialTokens
 

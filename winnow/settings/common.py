@@ -8,12 +8,17 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from winnow.cgroups import cpu_quota
-from winnow.inference.runtime import InferenceOptions, Runtime
+from winnow.inference.options import InferenceOptions, Runtime
 from winnow.packaged import default_bundle
 from winnow.settings.securing import SecuritySettings
 from winnow.settings.source import Settings
-from winnow.settings.values import BUNDLE_HELP, BundleDirectory, OptionalListenAddress, Threads
-from winnow.telemetry.tracing.opening import collector_url
+from winnow.settings.values import (
+    BUNDLE_HELP,
+    BundleDirectory,
+    CollectorUrl,
+    OptionalListenAddress,
+    Threads,
+)
 
 _LEVELS = {"debug", "info", "warning", "error"}
 
@@ -86,7 +91,7 @@ class ProcessSettings(SecuritySettings):
     log_format: LogFormat = Field(
         LogFormat.JSON, description="Format of log lines: json for programs, text for people."
     )
-    trace_to: Annotated[str, AfterValidator(collector_url)] = Field(
+    trace_to: CollectorUrl = Field(
         "",
         description="Collector to send traces to by OTLP over gRPC, such as http://HOST:4317; "
         "empty for none.",

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import SplitResult, urlsplit
 
 import typer
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -55,6 +56,34 @@ OptionalListenAddress = Annotated[
     str, AfterValidator(lambda value: value and _check_address(value))
 ]
 """HOST:PORT to listen on, or empty."""
+
+
+def _check_collector(value: str) -> str:
+    if not value:
+        return value
+    parts = urlsplit(value)
+    if "@" in parts.netloc:
+        raise ValueError(
+            "a collector's URL must not contain secrets: set OTEL_EXPORTER_OTLP_HEADERS"
+        )
+    has_address = parts.scheme in ("http", "https") and parts.hostname and _has_port(parts)
+    if not has_address or parts.path.strip("/") or parts.query:
+        raise ValueError(
+            f"{value!r} is not the URL of an OTLP collector: expected http://HOST:PORT for gRPC, "
+            "usually with port 4317"
+        )
+    return value
+
+
+def _has_port(parts: SplitResult) -> bool:
+    try:
+        return bool(parts.port)
+    except ValueError:
+        return False
+
+
+CollectorUrl = Annotated[str, AfterValidator(_check_collector)]
+"""URL of a collector of traces, or empty."""
 
 
 def parse_directory_or_url(text: str) -> str:

@@ -18,7 +18,7 @@ from winnow.content_node.reader.reader import combine_scores
 from winnow.content_node.shard.store import StoredPassage
 from winnow.domain.passage import Hit, Passage
 from winnow.errors import ArtefactError
-from winnow.inference.runtime import InferenceOptions
+from winnow.inference.options import InferenceOptions
 from winnow.inference.stop import Stop
 from winnow.passages.encoding import MAX_TITLE_TOKENS
 from winnow.text.tokenizer import SpecialTokens, Tokenizer

@@ -12,8 +12,9 @@ from tenacious import happens
 
 from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, NotLoadedError, UnavailableError, WinnowError
-from winnow.stateless.cluster.discovery import Discovery, DiscoverySettings
+from winnow.stateless.cluster.discovery import Discovery
 from winnow.stateless.cluster.node import Node, present
+from winnow.stateless.cluster.polling import DiscoverySettings
 
 SETTINGS = DiscoverySettings(resolve_every=0.001, poll_every=0.001, poll_timeout=60.0)
 LATE = DeadlineExceededError("late")

@@ -31,7 +31,7 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.inference.fair_threads import FairThreads
-from winnow.inference.runtime import Runtime
+from winnow.inference.options import Runtime
 from winnow.stateless.cluster.membership import ClusterView
 from winnow.stateless.feed.encoding import FeedEncoder
 from winnow.v1 import feed_pb2
@@ -364,7 +364,7 @@ async def test_a_call_that_is_cancelled_leaves_nothing_in_hand(front: FedFront) 
 
 async def test_vectors_are_those_that_the_builder_makes(front: FedFront, bundle: Bundle) -> None:
     from winnow.inference.encoder import open_passage_encoder
-    from winnow.inference.runtime import InferenceOptions
+    from winnow.inference.options import InferenceOptions
     from winnow.passages.encoding import PassageEncoder
     from winnow.text.tokenizer import Tokenizer
 

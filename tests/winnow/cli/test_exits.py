@@ -91,7 +91,7 @@ def test_a_signal_while_a_command_is_imported_ends_it_at_once(
         f"        if name == {module!r}: signal.raise_signal({int(number)})\n"
         "sys.meta_path.insert(0, Sending())\n"
         "from winnow.__main__ import main\n"
-        "main(['node', '--help'])"
+        "main(['node', '--shard', 'missing'])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")

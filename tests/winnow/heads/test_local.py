@@ -30,8 +30,9 @@ from winnow.errors import (
 from winnow.heads.artefact import load_head
 from winnow.heads.head import estimate_memory
 from winnow.heads.heads import Heads, States
-from winnow.heads.local import REFRESH_SECONDS, LocalHeads
+from winnow.heads.local import LocalHeads
 from winnow.heads.metrics import HeadCacheMetrics
+from winnow.heads.refresh import REFRESH_SECONDS
 from winnow.heads.store import HeadStore, open_store
 from winnow.inference.fair_threads import FairThreads
 

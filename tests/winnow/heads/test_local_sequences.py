@@ -24,8 +24,9 @@ from winnow.domain.prediction import Applied, SequencePrediction
 from winnow.errors import ArtefactError, NotFoundError, OverloadedError, UnavailableError
 from winnow.heads.artefact import load_head
 from winnow.heads.head import estimate_memory
-from winnow.heads.local import REFRESH_SECONDS, LocalHeads
+from winnow.heads.local import LocalHeads
 from winnow.heads.metrics import HeadCacheMetrics
+from winnow.heads.refresh import REFRESH_SECONDS
 from winnow.inference.fair_threads import FairThreads
 
 HEADS = ("a", "b", "c")

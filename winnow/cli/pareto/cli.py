@@ -13,7 +13,7 @@ from winnow.cli.pareto.point import Point, grid, lever_points, untuned_deploymen
 from winnow.cli.pareto.run import measure
 from winnow.cli.quantities import parse_milliseconds
 from winnow.domain.question import Retriever
-from winnow.inference.runtime import Runtime
+from winnow.inference.options import Runtime
 from winnow.packaged import default_bundle
 from winnow.settings.common import cores
 from winnow.settings.values import parse_bundle_directory

@@ -16,7 +16,7 @@ from winnow.bundle import Bundle, load_bundle
 from winnow.cli.units import fronts
 from winnow.errors import UnavailableError
 from winnow.inference.encoder import open_passage_encoder, open_question_encoder
-from winnow.inference.runtime import InferenceOptions
+from winnow.inference.options import InferenceOptions
 from winnow.packaged import default_bundle
 from winnow.passages.encoding import PassageEncoder
 from winnow.settings.common import cores

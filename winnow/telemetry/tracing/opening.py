@@ -5,7 +5,6 @@ import os
 import random
 import socket
 from collections.abc import Iterator
-from urllib.parse import SplitResult, urlsplit
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -19,31 +18,6 @@ from winnow.telemetry.tracing.tracer import NO_TRACER, SamplingTracer, Tracer
 
 _log = structlog.get_logger("winnow.traces")
 _CLOSE_SECONDS = 2.0
-
-
-def collector_url(value: str) -> str:
-    """Validates the setting of a collector's URL, which may be empty. Raises ValueError."""
-    if not value:
-        return value
-    parts = urlsplit(value)
-    if "@" in parts.netloc:
-        raise ValueError(
-            "a collector's URL must not contain secrets: set OTEL_EXPORTER_OTLP_HEADERS"
-        )
-    has_address = parts.scheme in ("http", "https") and parts.hostname and _has_port(parts)
-    if not has_address or parts.path.strip("/") or parts.query:
-        raise ValueError(
-            f"{value!r} is not the URL of an OTLP collector: expected http://HOST:PORT for gRPC, "
-            "usually with port 4317"
-        )
-    return value
-
-
-def _has_port(parts: SplitResult) -> bool:
-    try:
-        return bool(parts.port)
-    except ValueError:
-        return False
 
 
 @contextlib.contextmanager
