@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from cryptography import x509
 from prometheus_client import CollectorRegistry
 
 from winnow.security.certificates import Certificates, Pem
@@ -41,6 +40,8 @@ def expiries(pem: bytes) -> list[float]:
 
     Raises ValueError if `pem` holds no certificate, or an invalid one.
     """
+    from cryptography import x509  # noqa: PLC0415 (only with TLS)
+
     chain = x509.load_pem_x509_certificates(pem)
     return [certificate.not_valid_after_utc.timestamp() for certificate in chain]
 

@@ -6,7 +6,6 @@ Publishes files atomically and verifies what it pulls; does not know what the fi
 from pathlib import Path
 
 from winnow.storage.local import LocalStorage
-from winnow.storage.remote import RemoteStorage
 from winnow.storage.storage import Storage
 
 __all__ = ["Storage", "open_storage"]
@@ -29,5 +28,7 @@ def open_storage(url: str | Path, purpose: str, must_exist: bool = False) -> Sto
     for scheme in _LOCAL:  # fsspec would not make files durable there
         text = text.removeprefix(scheme)
     if "://" in text:
+        from winnow.storage.remote import RemoteStorage  # noqa: PLC0415 (slow to import)
+
         return RemoteStorage(text, purpose)
     return LocalStorage(Path(text), purpose, must_exist)
