@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -191,3 +193,25 @@ def test_commands_of_services_are_imported_lazily() -> None:
     assert "winnow.content_node.cli:node" in text
     assert "winnow.encoder_node.cli:encoder" in text
     assert "winnow.head_node.cli:serve" in text
+
+
+RUNNING = ("grpc", "hnswlib", "numpy", "onnxruntime", "prometheus_client", "starlette", "structlog")
+"""Libraries that only a running process needs."""
+SLOW_IMPORTS = {
+    "winnow.cli.commands": (*RUNNING, "asyncio", "pydantic", "rich.console"),
+    "winnow.cli.ask.cli": RUNNING,
+    "winnow.cli.ask.answering": ("hnswlib", "numpy", "onnxruntime", "winnow.standalone"),
+    "winnow.stateless.cli": RUNNING,
+    "winnow.content_node.cli": RUNNING,
+    "winnow.standalone.cli": RUNNING,
+    "winnow.encoder_node.cli": RUNNING,
+    "winnow.head_node.cli": RUNNING,
+}
+"""By module, what it must not import: each would delay the start of its command, and its help."""
+
+
+@pytest.mark.parametrize("module", SLOW_IMPORTS)
+def test_commands_start_without_libraries_that_they_do_not_need(module: str) -> None:
+    code = f"import sys, {module}; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not set(ran.stdout.split()) & set(SLOW_IMPORTS[module])
