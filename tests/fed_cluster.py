@@ -20,11 +20,19 @@ ASKED = "Who won the Zorblax Prize in 2031?"
 
 
 @contextlib.contextmanager
-def fed_cluster(built: Path, directory: Path) -> Iterator[LocalCluster]:
+def fed_cluster(
+    built: Path, directory: Path, *, one_process: bool = False
+) -> Iterator[LocalCluster]:
     """Serves a copy of an index in `directory`, with a feeding port."""
     index = directory / "index"
     shutil.copytree(built, index)
-    plan = LocalPlan(index, default_bundle(), "127.0.0.1:0", feed_listen="127.0.0.1:0")
+    plan = LocalPlan(
+        index,
+        default_bundle(),
+        "127.0.0.1:0",
+        one_process=one_process,
+        feed_listen="127.0.0.1:0",
+    )
     with LocalCluster(plan) as made:
         made.start()
         asyncio.run(made.wait_ready())

@@ -73,15 +73,14 @@ def let_through(where: str) -> set[str]:
 
 
 async def ask_all(cluster: Running, **options: Any) -> Mapping[str, list[Any]]:
+    """One question with every filter: the question does not change what a filter matches."""
     found = {}
     for where in FILTERS:
-        replies = [
-            await cluster.client.ask(asked(q, where, passages_to_read=12, **options), TIMEOUT)
-            for q, _ in QUESTIONS[:2]
-        ]
-        assert all(reply.coverage.complete for reply in replies)
-        assert {a.passage.id for a in replies[0].answers} == let_through(where), where
-        found[where] = [essence(reply) for reply in replies]
+        request = asked(QUESTIONS[0][0], where, passages_to_read=12, **options)
+        reply = await cluster.client.ask(request, TIMEOUT)
+        assert reply.coverage.complete
+        assert {a.passage.id for a in reply.answers} == let_through(where), where
+        found[where] = essence(reply)
     return found
 
 
