@@ -230,6 +230,8 @@ class FakeShardWriter:
     """Raised by every write."""
     failures_left: int = -1
     """Number of times that `fails` is raised; unlimited if negative."""
+    stored_first: int = 0
+    """Number of calls that succeed before `fails` is raised."""
     stores_before_failing: bool = False
     """Whether a failing call stores its writes first, as if only its reply were lost."""
     hangs: bool = False
@@ -258,7 +260,8 @@ class FakeShardWriter:
         await turn()
         if self.hangs:
             await _hang(self.hanging, self.released, self.go_on)
-        fails = self.fails is not None and self.failures_left != 0
+        first = len(self.batches) <= self.stored_first
+        fails = self.fails is not None and self.failures_left != 0 and not first
         found = [] if fails and not self.stores_before_failing else list(map(self._apply, writes))
         if fails and self.fails is not None:
             self.failures_left -= 1

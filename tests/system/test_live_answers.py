@@ -100,11 +100,14 @@ def test_after_writes_end_fed_passages_score_as_built_ones(
         feeding.put([{**each, "text": "something else"} for each in fed[::2]])
         feeding.put(fed)
         feeding.delete([f"gone {each['id']}" for each in fed])
-    with fed_cluster(tmp_path / "all", tmp_path, one_process=True) as built:
-        with Client(built.address) as one, Client(cluster.address) as other:
-            for question in ("Who got the prize of 2007?", *(asked for asked, _ in QUESTIONS)):
-                expected = said(one, question)
-                until(lambda asked=question, all=expected: all == said(other, asked), 30)  # type: ignore[misc]
+    with (
+        fed_cluster(tmp_path / "all", tmp_path, one_process=True) as built,
+        Client(built.address) as one,
+        Client(cluster.address) as other,
+    ):
+        for question in ("Who got the prize of 2007?", *(asked for asked, _ in QUESTIONS)):
+            expected = said(one, question)
+            until(lambda asked=question, of=expected: said(other, asked) == of, 30)  # type: ignore[misc]
     with Client(cluster.feed) as feeding:
         feeding.delete([each["id"] for each in fed])
 
