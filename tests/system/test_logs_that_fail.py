@@ -20,7 +20,8 @@ from winnow.client.messages import AnswerClient
 from winnow.index_directory import shard_directories
 from winnow.v1 import answer_pb2
 
-CALLS = 200
+CALLS = 60
+"""Three times the log lines that block the smallest pipe."""
 MAX_WAIT_FOR_REPLICA = 60.0
 PAGE = 4_096
 Broken = Callable[[], contextlib.AbstractContextManager[int]]
@@ -50,7 +51,7 @@ def unread_pipe() -> Iterator[int]:
     os.close(reader)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def node(indexes: dict[int, Path]) -> Iterator[str]:
     [shard] = shard_directories(indexes[1])
     address = f"127.0.0.1:{free_ports(1)[0]}"
