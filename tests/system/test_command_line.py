@@ -23,15 +23,21 @@ from tenacious import until
 from whole_bundle import WHOLE
 
 from winnow.address import Address
+from winnow.bundle import load_bundle
 from winnow.cli.local.cluster import load_failure
 from winnow.cli.local.ports import require_free
+from winnow.client import Client
 from winnow.client.messages import AnswerClient
+from winnow.content_node.shard import open_shard
+from winnow.content_node.startup_checks import shard_advice
 from winnow.errors import WinnowError
+from winnow.index_directory import shard_directories
 from winnow.packaged import default_bundle
 from winnow.v1 import answer_pb2
 
 pytestmark = pytest.mark.timeout(300)
 BUNDLE = default_bundle()
+NO_STATES = "the shard has no states"
 
 
 def winnow(*arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
@@ -305,7 +311,7 @@ def test_a_build_interrupted_by_ctrl_c_resumes_without_loss(
 ) -> None:
     path, out = tmp_path / "p.jsonl", tmp_path / "index"
     text = "The quick brown fox jumps over the lazy dog again and again. " * 4
-    rows = (json.dumps({"id": str(n), "text": f"{n} {text}"}) for n in range(1000))
+    rows = (json.dumps({"id": str(n), "text": f"{n} {text}"}) for n in range(400))
     path.write_text("\n".join(rows), encoding="utf-8")
     command = [sys.executable, "-m", "winnow", "index", "build"]
     command += ["--passages", str(path), "--out", str(out), "--shards", "2"]
@@ -461,11 +467,18 @@ def asked_why(port: int) -> str:
     return asyncio.run(load_failure(f"127.0.0.1:{port}"))
 
 
-def test_up_answers_is_benchmarked_and_leaves_no_process(
+def test_up_restarts_its_server_answers_is_benchmarked_and_leaves_no_process(
     here: InProcess, up: Up, questions_file: Path
 ) -> None:
+    said = up.wait_said("ready on")  # before that it would give up
+    (server,) = children(up.process.pid)
+    os.kill(server, signal.SIGKILL)
+    said += up.wait_said("starting it again")
+    assert "server ended with exit code -9: starting it again" in said
+    until(lambda: bool(children(up.process.pid) - {server}), 60)
     pids = up.wait_ready()
     assert len(pids) == 1
+    assert server not in pids
     evaluated = here(
         "evaluate", "--address", up.address, "--questions", str(questions_file), "--json",
         "--max-loss", "0",
@@ -477,7 +490,7 @@ def test_up_answers_is_benchmarked_and_leaves_no_process(
     assert report["figures"][-1]["recall_by_answer"] == 100
     picture = questions_file.with_suffix(".png")
     benched = here(
-        "bench", "--address", up.address, "--questions", str(questions_file), "--seconds", "0.5",
+        "bench", "--address", up.address, "--questions", str(questions_file), "--seconds", "0.2",
         "--clients", "2", "--rate", "5", "--warm-up", "2", "--timeout", "60", "--json",
         "--plot", str(picture),
     )  # fmt: skip
@@ -490,14 +503,16 @@ def test_up_answers_is_benchmarked_and_leaves_no_process(
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "winnow_request_seconds_bucket" in fetch(up.metrics)
     up.process.send_signal(signal.SIGINT)
-    assert up.process.wait(60) == 0
+    said += up.process.communicate(timeout=60)[1]
+    assert up.process.returncode == 0
     assert not alive(pids)
+    assert said.count(NO_STATES) >= 2
 
 
 def test_up_precomputes_states_on_request(
-    here: InProcess, passages_file: Path, indexes: dict[int, Path], tmp_path: Path
+    here: InProcess, passages_file: Path, tmp_path: Path
 ) -> None:
-    """Where it was not, that is told and answers are there all the same."""
+    """A reader that cannot use them says so, and answers all the same."""
     index, shards = tmp_path / "index", [f"shard-0000{shard}-of-00002" for shard in range(2)]
     build = ("index", "build", "--passages", str(passages_file), "--out", str(index), "--states")
     refused = here(*build, "--bundle", str(WHOLE))
@@ -516,22 +531,21 @@ def test_up_precomputes_states_on_request(
     assert here("index", "verify", str(index)).stdout.count(checked) == 2
     inspect = ("index", "inspect", str(index))
     assert "states are of the default bundle's reader" in here(*inspect).stdout
-    lacking, useless = "the shard has no states", "the shard has states, which this"
-    for place, bundle, told in (
-        (index, BUNDLE, ""), (indexes[2], BUNDLE, lacking), (index, WHOLE, useless)
-    ):  # fmt: skip
-        up = Up(place, bundle=bundle)
-        try:
-            up.wait_ready()
-            (answer,) = asyncio.run(answered(up.address))[:1]
-            up.process.send_signal(signal.SIGINT)
-            _, said = up.process.communicate(timeout=60)
-        finally:
-            up.process.kill()
-        assert answer.text == "Alexander Fleming"
-        assert [said.count(each) for each in (lacking, useless)] == [
-            2 * (told == each) for each in (lacking, useless)
-        ]
+    useless = "the shard has states, which this"
+    up = Up(index, bundle=WHOLE)
+    try:
+        up.wait_ready()
+        (answer,) = asyncio.run(answered(up.address))[:1]
+        up.process.send_signal(signal.SIGINT)
+        _, said = up.process.communicate(timeout=60)
+    finally:
+        up.process.kill()
+    assert answer.text == "Alexander Fleming"
+    assert [said.count(each) for each in (NO_STATES, useless)] == [0, 2]
+    bundle = load_bundle(BUNDLE)
+    for shard in shard_directories(index):
+        opened = open_shard(shard, ef=64, lower_fingerprint=bundle.manifest.lower_fingerprint)
+        assert list(shard_advice(opened, shard, bundle)) == []
 
 
 def test_up_reads_the_configuration_of_each_service_and_finds_a_port(
@@ -614,13 +628,6 @@ def fetch(address: str) -> str:
         return str(reply.read().decode())
 
 
-def test_children_end_if_their_parent_is_killed(cluster: Up) -> None:
-    pids = cluster.wait_ready()
-    cluster.process.kill()
-    cluster.process.wait(60)
-    until(lambda: not alive(pids), 60)
-
-
 @contextlib.contextmanager
 def full_disk() -> Iterator[int]:
     with Path("/dev/full").open("wb") as full:
@@ -642,20 +649,17 @@ def full_pipe() -> Iterator[int]:
 
 
 @pytest.mark.parametrize("broken", [full_disk, full_pipe])
-async def test_a_node_is_restarted_even_if_standard_error_is_broken(
+def test_a_server_is_restarted_even_if_standard_error_is_broken(
     indexes: dict[int, Path], broken: Callable[[], contextlib.AbstractContextManager[int]]
 ) -> None:
     with broken() as stderr:
-        up = Up(indexes[1], stderr, nodes=1)
+        up = Up(indexes[1], stderr)
         try:
-            pids = await asyncio.to_thread(up.wait_ready)
-            [node] = [pid for pid in pids if is_of_shard(pid, 0)]
-            os.kill(node, signal.SIGKILL)
-            await asyncio.to_thread(
-                until, lambda: any(is_of_shard(pid, 0) for pid in children(up.process.pid)), 30
-            )
+            (server,) = up.wait_ready()
+            os.kill(server, signal.SIGKILL)
+            until(lambda: bool(children(up.process.pid) - {server}), 30)
             up.process.send_signal(signal.SIGINT)
-            assert await asyncio.to_thread(up.process.wait, 60) == 0
+            assert up.process.wait(60) == 0
         finally:
             up.process.kill()
             up.process.wait()
@@ -671,7 +675,10 @@ def test_ctrl_c_ends_a_cluster_that_is_not_yet_ready(up: Up) -> None:
 async def test_a_killed_node_lowers_coverage_until_its_restart_and_repeated_kills_end_restarts(
     cluster: Up,
 ) -> None:
-    """One node is killed once, the other one four times in a minute, as soon as it has started."""
+    """One node is killed once, the other one four times in a minute, as soon as it has started.
+
+    In the end the parent is killed, and its children end.
+    """
     pids = await asyncio.to_thread(cluster.wait_ready)
     [node] = [pid for pid in pids if is_of_shard(pid, 0)]
     request = answer_pb2.AnswerRequest(question=QUESTIONS[0][0])
@@ -681,8 +688,7 @@ async def test_a_killed_node_lowers_coverage_until_its_restart_and_repeated_kill
         assert not reply.coverage.complete
         assert reply.coverage.passages_failed > 0
         os.kill(node, signal.SIGKILL)
-        while not reply.coverage.complete:
-            reply = await client.ask(request, 10.0)
+        await asyncio.to_thread(until, lambda: is_complete(cluster.address), 60)
         assert set(pids) - children(cluster.process.pid) == {node}
         said = await asyncio.to_thread(kill_until_given_up, cluster, 1)
         assert "node 0 ended with exit code -9: starting it again" in said
@@ -694,24 +700,21 @@ async def test_a_killed_node_lowers_coverage_until_its_restart_and_repeated_kill
             sys.executable, "-m", *command, stderr=subprocess.DEVNULL
         )
         try:
-            while not reply.coverage.complete:
-                reply = await client.ask(request, 10.0)
+            await asyncio.to_thread(until, lambda: is_complete(cluster.address), 60)
         finally:
             again.terminate()
             await again.wait()
-    cluster.process.send_signal(signal.SIGINT)
-    assert await asyncio.to_thread(cluster.process.wait, 60) == 0
+    pids = children(cluster.process.pid)
+    assert len(pids) == 2
+    cluster.process.kill()
+    cluster.process.wait(60)
+    await asyncio.to_thread(until, lambda: not alive(pids), 60)
 
 
-async def test_a_killed_server_is_restarted(up: Up) -> None:
-    await asyncio.to_thread(up.wait_said, "ready on")  # before that it would give up
-    (server,) = children(up.process.pid)
-    os.kill(server, signal.SIGKILL)
-    said = await asyncio.to_thread(up.wait_said, "starting it again")
-    assert "server ended with exit code -9: starting it again" in said
-    until(lambda: bool(children(up.process.pid) - {server}), 60)
-    (again,) = await asyncio.to_thread(up.wait_ready)
-    assert again != server
+def is_complete(address: str) -> bool:
+    """Returns whether all shards answer a question."""
+    with Client(address) as client:
+        return client.ask(QUESTIONS[0][0]).coverage.complete
 
 
 def kill_until_given_up(up: Up, shard: int) -> str:
