@@ -15,7 +15,7 @@ _SECONDS = 60.0
 def served_in_thread(
     serving: Callable[[], AbstractAsyncContextManager[Served]],
 ) -> Iterator[Served]:
-    """Enters what `serving` returns in a loop of its own; the calling thread may block meanwhile."""
+    """Enters what `serving` returns in another thread; the calling thread may block meanwhile."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()

@@ -19,7 +19,7 @@ from winnow.errors import InvalidRequestError, OverloadedError, UnavailableError
 def cluster(
     indexes: dict[int, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LocalCluster]:
-    """A front node and two content nodes; each test writes passages of its own."""
+    """A front node and two content nodes; each test writes other passages."""
     with fed_cluster(indexes[2], tmp_path_factory.mktemp("fed")) as made:
         yield made
 
