@@ -89,7 +89,8 @@ def build_shard(
     """
     staging = Staging(directory / "staging.sqlite")
     for each in passages:
-        staging.add(Write(each.passage.id, None, each), shard=0)
+        staging.add(Write(each.passage.id, None, each))
+    staging.partition(1)
     staging.record(written=True)
     words = count_words(staging.passage_tokens())
     staging.close()

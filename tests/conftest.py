@@ -96,6 +96,7 @@ class Recorder:
     bad_rows: list[BadRow] = field(default_factory=list)
     advanced: int = 0
     kept_in: list[Path] = field(default_factory=list)
+    chosen: list[int] = field(default_factory=list)
 
     def start(self, stage: str, total: int | None, done: int = 0) -> None:
         self.stages.append((stage, total, done))
@@ -105,6 +106,9 @@ class Recorder:
 
     def bad_row(self, row: BadRow) -> None:
         self.bad_rows.append(row)
+
+    def shards_chosen(self, shards: int) -> None:
+        self.chosen.append(shards)
 
     def workspace_kept(self, directory: Path) -> None:
         self.kept_in.append(directory)

@@ -21,8 +21,9 @@ def built(directory: Path, texts: Mapping[str, str]) -> Path:
     with TemporaryDirectory() as aside:
         staging = Staging(Path(aside) / "staging.sqlite")
         for identifier, text in texts.items():
-            staging.add(put(identifier, text), shard=0)
+            staging.add(put(identifier, text))
         words = count_words(staging.passage_tokens())
+        staging.partition(1)
         staging.record(done=True)
         staging.close()
         identity = ShardSetIdentity(

@@ -123,7 +123,7 @@ def _manifest(staging: Staging, plan: BuildPlan, bundle: Bundle) -> IndexManifes
     return IndexManifest(
         format=FORMAT,
         index_id=str(staging.get("index_id")),
-        shards=plan.shards,
+        shards=int(str(staging.get("shards") or plan.shards)),
         passages=staging.counts()[0],
         dimension=entry.dimension,
         bundle_name=bundle.manifest.name,
@@ -166,11 +166,11 @@ def _write_shards(
         passages=manifest.passages,
         words=words,
     )
-    progress.start("writing shards", plan.shards)
+    progress.start("writing shards", manifest.shards)
     for leftover in partial.glob("shard-*"):
         shutil.rmtree(leftover)
     checksums = []
-    for shard in range(plan.shards):
+    for shard in range(manifest.shards):
         checksums.append(write_shard(staging, partial, shard, identity, plan.graph).checksum)
         progress.advance(1)
     return tuple(checksums)

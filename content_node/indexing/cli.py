@@ -20,7 +20,7 @@ from winnow.content_node.shard.writing import GraphPlan
 from winnow.content_node.states.advice import reader_name, states_command
 from winnow.content_node.states.index import write_states
 from winnow.content_node.states.manifest import STATES_FILE
-from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, shard_name
+from winnow.domain.shard import INDEX_FILE, MAX_SHARDS, PASSAGES_PER_SHARD, shard_name
 from winnow.packaged import default_bundle
 from winnow.quoting import many
 from winnow.settings.common import cores
@@ -59,7 +59,15 @@ def build(
         ),
     ],
     out: Annotated[Path, typer.Option(help="Directory of the new index; must not exist.")],
-    shards: Annotated[int, typer.Option(min=1, max=MAX_SHARDS, help="Number of shards.")] = 1,
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=MAX_SHARDS,
+            help="Number of shards.",
+            show_default=f"one for every {PASSAGES_PER_SHARD:,} passages",
+        ),
+    ] = None,
     bundle: _Bundle = None,
     threads: Annotated[
         int | None,

@@ -10,7 +10,7 @@ from winnow.content_node.indexing.recut import is_index, replay_unmerged, verifi
 from winnow.content_node.indexing.staging import Staging
 from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.shard.manifest import read_index_manifest
-from winnow.domain.shard import shard_of
+from winnow.domain.shard import suitable_shards
 from winnow.errors import ArtefactError
 from winnow.passages.encoding import tokenise
 from winnow.passages.formats import parser
@@ -52,7 +52,9 @@ def check_source(plan: BuildPlan) -> None:
 def stage_passages(
     staging: Staging, plan: BuildPlan, bundle: Bundle, resume_key: object, progress: BuildListener
 ) -> None:
-    """Stages every passage, and records `resume_key` once all are staged.
+    """Stages every passage and its shard, and records `resume_key` once all are staged.
+
+    A resumed build keeps the recorded number of shards.
 
     Raises:
         BadRowsError: the source has bad rows, and the plan does not skip them.
@@ -66,8 +68,14 @@ def stage_passages(
         source, bad_rows = plan.source.name, _stage_file(staging, plan, bundle, progress)
     if staging.counts()[0] == 0:
         raise ArtefactError(f"{plan.source} has no passages")
+    shards = plan.shards
+    if shards is None:
+        shards = suitable_shards(staging.counts()[0], plan.passages_per_shard)
+        progress.shards_chosen(shards)
+    staging.partition(shards)
     staging.record(
         plan=resume_key,
+        shards=shards,
         index_id=uuid.uuid4().hex[:16],
         source=source,
         bad_rows=bad_rows,
@@ -80,11 +88,8 @@ def _copy_index(
 ) -> tuple[str, int]:
     """Stages the passages of an index; returns its original source and its number of bad rows."""
 
-    def shard_number(identifier: str) -> int:
-        return shard_of(identifier, plan.shards)
-
     def apply(write: LoggedWrite) -> None:
-        staging.apply(write, shard_number(write.id))
+        staging.apply(write)
         progress.advance(1)
 
     shards = verified_shards(plan.source, bundle.manifest)
@@ -92,7 +97,7 @@ def _copy_index(
     steps = sum(shard.manifest.passages + shard.unmerged for _, shard in shards)
     progress.start("taking over passages", steps)
     for directory, shard in shards:
-        staging.copy_shard(shard.base / shard.manifest.store, shard_number, progress.advance)
+        staging.copy_shard(shard.base / shard.manifest.store, progress.advance)
         replay_unmerged(directory, shard, apply)
     return index.source, index.bad_rows
 
@@ -105,7 +110,7 @@ def _stage_file(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: Bui
     rows = iter(read_rows(plan.source, plan.cut_documents))
     while batch := list(islice(rows, _BATCH)):
         bad = [row for row in batch if isinstance(row, BadRow)]
-        bad += _stage_rows(staging, [row for row in batch if isinstance(row, Row)], tokenizer, plan)
+        bad += _stage_rows(staging, [row for row in batch if isinstance(row, Row)], tokenizer)
         for row in sorted(bad, key=lambda row: row.line):
             progress.bad_row(row)
         bad_rows += len(bad)
@@ -115,10 +120,8 @@ def _stage_file(staging: Staging, plan: BuildPlan, bundle: Bundle, progress: Bui
     return bad_rows
 
 
-def _stage_rows(
-    staging: Staging, rows: list[Row], tokenizer: Tokenizer, plan: BuildPlan
-) -> Iterator[BadRow]:
+def _stage_rows(staging: Staging, rows: list[Row], tokenizer: Tokenizer) -> Iterator[BadRow]:
     """Stages rows; yields those whose id was staged before as bad rows."""
     for row, encoded in zip(rows, tokenise(tokenizer, [row.put for row in rows]), strict=True):
-        if not staging.add(encoded.write(), shard_of(row.passage.id, plan.shards)):
+        if not staging.add(encoded.write()):
             yield BadRow(row.line, f"duplicate id {row.passage.id}")

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Protocol
 
 from winnow.content_node.shard.writing import GraphPlan
+from winnow.domain.shard import PASSAGES_PER_SHARD
 from winnow.passages.progress import RowProgress
 from winnow.passages.rows import BadRow
+from winnow.quoting import many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,8 +18,11 @@ class BuildPlan:
     source: Path
     """A file of passages, or an index."""
     target: Path
-    shards: int
     threads: int
+    shards: int | None = None
+    """Number of shards; None for one that suits the number of passages."""
+    passages_per_shard: int = PASSAGES_PER_SHARD
+    """Most passages of a shard, on average, if `shards` is None."""
     skip_bad_rows: bool = False
     graph: GraphPlan = field(default_factory=GraphPlan)
     cut_documents: bool = False
@@ -36,12 +41,18 @@ class BuildListener(Protocol):
     def bad_row(self, row: BadRow) -> None:
         """Reports a row that is not a passage."""
 
+    def shards_chosen(self, shards: int) -> None:
+        """Reports the number of shards that the build chose."""
+
     def workspace_kept(self, directory: Path) -> None:
         """Reports that a failed build can be resumed from `directory` by the same command."""
 
 
 class BuildProgress(RowProgress):
     """Shows the progress of a build on standard error; a context manager."""
+
+    def shards_chosen(self, shards: int) -> None:
+        self.say(f"the index gets {many(shards, 'shard')}; --shards sets another number")
 
     def workspace_kept(self, directory: Path) -> None:
         self.say(f"{directory} keeps the work: run the same command again to resume, or remove it")

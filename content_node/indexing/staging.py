@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.shard.store import TOKEN_BYTES, unpack_ids
+from winnow.domain.shard import shard_of
 from winnow.domain.write import Write
 
 _SCHEMA = """
@@ -27,7 +28,6 @@ CREATE TABLE IF NOT EXISTS passages (
     title_tokens BLOB NOT NULL,
     text_tokens BLOB NOT NULL,
     text_offsets BLOB NOT NULL,
-    shard INTEGER NOT NULL,
     tokens INTEGER NOT NULL,
     vector BLOB,
     version INTEGER
@@ -35,7 +35,12 @@ CREATE TABLE IF NOT EXISTS passages (
 CREATE TABLE IF NOT EXISTS tombstones (
     id TEXT PRIMARY KEY,
     version INTEGER NOT NULL,
-    shard INTEGER NOT NULL
+    shard INTEGER
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS shards (
+    shard INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (shard, seq)
 ) WITHOUT ROWID;
 """
 
@@ -43,7 +48,7 @@ _BATCH = 512
 _NO_METADATA = "{}"
 _INSERT = (
     "INSERT INTO passages (id, title, text, metadata, title_tokens, text_tokens, text_offsets,"
-    " vector, version, shard, tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " vector, version, tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _SELECT = (
     "SELECT id, title, text, metadata, title_tokens, text_tokens, text_offsets, vector, version"
@@ -60,8 +65,12 @@ class Staging:
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
         self._connection.executescript(_SCHEMA)
-        if "version" not in _columns(self._connection):  # an older release began the build
+        columns = _columns(self._connection)  # an older release may have begun the build
+        if "version" not in columns:
             self._connection.execute("ALTER TABLE passages ADD COLUMN version INTEGER")
+        if "shard" in columns:
+            self._connection.execute("INSERT OR IGNORE INTO shards SELECT shard, seq FROM passages")
+            self._connection.commit()
 
     def get(self, key: str) -> object:
         """Returns the value that was recorded under `key`; None without one."""
@@ -77,7 +86,7 @@ class Staging:
         )
         self._connection.commit()
 
-    def add(self, write: Write, shard: int) -> bool:
+    def add(self, write: Write) -> bool:
         """Adds the passage of a put, whose vector may be empty; returns False for a known id."""
         put = write.put
         assert put is not None
@@ -87,14 +96,12 @@ class Staging:
             (
                 *(passage.id, passage.title, passage.text, passage.metadata or _NO_METADATA),
                 *(put.title_tokens, put.text_tokens, put.text_offsets, put.vector or None),
-                *(write.version, shard, len(put.words) // TOKEN_BYTES),
+                *(write.version, len(put.words) // TOKEN_BYTES),
             ),
         )
         return added.rowcount == 1
 
-    def copy_shard(
-        self, store: Path, shard_of: Callable[[str], int], advance: Callable[[int], None]
-    ) -> None:
+    def copy_shard(self, store: Path, advance: Callable[[int], None]) -> None:
         """Copies the passages of a shard's database, with their vectors, and its tombstones.
 
         Calls `advance` with the number of passages of each batch.
@@ -107,36 +114,38 @@ class Staging:
             while batch := rows.fetchmany(_BATCH):
                 self._connection.executemany(
                     _INSERT,
-                    [
-                        (*row, shard_of(row[0]), (len(row[4]) + len(row[5])) // TOKEN_BYTES)
-                        for row in batch
-                    ],
+                    [(*row, (len(row[4]) + len(row[5])) // TOKEN_BYTES) for row in batch],
                 )
                 advance(len(batch))
             if has_versions:
                 self._connection.executemany(
-                    "INSERT INTO tombstones VALUES (?, ?, ?)",
-                    [
-                        (identifier, version, shard_of(identifier))
-                        for identifier, version in old.execute("SELECT id, version FROM tombstones")
-                    ],
+                    "INSERT INTO tombstones (id, version) VALUES (?, ?)",
+                    old.execute("SELECT id, version FROM tombstones"),
                 )
 
-    def apply(self, write: LoggedWrite, shard: int) -> None:
+    def apply(self, write: LoggedWrite) -> None:
         """Applies a write of the log to the copied passages."""
         execute = self._connection.execute
         for table in ("passages", "tombstones"):
             execute(f"DELETE FROM {table} WHERE id = ?", (write.id,))  # noqa: S608
         if write.put is not None:
-            self.add(Write(write.id, write.version, write.put), shard)
+            self.add(Write(write.id, write.version, write.put))
         elif write.version is not None:
-            execute("INSERT INTO tombstones VALUES (?, ?, ?)", (write.id, write.version, shard))
+            execute("INSERT INTO tombstones (id, version) VALUES (?, ?)", (write.id, write.version))
+
+    def partition(self, shards: int) -> None:
+        """Assigns every passage and tombstone to its shard; `record` makes it durable."""
+        self._connection.create_function("shard_of", 1, lambda each: shard_of(each, shards))
+        execute = self._connection.execute
+        execute("DELETE FROM shards")
+        execute("INSERT INTO shards SELECT shard_of(id), seq FROM passages")
+        execute("UPDATE tombstones SET shard = shard_of(id)")
 
     def clear(self) -> None:
         """Removes all passages and tombstones."""
-        self._connection.execute("DELETE FROM passages")
-        self._connection.execute("DELETE FROM tombstones")
-        self._connection.commit()
+        for table in ("passages", "tombstones", "shards"):
+            self._connection.execute(f"DROP TABLE {table}")
+        self._connection.executescript(_SCHEMA)
 
     def counts(self) -> tuple[int, int]:
         """Counts all passages, and the passages with a vector."""

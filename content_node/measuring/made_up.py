@@ -55,8 +55,9 @@ def write_synthetic_shard(
     for start in range(0, passages, _BATCH):
         numbers = range(start, min(start + _BATCH, passages))
         for number, vector in zip(numbers, vectors.draw(len(numbers)), strict=True):
-            staging.add(_copy(texts[number % len(texts)], number).write(vector), 0)
+            staging.add(_copy(texts[number % len(texts)], number).write(vector))
     words = count_words(staging.passage_tokens())
+    staging.partition(1)
     staging.record(written=True)
     staging.close()
     dimension = vectors.draw(1).shape[1]

@@ -99,7 +99,7 @@ def _copy_passages(staging: Path, path: Path, shard: int) -> None:
             " text_offsets, vector, version)"
             " SELECT row_number() OVER (ORDER BY seq) - 1, id, title, text,"
             " metadata, title_tokens, text_tokens, text_offsets, vector, version"
-            " FROM staging.passages WHERE shard = ?",
+            " FROM staging.shards JOIN staging.passages USING (seq) WHERE shards.shard = ?",
             (shard,),
         )
         connection.execute(

@@ -303,6 +303,7 @@ def test_bad_rows_are_listed_with_their_lines(here: InProcess, tmp_path: Path) -
         "index", "build", "--passages", str(path), "--out", str(tmp_path / "j"), "--skip-bad-rows"
     )
     assert skipped.returncode == 0, skipped.stderr
+    assert "the index gets 1 shard; --shards sets another number" in skipped.stderr
     assert "1 passage in 1 shard" in skipped.stdout
 
 

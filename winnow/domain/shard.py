@@ -62,6 +62,15 @@ INDEX_FILE = "index.json"
 """File name of the manifest of an index."""
 MAX_SHARDS = 4_096
 """Most shards of an index."""
+PASSAGES_PER_SHARD = 50_000
+"""Most passages of a shard, on average, if a build chooses the number of shards."""
+
+
+def suitable_shards(passages: int, per_shard: int = PASSAGES_PER_SHARD) -> int:
+    """The number of shards for an index of `passages`: the fewest of at most `per_shard` passages
+    on average, and at most `MAX_SHARDS`.
+    """
+    return min(max(1, -(-passages // per_shard)), MAX_SHARDS)
 
 
 def shard_of(passage_id: str, shards: int) -> int:

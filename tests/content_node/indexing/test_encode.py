@@ -38,7 +38,7 @@ def staging(tmp_path: Path) -> Iterator[Staging]:
     for number in range(PASSAGES):
         put = Put(Passage(str(number), "", "word"))
         tokenised = TokenisedPut(put, Tokens((), ()), Tokens((number,), ((0, 4),)))
-        assert made.add(tokenised.write(), 0)
+        assert made.add(tokenised.write())
     made.record(staged=True)
     yield made
     made.close()

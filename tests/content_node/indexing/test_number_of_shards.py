@@ -1,0 +1,154 @@
+"""A build without a number of shards chooses one that suits the number of passages."""
+
+import json
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from conftest import PASSAGES, Recorder
+from fed_index import FedIndex, held, tombstones
+
+from winnow.bundle import Bundle
+from winnow.content_node.indexing.builder import build_index
+from winnow.content_node.indexing.plan import BuildPlan
+from winnow.content_node.indexing.verify import verify_index
+from winnow.content_node.shard.manifest import read_index_manifest, read_shard_manifest
+from winnow.domain.shard import MAX_SHARDS, PASSAGES_PER_SHARD, shard_name, suitable_shards
+from winnow.errors import ArtefactError
+
+PER_SHARD = 5
+CHOSEN = 3
+"""Shards of all passages, at most `PER_SHARD` each."""
+
+
+class Interrupted(Recorder):
+    """Ctrl-C when every passage is staged."""
+
+    def start(self, stage: str, total: int | None, done: int = 0) -> None:
+        super().start(stage, total, done)
+        if stage == "encoding passages":
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def plan(passages_file: Path, tmp_path: Path) -> BuildPlan:
+    return BuildPlan(
+        source=passages_file, target=tmp_path / "index", threads=1, passages_per_shard=PER_SHARD
+    )
+
+
+def passages_of(index: Path) -> list[int]:
+    """The number of passages of every shard."""
+    shards = read_index_manifest(index).shards
+    directories = [index / shard_name(shard, shards) for shard in range(shards)]
+    return [read_shard_manifest(directory).passages for directory in directories]
+
+
+@pytest.mark.parametrize(
+    ("passages", "shards"),
+    [
+        (1, 1),
+        (PASSAGES_PER_SHARD, 1),
+        (PASSAGES_PER_SHARD + 1, 2),
+        (21_015_324, 421),
+        (PASSAGES_PER_SHARD * MAX_SHARDS, MAX_SHARDS),
+        (10**10, MAX_SHARDS),
+    ],
+)
+def test_shards_suit_the_number_of_passages(passages: int, shards: int) -> None:
+    assert suitable_shards(passages) == shards
+
+
+def test_few_passages_make_one_shard(
+    bundle: Bundle, passages_file: Path, tmp_path: Path, recorder: Recorder
+) -> None:
+    plan = BuildPlan(source=passages_file, target=tmp_path / "index", threads=1)
+    assert build_index(plan, bundle, recorder).shards == 1
+    assert recorder.chosen == [1]
+
+
+def test_a_chosen_number_makes_the_same_shards_as_a_given_one(
+    bundle: Bundle, plan: BuildPlan, indexes: dict[int, Path], recorder: Recorder
+) -> None:
+    manifest = build_index(plan, bundle, recorder)
+    assert manifest.shards == CHOSEN
+    assert recorder.chosen == [CHOSEN]
+    assert passages_of(plan.target) == passages_of(indexes[CHOSEN])
+    assert not any(report.faults for report in verify_index(plan.target, 50, 0.95))
+
+
+def test_a_given_number_is_kept(bundle: Bundle, plan: BuildPlan, recorder: Recorder) -> None:
+    assert build_index(replace(plan, shards=2), bundle, recorder).shards == 2
+    assert recorder.chosen == []
+
+
+def test_passages_are_counted_and_not_rows(
+    bundle: Bundle, plan: BuildPlan, tmp_path: Path, recorder: Recorder
+) -> None:
+    """A document is cut into several passages; a bad row is none."""
+    words = " ".join(f"word{n}" for n in range(1_050))
+    source = tmp_path / "documents.jsonl"
+    source.write_text(json.dumps({"id": "long", "text": words}) + "\n" + "no row\n" * 20)
+    plan = replace(plan, source=source, cut_documents=True, skip_bad_rows=True)
+    manifest = build_index(plan, bundle, recorder)
+    assert (manifest.passages, manifest.bad_rows, manifest.shards) == (11, 20, 3)
+
+
+def test_a_resumed_build_keeps_the_chosen_number(bundle: Bundle, plan: BuildPlan) -> None:
+    """Even if the version of Winnow that resumes it chooses another one."""
+    with pytest.raises(KeyboardInterrupt):
+        build_index(plan, bundle, Interrupted())
+    second = Recorder()
+    manifest = build_index(replace(plan, passages_per_shard=100), bundle, second)
+    assert manifest.shards == CHOSEN
+    assert second.chosen == []
+    assert sum(passages_of(plan.target)) == len(PASSAGES)
+
+
+@pytest.mark.parametrize(("first", "second"), [(None, CHOSEN), (CHOSEN, None)])
+def test_a_build_is_not_resumed_with_another_flag(
+    bundle: Bundle, plan: BuildPlan, recorder: Recorder, first: int | None, second: int | None
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        build_index(replace(plan, shards=first), bundle, Interrupted())
+    with pytest.raises(ArtefactError, match="build with another --shards"):
+        build_index(replace(plan, shards=second), bundle, recorder)
+
+
+def test_a_fed_index_is_cut_by_the_passages_that_it_holds_now(
+    bundle: Bundle, plan: BuildPlan, indexes: dict[int, Path], tmp_path: Path, recorder: Recorder
+) -> None:
+    fed = FedIndex(indexes[1], tmp_path / "fed")
+    for number in range(4):
+        fed.put(f"new {number}", "a text")
+    fed.delete(PASSAGES[0][0], 7)
+    fed.close()
+    manifest = build_index(replace(plan, source=fed.index), bundle, recorder)
+    assert (manifest.passages, manifest.shards) == (len(PASSAGES) + 3, CHOSEN)
+    assert held(plan.target) == fed.held
+    assert tombstones(plan.target) == fed.tombstones
+
+
+def test_a_build_that_an_older_version_staged_goes_on(
+    bundle: Bundle, plan: BuildPlan, indexes: dict[int, Path], recorder: Recorder
+) -> None:
+    plan = replace(plan, shards=CHOSEN)
+    with pytest.raises(KeyboardInterrupt):
+        build_index(plan, bundle, Interrupted())
+    stage_as_before(plan.target.with_name("index.partial") / "staging.sqlite")
+    build_index(plan, bundle, recorder)
+    assert "reading passages" not in [stage for stage, *_ in recorder.stages]
+    assert passages_of(plan.target) == passages_of(indexes[CHOSEN])
+
+
+def stage_as_before(staging: Path) -> None:
+    """Alters a staging database to that of a version whose passages had their shards."""
+    with sqlite3.connect(staging) as connection:
+        connection.execute("ALTER TABLE passages ADD COLUMN shard INTEGER NOT NULL DEFAULT 0")
+        connection.execute(
+            "UPDATE passages SET shard = (SELECT shard FROM shards WHERE shards.seq = passages.seq)"
+        )
+        connection.execute("DROP TABLE shards")
+        connection.execute("DELETE FROM plan WHERE key = 'shards'")
+    connection.close()
