@@ -65,8 +65,8 @@ class GraphVectors:
             ArtefactError: the file was changed.
 
         """
-        size = self._dimension * _FLOAT_BYTES
-        data = b"".join([self._file.read(size, offset) for offset in self._offsets[rows].tolist()])
+        sizes = [self._dimension * _FLOAT_BYTES] * len(rows)
+        data = self._file.read_each(sizes, self._offsets[rows].tolist())
         self._file.check()
         return np.frombuffer(data, "<f4").reshape(-1, self._dimension)
 

@@ -85,6 +85,10 @@ class ExactIndex:
     ) -> ScoredRows:
         return _with_ties(lambda more: self.search(vector, more, allowed, stop), k)
 
+    def compare(self, vector: Vectors) -> tuple[NDArray[np.uint64], Vectors]:
+        """Returns all rows with their squared distances, in any order."""
+        return self._query(vector, len(self._rows))
+
     def _query(self, vector: Vectors, k: int) -> tuple[NDArray[np.uint64], Vectors]:
         if len(vector) != self._dimension:  # hnswlib would read beyond it
             raise ValueError(f"the vector has {len(vector)} values, expected {self._dimension}")
@@ -212,9 +216,11 @@ def search_chunks(
 
 def compute_distances(source: VectorSource, vector: Vectors, rows: Sequence[int]) -> Vectors:
     """Returns squared distances of rows, [rows], bit for bit as indexes return them."""
-    vectors = source.read(np.array(rows, np.int64))
-    distances = dict(ExactIndex(vectors).search(vector, len(rows)) if rows else ())
-    return np.array([distances[index] for index in range(len(rows))], np.float32)
+    distances = np.empty(len(rows), np.float32)
+    if len(rows):
+        indices, found = ExactIndex(source.read(np.array(rows, np.int64))).compare(vector)
+        distances[indices] = found
+    return distances
 
 
 def load_graph(

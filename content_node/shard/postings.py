@@ -5,8 +5,9 @@ the best (MaxScore: Turtle and Flood 1995). Scores are bit for bit those of `wor
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Self
 
 import numpy as np
@@ -56,12 +57,21 @@ class Postings:
     """The rows of every token. Safe to use from several threads."""
 
     def __init__(
-        self, *, starts: RowNumbers, rows: Integers, counts: Integers, lengths: NDArray[np.int64]
+        self,
+        *,
+        starts: RowNumbers,
+        rows: Integers,
+        counts: Integers,
+        lengths: NDArray[np.int64],
+        check: Callable[[], None] = lambda: None,
     ) -> None:
-        """Takes the fields of `InvertedTokens`, and the number of tokens of each row, [rows]."""
+        """Takes the fields of `InvertedTokens`, and the number of tokens of each row, [rows].
+
+        `check` is called after reading; it raises if a file was changed.
+        """
         self._tokens = np.flatnonzero(np.diff(starts))  # other tokens have no rows
         self._starts = np.append(starts[self._tokens], starts[-1])
-        self._rows, self._counts, self._lengths = rows, counts, lengths
+        self._rows, self._counts, self._lengths, self._check = rows, counts, lengths, check
         self._cached_saturations = math.nan, saturation_counts(lengths, 1.0)
 
     @classmethod
@@ -80,9 +90,14 @@ class Postings:
         return frequencies
 
     def best(
-        self, terms: Terms, k: int, allowed: RowMask | None = None, stop: Stop | None = None
-    ) -> ScoredRows:
-        """Returns the best `k` allowed rows, best first, ties by row.
+        self,
+        terms: Terms,
+        k: int,
+        allowed: RowMask | None = None,
+        stop: Stop | None = None,
+        others: Sequence[int] = (),
+    ) -> tuple[ScoredRows, Floats]:
+        """Returns the best `k` allowed rows, best first, ties by row, and the scores of `others`.
 
         Adds all rows with the last one's score in single precision.
 
@@ -91,15 +106,18 @@ class Postings:
             ArtefactError: a file was changed.
 
         """
-        lists = [self._posting_list(int(token)) for token in terms.ids]
-        rows = self._find_candidates(terms, lists, k, allowed, stop)
+        lists = self._posting_lists(terms)
+        candidates = self._find_candidates(terms, lists, k, allowed, stop)
+        rows = np.concatenate([np.array(others, np.int64), candidates])
         scores = self._score(terms, lists, rows)
+        scores_of_others, scores = np.split(scores, [len(others)])
         single = scores.astype(np.float32)
-        if k < len(rows):
-            is_best = single >= np.partition(single, len(rows) - k)[len(rows) - k]
-            rows, scores = rows[is_best], scores[is_best]
-        order = np.lexsort((rows, -scores))
-        return list(zip(rows[order].tolist(), scores[order].tolist(), strict=True))
+        if k < len(candidates):
+            is_best = single >= np.partition(single, len(single) - k)[len(single) - k]
+            candidates, scores = candidates[is_best], scores[is_best]
+        order = np.lexsort((candidates, -scores))
+        best = list(zip(candidates[order].tolist(), scores[order].tolist(), strict=True))
+        return best, scores_of_others
 
     def _find_candidates(
         self,
@@ -131,7 +149,7 @@ class Postings:
             added = term_scores(step.postings.counts, saturations[own], step.rarity)
             scores[own] += added if allowed is None else added * allowed[own]
             done += 1
-        rows = np.flatnonzero(scores)
+        rows = np.flatnonzero(scores != 0)  # faster than of the floats
         scores = scores[rows]
         for step in steps[done:]:
             rows, scores = _keep_contenders(rows, scores, k, step.remaining_score)
@@ -155,8 +173,14 @@ class Postings:
         )
         return sum_terms(scores, len(rows))
 
-    def _posting_list(self, token: int) -> _PostingList:
-        index = int(np.searchsorted(self._tokens, token))
+    def _posting_lists(self, terms: Terms) -> list[_PostingList]:
+        indices = np.searchsorted(self._tokens, terms.ids).tolist()
+        lists = list(map(self._posting_list, terms.ids.tolist(), indices))
+        self._check()
+        return lists
+
+    def _posting_list(self, token: int, index: int) -> _PostingList:
+        """Returns the list of a token, which is the `index`th token with rows if it has some."""
         if index == len(self._tokens) or self._tokens[index] != token:
             return _PostingList(np.empty(0, np.uint32), np.empty(0, np.uint8))
         part = slice(int(self._starts[index]), int(self._starts[index + 1]))
@@ -168,18 +192,17 @@ def _counts_of(postings: _PostingList, rows: RowNumbers) -> NDArray[np.unsignedi
     if not len(postings.rows):
         return np.zeros(len(rows), np.uint8)
     same_type = rows.astype(postings.rows.dtype)  # otherwise numpy converts the whole list
-    indices = np.minimum(np.searchsorted(postings.rows, same_type), len(postings.rows) - 1)
-    return np.where(postings.rows[indices] == rows, postings.counts[indices], 0)
+    indices = postings.rows.searchsorted(same_type)
+    indices[indices == len(postings.rows)] = 0
+    return np.where(postings.rows[indices] == same_type, postings.counts[indices], 0)
 
 
 def _plan_steps(terms: Terms, lists: Sequence[_PostingList]) -> list[_ScoringStep]:
     order = np.argsort(-terms.rarities, kind="stable").tolist()
-    remaining = np.cumsum(max_term_scores(terms.rarities)[order][::-1])[::-1].tolist()
-    remaining_rows = np.cumsum([len(lists[term].rows) for term in order][::-1])[::-1].tolist()
-    ordered = [lists[term] for term in order]
-    return list(
-        map(_ScoringStep, ordered, terms.rarities[order].tolist(), remaining, remaining_rows)
-    )
+    rarities, max_scores = terms.rarities.tolist(), max_term_scores(terms.rarities).tolist()
+    scores = list(accumulate(max_scores[term] for term in reversed(order)))
+    rows = list(accumulate(len(lists[term].rows) for term in reversed(order)))
+    return [_ScoringStep(lists[term], rarities[term], scores.pop(), rows.pop()) for term in order]
 
 
 def _keep_contenders(
@@ -192,6 +215,6 @@ def _keep_contenders(
 
 def _kth_best_bound(scores: Floats, k: int) -> float:
     """Returns a lower bound of the `k`th best score, less rounding; 0 with fewer scores above 0."""
-    positive = scores[scores > 0]
+    positive = scores[np.flatnonzero(scores > 0)]  # faster than by the mask
     kth = len(positive) - k
     return float(np.partition(positive, kth)[kth]) * (1 - _ROUNDING) if kth >= 0 else 0.0

@@ -3,22 +3,20 @@
 Every passage gets a distance and a BM25 score, and is ranked by both.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.content_node.shard.bm25 import Terms
 from winnow.content_node.shard.nearest import by_distance
 from winnow.content_node.shard.rows import RowMask, ScoredRows
-from winnow.content_node.shard.segment import Segment
 from winnow.content_node.shard.top_k_bound import CandidateRule, contenders
 from winnow.content_node.shard.view import ShardView
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.inference.stop import Stop
-
-_Search = Callable[[Segment, RowMask | None], ScoredRows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,26 +57,31 @@ def retrieve(
         for placed in view.segments
     ]
     near = _nearest(
-        _search(view, masks, lambda segment, mask: segment.nearest(vector, k, mask, stop)), k
+        [
+            (placed.first_row + row, distance)
+            for placed, mask in zip(view.segments, masks, strict=True)
+            for row, distance in placed.segment.nearest(vector, k, mask, stop)
+        ],
+        k,
     )
+    distance_by_row = dict(near)
+    near_rows = list(distance_by_row)
     best: ScoredRows = []
     if by_words:
-        matching = _search(
-            view, masks, lambda segment, mask: segment.best_by_words(terms, by_words, mask, stop)
+        best, bm25_by_row = _best_by_words(view, masks, terms, by_words, near_rows, stop)
+    else:
+        scores = view.map_rows(
+            near_rows, lambda segment, own: segment.bm25_scores(terms, own).tolist()
         )
-        best = _best(matching, by_words)
-    rows = list(dict.fromkeys(row for row, _ in (*near, *best)))
-    distances = np.array(
-        _complete(
-            view, rows, dict(near), lambda segment, own: segment.distances(vector, own).tolist()
-        ),
-        np.float32,
+        bm25_by_row = dict(zip(near_rows, scores, strict=True))
+    others = [row for row, _ in best if row not in distance_by_row]
+    distances_of_others = view.map_rows(
+        others, lambda segment, own: segment.distances(vector, own).tolist()
     )
-    bm25 = np.array(
-        _complete(
-            view, rows, dict(best), lambda segment, own: segment.bm25_scores(terms, own).tolist()
-        )
-    )
+    distance_by_row.update(zip(others, distances_of_others, strict=True))
+    rows = list(distance_by_row)
+    distances = np.array(list(distance_by_row.values()), np.float32)
+    bm25 = np.array([bm25_by_row[row] for row in rows])
     words = bm25.astype(np.float32)
     hybrid = _hybrid_distances(distances, bm25, depth, word_weight).tolist()
     rules = [
@@ -148,22 +151,24 @@ def _best(scored: ScoredRows, k: int) -> ScoredRows:
     return [pair for pair in scored if np.float32(pair[1]) >= lowest]
 
 
-def _search(view: ShardView, masks: Sequence[RowMask | None], search: _Search) -> ScoredRows:
-    """Searches each segment with its mask; returns rows of the view."""
-    return [
-        (placed.first_row + row, score)
-        for placed, mask in zip(view.segments, masks, strict=True)
-        for row, score in search(placed.segment, mask)
-    ]
-
-
-def _complete(
+def _best_by_words(
     view: ShardView,
-    rows: Sequence[int],
-    known: Mapping[int, float],
-    compute: Callable[[Segment, list[int]], list[float]],
-) -> list[float]:
-    """Returns the score of each row: from `known`, or computed by its segment."""
-    missing = [row for row in rows if row not in known]
-    scores = {**known, **dict(zip(missing, view.map_rows(missing, compute), strict=True))}
-    return [scores[row] for row in rows]
+    masks: Sequence[RowMask | None],
+    terms: Terms,
+    k: int,
+    near_rows: Sequence[int],
+    stop: Stop | None,
+) -> tuple[ScoredRows, dict[int, float]]:
+    """Returns the best rows by words; and the BM25 scores of these and of `near_rows`, by row."""
+    found: ScoredRows = []
+    scores: dict[int, float] = {}
+    for placed, mask in zip(view.segments, masks, strict=True):
+        first = placed.first_row
+        own = [row for row in near_rows if first <= row < first + placed.segment.rows]
+        best, own_scores = placed.segment.best_by_words(
+            terms, k, mask, stop, [row - first for row in own]
+        )
+        found += [(first + row, score) for row, score in best]
+        scores.update(zip(own, own_scores.tolist(), strict=True))
+    found = _best(found, k)
+    return found, scores | dict(found)

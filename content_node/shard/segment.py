@@ -69,15 +69,21 @@ class Segment(ABC):
         return self.index.nearest(vector, k, self._occupied(allowed), stop)
 
     def best_by_words(
-        self, terms: Terms, k: int, allowed: RowMask | None = None, stop: Stop | None = None
-    ) -> ScoredRows:
-        """Returns the best `k` allowed rows that contain a term, with BM25 scores.
+        self,
+        terms: Terms,
+        k: int,
+        allowed: RowMask | None = None,
+        stop: Stop | None = None,
+        others: Sequence[int] = (),
+    ) -> tuple[ScoredRows, NDArray[np.float64]]:
+        """Returns the best `k` allowed rows that contain a term, with BM25 scores, and the scores
+        of `others`.
 
         The best come first, ties by row. Adds all rows with the last one's score in single
         precision.
         """
         check_stop(stop)
-        return self.postings.best(terms, k, self._occupied(allowed), stop)
+        return self.postings.best(terms, k, self._occupied(allowed), stop, others)
 
     def distances(self, vector: Vector, rows: Sequence[int]) -> NDArray[np.float32]:
         """Returns squared distances of rows, bit for bit as `nearest` returns them."""

@@ -93,7 +93,12 @@ def _load_postings(files: Files, entry: WordsEntry, lengths: RowNumbers) -> Post
             f"{len(counts)} counts: build it again"
         )
     _check_order(files[entry.postings], rows, starts, len(lengths))
-    return Postings(starts=starts, rows=rows, counts=counts, lengths=lengths)
+
+    def check() -> None:
+        rows.check()
+        counts.check()
+
+    return Postings(starts=starts, rows=rows, counts=counts, lengths=lengths, check=check)
 
 
 def _check_order(file: OpenFile, rows: StoredArray, starts: RowNumbers, end: int) -> None:

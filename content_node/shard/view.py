@@ -6,7 +6,6 @@ same passage in all views of one generation. A write makes a new view, which sha
 
 import hashlib
 import json
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -85,16 +84,12 @@ class ShardView:
         """Calls `compute` with each segment and its rows; returns a value for each of `rows`, which
         are distinct.
         """
-        first_rows = [placed.first_row for placed in self.segments]
-        rows_by_segment: dict[int, list[int]] = {}
-        for row in rows:
-            rows_by_segment.setdefault(bisect_right(first_rows, row) - 1, []).append(row)
         values: dict[int, Value] = {}
-        for number, own in rows_by_segment.items():
-            found = compute(
-                self.segments[number].segment, [row - first_rows[number] for row in own]
-            )
-            values.update(zip(own, found, strict=True))
+        for placed in self.segments:
+            begin, end = placed.first_row, placed.first_row + placed.segment.rows
+            if own := [row for row in rows if begin <= row < end]:
+                found = compute(placed.segment, [row - begin for row in own])
+                values.update(zip(own, found, strict=True))
         return [values[row] for row in rows]
 
     def ids_and_sequences(self, rows: Sequence[int]) -> list[tuple[str, int]]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.content_node.shard.bm25 import Terms, saturation_counts, sum_terms, term_scores
+from winnow.files.stored_array import StoredArray
 
 
 class Integers(Protocol):
@@ -57,7 +58,7 @@ class WordIndex:
         row_array = np.array(rows)
         ends = self._ends[row_array]
         begins = np.where(row_array, self._ends[row_array - 1], 0)
-        tokens = [self._tokens[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
+        tokens = _read_slices(self._tokens, begins, ends)
         self._check()
         lengths = ends - begins
         counts = _count_terms(tokens, lengths, terms)
@@ -69,17 +70,28 @@ class WordIndex:
         return sum_terms(scores, len(rows))
 
 
+def _read_slices(
+    tokens: Integers, begins: NDArray[np.int64], ends: NDArray[np.int64]
+) -> NDArray[np.unsignedinteger]:
+    """Returns the joined tokens of all rows."""
+    if isinstance(tokens, StoredArray):
+        return tokens.read_slices(begins, ends)
+    return np.concatenate(
+        [tokens[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
+    )
+
+
 def _count_terms(
-    tokens_by_row: Sequence[NDArray[np.unsignedinteger]],
-    lengths: NDArray[np.int64],
-    terms: Terms,
+    all_tokens: NDArray[np.unsignedinteger], lengths: NDArray[np.int64], terms: Terms
 ) -> NDArray[np.int64]:
-    """Returns how often each row contains each term, [rows, terms]."""
-    rows, size = len(tokens_by_row), len(terms.ids)
+    """Returns how often each row contains each term, [rows, terms]. `all_tokens` are those of the
+    rows, which have `lengths` tokens.
+    """
+    rows, size = len(lengths), len(terms.ids)
     other = int(terms.ids[-1]) + 1
     bin_of_token = np.full(other + 1, size)
     bin_of_token[terms.ids] = np.arange(size)
-    tokens = np.minimum(np.concatenate(tokens_by_row).astype(np.int64), other)
+    tokens = np.minimum(all_tokens.astype(np.int64), other)
     # one bin for each term of each row, and one for all other tokens of the row
     first_bins = np.repeat(np.arange(rows), lengths) * (size + 1)
     counts = np.bincount(first_bins + bin_of_token[tokens], minlength=rows * (size + 1))

@@ -40,8 +40,10 @@ from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import shard_pb2_grpc
 
-FILES = ["passages.sqlite", "tokens.npy"]
-"""Those that are read for each question; the others are in memory."""
+FILES = [("passages.sqlite", 0), ("tokens.npy", 0), ("postings.npy", 12), ("counts.npy", 12)]
+"""Files that are read for each question, with its number of candidates by words. The others are in
+memory.
+"""
 
 
 @dataclass
@@ -57,11 +59,10 @@ class Node:
     question: EncodedQuestion
     registry: CollectorRegistry
 
-    async def ask(self) -> Read:
+    async def ask(self, by_words: int = 0) -> Read:
         """Retrieves by encoding and words, and reads what is best."""
-        return await self.remote.search(
-            self.question, RetrievalDepth(passages=3, candidates=12), 10, Deadline.after(60)
-        )
+        depth = RetrievalDepth(passages=3, candidates=12, by_words=by_words)
+        return await self.remote.search(self.question, depth, 10, Deadline.after(60))
 
     async def look(self) -> None:
         """Has the files looked at once, and waits until what was found has been told."""
@@ -163,14 +164,16 @@ def emptied(path: Path) -> None:
     os.truncate(path, 0)
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(("name", "by_words"), FILES)
 @pytest.mark.parametrize("change", [cut_short, written_over, emptied])
 async def test_a_file_that_changes_in_place_is_an_error_and_never_another_answer(
-    change: Callable[[Path], None], name: str, node: Node
+    change: Callable[[Path], None], name: str, by_words: int, node: Node
 ) -> None:
-    await node.ask()
+    await node.ask(by_words)
     change(node.directory / name)
-    for outcome in await asyncio.gather(*(node.ask() for _ in range(20)), return_exceptions=True):
+    for outcome in await asyncio.gather(
+        *(node.ask(by_words) for _ in range(20)), return_exceptions=True
+    ):
         assert isinstance(outcome, NotLoadedError)
         assert name in str(outcome)
     await node.look()
@@ -178,7 +181,7 @@ async def test_a_file_that_changes_in_place_is_an_error_and_never_another_answer
     with pytest.raises(NotLoadedError, match=f"{name} was overwritten while it was served"):
         await node.remote.info(Deadline.after(60))
     with pytest.raises(NotLoadedError, match=f"{name} was overwritten while it was served"):
-        await node.ask()
+        await node.ask(by_words)
 
 
 @pytest.mark.parametrize("name", ["graph.hnsw", "ends.npy", "frequencies.npy", "manifest.json"])

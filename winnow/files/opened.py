@@ -10,6 +10,9 @@ import io
 import os
 import stat
 import weakref
+from collections.abc import Sequence
+from itertools import repeat
+from operator import add
 from pathlib import Path
 
 from winnow.errors import ArtefactError
@@ -59,6 +62,20 @@ class OpenFile:
             raise ArtefactError(f"cannot read {self.path}: {_reason(error)}") from error
         if len(data) != count:
             raise ArtefactError(f"{self.path} ends before byte {start + count}: {_COPY_AGAIN}")
+        return data
+
+    def read_each(self, counts: Sequence[int], starts: Sequence[int]) -> bytes:
+        """Reads `counts[i]` bytes from offset `starts[i]` for each i, and joins them.
+
+        Raises ArtefactError if it cannot.
+        """
+        try:
+            data = b"".join(map(os.pread, repeat(self._descriptor), counts, starts))
+        except OSError as error:
+            raise ArtefactError(f"cannot read {self.path}: {_reason(error)}") from error
+        if len(data) != sum(counts):
+            end = max(map(add, counts, starts))
+            raise ArtefactError(f"{self.path} ends before byte {end}: {_COPY_AGAIN}")
         return data
 
     def verify(self, sha256: str, size: int, advice: str = ", copy it again") -> None:

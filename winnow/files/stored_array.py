@@ -41,6 +41,14 @@ class StoredArray:
         data = self._file.read((span.stop - span.start) * size, self._start + span.start * size)
         return np.frombuffer(data, self._type)
 
+    def read_slices(
+        self, begins: NDArray[np.int64], ends: NDArray[np.int64]
+    ) -> NDArray[np.unsignedinteger]:
+        """Reads and joins the slices from `begins[i]` to `ends[i]`; raises as `__getitem__`."""
+        size = self._type.itemsize
+        starts, counts = self._start + begins * size, (ends - begins) * size
+        return np.frombuffer(self._file.read_each(counts.tolist(), starts.tolist()), self._type)
+
     def check(self) -> None:
         """Raises ArtefactError if the file was written to since it was opened."""
         self._file.check()

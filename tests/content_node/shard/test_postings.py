@@ -59,8 +59,16 @@ def test_the_best_rows_are_bit_for_bit_those_of_scoring_every_passage(
     postings = Postings.from_tokens(*arrays(passages))
     allowed = np.array(mask, np.bool_)
     everything = np.ones(len(passages), np.bool_)
-    assert postings.best(terms, k, allowed) == by_hand(passages, terms, k, allowed)
-    assert postings.best(terms, k) == by_hand(passages, terms, k, everything)
+    others = (
+        data.draw(st.lists(st.sampled_from(np.flatnonzero(mask).tolist()), unique=True))
+        if any(mask)
+        else []
+    )
+    scores = WordIndex(*arrays(passages)).bm25_scores(terms, others).tolist()
+    best, scores_of_others = postings.best(terms, k, allowed, others=others)
+    assert best == by_hand(passages, terms, k, allowed)
+    assert scores_of_others.tolist() == scores
+    assert postings.best(terms, k)[0] == by_hand(passages, terms, k, everything)
 
 
 @given(texts)
@@ -76,11 +84,11 @@ def test_every_token_leads_to_its_rows(passages: list[list[int]]) -> None:
 def test_frequent_words_count_also_where_rare_ones_decide_who_is_found() -> None:
     passages = [[1, 2] if row % 100 == 0 else [1] for row in range(1_000)]
     terms = Terms(np.array([1, 2]), np.array([0.01, 5.0]), 2.0)
-    found = Postings.from_tokens(*arrays(passages)).best(terms, 5)
+    found = Postings.from_tokens(*arrays(passages)).best(terms, 5)[0]
     assert [row for row, _ in found] == list(range(0, 1_000, 100))  # all are as good
     assert found == by_hand(passages, terms, 5, np.ones(1_000, np.bool_))
     only_rare = Terms(np.array([2]), np.array([5.0]), 2.0)
-    assert found[0][1] > Postings.from_tokens(*arrays(passages)).best(only_rare, 5)[0][1]
+    assert found[0][1] > Postings.from_tokens(*arrays(passages)).best(only_rare, 5)[0][0][1]
 
 
 def test_each_of_several_frequent_words_can_overtake_the_rare_words_leaders() -> None:
@@ -89,7 +97,7 @@ def test_each_of_several_frequent_words_can_overtake_the_rare_words_leaders() ->
     passages = [[rare], [rare, 1], [rare, 1, 2], [rare, *others], *([others] * 200)]
     terms = Terms(np.array([1, 2, 3, 4]), np.array([0.4, 0.4, 5.0, 0.4]), 4.0)
     for k in range(1, 5):
-        found = Postings.from_tokens(*arrays(passages)).best(terms, k)
+        found = Postings.from_tokens(*arrays(passages)).best(terms, k)[0]
         assert [row for row, _ in found] == [3, 2, 1, 0][:k]
         assert found == by_hand(passages, terms, k, np.ones(len(passages), np.bool_))
 

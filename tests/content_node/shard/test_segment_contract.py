@@ -404,8 +404,10 @@ def test_the_best_rows_by_words_and_their_scores_are_the_same_bit_for_bit(
             allowed = held(segment) if mask is None else mask & held(segment)
             meant = [(row, score) for row, score in enumerate(scores) if score and allowed[row]]
             meant.sort(key=lambda pair: (-pair[1], pair[0]))
-            found = segment.best_by_words(terms, 60, mask)
+            others = np.flatnonzero(allowed)[5::-2].tolist()
+            found, scores_of_others = segment.best_by_words(terms, 60, mask, others=others)
             assert found == meant
+            assert scores_of_others.tolist() == [scores[row] for row in others]
         some = [row for row in (9, 2, 30) if held(segment)[row]]
         assert segment.bm25_scores(terms, some).tolist() == [scores[row] for row in some]
 

@@ -284,6 +284,6 @@ def test_a_shard_with_holes_is_searched_by_its_graph(tmp_path: Path) -> None:
         assert found == exact.nearest(asked.vector, k)
         assert not holes & {row for row, _ in found}
     words = shard.built_rarities.terms(asked)
-    assert not holes & {row for row, _ in shard.best_by_words(words, 300)}
+    assert not holes & {row for row, _ in shard.best_by_words(words, 300)[0]}
     assert shard.bm25_scores(words, sorted(holes)).tolist() == [0.0] * len(holes)
     assert shards_made.passages(300, seed=4)[1].passage == shard.load(1).passage
