@@ -41,7 +41,7 @@ from winnow.errors import WinnowError
 from winnow.packaged import default_bundle
 from winnow.rpc.channel import open_channel
 from winnow.stateless.feed.remote import RemoteShardWriter
-from winnow.stateless.replicas.remote import RemoteSearcher
+from winnow.stateless.replicas.remote import RemoteNode, RemoteSearcher
 
 _INDEX = "soak"
 _ENCODER = SyntheticEncoder(384, 30_522)
@@ -217,7 +217,7 @@ async def soak(options: argparse.Namespace, shard: Path, children: Processes) ->
         polling, busy = [], []
         for node in nodes:
             channel = await stack.enter_async_context(open_channel(node.address))
-            searcher = RemoteSearcher(channel, node.address)
+            searcher = RemoteNode(channel, node.address).searcher(None)
             polling.append(group.create_task(node.poll(searcher)))
             busy += [group.create_task(node.ask(searcher, seed)) for seed in range(_CLIENTS)]
             rate = per_merge / options.merge_every

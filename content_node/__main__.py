@@ -1,18 +1,18 @@
 """Composes a content node and runs it."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 
 from winnow.content_node.composing.parts import open_node_parts
-from winnow.content_node.composing.shard import RunningShard
+from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.feed_servicer import FEED_SERVICE, MAX_WRITE_BYTES, ShardFeedServicer
 from winnow.content_node.servicer import MAX_MESSAGE_BYTES, SERVICE, ShardServicer
 from winnow.content_node.settings import NodeSettings
-from winnow.content_node.startup_checks import check_settings
-from winnow.errors import NotLoadedError
+from winnow.content_node.startup_checks import check_reader, shards_to_serve
 from winnow.heap import bound_arenas
 from winnow.rpc import process
 from winnow.rpc.interceptor import CallInterceptor
@@ -30,39 +30,34 @@ _PENDING_MESSAGES = 32
 
 
 def run(settings: NodeSettings) -> None:
-    """Serves a shard until SIGTERM or SIGINT, which also end a process that is loading."""
+    """Serves shards until SIGTERM or SIGINT, which also end a process that is loading."""
     bound_arenas()
-    process.run(settings, partial(_run, settings)).exit_if_running()
+    for loading in process.run(settings, partial(_run, settings)):
+        loading.exit_if_running()
 
 
 async def _run(
     settings: NodeSettings, registry: CollectorRegistry, tracer: Tracer
-) -> DaemonWork[Any]:
+) -> Sequence[DaemonWork[Any]]:
     server = _server(settings, registry, tracer)
     serve_metrics(settings.metrics_listen, registry)
     bundle = await process.load_configured_bundle(settings, registry)
-    check_settings(settings, bundle)
-    parts = open_node_parts(settings, bundle, registry, RuntimeMetrics(registry))
-    shard = RunningShard(settings.shard, parts, registry, server.set_serving)
-    feed = ShardFeedServicer(settings.default_deadline)
-    servicer = ShardServicer(shard.served, settings.default_deadline)
+    check_reader(settings, bundle)
+    directories = shards_to_serve(settings)
+    parts = open_node_parts(
+        settings, bundle, registry, RuntimeMetrics(registry), shards=len(directories)
+    )
+    shards = RunningShards(directories, parts, registry, server.set_serving)
+    feed = ShardFeedServicer(shards.served, settings.default_deadline)
+    servicer = ShardServicer(shards.served, settings.default_deadline)
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(feed, server.grpc)
-
-    async def prepare() -> None:
-        try:
-            writer, info = await shard.load()
-        except NotLoadedError as error:
-            feed.fail(str(error))
-            raise
-        feed.serve(writer, info, bundle.manifest.encoding_fingerprint)
-
     try:
-        await process.serve(server, settings, prepare, shard.leave)
+        await process.serve(server, settings, shards.load, shards.leave)
     finally:
-        await shard.close()
+        await shards.close()
         parts.pool.close()
-    return shard.loading
+    return [shard.loading for shard in shards.all]
 
 
 def _server(settings: NodeSettings, registry: CollectorRegistry, tracer: Tracer) -> Server:

@@ -1,18 +1,19 @@
 """`winnow.v1.ShardFeedService`: converts messages, calls the writer, and converts its results.
 
-Refuses writes for another shard, and all calls while no shard is loaded.
+Refuses writes for another shard, and for shards that are not loaded.
 """
 
 from typing import Any
 
+from winnow.content_node.served_shards import ServedShards
 from winnow.convert import shard_feed as convert
+from winnow.convert.by_name import optional
 from winnow.deadline import Deadline
-from winnow.domain.shard import ShardInfo
-from winnow.errors import IdentityError, NotLoadedError, UnavailableError
+from winnow.errors import IdentityError
 from winnow.quoting import shortened
 from winnow.rpc.deadline import deadline_of
 from winnow.rpc.server import KIB
-from winnow.shard_writer import ShardWriter
+from winnow.shard_writer import CountingShardWriter
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 
 FEED_SERVICE = "winnow.v1.ShardFeedService"
@@ -21,20 +22,10 @@ MAX_WRITE_BYTES = 1024 * KIB
 
 
 class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
-    """Serves any `ShardWriter` once it is loaded."""
+    """Serves the writers of a node's shards once they are loaded."""
 
-    def __init__(self, default_deadline: float) -> None:
-        self._default_deadline = default_deadline
-        self._served: tuple[ShardWriter, ShardInfo, str] | None = None
-        self._fault = ""
-
-    def serve(self, writer: ShardWriter, info: ShardInfo, encoding_fingerprint: str) -> None:
-        """Sends calls to `writer`; `info` and `encoding_fingerprint` are those of its shard."""
-        self._served = writer, info, encoding_fingerprint
-
-    def fail(self, fault: str) -> None:
-        """Refuses every call with `fault`, the reason why there is no shard."""
-        self._fault = fault
+    def __init__(self, shards: ServedShards, default_deadline: float) -> None:
+        self._shards, self._default_deadline = shards, default_deadline
 
     async def Write(  # noqa: N802
         self, request: shard_feed_pb2.WriteRequest, context: Any
@@ -56,35 +47,28 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         self, request: shard_feed_pb2.GetWordCountsRequest, context: Any
     ) -> shard_feed_pb2.GetWordCountsResponse:
         deadline = self._deadline(context)
-        writer, _, _ = self._ready()
+        writer = self._shards.searcher(optional(request, "shard")).writing.writer
         built = None if request.changes_only else await writer.built_counts(deadline)
         return convert.counts_to_message(await writer.changes(deadline), built)
 
     def _writer_for(
         self, request: shard_feed_pb2.WriteRequest | shard_feed_pb2.FindUnchangedRequest
-    ) -> ShardWriter:
-        """Returns the writer; raises IdentityError if the request is meant for another shard."""
-        writer, info, encoding = self._ready()
-        if (request.index_id, request.shard) != (info.index_id, info.shard):
+    ) -> CountingShardWriter:
+        """Returns the writer; raises IdentityError if the request is meant for another index."""
+        shard = self._shards.searcher(request.shard).writing
+        if request.index_id != shard.info.index_id:
             raise IdentityError(
                 f"the request is for shard {request.shard} of index "
-                f"{shortened(request.index_id or '(none)')}, this is shard {info.shard} of index "
-                f"{info.index_id}: correct the front's list of nodes"
+                f"{shortened(request.index_id or '(none)')}, this node serves index "
+                f"{shard.info.index_id}: correct the front's list of nodes"
             )
-        if request.encoding_fingerprint != encoding:
+        if request.encoding_fingerprint != shard.encoding_fingerprint:
             raise IdentityError(
                 "the request's vectors have the encoding fingerprint "
                 f"{shortened(request.encoding_fingerprint or '(none)')}, those of this shard have "
-                f"{encoding}: start both with the same bundle"
+                f"{shard.encoding_fingerprint}: start both with the same bundle"
             )
-        return writer
-
-    def _ready(self) -> tuple[ShardWriter, ShardInfo, str]:
-        if self._fault:
-            raise NotLoadedError(self._fault)
-        if self._served is None:
-            raise UnavailableError("the shard is still loading")
-        return self._served
+        return shard.writer
 
     def _deadline(self, context: Any) -> Deadline:
         deadline = deadline_of(context, self._default_deadline)

@@ -1,6 +1,7 @@
 """A shard in the states that callers can see: loading, served, withdrawn, leaving or failed."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
@@ -8,19 +9,49 @@ from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
 from winnow.errors import LeavingError, NotLoadedError, UnavailableError
 from winnow.searcher import Read, Retrieved, Searcher
+from winnow.shard_writer import CountingShardWriter
+
+
+@dataclass(frozen=True, slots=True)
+class WritableShard:
+    """A shard that stores writes, and what they have to match."""
+
+    writer: CountingShardWriter
+    info: ShardInfo
+    encoding_fingerprint: str
+    """Fingerprint of the encoder of the vectors."""
 
 
 class ServedShard:
     """A `Searcher` that refuses calls while there is no shard to answer from."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: int | None = None) -> None:
+        self.number = number
+        """Number of the shard; None if it is unknown yet."""
         self._searcher: Searcher | None = None
+        self._writing: WritableShard | None = None
         self._fault = self._withdrawal_reason = ""
         self._is_leaving = False
 
     def serve(self, searcher: Searcher) -> None:
         """Sends calls to `searcher`."""
         self._searcher = searcher
+
+    def accept_writes(self, writing: WritableShard) -> None:
+        """Sends writes to a shard."""
+        self._writing = writing
+
+    @property
+    def writing(self) -> WritableShard:
+        """The shard that takes writes.
+
+        Raises NotLoadedError or UnavailableError while there is none.
+        """
+        if self._fault:
+            raise NotLoadedError(self._fault)
+        if self._writing is None:
+            raise UnavailableError("the shard is still loading")
+        return self._writing
 
     def fail(self, fault: str) -> None:
         """Refuses every call with `fault`, the reason why there is no shard."""

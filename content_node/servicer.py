@@ -10,12 +10,13 @@ from winnow.content_node.validation import (
     check_passages,
 )
 from winnow.convert import shard as convert
+from winnow.convert.by_name import optional
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion
 from winnow.rpc import client_key
 from winnow.rpc.deadline import deadline_of
 from winnow.rpc.server import KIB
-from winnow.searcher import Searcher
+from winnow.searcher import ContentNode, Searcher
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
 SERVICE = "winnow.v1.ShardService"
@@ -24,15 +25,21 @@ MAX_MESSAGE_BYTES = 256 * KIB
 
 
 class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
-    """Serves any `Searcher`."""
+    """Serves the shards of any `ContentNode`."""
 
-    def __init__(self, searcher: Searcher, default_deadline: float) -> None:
-        self._searcher, self._default_deadline = searcher, default_deadline
+    def __init__(self, node: ContentNode, default_deadline: float) -> None:
+        self._node, self._default_deadline = node, default_deadline
+
+    async def ListShards(  # noqa: N802
+        self, request: shard_pb2.ListShardsRequest, context: Any
+    ) -> shard_pb2.ListShardsResponse:
+        report = await self._node.report(self._deadline(context))
+        return convert.report_to_message(report)
 
     async def GetShardInfo(  # noqa: N802
         self, request: shard_pb2.GetShardInfoRequest, context: Any
     ) -> shard_pb2.GetShardInfoResponse:
-        info = await self._searcher.info(self._deadline(context))
+        info = await self._searcher(request).info(self._deadline(context))
         return convert.info_to_message(info)
 
     async def Retrieve(  # noqa: N802
@@ -40,7 +47,7 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
     ) -> shard_pb2.RetrieveResponse:
         depth = convert.depth_of_message(request)
         check_depth(depth)
-        found = await self._searcher.retrieve(
+        found = await self._searcher(request).retrieve(
             _question(request, context), depth, self._deadline(context)
         )
         return convert.retrieved_to_message(found)
@@ -52,7 +59,7 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         check_answer_tokens(request.max_answer_tokens)
         hits = convert.hits_of_messages(request.hits, request.generation)
         check_hits(hits)
-        read = await self._searcher.read(
+        read = await self._searcher(request).read(
             _question(request, context),
             hits,
             request.max_answer_tokens,
@@ -66,13 +73,16 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         depth = convert.depth_of_message(request)
         check_depth(depth)
         check_answer_tokens(request.max_answer_tokens)
-        read = await self._searcher.search(
+        read = await self._searcher(request).search(
             _question(request, context),
             depth,
             request.max_answer_tokens,
             self._deadline(context),
         )
         return convert.search_to_message(read)
+
+    def _searcher(self, request: Any) -> Searcher:
+        return self._node.searcher(optional(request, "shard"))
 
     def _deadline(self, context: Any) -> Deadline:
         deadline = deadline_of(context, self._default_deadline)

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from winnow.domain.shard import EXACT_UP_TO
 from winnow.inference.options import InferenceOptions
@@ -15,19 +15,27 @@ from winnow.settings.values import Count, ListenAddress, Threads
 
 
 class NodeSettings(ServiceSettings):
-    """Serve one shard of an index to front nodes.
+    """Serve shards of an index to front nodes.
 
-    Example: winnow node --shard index/shard-00000-of-00003 --listen 127.0.0.1:9001
+    Example: winnow node --shards index --listen 127.0.0.1:9001
+
+    The shards share the models, the threads and the limits of the node.
     """
 
     table: ClassVar[str] = "node"
 
-    shard: Path = Field(description="Directory of the shard, written by `winnow index build`.")
+    shard: list[Path] = Field(
+        default_factory=list,
+        description="Directory of a shard, written by `winnow index build`. Give it once for each.",
+    )
+    shards: Path | None = Field(
+        None, description="Directory of an index: the node serves all shards in it."
+    )
     pull: str = Field(
         "",
         description="URL of a shard's snapshots, such as "
         "s3://bucket/index/shard-00000-of-00003; the newest is restored to --shard unless a shard "
-        "is there.",
+        "is there. For several shards the URL of the index.",
     )
     listen: ListenAddress = Field(
         "127.0.0.1:9000", description="HOST:PORT to serve gRPC on; port 0 for any free one."
@@ -60,8 +68,8 @@ class NodeSettings(ServiceSettings):
     )
     feed: bool = Field(
         False,
-        description="Accept writes, and store them in the shard's directory. Only one node may "
-        "use the directory.",
+        description="Accept writes, and store them in the directories of the shards. Only one node "
+        "may use a directory.",
     )
     journal: Annotated[str, AfterValidator(journal_url)] = Field(
         "",
@@ -82,8 +90,8 @@ class NodeSettings(ServiceSettings):
     )
     max_unmerged: Count = Field(
         200_000,
-        description="Maximum unmerged writes, which are in memory; further ones are refused. At "
-        "half of it a shard of any size is merged.",
+        description="Maximum unmerged writes of the node, which are in memory; further ones are "
+        "refused. Its shards get equal parts of it. At half of it a shard of any size is merged.",
     )
     exact: bool = Field(
         False, description="Compare every passage with the question instead of searching the graph."
@@ -93,6 +101,11 @@ class NodeSettings(ServiceSettings):
         ge=0,
         description="Shards with at most this number of passages are searched without the graph.",
     )
+
+    @field_validator("shard", mode="before")
+    @classmethod
+    def _accept_one_shard(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str | Path) else value
 
     @model_validator(mode="after")
     def _validate_journal(self) -> Self:

@@ -1,4 +1,4 @@
-"""Checks settings when a node starts, and gives advice on its shard."""
+"""Checks settings when a node starts, and gives advice on its shards."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from winnow.content_node.shard import StoredSegment
 from winnow.content_node.shard.manifest import SHARD_FILE, read_index_manifest
 from winnow.content_node.states.advice import states_command
 from winnow.content_node.states.manifest import STATES_FILE
-from winnow.domain.shard import INDEX_FILE, shard_name
+from winnow.domain.shard import INDEX_FILE, number_of, shard_name
 from winnow.errors import ArtefactError
 from winnow.quoting import many
 from winnow.settings.errors import SettingsError
@@ -24,28 +24,58 @@ def check_reader(settings: NodeSettings, bundle: Bundle) -> None:
         raise SettingsError(str(error)) from error
 
 
-def check_settings(settings: NodeSettings, bundle: Bundle) -> None:
-    """Refuses settings that cannot be served. Checks the names of files, not their content.
+def shards_to_serve(settings: NodeSettings) -> dict[Path, str]:
+    """The directories of the shards, each with the URL of snapshots to restore it from.
 
-    A damaged shard is not refused here: it may be repaired while the node runs.
+    The URL is empty without --pull. Checks the names of files, not their content: a damaged shard
+    may be repaired while the node runs.
 
     Raises:
-        SettingsError: the bundle's reader cannot run with these settings.
+        SettingsError: neither --shard nor --shards is given.
         ArtefactError: there is no shard.
 
     """
-    check_reader(settings, bundle)
-    directory = settings.shard
-    if settings.pull:
-        return
+    directories = list(settings.shard)
+    if settings.shards is not None:
+        directories += _shards_in(settings.shards)
+    if not directories:
+        raise SettingsError("name the shards to serve: --shard DIRECTORY or --shards DIRECTORY")
+    if not settings.pull:
+        # the others are served without a shard that is missing
+        problems = list(map(_missing, directories))
+        if all(problems):
+            raise ArtefactError(problems[0])
+        return dict.fromkeys(directories, "")
+    if len(directories) == 1:
+        return {directories[0]: settings.pull}
+    return {each: f"{settings.pull.rstrip('/')}/{each.name}" for each in directories}
+
+
+def _shards_in(index: Path) -> list[Path]:
+    """The shards in a directory, by name."""
+    try:
+        found = [each for each in index.iterdir() if number_of(each.name) is not None]
+    except OSError as error:
+        raise ArtefactError(f"cannot list the shards in {index}: {error.strerror}") from error
+    if not found:
+        raise ArtefactError(
+            f"there is no shard in {index}: name the directory of an index, which has directories "
+            f"such as {shard_name(0, 1)}"
+        )
+    return sorted(found)
+
+
+def _missing(directory: Path) -> str:
+    """Why there is no shard in a directory; empty if there is one."""
     if not directory.is_dir():
-        raise ArtefactError(f"there is no directory {directory} to serve")
+        return f"there is no directory {directory} to serve"
     if (directory / INDEX_FILE).exists() and not (directory / SHARD_FILE).exists():
         shards = read_index_manifest(directory).shards
-        raise ArtefactError(
-            f"{directory} is an index of {many(shards, 'shard')}: a node serves one, such as "
-            f"{directory / shard_name(0, shards)}; `winnow up` serves all on this machine"
+        return (
+            f"{directory} is an index of {many(shards, 'shard')}: --shards {directory} serves all, "
+            f"--shard {directory / shard_name(0, shards)} one of them"
         )
+    return ""
 
 
 def shard_advice(base: StoredSegment, shard: Path, bundle: Bundle) -> Iterator[str]:

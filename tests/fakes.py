@@ -25,13 +25,13 @@ from winnow.domain.prediction import (
 )
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
-from winnow.domain.shard import ShardInfo
+from winnow.domain.shard import NodeReport, ShardFault, ShardInfo
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import EncodedPassage, Outcome, Write, Written
-from winnow.errors import GenerationGoneError, NotFoundError, WinnowError
+from winnow.errors import GenerationGoneError, NotFoundError, NotLoadedError, WinnowError
 from winnow.heads.heads import States
 from winnow.passages.canonical import PassageDigest, digest
-from winnow.searcher import Read, Retrieved
+from winnow.searcher import Read, Retrieved, Searcher
 from winnow.stateless.answer.admission import Admitted
 from winnow.text.encoder import OnEncoded, TextEncoding
 
@@ -220,6 +220,22 @@ def reading(
         distance=distance,
         hybrid_distance=distance,
     )
+
+
+@dataclass
+class OneShardNode:
+    """A content node with one shard; any number stands for it."""
+
+    shard: Searcher
+
+    async def report(self, deadline: Deadline) -> NodeReport:
+        try:
+            return NodeReport((await self.shard.info(deadline),))
+        except NotLoadedError as error:
+            return NodeReport(faults=(ShardFault(None, error),))
+
+    def searcher(self, _shard: int | None) -> Searcher:
+        return self.shard
 
 
 @dataclass

@@ -18,6 +18,7 @@ from winnow.inference.options import Runtime
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.stateless.cluster.membership import ClusterView, IndexIdentity
+from winnow.stateless.cluster.node import Infos, ReplicaAt
 from winnow.stateless.feed.admission import FeedAdmission
 from winnow.stateless.feed.core import FeedCore
 from winnow.stateless.feed.encoding import FeedEncoder, PreparedPut
@@ -81,7 +82,7 @@ class FedFront:
         """Shard and last durable write of each notice to the answering side."""
         metrics = FeedMetrics(self.registry)
         self.encoder = CountingEncoder(bundle)
-        writers = Writers(lambda: self.view, lambda: self.infos, self._open)
+        writers = Writers(lambda: self.view, self._present, self._open)
         self.admission = FeedAdmission(most, metrics)
         self.storing = WriteRouter(writers, metrics, self._rest, self._notice)
         self.aside = FairThreads(1, "fed")
@@ -94,6 +95,9 @@ class FedFront:
             prepare_thread=self.aside,
         )
         self._deadline = deadline
+
+    def _present(self) -> Infos:
+        return {ReplicaAt(address, info.shard): info for address, info in self.infos.items()}
 
     @property
     def shards(self) -> tuple[FakeShardWriter, FakeShardWriter]:

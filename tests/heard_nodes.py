@@ -3,17 +3,17 @@
 import random
 from typing import Any
 
-from fakes import FINGERPRINT, FakeSearcher, reading
+from fakes import FINGERPRINT, FakeSearcher, OneShardNode, reading
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 
-from winnow.domain.shard import ShardInfo
+from winnow.domain.shard import NodeReport, ShardInfo
 from winnow.errors import WinnowError
 from winnow.replicas.routing import ReplicaPolicies
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.discovery import Discovery
 from winnow.stateless.cluster.membership import FrontEncoding
-from winnow.stateless.cluster.node import Node
+from winnow.stateless.cluster.node import Node, ReplicaAt
 from winnow.stateless.cluster.polling import DiscoverySettings
 from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
@@ -44,7 +44,7 @@ class Nodes:
             FrontEncoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
                 shard,
-                self.found.searcher,
+                lambda address: self.found.searcher(ReplicaAt(address, shard)),
                 ReplicaPolicies(),
                 clock=self.clock,
                 rng=random.Random(1),
@@ -68,7 +68,7 @@ class Nodes:
             index_passages=20,
             **said,
         )
-        self._node(address).record_reply(info, self.clock())
+        self._node(address).record_reply(NodeReport((info,)), self.clock())
         self._update()
 
     def miss(self, address: str, error: WinnowError) -> None:
@@ -84,4 +84,4 @@ class Nodes:
         self.builder.update(self.found.present(), self.found.nodes.values())
 
     def _open(self, address: str) -> Node:
-        return Node(address, FakeSearcher([reading(address)]), closed)
+        return Node(address, OneShardNode(FakeSearcher([reading(address)])), closed)

@@ -4,7 +4,7 @@ import random
 from functools import cache
 from typing import Any
 
-from fakes import FINGERPRINT, FakeTextEncoder
+from fakes import FINGERPRINT, FakeTextEncoder, OneShardNode
 from logged_shards import LiveReplica
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
@@ -13,12 +13,14 @@ from winnow.bundle import Bundle, load_bundle
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered
 from winnow.domain.question import AnswerRequest, ReadScope, Retriever
+from winnow.domain.shard import NodeReport
 from winnow.domain.write import Position
 from winnow.errors import UnavailableError
 from winnow.packaged import default_bundle
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.replicas.policy.hedging import HedgeSettings
 from winnow.replicas.routing import ReplicaPolicies
+from winnow.shard_writer import WordSource
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.answer_cache import AnswerCache
 from winnow.stateless.answer.answering import Answerer
@@ -29,14 +31,13 @@ from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery
 from winnow.stateless.cluster.membership import FrontEncoding
-from winnow.stateless.cluster.node import Node
+from winnow.stateless.cluster.node import Node, ReplicaAt
 from winnow.stateless.cluster.polling import DiscoverySettings
 from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.encoding import QuestionEncoder
 from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
 from winnow.stateless.replicas.replicated import ReplicatedSearcher
 from winnow.stateless.words.served import ServedWords
-from winnow.stateless.words.source import WordSource
 from winnow.text.tokenizer import Tokenizer
 
 LATELY = 1.0
@@ -76,7 +77,7 @@ class LiveFront:
             FrontEncoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
                 shard,
-                self.nodes.searcher,
+                lambda address: self.nodes.searcher(ReplicaAt(address, shard)),
                 ReplicaPolicies(hedge=hedge),
                 clock=self.clock,
                 rng=random.Random(1),
@@ -110,7 +111,7 @@ class LiveFront:
         for name in names or self.replicas:
             replica, node = self.replicas[name], self.nodes.nodes[name]
             if replica.fails is None:
-                node.record_reply(replica.said, self.clock())
+                node.record_reply(NodeReport((replica.said,)), self.clock())
             else:
                 node.record_failure(replica.fails)
         self.builder.update(self.nodes.present(), self.nodes.nodes.values())
@@ -170,4 +171,4 @@ class LiveFront:
 
     def _open(self, name: str) -> Node:
         replica = self.replicas[name]
-        return Node(name, replica, _closed, words=replica)
+        return Node(name, OneShardNode(replica), _closed, words=lambda _: replica)

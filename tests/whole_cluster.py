@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from fakes import OneShardNode
 from prometheus_client import CollectorRegistry
 from tenacious import Change
 
@@ -53,6 +54,7 @@ from winnow.stateless.cluster.discovery import Discovery
 from winnow.stateless.cluster.index_version import IndexVersion
 from winnow.stateless.cluster.membership import FrontEncoding
 from winnow.stateless.cluster.node import Node as Known
+from winnow.stateless.cluster.node import ReplicaAt
 from winnow.stateless.cluster.polling import DiscoverySettings
 from winnow.stateless.cluster.snapshot import ClusterSnapshot as ClusterKnown
 from winnow.stateless.encoding import QuestionEncoder
@@ -63,7 +65,7 @@ from winnow.stateless.heads.predictor import Predictor
 from winnow.stateless.heads.questions import QuestionHeads
 from winnow.stateless.heads.servicer import HeadServicer
 from winnow.stateless.metrics import AdmissionMetrics, ClusterMetrics, FrontMetrics, ReplicaMetrics
-from winnow.stateless.replicas.remote import RemoteSearcher
+from winnow.stateless.replicas.remote import RemoteNode
 from winnow.stateless.replicas.replicated import ReplicatedSearcher
 from winnow.telemetry.metrics import CacheMetrics, RpcMetrics
 from winnow.telemetry.tracing.tracer import NO_TRACER, Tracer
@@ -159,7 +161,7 @@ async def _node(
     view = view_of(open_shard(path, 128, exact))
     searcher = LocalSearcher(view, reader, bundle, pool, pace=pace, metrics=metrics)
     load = NodeLoad(1_000, pace=pace, clock=time.monotonic, metrics=metrics)
-    servicer = ShardServicer(AdmittedSearcher(searcher, load), 2.0)
+    servicer = ShardServicer(OneShardNode(AdmittedSearcher(searcher, load)), 2.0)
     server = Server(
         services=[SHARD_SERVICE],
         interceptor=CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer),
@@ -243,7 +245,7 @@ async def _front(
         FrontEncoding(manifest.fingerprint, manifest.encoder.dimension, manifest.name),
         lambda shard: ReplicatedSearcher(
             shard,
-            known.searcher,
+            lambda address: known.searcher(ReplicaAt(address, shard)),
             policies,
             clock=time.monotonic,
             rng=random.Random(1),
@@ -305,5 +307,5 @@ def warm_group(
 
 def _known(address: str) -> Known:
     channel = open_channel(address)
-    remote = RemoteSearcher(channel, address)
+    remote = RemoteNode(channel, address)
     return Known(address, remote, channel.close, busy=lambda: remote.calls > 0)

@@ -1,8 +1,9 @@
-"""The interface of a shard, whether local, remote or fake.
+"""The interfaces of a shard and of a content node, whether local, remote or fake.
 
-The front node uses content nodes only through it. Implementations: `content_node.searcher` (a shard
-in this process), `stateless.replicas.remote` (a shard behind gRPC), `tests.fakes` (a scripted
-shard).
+The front node uses content nodes only through them. Implementations of a shard:
+`content_node.searcher` (in this process), `stateless.replicas.remote` (behind gRPC), `tests.fakes`
+(scripted). Implementations of a node: `content_node.served_shards`, `stateless.replicas.remote`,
+`tests.fakes`.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
-from winnow.domain.shard import ShardInfo
+from winnow.domain.shard import NodeReport, ShardInfo
 from winnow.domain.shard_call import NEVER, Interval
 
 
@@ -93,3 +94,21 @@ class Searcher(Protocol):
         deadline: Deadline,
     ) -> Read:
         """Retrieves and reads this shard's best passages in one call."""
+
+
+class ContentNode(Protocol):
+    """A content node, which serves any number of shards of an index."""
+
+    async def report(self, deadline: Deadline) -> NodeReport:
+        """Returns the shards of the node.
+
+        Raises a `winnow.errors.WinnowError`: `LeavingError` while the node is shutting down,
+        `DeadlineExceededError` or `UnavailableError` if it does not reply.
+        """
+
+    def searcher(self, shard: int | None) -> Searcher:
+        """Returns a searcher of one shard; None stands for the only shard of the node.
+
+        Raises UnavailableError if the node does not have the shard; so do the calls of the searcher
+        while the node does not serve it.
+        """

@@ -13,6 +13,19 @@ from winnow.domain.write import Write, Written
 from winnow.passages.canonical import PassageDigest
 
 
+class WordSource(Protocol):
+    """A shard that counts the passages that contain each word.
+
+    Both methods raise a `winnow.errors.WinnowError`.
+    """
+
+    async def built_counts(self, deadline: Deadline) -> WordCounts:
+        """Returns the passage count of each word in the whole index, as it was built."""
+
+    async def changes(self, deadline: Deadline) -> WordChanges:
+        """Returns how writes to this shard have changed these counts."""
+
+
 class ShardWriter(Protocol):
     """A shard that stores and deletes passages.
 
@@ -37,8 +50,6 @@ class ShardWriter(Protocol):
         cannot tell.
         """
 
-    async def built_counts(self, deadline: Deadline) -> WordCounts:
-        """Returns the passage count of each word in the whole index, as it was built."""
 
-    async def changes(self, deadline: Deadline) -> WordChanges:
-        """Returns how writes to this shard have changed these counts."""
+class CountingShardWriter(ShardWriter, WordSource, Protocol):
+    """A shard that stores passages, and counts their words."""

@@ -62,6 +62,7 @@ class Victim:
             open_base=_open_base,
             remove_obsolete=lambda served: remove_obsolete(shard, served),
             metrics=MergeMetrics(registry),
+            one_at_a_time=asyncio.Lock(),
         )
 
     async def reply(self, command: dict[str, Any]) -> None:

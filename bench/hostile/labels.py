@@ -17,7 +17,8 @@ _OUTCOMES = "searched|timeout|unavailable|overloaded|failed|not_loaded|adaptive"
 _SELF_DESCRIPTION = r"[\w.+:() -]{1,100}"
 """Values that a process reports about itself, such as its version and its bundle's name."""
 ALLOWED_VALUES = {
-    "method": "Answer(s|OfMany)?|Predict|ListHeads|GetCluster|GetShardInfo|Retrieve|Read|Search",
+    "method": "Answer(s|OfMany)?|Predict|ListHeads|GetCluster|ListShards|GetShardInfo|Retrieve"
+    "|Read|Search",
     "status": f"{_STATUSES}|{_OUTCOMES}",
     "stage": "queue|tokenise|encode|retrieve|read|merge|heads",
     "outcome": "stored|unchanged|outdated",

@@ -29,7 +29,7 @@ _TEXTS = (
     f"\u202e{MARK}\u0301\u0301 \U0001f3bb",
     "%s{}${HOME}'; DROP TABLE passages; --" + MARK,
 )
-_SHARD_METHODS = (*("GetShardInfo", "Retrieve", "Read", "Search") * 5, MARK)
+_SHARD_METHODS = (*("ListShards", "GetShardInfo", "Retrieve", "Read", "Search") * 5, MARK)
 
 
 def random_question(rng: Random) -> tuple[str, bytes]:

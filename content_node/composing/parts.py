@@ -1,5 +1,6 @@
 """The objects that all shards of a process share: reader, threads, admission, metrics."""
 
+import asyncio
 import threading
 import time
 from dataclasses import dataclass, replace
@@ -71,6 +72,8 @@ class NodeParts:
     load: NodeLoad
     trimmer: HeapTrimmer
     """Returns freed memory to the system after a generation was dropped."""
+    merging: asyncio.Lock
+    """Held while a shard is merged, so that one is merged at a time."""
 
 
 def open_node_parts(
@@ -78,9 +81,14 @@ def open_node_parts(
     bundle: Bundle,
     registry: CollectorRegistry,
     runtimes: RuntimeMetrics,
-    shards: int = 1,
+    shards: int,
 ) -> NodeParts:
-    """Opens the objects that `shards` shards share; the caller closes the pool."""
+    """Opens the objects that `shards` shards share; the caller closes the pool.
+
+    Each shard gets an equal part of the unmerged writes that may be in memory.
+    """
+    max_unmerged = max(settings.max_unmerged // shards, 1)
+    settings = settings.model_copy(update={"max_unmerged": max_unmerged})
     metrics = NodeMetrics(registry)
     pace = Pace(_HALF_LIFE, time.monotonic)
     options = replace(settings.inference, chooser=runtimes.chooser(bundle.manifest.name))
@@ -96,4 +104,5 @@ def open_node_parts(
             settings.max_reads, pace=pace, clock=time.monotonic, metrics=metrics, shards=shards
         ),
         trimmer=HeapTrimmer(trimming()),
+        merging=asyncio.Lock(),
     )

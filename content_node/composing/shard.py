@@ -26,12 +26,13 @@ from winnow.content_node.merging.tidying import remove_obsolete
 from winnow.content_node.metrics import MergeMetrics, ShardMetrics, WriteMetrics
 from winnow.content_node.pulling import pull_shard
 from winnow.content_node.searcher import LocalSearcher
-from winnow.content_node.served_shard import ServedShard
+from winnow.content_node.served_shard import ServedShard, WritableShard
 from winnow.content_node.shard import StoredSegment, open_shard
+from winnow.content_node.shard.manifest import ShardManifest
 from winnow.content_node.snapshots.last_snapshot import SnapshotMetrics
 from winnow.content_node.startup_checks import shard_advice
 from winnow.content_node.supervision import keep_running
-from winnow.domain.shard import ShardInfo
+from winnow.domain.shard import number_of
 from winnow.errors import (
     ArtefactError,
     IdentityError,
@@ -40,7 +41,6 @@ from winnow.errors import (
 )
 from winnow.heap import give_back
 from winnow.inference.niceness import lower_priority
-from winnow.shard_writer import ShardWriter
 
 _log = structlog.get_logger("content_node")
 _FILE_CHECK_INTERVAL = 2.0
@@ -63,7 +63,8 @@ class RunningShard:
         registry: CollectorRegistry,
         set_serving: Callable[[bool], Awaitable[None]],
         *,
-        expected: tuple[str, int] | None = None,
+        check: Callable[[ShardManifest, Path], None],
+        pull: str = "",
     ) -> None:
         """Takes what serves the shard in a directory.
 
@@ -72,12 +73,13 @@ class RunningShard:
             parts: shared with the other shards of the process.
             registry: gets the metrics of this shard.
             set_serving: sets the health of the process for this shard.
-            expected: id of the index, and number of the shard in it; None accepts any shard.
+            check: raises ArtefactError if the node may not serve the shard; runs in any thread.
+            pull: URL of snapshots to restore the shard from, unless it is there; empty for none.
 
         """
-        self._directory, self._parts, self._registry = directory, parts, registry
-        self._expected = expected
-        self.served = ServedShard()
+        self.directory, self._parts, self._registry = directory, parts, registry
+        self._check, self._pull = check, pull
+        self.served = ServedShard(number_of(directory.name))
         self._shard_metrics = ShardMetrics(registry)
         self._write_metrics, self._merge_metrics = WriteMetrics(registry), MergeMetrics(registry)
         self._status = ServingStatus(self.served, set_serving, self._shard_metrics)
@@ -85,11 +87,9 @@ class RunningShard:
         self._tasks: list[asyncio.Task[None]] = []
         self._merger: Merger[StoredSegment] | None = None
         self._fed: FedShard | None = None
-        self.writer: ShardWriter | None = None
-        """None until the shard is loaded, and if it cannot be."""
 
-    async def load(self) -> tuple[ShardWriter, ShardInfo]:
-        """Loads and serves the shard; returns its writer and its description. To be called once.
+    async def load(self) -> None:
+        """Loads and serves the shard. To be called once.
 
         Raises NotLoadedError if it cannot be loaded; `served` then refuses calls with the reason.
         """
@@ -98,6 +98,7 @@ class RunningShard:
         except (ArtefactError, IdentityError) as error:
             self.served.fail(str(error))
             raise NotLoadedError(str(error)) from error
+        self.served.number = live.base.manifest.shard
         self.served.serve(searcher)
         info = shard_info(live.view, self._parts.bundle)
         try:
@@ -112,16 +113,17 @@ class RunningShard:
         except BaseException:
             live.abandon()
             raise
-        self.writer = self._fed.start(self._status.stopped_following)
+        writer = self._fed.start(self._status.stopped_following)
+        encoding = self._parts.bundle.manifest.encoding_fingerprint
+        self.served.accept_writes(WritableShard(writer, info, encoding))
         self._shard_metrics.ready.set(1)
-        DiskMetrics(self._registry, self._directory)
-        SnapshotMetrics(self._registry, self._directory)
+        DiskMetrics(self._registry, self.directory)
+        SnapshotMetrics(self._registry, self.directory)
         checks = partial(watch, live.change, self._status.files_changed, _FILE_CHECK_INTERVAL)
         self._start_task("checking the shard's files", checks)
         if self._parts.settings.feed:
             self._merger = self._open_merger(live)
             self._start_task("merging", self._merger.run)
-        return self.writer, info
 
     async def merge(self) -> None:
         """Merges the writes into the shard's files now, if there are any.
@@ -158,30 +160,21 @@ class RunningShard:
         parts, settings = self._parts, self._parts.settings
         # other nodes of this machine may be serving while this one starts
         lower_priority(settings.reader_nice)
-        if settings.pull:
-            pull_shard(settings.pull, self._directory)
+        if self._pull:
+            pull_shard(self._pull, self.directory)
         live = open_live(
-            self._directory,
+            self.directory,
             self._open_base,
             partial(WriteLimits.of, settings, parts.reader.tokenizer.vocabulary),
             self._write_metrics,
             feeding=settings.feed,
         )
         try:
-            self._check_identity(live)
+            self._check(live.base.manifest, self.directory)
             return live, self._searcher(live)
         except BaseException:
             live.abandon()
             raise
-
-    def _check_identity(self, live: LiveShard) -> None:
-        manifest = live.base.manifest
-        if self._expected not in (None, (manifest.index_id, manifest.shard)):
-            index_id, shard = self._expected or ("", 0)
-            raise ArtefactError(
-                f"{self._directory} holds shard {manifest.shard} of index {manifest.index_id} "
-                f"instead of shard {shard} of index {index_id}: copy the right shard again"
-            )
 
     def _searcher(self, live: LiveShard) -> AdmittedSearcher:
         parts, shard = self._parts, live.base
@@ -196,7 +189,7 @@ class RunningShard:
             on_drop=parts.trimmer.schedule,
         )
         live.on_new_view(searcher.set_view)
-        for advice in shard_advice(shard, self._directory, parts.bundle):
+        for advice in shard_advice(shard, self.directory, parts.bundle):
             _log.warning(advice, shard=shard.manifest.shard)
         _log.info(
             "shard loaded",
@@ -211,7 +204,7 @@ class RunningShard:
 
     def _open_base(self, trimmed: int) -> StoredSegment:
         feeding = self._parts.settings.feed
-        return open_newest(self._directory, trimmed, self._open_segment, feeding=feeding)
+        return open_newest(self.directory, trimmed, self._open_segment, feeding=feeding)
 
     def _open_segment(self, directory: Path) -> StoredSegment:
         settings, manifest = self._parts.settings, self._parts.bundle.manifest
@@ -226,9 +219,10 @@ class RunningShard:
             shard=live,
             policy=MergePolicy(settings.merge_after, settings.max_unmerged),
             new_merge=lambda base, upto: MergeChild(
-                base=base, shard=self._directory, upto=upto, bundle=bundle
+                base=base, shard=self.directory, upto=upto, bundle=bundle
             ),
             open_base=self._open_segment,
-            remove_obsolete=partial(remove_obsolete, self._directory),
+            remove_obsolete=partial(remove_obsolete, self.directory),
             metrics=self._merge_metrics,
+            one_at_a_time=self._parts.merging,
         )

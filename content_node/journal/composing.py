@@ -17,7 +17,7 @@ from winnow.content_node.shard.changes import Change
 from winnow.domain.shard import ShardInfo
 from winnow.journal.expiry import SKEW
 from winnow.journal.opening import open_journal
-from winnow.shard_writer import ShardWriter
+from winnow.shard_writer import CountingShardWriter
 
 _log = structlog.get_logger("content_node")
 _CANCEL_INTERVAL = 0.25
@@ -59,7 +59,7 @@ class FedShard:
             on_fault=self._writer.set_fault,
         )
 
-    def start(self, on_change: OnChange) -> ShardWriter:
+    def start(self, on_change: OnChange) -> CountingShardWriter:
         """Starts to follow the journal, if there is one; returns the writer.
 
         If following ends for good, `on_change` is called with the reason as a change of the shard.

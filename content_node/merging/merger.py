@@ -79,19 +79,21 @@ class Merger(Generic[Base]):
         open_base: Callable[[Path], Base],
         remove_obsolete: Callable[[int], None],
         metrics: MergeMetrics,
+        one_at_a_time: asyncio.Lock,
         sleep: Sleep = asyncio.sleep,
         clock: Clock = time.monotonic,
     ) -> None:
         """`new_merge` makes a merge of a base and the log up to a write.
 
         `open_base` opens and verifies its result. `remove_obsolete` removes older generations once
-        the generation of a write is served.
+        the generation of a write is served. The shards of a node share `one_at_a_time`, which is
+        held while one of them is merged.
         """
         self._shard, self._policy, self._metrics = shard, policy, metrics
         self._new_merge, self._open_base = new_merge, open_base
         self._cleanup = Cleanup(shard.trim, remove_obsolete, clock)
         self._sleep, self._clock = sleep, clock
-        self._one_at_a_time = asyncio.Lock()
+        self._one_at_a_time = one_at_a_time
 
     async def run(self) -> None:
         """Merges whenever the policy asks for it, until it is cancelled."""

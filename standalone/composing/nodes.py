@@ -1,62 +1,65 @@
-"""The shards of this process, as a front's content nodes."""
+"""The shards of this process, as a front's content node."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from winnow.content_node.admission import NodeLoad
-from winnow.content_node.composing.shard import RunningShard
+from winnow.content_node.served_shards import ServedShards
 from winnow.resolving import Resolver
+from winnow.shard_writer import WordSource
 from winnow.stateless.cluster.membership import IndexIdentity
 from winnow.stateless.cluster.node import Node
 from winnow.stateless.feed.writers import OpenWriter
 
+_ADDRESS = "this process"
 
-class LocalNodes:
-    """Each shard is a content node whose address is the name of its directory."""
+
+class LocalNode:
+    """A `NodeSource` with one content node, which has all shards of the process."""
 
     form_timeout = 2.0
-    """The front waits after the shards were loaded: long enough to poll each of them."""
+    """The front waits after the shards were loaded: long enough to poll them."""
 
-    def __init__(self, shards: Mapping[str, RunningShard], load: NodeLoad) -> None:
+    def __init__(self, shards: ServedShards, load: NodeLoad) -> None:
         """`load` is the work of all `shards`."""
         self._shards, self._load = shards, load
         self.loaded = asyncio.Event()
         """Set once each shard is loaded, or cannot be: there is nothing to poll before."""
 
     def resolvers(self) -> Sequence[Resolver]:
-        """One, which finds all shards."""
-        return [_Local(frozenset(self._shards), self.loaded)]
+        """One, which finds the node."""
+        return [_Local(self.loaded)]
 
     def open_node(self, address: str) -> Node:
-        """The shard of that name. All its reads are of this front."""
-        shard = self._shards[address]
+        """The node. All its reads are of this front."""
         return Node(
             address,
-            shard.served,
+            self._shards,
             _close,
             reads=lambda: self._load.reads_in_flight,
-            words=shard.writer,
+            words=self._words,
         )
 
     def open_writer(self, address: str, index: IndexIdentity, shard: int) -> OpenWriter:
-        """The writer of the shard, which answers questions, so that it is loaded."""
-        writer = self._shards[address].writer
-        assert writer is not None
-        return OpenWriter(writer, lambda: False, _close)
+        """The writer of a shard, which answers questions, so that it is loaded."""
+        return OpenWriter(self._shards.searcher(shard).writing.writer, lambda: False, _close)
+
+    def _words(self, shard: int) -> WordSource:
+        return self._shards.searcher(shard).writing.writer
 
 
 class _Local:
-    """The addresses of all shards of the process."""
+    """Finds the node once its shards are loaded."""
 
-    target = "this process"
+    target = _ADDRESS
 
-    def __init__(self, names: frozenset[str], loaded: asyncio.Event) -> None:
-        self._names, self._loaded = names, loaded
+    def __init__(self, loaded: asyncio.Event) -> None:
+        self._loaded = loaded
 
     async def addresses(self) -> frozenset[str]:
         await self._loaded.wait()
-        return self._names
+        return frozenset({_ADDRESS})
 
 
 async def _close() -> None:
-    """The shard is closed at the end of the process."""
+    """The shards are closed at the end of the process."""

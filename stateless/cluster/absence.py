@@ -21,11 +21,11 @@ def absence_errors(
     errors: defaultdict[int | None, list[WinnowError]] = defaultdict(list)
     refusals: defaultdict[int | None, list[str]] = defaultdict(list)
     for node in nodes:
-        shard = node.info.shard if node.info else None
-        if node.address in view.refused:
-            refusals[shard].append(f"{node.address}: {view.refused[node.address]}")
-        elif node.error is not None:
-            errors[shard].append(node.error)
+        for shard, error in node.errors():
+            if (node.address, shard) not in view.refused:
+                errors[shard].append(error)
+    for replica, reason in view.refused.items():
+        refusals[replica.shard].append(f"{replica.address}: {reason}")
     of_unknown_shard = errors[None] if len(view.missing()) == 1 else []
     return {
         shard: _absence_error(shard, errors[shard] or of_unknown_shard, refusals[shard])
@@ -43,6 +43,11 @@ def _absence_error(
 
 
 def reasons_of_absence(nodes: Collection[Node], view: ClusterView) -> list[str]:
-    """The reasons why nodes are left out: errors of failed nodes, then reasons of refusals."""
-    errors = [str(n.error) for n in nodes if n.error is not None and n.address not in view.refused]
-    return [*errors, *(f"{address}: {reason}" for address, reason in view.refused.items())]
+    """The reasons why replicas are left out: errors of nodes, then reasons of refusals."""
+    errors = {
+        str(error): None
+        for node in nodes
+        for shard, error in node.errors()
+        if (node.address, shard) not in view.refused
+    }
+    return [*errors, *(f"{each.address}: {reason}" for each, reason in view.refused.items())]

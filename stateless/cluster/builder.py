@@ -5,6 +5,7 @@ Knows nodes and their infos; `membership` decides which of them form an index.
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection
 
 import structlog
@@ -15,7 +16,7 @@ from winnow.errors import NotLoadedError
 from winnow.stateless.cluster.absence import absence_errors, reasons_of_absence
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.membership import ClusterView, FrontEncoding, form_view
-from winnow.stateless.cluster.node import Node, lost_addresses
+from winnow.stateless.cluster.node import Infos, Node, ReplicaAt, lost_replicas
 from winnow.stateless.metrics import ClusterMetrics
 from winnow.stateless.replicas.replicated import ReplicaCondition, ReplicatedSearcher
 
@@ -23,7 +24,7 @@ _log = structlog.get_logger("stateless.cluster.builder")
 
 
 class ClusterBuilder:
-    """Builds a cluster from the present nodes, and keeps it up to date."""
+    """Builds a cluster from the present replicas, and keeps it up to date."""
 
     def __init__(
         self,
@@ -44,11 +45,12 @@ class ClusterBuilder:
         self._formed = asyncio.Event()
         self._accepts_part = False
         self._logged_missing: list[int] | None = None
-        self._not_loaded: set[str] = set()
+        self._not_loaded: set[tuple[str, str]] = set()
+        """Addresses of nodes that could not load a shard, with the reasons."""
         self._last_updates: dict[int, object] = {}
         """Last update of each shard, to skip equal ones."""
-        self._lost: set[str] = set()
-        self._last: tuple[dict[str, ShardInfo], Collection[Node]] | None = None
+        self._lost: set[ReplicaAt] = set()
+        self._last: tuple[Infos, Collection[Node]] | None = None
         self.view = ClusterView()
 
     async def ready(self, timeout: float) -> None:
@@ -69,8 +71,8 @@ class ClusterBuilder:
         if self._last is not None:
             self.update(*self._last)
 
-    def update(self, present: dict[str, ShardInfo], nodes: Collection[Node]) -> None:
-        """Serves from the nodes in `present`, by address; `nodes` are all nodes."""
+    def update(self, present: Infos, nodes: Collection[Node]) -> None:
+        """Serves from the replicas in `present`; `nodes` are all nodes."""
         self._last = (present, nodes)
         before, self.view = self.view, form_view(present, self._encoding, self.view)
         self._log_changes(before, nodes)
@@ -100,36 +102,46 @@ class ClusterBuilder:
         return searcher.conditions() if searcher is not None else {}
 
     def _update_shards(
-        self, infos: dict[int, ShardInfo], present: dict[str, ShardInfo], nodes: Collection[Node]
+        self, infos: dict[int, ShardInfo], present: Infos, nodes: Collection[Node]
     ) -> None:
-        before, self._lost = self._lost, lost_addresses(nodes, present)
+        before, self._lost = self._lost, lost_replicas(nodes, present)
+        lost: defaultdict[int, set[str]] = defaultdict(set)
+        for replica in self._lost:
+            lost[replica.shard].add(replica.address)
+        newly_lost = {replica.shard for replica in self._lost - before}
         errors = absence_errors(self.view.missing(), nodes, self.view)
         for shard, info in infos.items():
             addresses, error = self.view.replicas[shard], errors.get(shard)
-            sequences = {a: present[a].sequence for a in addresses}
+            sequences = {a: present[ReplicaAt(a, shard)].sequence for a in addresses}
             # while an index is fed, some shard reports a new write at almost every poll
             update = addresses, sequences, info.log_id, info.passages, str(error or "")
-            if self._lost <= before and self._last_updates.get(shard) == update:
+            if shard not in newly_lost and self._last_updates.get(shard) == update:
                 continue
             self._last_updates[shard] = update
-            self._shards[shard].update(addresses, error, self._lost, sequences, info.log_id)
+            own = lost.get(shard, ())
+            self._shards[shard].update(addresses, error, own, sequences, info.log_id)
             self._metrics.shard(shard, info.passages, len(addresses))
 
     def _log_changes(self, before: ClusterView, nodes: Collection[Node]) -> None:
-        """Logs each refused, changed or failed node once."""
-        for address, reason in self.view.refused.items():
-            if before.refused.get(address) != reason:
-                _log.warning("node refused", address=address, reason=reason)
-        self._metrics.refused.set(len(self.view.refused))
+        """Logs each refused, changed or damaged replica once."""
+        for replica, reason in self.view.refused.items():
+            if before.refused.get(replica) != reason:
+                _log.warning(
+                    "replica refused", address=replica.address, shard=replica.shard, reason=reason
+                )
+        self._metrics.refused.set(len({replica.address for replica in self.view.refused}))
         for shard, addresses in self.view.replicas.items():
             if addresses != before.replicas.get(shard, ()):
                 _log.info("replicas changed", shard=shard, addresses=list(addresses))
-        not_loaded = {node.address for node in nodes if isinstance(node.error, NotLoadedError)}
-        new = not_loaded - self._not_loaded
-        for node in nodes:
-            if node.address in new:
-                _log.warning("node is not loaded", address=node.address, reason=str(node.error))
-        self._metrics.not_loaded.set(len(not_loaded))
+        not_loaded = {
+            (node.address, str(error))
+            for node in nodes
+            for _, error in node.errors()
+            if isinstance(error, NotLoadedError)
+        }
+        for address, reason in sorted(not_loaded - self._not_loaded):
+            _log.warning("shard is not loaded", address=address, reason=reason)
+        self._metrics.not_loaded.set(len({address for address, _ in not_loaded}))
         self._not_loaded = not_loaded
 
     def _log_missing(self, nodes: Collection[Node]) -> None:

@@ -1,4 +1,4 @@
-"""Discovers content nodes by DNS, and polls each for its shard, health and load.
+"""Discovers content nodes by DNS, and polls each for its shards, health and load.
 
 Knows targets, nodes and time. Nodes are polled because a health stream does not notice a hung
 process: only a call with a timeout does.
@@ -17,7 +17,7 @@ from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError, WinnowError
 from winnow.resolving import Resolver
 from winnow.searcher import Searcher
-from winnow.stateless.cluster.node import Node, present
+from winnow.stateless.cluster.node import Infos, Node, ReplicaAt, present
 from winnow.stateless.cluster.polling import DiscoverySettings, PollingSchedule
 
 _log = structlog.get_logger("stateless.cluster.discovery")
@@ -52,14 +52,14 @@ class Discovery:
         self._change_failed = False
         """Whether the last call of `on_change` failed."""
 
-    def present(self) -> dict[str, ShardInfo]:
-        """Last reports of the nodes that may get new calls, by address."""
+    def present(self) -> Infos:
+        """Last reports of the replicas that may get new calls."""
         return present(self.nodes.values(), self._settings.max_misses)
 
-    def seconds_per_read(self, address: str) -> float:
-        """Seconds per passage that the node reported; 0 if unknown."""
-        node = self.nodes.get(address)
-        return node.info.seconds_per_read if node is not None and node.info is not None else 0.0
+    def info(self, replica: ReplicaAt) -> ShardInfo | None:
+        """Last report of a replica; None if its node was removed, or does not serve it."""
+        node = self.nodes.get(replica.address)
+        return node.info(replica.shard) if node is not None else None
 
     def others_reads(self, address: str) -> int:
         """Number of passages that a node is reading for other fronts; 0 if unknown."""
@@ -75,11 +75,11 @@ class Discovery:
         node = self.nodes.get(address)
         return self._clock() - node.replied_at if node is not None else float("inf")
 
-    def searcher(self, address: str) -> Searcher:
-        """The searcher of a node; raises UnavailableError if the node was removed."""
-        if address not in self.nodes:
-            raise UnavailableError(f"{address}: the node is no longer in the cluster")
-        return self.nodes[address].searcher
+    def searcher(self, replica: ReplicaAt) -> Searcher:
+        """The searcher of a replica; raises UnavailableError if its node was removed."""
+        if replica.address not in self.nodes:
+            raise UnavailableError(f"{replica.address}: the node is no longer in the cluster")
+        return self.nodes[replica.address].content.searcher(replica.shard)
 
     async def run(self) -> None:
         """Discovers and polls nodes until it is cancelled, then closes all nodes."""
@@ -133,7 +133,7 @@ class Discovery:
     async def _poll(self, node: Node) -> bool:
         """Polls a node once; returns whether to poll it again."""
         before = self._state(node)
-        await self._fetch_info(node)
+        await self._fetch_report(node)
         is_present = node.is_present(self._settings.max_misses)
         is_kept = is_present or node.address in self._resolved_addresses() or node.busy()
         if not is_kept:
@@ -149,11 +149,11 @@ class Discovery:
         self._node_lost.set()
         self._node_lost = asyncio.Event()
 
-    async def _fetch_info(self, node: Node) -> None:
+    async def _fetch_report(self, node: Node) -> None:
         started = self._clock()
         try:
-            info = await node.searcher.info(Deadline.after(self._settings.poll_timeout))
-            node.record_reply(info, started)
+            report = await node.content.report(Deadline.after(self._settings.poll_timeout))
+            node.record_reply(report, started)
         except WinnowError as error:
             node.record_failure(error)
         except Exception as error:  # noqa: BLE001 (polling must continue)
@@ -175,5 +175,6 @@ class Discovery:
         except Exception:  # noqa: BLE001 (polling must continue)
             _log.exception("closing a node failed unexpectedly", address=node.address)
 
-    def _state(self, node: Node) -> tuple[bool, ShardInfo | None, str]:
-        return node.is_present(self._settings.max_misses), node.info, str(node.error)
+    def _state(self, node: Node) -> tuple[object, ...]:
+        errors = [(shard, str(error)) for shard, error in node.errors()]
+        return node.is_present(self._settings.max_misses), node.infos, errors

@@ -1,8 +1,8 @@
-"""Decides which nodes form the index that is served, and which are refused. Pure.
+"""Decides which replicas form the index that is served, and which are refused. Pure.
 
-Answers of nodes with other models, passages or rows must never be mixed, so every node that does
-not match is refused. The served index is replaced only if it lacks shards and another index lacks
-none.
+Answers of replicas with other models, passages or rows must never be mixed, so every replica that
+does not match is refused. The served index is replaced only if it lacks shards and another index
+lacks none.
 """
 
 from collections import Counter
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from winnow.domain.shard import MAX_SHARDS, ShardInfo
+from winnow.stateless.cluster.node import Infos, ReplicaAt
 
 _Rows = tuple[str, int, str, str, str]
 
@@ -42,16 +43,16 @@ class IndexIdentity:
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """The nodes that form the served index, and the refused nodes."""
+    """The replicas that form the served index, and the refused replicas."""
 
     identity: IndexIdentity | None = None
-    """The index that the nodes form; None if there is none yet."""
+    """The index that the replicas form; None if there is none yet."""
     replicas: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """Addresses of the replicas of every shard of the index; empty for a shard without replica."""
     shard_infos: Mapping[int, ShardInfo] = field(default_factory=dict)
     """Last info of each shard, from its replica with most writes; kept without a replica, too."""
-    refused: Mapping[str, str] = field(default_factory=dict)
-    """Reasons of refusals, by address."""
+    refused: Mapping[ReplicaAt, str] = field(default_factory=dict)
+    """Reasons of refusals."""
 
     @property
     def is_whole(self) -> bool:
@@ -100,23 +101,21 @@ class ClusterView:
         return max(built - seen, 0)
 
 
-def form_view(
-    present: Mapping[str, ShardInfo], encoding: FrontEncoding, served: ClusterView
-) -> ClusterView:
-    """The view that the nodes in `present` form, by address; `served` is the view before."""
-    refused: dict[str, str] = {}
-    indexes: dict[IndexIdentity, dict[str, ShardInfo]] = {}
+def form_view(present: Infos, encoding: FrontEncoding, served: ClusterView) -> ClusterView:
+    """The view that the present replicas form; `served` is the view before."""
+    refused: dict[ReplicaAt, str] = {}
+    indexes: dict[IndexIdentity, Infos] = {}
     if served.identity is not None:
         indexes[served.identity] = {}
-    for address, info in sorted(present.items()):
+    for replica, info in sorted(present.items()):
         if reason := _mismatch(info, encoding):
-            refused[address] = reason
+            refused[replica] = reason
         else:
-            indexes.setdefault(IndexIdentity.of(info), {})[address] = info
+            indexes.setdefault(IndexIdentity.of(info), {})[replica] = info
     chosen = _choose_index(indexes, served.identity)
     for identity in indexes.keys() - {chosen}:
-        for address, info in indexes[identity].items():
-            refused[address] = (
+        for replica, info in indexes[identity].items():
+            refused[replica] = (
                 f"{_describe(info)} is of index {info.index_id}, but index "
                 f"{chosen.index_id if chosen else ''} of {chosen.shards if chosen else 0} shards "
                 "is served: list the shards of one index"
@@ -125,12 +124,12 @@ def form_view(
         return ClusterView(refused=refused)
     infos = dict(served.shard_infos) if chosen == served.identity else {}
     replicas: dict[int, tuple[str, ...]] = {}
-    by_shard: dict[int, dict[str, ShardInfo]] = {shard: {} for shard in range(chosen.shards)}
-    for address, info in indexes[chosen].items():
-        by_shard[info.shard][address] = info
-    for shard, nodes in by_shard.items():
-        matching = _select_replicas(nodes, infos.get(shard), refused)
-        replicas[shard] = tuple(matching)
+    by_shard: dict[int, Infos] = {shard: {} for shard in range(chosen.shards)}
+    for replica, info in indexes[chosen].items():
+        by_shard[info.shard][replica] = info
+    for shard, own in by_shard.items():
+        matching = _select_replicas(own, infos.get(shard), refused)
+        replicas[shard] = tuple(replica.address for replica in matching)
         if matching:
             infos[shard] = max(matching.values(), key=lambda info: info.sequence)
     return ClusterView(chosen, replicas, infos, refused)
@@ -157,7 +156,7 @@ def _mismatch(info: ShardInfo, encoding: FrontEncoding) -> str | None:
 
 
 def _choose_index(
-    indexes: Mapping[IndexIdentity, Mapping[str, ShardInfo]], served: IndexIdentity | None
+    indexes: Mapping[IndexIdentity, Infos], served: IndexIdentity | None
 ) -> IndexIdentity | None:
     """Chooses the index to serve.
 
@@ -176,19 +175,19 @@ def _choose_index(
 
 
 def _select_replicas(
-    nodes: Mapping[str, ShardInfo], served: ShardInfo | None, refused: dict[str, str]
-) -> dict[str, ShardInfo]:
-    """Selects the nodes of one shard with the same rows or log; adds the others to `refused`."""
-    chosen = _choose_rows([info.rows for info in nodes.values()], served)
-    replicas = {a: info for a, info in nodes.items() if info.rows == chosen}
-    for address, info in nodes.items():
-        if address not in replicas:
-            replica = next(iter(replicas.values()))
-            refused[address] = (
-                f"{_describe(info)} has {_describe_rows(info)}, but {_describe_rows(replica)} is "
+    present: Infos, served: ShardInfo | None, refused: dict[ReplicaAt, str]
+) -> Infos:
+    """Selects the replicas of one shard with the same rows or log; adds the others to `refused`."""
+    chosen = _choose_rows([info.rows for info in present.values()], served)
+    matching = {replica: info for replica, info in present.items() if info.rows == chosen}
+    for replica, info in present.items():
+        if replica not in matching:
+            selected = next(iter(matching.values()))
+            refused[replica] = (
+                f"{_describe(info)} has {_describe_rows(info)}, but {_describe_rows(selected)} is "
                 "served: give its replicas the same files, or one log to follow"
             )
-    return replicas
+    return matching
 
 
 def _choose_rows(rows_of_nodes: Iterable[_Rows], served: ShardInfo | None) -> _Rows | None:

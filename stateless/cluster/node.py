@@ -1,11 +1,23 @@
 """A content node with its last replies, and the rules of its presence. Does no I/O itself."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
+from typing import NamedTuple
 
-from winnow.domain.shard import ShardInfo
+from winnow.domain.shard import NodeReport, ShardFault, ShardInfo
 from winnow.errors import DeadlineExceededError, UnavailableError, WinnowError
-from winnow.searcher import Searcher
-from winnow.stateless.words.source import WordSource
+from winnow.searcher import ContentNode
+from winnow.shard_writer import WordSource
+
+
+class ReplicaAt(NamedTuple):
+    """A replica: a shard at the address of a content node."""
+
+    address: str
+    shard: int
+
+
+Infos = dict[ReplicaAt, ShardInfo]
+"""The last reports of replicas."""
 
 
 class Node:
@@ -14,28 +26,27 @@ class Node:
     def __init__(
         self,
         address: str,
-        searcher: Searcher,
+        content: ContentNode,
         close: Callable[[], Awaitable[None]],
         *,
         reads: Callable[[], int] = lambda: 0,
         busy: Callable[[], bool] = lambda: False,
-        words: WordSource | None = None,
+        words: Callable[[int], WordSource | None] = lambda _: None,
     ) -> None:
         """Creates a node that has not replied yet.
 
         Args:
             address: address of the node.
-            searcher: calls the node.
+            content: calls the node.
             close: closes the connection to the node.
             reads: returns the number of passages that the node is reading for this front.
             busy: returns whether a call of this front to the node is running.
-            words: counts of passages that contain each word.
+            words: returns what counts the words of a shard; None if nothing does.
 
         """
-        self.words = words
-        self.address, self.searcher, self.close = address, searcher, close
-        self._reads, self.busy = reads, busy
-        self.info: ShardInfo | None = None
+        self.address, self.content, self.close = address, content, close
+        self._reads, self.busy, self.words = reads, busy, words
+        self.report: NodeReport | None = None
         """The last successful reply, kept while polls fail."""
         self.error: WinnowError | None = UnavailableError(f"{address}: has not replied yet")
         """The error of the last poll; None if it succeeded."""
@@ -45,10 +56,33 @@ class Node:
         self.replied_at = float("-inf")
         """Time at which the last successful poll began, on the clock of `Discovery`."""
 
-    def record_reply(self, info: ShardInfo, started: float = 0.0) -> None:
+    @property
+    def infos(self) -> tuple[ShardInfo, ...]:
+        """The shards that the node served at its last reply."""
+        return self.report.infos if self.report is not None else ()
+
+    @property
+    def faults(self) -> tuple[ShardFault, ...]:
+        """The shards that the node should have served, and did not, at its last reply."""
+        return self.report.faults if self.report is not None else ()
+
+    def info(self, shard: int) -> ShardInfo | None:
+        """The last report of a shard; None if the node does not serve it."""
+        return next((info for info in self.infos if info.shard == shard), None)
+
+    def errors(self) -> Iterator[tuple[int | None, WinnowError]]:
+        """Yields the errors of the node, each with its shard, or with None if that is unknown."""
+        if self.error is not None:
+            known = [*(info.shard for info in self.infos), *(each.shard for each in self.faults)]
+            yield from ((shard, self.error) for shard in known or [None])
+        else:
+            yield from ((fault.shard, fault.error) for fault in self.faults)
+
+    def record_reply(self, report: NodeReport, started: float = 0.0) -> None:
         """Records a successful poll that began at the time `started`."""
-        self.info, self.error, self._misses, self.replied_at = info, None, 0, started
-        self.others_reads = max(info.reads_in_hand - self._reads(), 0)
+        self.report, self.error, self._misses, self.replied_at = report, None, 0, started
+        reads = max((info.reads_in_hand for info in report.infos), default=0)
+        self.others_reads = max(reads - self._reads(), 0)
 
     def record_failure(self, error: WinnowError) -> None:
         """Records a failed poll."""
@@ -58,11 +92,11 @@ class Node:
     def is_present(self, max_misses: int) -> bool:
         """Whether the node may get new calls.
 
-        It may if it replied once and fewer than `max_misses` consecutive polls failed since. A node
-        that leaves, is not loaded or refuses connections is absent after one poll.
+        It may if it served a shard at its last reply, and fewer than `max_misses` consecutive polls
+        failed since. A node that leaves or refuses connections is absent after one poll.
         """
         refuses = isinstance(self.error, UnavailableError)
-        return self.info is not None and not refuses and self._misses < max_misses
+        return bool(self.infos) and not refuses and self._misses < max_misses
 
     @property
     def is_silent(self) -> bool:
@@ -70,25 +104,28 @@ class Node:
         return isinstance(self.error, DeadlineExceededError)
 
 
-def present(nodes: Iterable[Node], max_misses: int) -> dict[str, ShardInfo]:
-    """The infos of the nodes that may get new calls, by address.
+def present(nodes: Iterable[Node], max_misses: int) -> Infos:
+    """The infos of the replicas that may get new calls.
 
-    A node whose last poll failed is left out if another node with the same rows replied.
+    A replica is left out if the last poll of its node failed, and another node with the same rows
+    replied.
     """
-    infos = [(n, n.info) for n in nodes if n.info is not None and n.is_present(max_misses)]
+    infos = [(node, i) for node in nodes if node.is_present(max_misses) for i in node.infos]
     confirmed = {info.rows for node, info in infos if node.error is None}
     return {
-        node.address: info
+        ReplicaAt(node.address, info.shard): info
         for node, info in infos
         if node.error is None or info.rows not in confirmed
     }
 
 
-def lost_addresses(nodes: Iterable[Node], present: Collection[str]) -> set[str]:
-    """The addresses of nodes whose running calls will not be answered: silent and not `present`.
+def lost_replicas(nodes: Iterable[Node], present: Collection[ReplicaAt]) -> set[ReplicaAt]:
+    """The replicas whose running calls will not be answered: their node is silent, and they are not
+    `present`.
 
     A node that refuses a poll keeps its calls. If it leaves, it finishes them, though it takes no
     new connection. If it is dead, they fail by themselves: polls and calls share one connection.
     Calls hang only if the process hangs or the network drops packets.
     """
-    return {node.address for node in nodes if node.is_silent and node.address not in present}
+    silent = (ReplicaAt(n.address, i.shard) for n in nodes if n.is_silent for i in n.infos)
+    return {replica for replica in silent if replica not in present}

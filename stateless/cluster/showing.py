@@ -4,19 +4,34 @@ Knows the served view and the last replies of its nodes; calls no node.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from winnow.domain.cluster_state import ClusterState, NodeState, ReplicaState, ShardState
+from winnow.domain.shard import ShardInfo
 from winnow.errors import LeavingError, NotLoadedError, WinnowError
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.discovery import Discovery
 from winnow.stateless.cluster.membership import ClusterView, IndexIdentity
-from winnow.stateless.cluster.node import Node
+from winnow.stateless.cluster.node import Node, ReplicaAt
 from winnow.stateless.replicas.replicated import ReplicaCondition
 
 _EJECTED = "it failed or was slow: it is tried again soon"
 _NEW = "it has just replied: it gets calls soon"
 _UNUSED = ReplicaCondition(is_active=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """A shard of a content node, as of its last reply."""
+
+    node: Node
+    shard: int | None = None
+    """Number of the shard in the served index; None if it is unknown or of another index."""
+    info: ShardInfo | None = None
+    """None while the node does not serve the shard."""
+    error: WinnowError | None
+    refusal: str = ""
+    """Reason of the front's refusal; empty if it was not refused."""
 
 
 class ClusterReporter:
@@ -26,71 +41,80 @@ class ClusterReporter:
         self._builder, self._nodes = builder, nodes
 
     def report(self) -> ClusterState:
-        """The state of every shard with its replicas, and of every other node."""
+        """The state of every shard with its replicas, and of the other shards of all nodes."""
         view, nodes = self._builder.view, sorted(self._nodes.nodes.items())
-        infos = view.expected()
-        serving = {address for own in view.replicas.values() for address in own}
-        if view.identity is None or infos is None:
-            return ClusterState(
-                strangers=[self._replica(node, view, serving, _UNUSED) for _, node in nodes]
-            )
+        infos = view.expected() or {}
+        entries = [entry for _, node in nodes for entry in _entries(node, view)]
         conditions: dict[int | None, Mapping[str, ReplicaCondition]] = {
             shard: self._builder.conditions(shard) for shard in infos
         }
-        states: dict[int | None, list[ReplicaState]] = {}
-        for address, node in nodes:
-            shard = _shard_of(node, view.identity)
-            condition = conditions.get(shard, {}).get(address, _UNUSED)
-            states.setdefault(shard, []).append(self._replica(node, view, serving, condition))
+        serving = {ReplicaAt(each, shard) for shard, own in view.replicas.items() for each in own}
+        states: dict[int | None, list[ReplicaState]] = {shard: [] for shard in (None, *infos)}
+        for entry in entries:
+            condition = conditions.get(entry.shard, {}).get(entry.node.address, _UNUSED)
+            shard = entry.shard if infos else None
+            states[shard].append(self._replica(entry, serving, condition))
         latest = self._builder.cluster.latest_sequences() if self._builder.cluster else {}
-        shards = [
-            ShardState(
-                shard, info.passages, latest.get(shard, info.sequence), states.get(shard, ())
-            )
+        shards = tuple(
+            ShardState(shard, info.passages, latest.get(shard, info.sequence), states[shard])
             for shard, info in infos.items()
-        ]
-        return ClusterState(view.identity.index_id, shards, states.get(None, ()))
+        )
+        index_id = view.identity.index_id if view.identity is not None and infos else ""
+        return ClusterState(index_id, shards, tuple(states[None]))
 
     def _replica(
-        self, node: Node, view: ClusterView, serving: set[str], condition: ReplicaCondition
+        self, entry: _Entry, serving: set[ReplicaAt], condition: ReplicaCondition
     ) -> ReplicaState:
-        state, reason = _state(node, view, serving, condition)
+        state, reason = _state(entry, serving, condition)
+        address, info = entry.node.address, entry.info
         replica = ReplicaState(
-            address=node.address, state=state, reason=reason, calls_in_hand=condition.calls
+            address=address, state=state, reason=reason, calls_in_hand=condition.calls
         )
-        if node.info is None:
+        if info is None:
             return replica
         return replace(
             replica,
-            reads_in_hand=node.info.reads_in_hand,
-            seconds_per_read=node.info.seconds_per_read,
-            sequence=max(node.info.sequence, condition.sequence),
+            reads_in_hand=info.reads_in_hand,
+            seconds_per_read=info.seconds_per_read,
+            sequence=max(info.sequence, condition.sequence),
             lag=condition.lag,
-            passages=node.info.passages,
-            generation=node.info.generation,
-            writable=bool(node.info.log_id),
-            heard_seconds=self._nodes.silence(node.address),
+            passages=info.passages,
+            generation=info.generation,
+            writable=bool(info.log_id),
+            heard_seconds=self._nodes.silence(address),
         )
 
 
-def _shard_of(node: Node, served: IndexIdentity) -> int | None:
-    """The shard of a node; None if it is unknown or of another index."""
-    info = node.info
-    fits = info is not None and IndexIdentity.of(info) == served and info.shard < served.shards
-    return info.shard if info is not None and fits else None
+def _entries(node: Node, view: ClusterView) -> list[_Entry]:
+    """The shards of a node; one entry without a shard if the node has none."""
+    entries = []
+    for info in node.infos:
+        fits = IndexIdentity.of(info) == view.identity and info.shard in view.replicas
+        entry = _Entry(
+            node=node,
+            shard=info.shard if fits else None,
+            info=info,
+            error=node.error,
+            refusal=view.refused.get(ReplicaAt(node.address, info.shard), ""),
+        )
+        entries.append(entry)
+    for fault in node.faults:
+        shard = fault.shard if fault.shard in view.replicas else None
+        entries.append(_Entry(node=node, shard=shard, error=node.error or fault.error))
+    return entries or [_Entry(node=node, error=node.error)]
 
 
 def _state(
-    node: Node, view: ClusterView, serving: set[str], condition: ReplicaCondition
+    entry: _Entry, serving: set[ReplicaAt], condition: ReplicaCondition
 ) -> tuple[NodeState, str]:
-    """Whether a node gets calls, and the reason if it does not."""
-    if node.address in view.refused:
-        return NodeState.REFUSED, view.refused[node.address]
-    if node.address in serving:
+    """Whether a replica gets calls, and the reason if it does not."""
+    if entry.refusal:
+        return NodeState.REFUSED, entry.refusal
+    if (entry.node.address, entry.shard) in serving:
         return (NodeState.SERVING, "") if condition.is_active else (NodeState.OUT, _EJECTED)
-    if node.error is None:
+    if entry.error is None:
         return NodeState.OUT, _NEW
-    return _state_of_failed(node.error), str(node.error)
+    return _state_of_failed(entry.error), str(entry.error)
 
 
 def _state_of_failed(error: WinnowError) -> NodeState:

@@ -5,13 +5,14 @@ Knows the served view and the last replies of its nodes; calls no node.
 
 from collections.abc import Callable
 
+from winnow.shard_writer import WordSource
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery
 from winnow.stateless.cluster.index_version import IndexVersion, index_version_of
 from winnow.stateless.cluster.membership import ClusterView
+from winnow.stateless.cluster.node import Node, ReplicaAt
 from winnow.stateless.policy.reading import seconds_per_read
-from winnow.stateless.words.source import WordSource
 
 _RECHECK_SHARE = 0.05
 """Share of `max_silence` after which a version that is not confirmed is built again."""
@@ -39,15 +40,20 @@ class ClusterSnapshot:
 
     def seconds_per_read(self) -> float | None:
         """Seconds per passage of all nodes together; None if no node has reported any."""
-        shards = self._builder.view.replicas.values()
+        replicas = self._builder.view.replicas.items()
         return seconds_per_read(
-            [[self._nodes.seconds_per_read(address) for address in own] for own in shards]
+            [[self._seconds_per_read(shard, address) for address in own] for shard, own in replicas]
         )
+
+    def _seconds_per_read(self, shard: int, address: str) -> float:
+        info = self._nodes.info(ReplicaAt(address, shard))
+        return info.seconds_per_read if info is not None else 0.0
 
     def others_reads(self) -> int:
         """Number of passages that the nodes are reading for other fronts."""
         replicas = self._builder.view.replicas.values()
-        return sum(self._nodes.others_reads(address) for own in replicas for address in own)
+        addresses = {address for own in replicas for address in own}
+        return sum(self._nodes.others_reads(address) for address in addresses)
 
     def index_version(self) -> IndexVersion:
         """The version of the index.
@@ -97,8 +103,13 @@ class ClusterSnapshot:
         """The word counts of the replicas of a shard; the replica with most writes is first."""
         addresses = self._builder.view.replicas.get(shard, ())
         nodes = [node for each in addresses if (node := self._nodes.nodes.get(each)) is not None]
-        nodes.sort(key=lambda node: node.info.sequence if node.info else 0, reverse=True)
-        return [node.words for node in nodes if node.words is not None]
+        nodes.sort(key=lambda node: _sequence(node, shard), reverse=True)
+        return [words for node in nodes if (words := node.words(shard)) is not None]
+
+
+def _sequence(node: Node, shard: int) -> int:
+    info = node.info(shard)
+    return info.sequence if info is not None else 0
 
 
 def _are_same(inputs: tuple[object, ...], before: tuple[object, ...]) -> bool:

@@ -11,6 +11,7 @@ from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery
 from winnow.stateless.cluster.membership import FrontEncoding
+from winnow.stateless.cluster.node import ReplicaAt
 from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.composing.front import Front, Part
 from winnow.stateless.composing.nodes import NodeSource
@@ -48,7 +49,7 @@ def open_cluster(
     def open_shard(shard: int) -> ReplicatedSearcher:
         return ReplicatedSearcher(
             shard,
-            nodes.searcher,
+            lambda address: nodes.searcher(ReplicaAt(address, shard)),
             settings.replica_policies,
             clock=time.monotonic,
             rng=random.Random(),

@@ -1,6 +1,7 @@
 """The source of the content nodes of a front: gRPC targets, or shards in its own process."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from winnow.resolving import Resolver, resolver
@@ -10,7 +11,7 @@ from winnow.stateless.cluster.node import Node
 from winnow.stateless.composing.front import Front
 from winnow.stateless.feed.remote import RemoteShardWriter
 from winnow.stateless.feed.writers import OpenWriter
-from winnow.stateless.replicas.remote import RemoteSearcher
+from winnow.stateless.replicas.remote import RemoteNode
 from winnow.stateless.words.remote import RemoteWordCounts
 
 
@@ -50,14 +51,14 @@ class RemoteNodes:
     def open_node(self, address: str) -> Node:
         """Opens a channel, which is closed once the node is dropped and has no call in flight."""
         channel = open_channel(address, self._peers)
-        remote = RemoteSearcher(channel, address)
+        remote = RemoteNode(channel, address)
         return Node(
             address,
             remote,
             channel.close,
             reads=lambda: remote.reads,
             busy=lambda: remote.calls > 0,
-            words=RemoteWordCounts(channel, address),
+            words=partial(RemoteWordCounts, channel, address),
         )
 
     def open_writer(self, address: str, index: IndexIdentity, shard: int) -> OpenWriter:

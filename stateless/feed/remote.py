@@ -9,7 +9,6 @@ import grpc
 
 from winnow.convert import shard_feed as convert
 from winnow.deadline import Deadline
-from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Write, Written
 from winnow.errors import NotWritableError
 from winnow.passages.canonical import PassageDigest
@@ -93,21 +92,6 @@ class RemoteShardWriter:
             except NotWritableError:
                 return [None] * len(puts)
         return convert.unchanged_of_message(reply, len(puts))
-
-    async def built_counts(self, deadline: Deadline) -> WordCounts:
-        """Number of passages of the whole index that had each word when it was built."""
-        return convert.built_of_message(await self._counts(deadline, changes_only=False))
-
-    async def changes(self, deadline: Deadline) -> WordChanges:
-        """Changes of these counts by writes to this shard."""
-        return convert.changes_of_message(await self._counts(deadline, changes_only=True))
-
-    async def _counts(
-        self, deadline: Deadline, changes_only: bool
-    ) -> shard_feed_pb2.GetWordCountsResponse:
-        request = shard_feed_pb2.GetWordCountsRequest(changes_only=changes_only)
-        with self._counted():
-            return await self._call(self._stub.GetWordCounts(request, timeout=timeout(deadline)))
 
     @contextmanager
     def _counted(self) -> Iterator[None]:

@@ -10,6 +10,7 @@ from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError
 from winnow.shard_writer import ShardWriter
 from winnow.stateless.cluster.membership import ClusterView, IndexIdentity
+from winnow.stateless.cluster.node import ReplicaAt
 from winnow.stateless.feed.targets import UNREAD_JOURNAL, choose_target
 
 
@@ -34,11 +35,11 @@ class Writers:
     def __init__(
         self,
         view: Callable[[], ClusterView],
-        present: Callable[[], Mapping[str, ShardInfo]],
+        present: Callable[[], Mapping[ReplicaAt, ShardInfo]],
         open_: Open,
     ) -> None:
-        """`view` returns the current cluster view, and `present` the last report of every present
-        node, by address.
+        """`view` returns the current cluster view, and `present` the last reports of the present
+        replicas.
         """
         self._view, self._present, self._open = view, present, open_
         self._opened: dict[_Key, OpenWriter] = {}
@@ -58,8 +59,8 @@ class Writers:
         view = self._view()
         index = view.identity.index_id if view.identity else ""
         logs = {
-            address: info.log_id or (UNREAD_JOURNAL if info.journaled else "")
-            for address, info in self._present().items()
+            replica.address: info.log_id or (UNREAD_JOURNAL if info.journaled else "")
+            for replica, info in self._present().items()
             if (info.index_id, info.shard) == (index, shard)
         }
         replicas = view.replicas.get(shard, ())

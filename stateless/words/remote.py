@@ -14,9 +14,9 @@ from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 class RemoteWordCounts:
     """Fetches word counts from a content node; raises its errors as a WinnowError."""
 
-    def __init__(self, channel: grpc.aio.Channel, address: str) -> None:
+    def __init__(self, channel: grpc.aio.Channel, address: str, shard: int) -> None:
         self._stub = shard_feed_pb2_grpc.ShardFeedServiceStub(channel)
-        self._address = address
+        self._address, self._shard = address, shard
 
     async def built_counts(self, deadline: Deadline) -> WordCounts:
         """Number of passages of the whole index that had each word when it was built."""
@@ -29,7 +29,7 @@ class RemoteWordCounts:
     async def _fetch(
         self, deadline: Deadline, changes_only: bool
     ) -> shard_feed_pb2.GetWordCountsResponse:
-        request = shard_feed_pb2.GetWordCountsRequest(changes_only=changes_only)
+        request = shard_feed_pb2.GetWordCountsRequest(changes_only=changes_only, shard=self._shard)
         try:
             return await self._stub.GetWordCounts(
                 request, timeout=timeout(deadline), metadata=call_metadata.build()

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
+from winnow.shard_writer import WordSource
 from winnow.stateless.cluster.cluster import Cluster
-from winnow.stateless.words.source import WordSource
 from winnow.stateless.words.statistics import WordStatistics
 
 _log = structlog.get_logger("stateless.words.served")

@@ -15,9 +15,9 @@ from winnow.domain.question import EncodedQuestion
 from winnow.domain.shard import ShardInfo
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.errors import IdentityError, UnavailableError, WinnowError
+from winnow.shard_writer import WordSource
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.words.counts import IndexCounts, are_same
-from winnow.stateless.words.source import WordSource
 
 _log = structlog.get_logger("stateless.words.statistics")
 _TIMEOUT = 1.0

@@ -16,6 +16,8 @@ from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.metrics import WriteMetrics
+from winnow.content_node.served_shard import ServedShard, WritableShard
+from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.shard import open_shard
 from winnow.convert import shard_feed as convert
 from winnow.domain.shard import ShardInfo
@@ -49,8 +51,13 @@ Stub = Any
 
 
 @pytest.fixture
-def servicer() -> ShardFeedServicer:
-    return ShardFeedServicer(10.0)
+def served() -> ServedShard:
+    return ServedShard(0)
+
+
+@pytest.fixture
+def servicer(served: ServedShard) -> ShardFeedServicer:
+    return ShardFeedServicer(ServedShards([served]), 10.0)
 
 
 @pytest.fixture
@@ -67,9 +74,9 @@ async def node(servicer: ShardFeedServicer) -> AsyncIterator[Stub]:
 
 
 @pytest.fixture
-async def shard(tmp_path: Path, servicer: ShardFeedServicer) -> AsyncIterator[LiveShard]:
+async def shard(tmp_path: Path, served: ServedShard) -> AsyncIterator[LiveShard]:
     live = opened(tmp_path / "shard", "")
-    servicer.serve(live, INFO, "golden")
+    served.accept_writes(WritableShard(live, INFO, "golden"))
     yield live
     await live.close()
 
@@ -112,10 +119,8 @@ async def test_calls_are_unavailable_while_the_shard_is_loading(node: Stub) -> N
         await write(node, request(put("d")))
 
 
-async def test_calls_get_the_reason_why_there_is_no_shard(
-    servicer: ShardFeedServicer, node: Stub
-) -> None:
-    servicer.fail("the graph is damaged")
+async def test_calls_get_the_reason_why_there_is_no_shard(served: ServedShard, node: Stub) -> None:
+    served.fail("the graph is damaged")
     with pytest.raises(NotLoadedError, match="the graph is damaged"):
         await write(node, request(put("d")))
     with pytest.raises(NotLoadedError, match="the graph is damaged"):
@@ -170,7 +175,6 @@ async def test_words_are_counted_as_built_and_as_changed(shard: LiveShard, node:
     ("altered", "said"),
     [
         ({"index_id": "other"}, "is for shard 0 of index other"),
-        ({"shard": 3}, "is for shard 3 of index golden, this is shard 0"),
         ({"encoding_fingerprint": "other"}, "have the encoding fingerprint other"),
     ],
 )
@@ -179,6 +183,14 @@ async def test_writes_for_another_shard_or_encoder_are_refused(
 ) -> None:
     with pytest.raises(IdentityError, match=said):
         await write(node, request(put("d"), **altered))
+    assert shard.sequence == 0
+
+
+async def test_writes_for_a_shard_of_another_node_can_be_sent_there(
+    shard: LiveShard, node: Stub
+) -> None:
+    with pytest.raises(UnavailableError, match="this node does not serve shard 3"):
+        await write(node, request(put("d"), shard=3))
     assert shard.sequence == 0
 
 
@@ -203,10 +215,10 @@ async def test_a_message_of_more_than_a_megabyte_is_refused(shard: LiveShard, no
 
 
 async def test_a_node_without_feed_refuses_writes_and_returns_word_counts(
-    tmp_path: Path, servicer: ShardFeedServicer, node: Stub
+    tmp_path: Path, served: ServedShard, node: Stub
 ) -> None:
     live = opened(tmp_path, "start the node with --feed")
-    servicer.serve(live, INFO, "golden")
+    served.accept_writes(WritableShard(live, INFO, "golden"))
     with pytest.raises(NotWritableError, match="start the node with --feed"):
         await write(node, request(put("d")))
     message = await told(node.GetWordCounts(shard_feed_pb2.GetWordCountsRequest()))

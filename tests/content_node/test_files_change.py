@@ -22,6 +22,7 @@ from winnow.content_node.reader import open_reader
 from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.served_shard import ServedShard
+from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.servicer import SERVICE, ShardServicer
 from winnow.content_node.shard import StoredSegment, open_shard, view_of
 from winnow.content_node.shard.changes import Change, change_to_report, find_change
@@ -35,7 +36,7 @@ from winnow.rpc.channel import open_channel
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.searcher import Read
-from winnow.stateless.replicas.remote import RemoteSearcher
+from winnow.stateless.replicas.remote import RemoteNode, RemoteSearcher
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import shard_pb2_grpc
@@ -93,7 +94,9 @@ async def node(indexes: dict[int, Path], bundle: Bundle, tmp_path: Path) -> Asyn
     server = Server(
         services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(registry), quiet=True)
     )
-    shard_pb2_grpc.add_ShardServiceServicer_to_server(ShardServicer(served, 60.0), server.grpc)
+    shard_pb2_grpc.add_ShardServiceServicer_to_server(
+        ShardServicer(ServedShards([served]), 60.0), server.grpc
+    )
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
     await server.set_serving(True)
     looks: asyncio.Queue[None] = asyncio.Queue()
@@ -114,7 +117,10 @@ async def node(indexes: dict[int, Path], bundle: Bundle, tmp_path: Path) -> Asyn
         text="who", token_ids=words, vector=vector, bundle_fingerprint=bundle.manifest.fingerprint
     )
     async with open_channel(address) as channel:
-        remote, health = RemoteSearcher(channel, address), health_pb2_grpc.HealthStub(channel)
+        remote, health = (
+            RemoteNode(channel, address).searcher(None),
+            health_pb2_grpc.HealthStub(channel),
+        )
         yield Node(directory, shard, remote, health, looks, status, question, registry)
     watching.cancel()
     await server.drain(0)

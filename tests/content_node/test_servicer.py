@@ -10,6 +10,7 @@ from fakes import FINGERPRINT, FakeSearcher, reading
 from prometheus_client import CollectorRegistry
 
 from winnow.content_node.served_shard import ServedShard
+from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.servicer import SERVICE, ShardServicer
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
@@ -17,7 +18,7 @@ from winnow.errors import NotLoadedError, OverloadedError, UnavailableError, Win
 from winnow.rpc.channel import open_channel
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
-from winnow.stateless.replicas.remote import RemoteSearcher
+from winnow.stateless.replicas.remote import RemoteNode, RemoteSearcher
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import shard_pb2_grpc
 
@@ -39,10 +40,12 @@ async def node(shard: ServedShard) -> AsyncIterator[RemoteSearcher]:
     server = Server(
         services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
     )
-    shard_pb2_grpc.add_ShardServiceServicer_to_server(ShardServicer(shard, 10.0), server.grpc)
+    shard_pb2_grpc.add_ShardServiceServicer_to_server(
+        ShardServicer(ServedShards([shard]), 10.0), server.grpc
+    )
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
     async with open_channel(address) as channel:
-        yield RemoteSearcher(channel, address)
+        yield RemoteNode(channel, address).searcher(None)
     await server.drain(0)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fakes import OneShardNode
 from grpc import StatusCode
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -56,7 +57,7 @@ class Node:
         opened = view_of(open_shard(shard, ef=16, exact_up_to=0))
         self.generation = opened.manifest.generation
         searcher = LocalSearcher(opened, reader, bundle, self.pool, pace=pace, metrics=metrics)
-        self.servicer = ShardServicer(searcher, 60.0)
+        self.servicer = ShardServicer(OneShardNode(searcher), 60.0)
 
     def question(self) -> st.SearchStrategy[shard_pb2.EncodedQuestion]:
         ids = st.one_of(st.just([2040]), st.lists(UINT32), st.just([1] * 512))

@@ -34,7 +34,7 @@ from winnow.rpc.status import rich_status
 from winnow.stateless.feed.remote import RemoteShardWriter
 from winnow.stateless.feed.targets import choose_target
 from winnow.stateless.http.problems import problem_of
-from winnow.stateless.replicas.remote import RemoteSearcher
+from winnow.stateless.replicas.remote import RemoteNode
 from winnow.text.remote import RemoteEncoder
 from winnow.v1 import encoder_pb2_grpc
 
@@ -126,7 +126,7 @@ async def ask(front: LiveFront, **options: Any) -> Callable[[], str]:
 async def test_an_asker_is_not_told_what_a_node_says_when_its_shard_fails(fault: Fault) -> None:
     front = front_of_two()
     async with failing(fault) as channel:
-        error = await raised(RemoteSearcher(channel, ADDRESS).info(Deadline.after(30)))
+        error = await raised(RemoteNode(channel, ADDRESS).searcher(None).info(Deadline.after(30)))
     first, second = front.replicas.values()
     for dead in ([first], [first, second]):
         for each in dead:

@@ -16,6 +16,7 @@ from winnow.domain.question import EncodedQuestion, ReadScope, RetrievalDepth
 from winnow.domain.write import Position
 from winnow.errors import DeadlineExceededError, InvalidRequestError, UnavailableError
 from winnow.replicas.policy.hedging import HedgeSettings
+from winnow.stateless.cluster.node import ReplicaAt
 from winnow.stateless.cluster.sequences import MAX_WAIT_FOR_REPLICA
 from winnow.stateless.policy.progress import SETTLED_SECONDS
 
@@ -366,7 +367,7 @@ async def test_one_that_comes_with_a_log_of_its_own_is_refused_by_name() -> None
     front.replicas["y"] = y
     front.nodes.nodes["y"] = front._open("y")
     front.look()
-    assert front.builder.view.refused["y"].startswith(
+    assert front.builder.view.refused[ReplicaAt("y", 0)].startswith(
         "shard 0 of 1 has log another, but log log is served"
     )
     await turn()

@@ -27,7 +27,7 @@ from winnow.domain.write import Write
 from winnow.passages.encoding import pack
 from winnow.rpc.channel import open_channel
 from winnow.stateless.feed.remote import RemoteShardWriter
-from winnow.stateless.replicas.remote import RemoteSearcher
+from winnow.stateless.replicas.remote import RemoteNode
 from winnow.text.tokenizer import Tokens
 
 pytestmark = [needs_nats, pytest.mark.timeout(300)]
@@ -78,7 +78,7 @@ class Caller:
             shard=0,
             fingerprint=manifest.encoding_fingerprint,
         )
-        self._searcher = RemoteSearcher(self.channel, node.address)
+        self._searcher = RemoteNode(self.channel, node.address).searcher(None)
 
     async def write(self, *texts: str) -> int:
         written = await self._writer.write(

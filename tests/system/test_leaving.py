@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 from awaited import AwaitedCount, AwaitedList
-from fakes import FINGERPRINT, FakeSearcher, reading
+from fakes import FINGERPRINT, FakeSearcher, OneShardNode, reading
 from prometheus_client import CollectorRegistry
 from tenacious import Change
 
@@ -18,7 +18,7 @@ from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.servicer import SERVICE, ShardServicer
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
-from winnow.domain.shard import ShardInfo
+from winnow.domain.shard import NodeReport
 from winnow.errors import WinnowError
 from winnow.replicas.routing import ReplicaPolicies
 from winnow.rpc.channel import open_channel
@@ -28,10 +28,10 @@ from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery
 from winnow.stateless.cluster.membership import FrontEncoding
-from winnow.stateless.cluster.node import Node
+from winnow.stateless.cluster.node import Node, ReplicaAt
 from winnow.stateless.cluster.polling import DiscoverySettings
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
-from winnow.stateless.replicas.remote import RemoteSearcher
+from winnow.stateless.replicas.remote import RemoteNode
 from winnow.stateless.replicas.replicated import ReplicatedSearcher
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import shard_pb2_grpc
@@ -62,7 +62,7 @@ class Replica:
             interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True),
         )
         shard_pb2_grpc.add_ShardServiceServicer_to_server(
-            ShardServicer(self.shard, LONG), self.server.grpc
+            ShardServicer(OneShardNode(self.shard), LONG), self.server.grpc
         )
 
     async def start(self) -> None:
@@ -95,7 +95,7 @@ class Front:
             FrontEncoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
                 shard,
-                self.nodes.searcher,
+                lambda address: self.nodes.searcher(ReplicaAt(address, shard)),
                 ReplicaPolicies(),
                 clock=time.monotonic,
                 rng=random.Random(1),
@@ -118,17 +118,17 @@ class Front:
 
     def _open(self, address: str) -> Node:
         channel = open_channel(address)
-        remote = RemoteSearcher(channel, address)
-        info = remote.info
+        remote = RemoteNode(channel, address)
+        report = remote.report
 
-        async def poll(deadline: Deadline) -> ShardInfo:
+        async def poll(deadline: Deadline) -> NodeReport:
             try:
-                return await info(deadline)
+                return await report(deadline)
             except WinnowError:
                 self.failed_polls.add()
                 raise
 
-        remote.info = poll  # type: ignore[method-assign]
+        remote.report = poll  # type: ignore[method-assign]
 
         async def close() -> None:
             self.closed.append(address)
@@ -161,7 +161,7 @@ class Scene:
 
     @property
     def left_out(self) -> bool:
-        return set(self.front.nodes.present()) == {self.staying.address}
+        return set(self.front.nodes.present()) == {ReplicaAt(self.staying.address, 0)}
 
 
 @contextlib.asynccontextmanager

@@ -27,7 +27,7 @@ from winnow.inference.encoder import open_question_encoder
 from winnow.passages.encoding import pack
 from winnow.rpc.channel import open_channel
 from winnow.stateless.feed.remote import RemoteShardWriter
-from winnow.stateless.replicas.remote import RemoteSearcher
+from winnow.stateless.replicas.remote import RemoteNode, RemoteSearcher
 from winnow.text.tokenizer import Tokenizer
 
 MERGES = 3
@@ -135,7 +135,7 @@ async def node(bundle: Bundle, indexes: dict[int, Path], tmp_path: Path) -> Asyn
         arguments += [str(bundle.directory), "--feed", "--merge-after", str(FEW)]
         processes.start("node", [*arguments, "--exact-up-to", "0", "--drain-linger", "0"])
         async with open_channel(address) as channel:
-            searcher = RemoteSearcher(channel, address)
+            searcher = RemoteNode(channel, address).searcher(None)
             made = Node(
                 shard,
                 processes,

@@ -10,11 +10,15 @@ from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit, Passage
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
-from winnow.domain.shard import ShardInfo
+from winnow.domain.shard import MAX_FIELDS, NodeReport, ShardFault, ShardInfo
 from winnow.domain.shard_call import Interval
-from winnow.errors import InvalidRequestError, Violation
+from winnow.errors import InvalidRequestError, NotLoadedError, UnavailableError, Violation
+from winnow.rpc.status import public_node_message
 from winnow.searcher import Read, Retrieved
 from winnow.v1 import shard_pb2
+
+_MAX_REASON = 600
+"""Limit of the characters of a reason why a shard is not served."""
 
 
 def depth_of_message(
@@ -193,6 +197,42 @@ def info_to_message(info: ShardInfo) -> shard_pb2.GetShardInfoResponse:
 
 def info_of_message(message: shard_pb2.GetShardInfoResponse) -> ShardInfo:
     return value_of_message(ShardInfo, message, fields=tuple(message.fields))
+
+
+def report_to_message(report: NodeReport) -> shard_pb2.ListShardsResponse:
+    """Converts a report. Shards of one node mostly have the same fields, so they are sent once."""
+    names = sorted({name for info in report.infos for name in info.fields})
+    return shard_pb2.ListShardsResponse(
+        shards=(
+            shard_pb2.GetShardInfoResponse(**same_fields(info, excluded=("fields",)))
+            for info in report.infos
+        ),
+        faults=map(_fault_to_message, report.faults),
+        fields=names[:MAX_FIELDS],
+    )
+
+
+def _fault_to_message(fault: ShardFault) -> shard_pb2.ShardFault:
+    # names of files need not be UTF-8
+    reason = str(fault.error).encode(errors="backslashreplace").decode()[:_MAX_REASON]
+    is_loading = not isinstance(fault.error, NotLoadedError)
+    return shard_pb2.ShardFault(shard=fault.shard, reason=reason, is_loading=is_loading)
+
+
+def _fault_of_message(message: shard_pb2.ShardFault, address: str) -> ShardFault:
+    kind = UnavailableError if message.is_loading else NotLoadedError
+    error = kind(f"{address}: {message.reason}")
+    public = public_node_message(error)
+    return ShardFault(optional(message, "shard"), error.with_public(public))
+
+
+def report_of_message(message: shard_pb2.ListShardsResponse, address: str) -> NodeReport:
+    """Converts the report of the node at an address. Each shard gets the fields of all shards."""
+    fields = tuple(message.fields)
+    return NodeReport(
+        tuple(value_of_message(ShardInfo, info, fields=fields) for info in message.shards),
+        tuple(_fault_of_message(fault, address) for fault in message.faults),
+    )
 
 
 def _reading_to_message(reading: Reading) -> shard_pb2.Reading:

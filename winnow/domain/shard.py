@@ -6,6 +6,8 @@ Front nodes, content nodes and tools must agree on the layout, so it is defined 
 import hashlib
 from dataclasses import dataclass, field
 
+from winnow.errors import WinnowError
+
 MAX_FIELDS = 1_000
 """Most field names that a shard reports; at this number, further ones may be left out."""
 EXACT_UP_TO = 2_000
@@ -58,6 +60,26 @@ class ShardInfo:
         return self.index_id, self.shard, self.log_id, generation, self.bundle_fingerprint
 
 
+@dataclass(frozen=True, slots=True)
+class ShardFault:
+    """Why a content node does not serve a shard that it should serve."""
+
+    shard: int | None
+    """Number of the shard; None if it is unknown, because its files cannot be read."""
+    error: WinnowError
+    """The error of calls: a NotLoadedError, or an UnavailableError while the shard is loading."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """The shards of a content node."""
+
+    infos: tuple[ShardInfo, ...] = ()
+    """The served shards; all share the load of the node."""
+    faults: tuple[ShardFault, ...] = ()
+    """The other shards that the node should serve."""
+
+
 INDEX_FILE = "index.json"
 """File name of the manifest of an index."""
 MAX_SHARDS = 4_096
@@ -82,3 +104,12 @@ def shard_of(passage_id: str, shards: int) -> int:
 def shard_name(shard: int, shards: int) -> str:
     """Name of the directory of a shard within its index."""
     return f"shard-{shard:05d}-of-{shards:05d}"
+
+
+def number_of(name: str) -> int | None:
+    """Number of the shard whose directory has this name; None for other names."""
+    digits = name.removeprefix("shard-").partition("-of-")[::2]
+    if not all(each.isascii() and each.isdecimal() for each in digits):
+        return None
+    shard, shards = map(int, digits)
+    return shard if shard_name(shard, shards) == name else None

@@ -45,8 +45,9 @@ class Settings(BaseModel):
     @field_validator("*")
     @classmethod
     def _check_path(cls, value: Any) -> Any:
-        if isinstance(value, Path) and "\0" in str(value):
-            raise ValueError(f"{quoted(str(value))} is no path: it has a null character in it")
+        for path in value if isinstance(value, list) else [value]:
+            if isinstance(path, Path) and "\0" in str(path):
+                raise ValueError(f"{quoted(str(path))} is no path: it has a null character in it")
         return value
 
     @property
@@ -110,7 +111,7 @@ def configured_value(
 
 def _split(value: str, annotation: Any) -> Any:
     """Splits a variable at commas if the setting is a list."""
-    if annotation == list[str]:
+    if annotation in (list[str], list[Path]):
         return [part.strip() for part in value.split(",") if part.strip()]
     return value
 

@@ -248,14 +248,20 @@ class GetWordCountsRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     CHANGES_ONLY_FIELD_NUMBER: builtins.int
+    SHARD_FIELD_NUMBER: builtins.int
     changes_only: builtins.bool
     """Whether to leave out the counts of the index as it was built, which never change."""
+    shard: builtins.int
+    """The shard's number. It may be unset for a node with one shard."""
     def __init__(
         self,
         *,
         changes_only: builtins.bool = ...,
+        shard: builtins.int | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["changes_only", b"changes_only"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_shard", b"_shard", "shard", b"shard"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_shard", b"_shard", "changes_only", b"changes_only", "shard", b"shard"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_shard", b"_shard"]) -> typing.Literal["shard"] | None: ...
 
 Global___GetWordCountsRequest: typing_extensions.TypeAlias = GetWordCountsRequest
 

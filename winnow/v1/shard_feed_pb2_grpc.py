@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class ShardFeedServiceStub(object):
-    """Stores writes to one shard. Front nodes call it; users do not.
+    """Stores writes to the shards of a content node. Front nodes call it; users do not.
     """
 
     def __init__(self, channel):
@@ -53,7 +53,7 @@ class ShardFeedServiceStub(object):
 
 
 class ShardFeedServiceServicer(object):
-    """Stores writes to one shard. Front nodes call it; users do not.
+    """Stores writes to the shards of a content node. Front nodes call it; users do not.
     """
 
     def Write(self, request, context):
@@ -105,7 +105,7 @@ def add_ShardFeedServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ShardFeedService(object):
-    """Stores writes to one shard. Front nodes call it; users do not.
+    """Stores writes to the shards of a content node. Front nodes call it; users do not.
     """
 
     @staticmethod

@@ -74,7 +74,7 @@ _ShardFeedServiceGetWordCountsType = typing_extensions.TypeVar(
 )
 
 class ShardFeedServiceStub(typing.Generic[_ShardFeedServiceWriteType, _ShardFeedServiceFindUnchangedType, _ShardFeedServiceGetWordCountsType]):
-    """Stores writes to one shard. Front nodes call it; users do not."""
+    """Stores writes to the shards of a content node. Front nodes call it; users do not."""
 
     @typing.overload
     def __init__(self: ShardFeedServiceStub[
@@ -135,7 +135,7 @@ ShardFeedServiceAsyncStub: typing_extensions.TypeAlias = ShardFeedServiceStub[
 ]
 
 class ShardFeedServiceServicer(metaclass=abc.ABCMeta):
-    """Stores writes to one shard. Front nodes call it; users do not."""
+    """Stores writes to the shards of a content node. Front nodes call it; users do not."""
 
     @abc.abstractmethod
     def Write(

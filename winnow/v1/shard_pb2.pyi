@@ -19,12 +19,87 @@ else:
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
-class GetShardInfoRequest(google.protobuf.message.Message):
+class ListShardsRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     def __init__(
         self,
     ) -> None: ...
+
+Global___ListShardsRequest: typing_extensions.TypeAlias = ListShardsRequest
+
+@typing.final
+class ListShardsResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SHARDS_FIELD_NUMBER: builtins.int
+    FAULTS_FIELD_NUMBER: builtins.int
+    FIELDS_FIELD_NUMBER: builtins.int
+    @property
+    def shards(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___GetShardInfoResponse]:
+        """The shards that the node serves, without their fields."""
+
+    @property
+    def faults(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ShardFault]:
+        """The shards that the node should serve and does not serve now."""
+
+    @property
+    def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Names of the metadata fields of all these shards, sorted. At most 1000."""
+
+    def __init__(
+        self,
+        *,
+        shards: collections.abc.Iterable[Global___GetShardInfoResponse] | None = ...,
+        faults: collections.abc.Iterable[Global___ShardFault] | None = ...,
+        fields: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["faults", b"faults", "fields", b"fields", "shards", b"shards"]) -> None: ...
+
+Global___ListShardsResponse: typing_extensions.TypeAlias = ListShardsResponse
+
+@typing.final
+class ShardFault(google.protobuf.message.Message):
+    """Why a node does not serve a shard."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SHARD_FIELD_NUMBER: builtins.int
+    REASON_FIELD_NUMBER: builtins.int
+    IS_LOADING_FIELD_NUMBER: builtins.int
+    shard: builtins.int
+    """The shard's number. Unset if it is unknown, because its files cannot be read."""
+    reason: builtins.str
+    is_loading: builtins.bool
+    """Whether the shard is still loading. Otherwise its files are damaged or missing."""
+    def __init__(
+        self,
+        *,
+        shard: builtins.int | None = ...,
+        reason: builtins.str = ...,
+        is_loading: builtins.bool = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_shard", b"_shard", "shard", b"shard"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_shard", b"_shard", "is_loading", b"is_loading", "reason", b"reason", "shard", b"shard"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_shard", b"_shard"]) -> typing.Literal["shard"] | None: ...
+
+Global___ShardFault: typing_extensions.TypeAlias = ShardFault
+
+@typing.final
+class GetShardInfoRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SHARD_FIELD_NUMBER: builtins.int
+    shard: builtins.int
+    """The shard's number. It may be unset for a node with one shard."""
+    def __init__(
+        self,
+        *,
+        shard: builtins.int | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_shard", b"_shard", "shard", b"shard"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_shard", b"_shard", "shard", b"shard"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_shard", b"_shard"]) -> typing.Literal["shard"] | None: ...
 
 Global___GetShardInfoRequest: typing_extensions.TypeAlias = GetShardInfoRequest
 
@@ -158,6 +233,7 @@ class RetrieveRequest(google.protobuf.message.Message):
     BY_WORDS_FIELD_NUMBER: builtins.int
     FILTER_FIELD_NUMBER: builtins.int
     AFTER_FIELD_NUMBER: builtins.int
+    SHARD_FIELD_NUMBER: builtins.int
     passages: builtins.int
     """Passages that the whole cluster will read, 1 to 1000."""
     candidates: builtins.int
@@ -170,6 +246,8 @@ class RetrieveRequest(google.protobuf.message.Message):
     """Filter on passage metadata, as AnswerRequest.filter."""
     after: builtins.int
     """Sequence number of a write that the shard must apply before it searches. 0 for none."""
+    shard: builtins.int
+    """As in GetShardInfoRequest."""
     @property
     def question(self) -> Global___EncodedQuestion: ...
     def __init__(
@@ -181,9 +259,11 @@ class RetrieveRequest(google.protobuf.message.Message):
         by_words: builtins.int = ...,
         filter: builtins.str = ...,
         after: builtins.int = ...,
+        shard: builtins.int | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["question", b"question"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["after", b"after", "by_words", b"by_words", "candidates", b"candidates", "filter", b"filter", "passages", b"passages", "question", b"question"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_shard", b"_shard", "question", b"question", "shard", b"shard"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_shard", b"_shard", "after", b"after", "by_words", b"by_words", "candidates", b"candidates", "filter", b"filter", "passages", b"passages", "question", b"question", "shard", b"shard"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_shard", b"_shard"]) -> typing.Literal["shard"] | None: ...
 
 Global___RetrieveRequest: typing_extensions.TypeAlias = RetrieveRequest
 
@@ -300,10 +380,13 @@ class ReadRequest(google.protobuf.message.Message):
     HITS_FIELD_NUMBER: builtins.int
     MAX_ANSWER_TOKENS_FIELD_NUMBER: builtins.int
     GENERATION_FIELD_NUMBER: builtins.int
+    SHARD_FIELD_NUMBER: builtins.int
     max_answer_tokens: builtins.int
     """Longest answer in tokens, 1 to 256."""
     generation: builtins.str
     """The generation that the hits were found in; empty if unknown."""
+    shard: builtins.int
+    """As in GetShardInfoRequest."""
     @property
     def question(self) -> Global___EncodedQuestion: ...
     @property
@@ -317,9 +400,11 @@ class ReadRequest(google.protobuf.message.Message):
         hits: collections.abc.Iterable[Global___Hit] | None = ...,
         max_answer_tokens: builtins.int = ...,
         generation: builtins.str = ...,
+        shard: builtins.int | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["question", b"question"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["generation", b"generation", "hits", b"hits", "max_answer_tokens", b"max_answer_tokens", "question", b"question"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_shard", b"_shard", "question", b"question", "shard", b"shard"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_shard", b"_shard", "generation", b"generation", "hits", b"hits", "max_answer_tokens", b"max_answer_tokens", "question", b"question", "shard", b"shard"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_shard", b"_shard"]) -> typing.Literal["shard"] | None: ...
 
 Global___ReadRequest: typing_extensions.TypeAlias = ReadRequest
 
@@ -360,6 +445,7 @@ class SearchRequest(google.protobuf.message.Message):
     BY_WORDS_FIELD_NUMBER: builtins.int
     FILTER_FIELD_NUMBER: builtins.int
     AFTER_FIELD_NUMBER: builtins.int
+    SHARD_FIELD_NUMBER: builtins.int
     passages: builtins.int
     """Passages to read, 1 to 1000."""
     max_answer_tokens: builtins.int
@@ -370,6 +456,8 @@ class SearchRequest(google.protobuf.message.Message):
     """As in RetrieveRequest."""
     filter: builtins.str
     after: builtins.int
+    shard: builtins.int
+    """As in GetShardInfoRequest."""
     @property
     def question(self) -> Global___EncodedQuestion: ...
     def __init__(
@@ -382,9 +470,11 @@ class SearchRequest(google.protobuf.message.Message):
         by_words: builtins.int = ...,
         filter: builtins.str = ...,
         after: builtins.int = ...,
+        shard: builtins.int | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["question", b"question"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["after", b"after", "by_words", b"by_words", "candidates", b"candidates", "filter", b"filter", "max_answer_tokens", b"max_answer_tokens", "passages", b"passages", "question", b"question"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_shard", b"_shard", "question", b"question", "shard", b"shard"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_shard", b"_shard", "after", b"after", "by_words", b"by_words", "candidates", b"candidates", "filter", b"filter", "max_answer_tokens", b"max_answer_tokens", "passages", b"passages", "question", b"question", "shard", b"shard"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_shard", b"_shard"]) -> typing.Literal["shard"] | None: ...
 
 Global___SearchRequest: typing_extensions.TypeAlias = SearchRequest
 

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class ShardServiceStub(object):
-    """Searches one shard of an index. Front nodes call it; users do not.
+    """Searches the shards of a content node. Front nodes call it; users do not.
     """
 
     def __init__(self, channel):
@@ -35,6 +35,11 @@ class ShardServiceStub(object):
         Args:
             channel: A grpc.Channel.
         """
+        self.ListShards = channel.unary_unary(
+                '/winnow.v1.ShardService/ListShards',
+                request_serializer=winnow_dot_v1_dot_shard__pb2.ListShardsRequest.SerializeToString,
+                response_deserializer=winnow_dot_v1_dot_shard__pb2.ListShardsResponse.FromString,
+                _registered_method=True)
         self.GetShardInfo = channel.unary_unary(
                 '/winnow.v1.ShardService/GetShardInfo',
                 request_serializer=winnow_dot_v1_dot_shard__pb2.GetShardInfoRequest.SerializeToString,
@@ -58,12 +63,18 @@ class ShardServiceStub(object):
 
 
 class ShardServiceServicer(object):
-    """Searches one shard of an index. Front nodes call it; users do not.
+    """Searches the shards of a content node. Front nodes call it; users do not.
     """
 
+    def ListShards(self, request, context):
+        """Lists the shards of the node, and its load. It is cheap: front nodes call it twice a second.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetShardInfo(self, request, context):
-        """Returns the shard that the node serves, and the node's load. It is cheap: front nodes call it twice
-        a second.
+        """Returns one shard of the node, and the node's load. Front nodes call it on nodes without ListShards.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -94,6 +105,11 @@ class ShardServiceServicer(object):
 
 def add_ShardServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
+            'ListShards': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListShards,
+                    request_deserializer=winnow_dot_v1_dot_shard__pb2.ListShardsRequest.FromString,
+                    response_serializer=winnow_dot_v1_dot_shard__pb2.ListShardsResponse.SerializeToString,
+            ),
             'GetShardInfo': grpc.unary_unary_rpc_method_handler(
                     servicer.GetShardInfo,
                     request_deserializer=winnow_dot_v1_dot_shard__pb2.GetShardInfoRequest.FromString,
@@ -123,8 +139,35 @@ def add_ShardServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ShardService(object):
-    """Searches one shard of an index. Front nodes call it; users do not.
+    """Searches the shards of a content node. Front nodes call it; users do not.
     """
+
+    @staticmethod
+    def ListShards(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/winnow.v1.ShardService/ListShards',
+            winnow_dot_v1_dot_shard__pb2.ListShardsRequest.SerializeToString,
+            winnow_dot_v1_dot_shard__pb2.ListShardsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
 
     @staticmethod
     def GetShardInfo(request,

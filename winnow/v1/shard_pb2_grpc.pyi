@@ -25,6 +25,22 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
 
 GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
+_ShardServiceListShardsType = typing_extensions.TypeVar(
+    '_ShardServiceListShardsType',
+    grpc.UnaryUnaryMultiCallable[
+        winnow.v1.shard_pb2.ListShardsRequest,
+        winnow.v1.shard_pb2.ListShardsResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.shard_pb2.ListShardsRequest,
+        winnow.v1.shard_pb2.ListShardsResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        winnow.v1.shard_pb2.ListShardsRequest,
+        winnow.v1.shard_pb2.ListShardsResponse,
+    ],
+)
+
 _ShardServiceGetShardInfoType = typing_extensions.TypeVar(
     '_ShardServiceGetShardInfoType',
     grpc.UnaryUnaryMultiCallable[
@@ -89,11 +105,15 @@ _ShardServiceSearchType = typing_extensions.TypeVar(
     ],
 )
 
-class ShardServiceStub(typing.Generic[_ShardServiceGetShardInfoType, _ShardServiceRetrieveType, _ShardServiceReadType, _ShardServiceSearchType]):
-    """Searches one shard of an index. Front nodes call it; users do not."""
+class ShardServiceStub(typing.Generic[_ShardServiceListShardsType, _ShardServiceGetShardInfoType, _ShardServiceRetrieveType, _ShardServiceReadType, _ShardServiceSearchType]):
+    """Searches the shards of a content node. Front nodes call it; users do not."""
 
     @typing.overload
     def __init__(self: ShardServiceStub[
+        grpc.UnaryUnaryMultiCallable[
+            winnow.v1.shard_pb2.ListShardsRequest,
+            winnow.v1.shard_pb2.ListShardsResponse,
+        ],
         grpc.UnaryUnaryMultiCallable[
             winnow.v1.shard_pb2.GetShardInfoRequest,
             winnow.v1.shard_pb2.GetShardInfoResponse,
@@ -115,6 +135,10 @@ class ShardServiceStub(typing.Generic[_ShardServiceGetShardInfoType, _ShardServi
     @typing.overload
     def __init__(self: ShardServiceStub[
         grpc.aio.UnaryUnaryMultiCallable[
+            winnow.v1.shard_pb2.ListShardsRequest,
+            winnow.v1.shard_pb2.ListShardsResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
             winnow.v1.shard_pb2.GetShardInfoRequest,
             winnow.v1.shard_pb2.GetShardInfoResponse,
         ],
@@ -132,10 +156,11 @@ class ShardServiceStub(typing.Generic[_ShardServiceGetShardInfoType, _ShardServi
         ],
     ], channel: grpc.aio.Channel) -> None: ...
 
+    ListShards: _ShardServiceListShardsType
+    """Lists the shards of the node, and its load. It is cheap: front nodes call it twice a second."""
+
     GetShardInfo: _ShardServiceGetShardInfoType
-    """Returns the shard that the node serves, and the node's load. It is cheap: front nodes call it twice
-    a second.
-    """
+    """Returns one shard of the node, and the node's load. Front nodes call it on nodes without ListShards."""
 
     Retrieve: _ShardServiceRetrieveType
     """Returns this shard's hits that could be in the cluster's top k."""
@@ -149,6 +174,10 @@ class ShardServiceStub(typing.Generic[_ShardServiceGetShardInfoType, _ShardServi
     """Retrieve and Read in one round trip."""
 
 ShardServiceAsyncStub: typing_extensions.TypeAlias = ShardServiceStub[
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.shard_pb2.ListShardsRequest,
+        winnow.v1.shard_pb2.ListShardsResponse,
+    ],
     grpc.aio.UnaryUnaryMultiCallable[
         winnow.v1.shard_pb2.GetShardInfoRequest,
         winnow.v1.shard_pb2.GetShardInfoResponse,
@@ -168,7 +197,15 @@ ShardServiceAsyncStub: typing_extensions.TypeAlias = ShardServiceStub[
 ]
 
 class ShardServiceServicer(metaclass=abc.ABCMeta):
-    """Searches one shard of an index. Front nodes call it; users do not."""
+    """Searches the shards of a content node. Front nodes call it; users do not."""
+
+    @abc.abstractmethod
+    def ListShards(
+        self,
+        request: winnow.v1.shard_pb2.ListShardsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[winnow.v1.shard_pb2.ListShardsResponse, collections.abc.Awaitable[winnow.v1.shard_pb2.ListShardsResponse]]:
+        """Lists the shards of the node, and its load. It is cheap: front nodes call it twice a second."""
 
     @abc.abstractmethod
     def GetShardInfo(
@@ -176,9 +213,7 @@ class ShardServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_pb2.GetShardInfoRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_pb2.GetShardInfoResponse, collections.abc.Awaitable[winnow.v1.shard_pb2.GetShardInfoResponse]]:
-        """Returns the shard that the node serves, and the node's load. It is cheap: front nodes call it twice
-        a second.
-        """
+        """Returns one shard of the node, and the node's load. Front nodes call it on nodes without ListShards."""
 
     @abc.abstractmethod
     def Retrieve(

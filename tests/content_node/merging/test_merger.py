@@ -103,6 +103,7 @@ class Stage:
             open_base=self.shard.open,
             remove_obsolete=self.shard.remove_obsolete,
             metrics=MergeMetrics(self.registry),
+            one_at_a_time=asyncio.Lock(),
             sleep=self._sleep,
             clock=lambda: self.now,
         )

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.bundle import load_bundle
 from winnow.content_node.composing import shard as composing
+from winnow.content_node.composing.one_index import OneIndex
 from winnow.content_node.composing.parts import open_node_parts
 from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.merging.child import MergeChild
@@ -56,9 +57,9 @@ async def test_a_graph_is_loaded_by_a_thread_that_gives_way_to_nobody(
     settings = NodeSettings.model_validate({"shard": tmp_path})
     assert settings.reader_nice
     bundle = load_bundle(default_bundle())
-    parts = open_node_parts(settings, bundle, registry, RuntimeMetrics(registry))
+    parts = open_node_parts(settings, bundle, registry, RuntimeMetrics(registry), shards=1)
     live: Any = shard
-    running = RunningShard(tmp_path, parts, registry, AsyncMock())
+    running = RunningShard(tmp_path, parts, registry, AsyncMock(), check=OneIndex().check)
     await running._open_merger(live).merge(MergeReason.WRITES)
     parts.pool.close()
     assert shard.served == ["segment"]

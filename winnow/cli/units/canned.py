@@ -40,6 +40,11 @@ class CannedShard(shard_pb2_grpc.ShardServiceServicer):
         self._info.index_passages = self._info.passages * shards
         self._replies, self._rng = replies, rng
 
+    async def ListShards(  # noqa: N802
+        self, request: shard_pb2.ListShardsRequest, context: Any
+    ) -> shard_pb2.ListShardsResponse:
+        return shard_pb2.ListShardsResponse(shards=[self._info])
+
     async def GetShardInfo(  # noqa: N802
         self, request: shard_pb2.GetShardInfoRequest, context: Any
     ) -> shard_pb2.GetShardInfoResponse:

@@ -1,0 +1,55 @@
+"""Lets a node serve the shards of one index, each once."""
+
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from winnow.content_node.shard.manifest import ShardManifest, read_shard_manifest
+from winnow.domain.shard import number_of
+from winnow.errors import ArtefactError
+
+
+class OneIndex:
+    """Refuses shards of another index, and a shard that is already there.
+
+    Safe to use from several threads.
+    """
+
+    def __init__(self, index_id: str = "") -> None:
+        """`index_id` is the id of the index; empty for that of the first shard."""
+        self._index_id = index_id
+        self._directories: dict[int, Path] = {}
+        self._lock = threading.Lock()
+
+    def check(self, manifest: ShardManifest, directory: Path) -> None:
+        """Raises ArtefactError if the node may not serve the shard in this directory."""
+        named = number_of(directory.name)
+        with self._lock:
+            index_id = self._index_id = self._index_id or manifest.index_id
+            if manifest.index_id != index_id or named not in (None, manifest.shard):
+                expected = "a shard" if named is None else f"shard {named}"
+                raise ArtefactError(
+                    f"{directory} holds shard {manifest.shard} of index {manifest.index_id} "
+                    f"instead of {expected} of index {index_id}: copy the right shard again"
+                )
+            first = self._directories.setdefault(manifest.shard, directory)
+        if first != directory:
+            raise ArtefactError(
+                f"{directory} holds shard {manifest.shard}, which {first} holds already: a node "
+                "serves one copy of a shard"
+            )
+
+
+def index_of_most(directories: Sequence[Path]) -> str:
+    """The index that most of these shards are of; empty if no manifest can be read.
+
+    Ties are settled by the order of the directories.
+    """
+    ids = []
+    for directory in directories:
+        try:
+            ids.append(read_shard_manifest(directory).index_id)
+        except ArtefactError:
+            continue  # it is reported when the shard is loaded
+    return next((index_id for index_id, _ in Counter(ids).most_common(1)), "")

@@ -1,0 +1,102 @@
+"""The shards of a process, which share one reader, one pool of threads and one admission."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from winnow.content_node.composing.one_index import OneIndex, index_of_most
+from winnow.content_node.composing.parts import NodeParts
+from winnow.content_node.composing.shard import RunningShard
+from winnow.content_node.daemon_work import DaemonWork
+from winnow.content_node.served_shards import ServedShards
+from winnow.content_node.shard.manifest import ShardManifest
+from winnow.domain.shard import number_of
+from winnow.errors import NotLoadedError
+from winnow.telemetry.labelled import LabelledRegistries
+
+
+class RunningShards:
+    """Loads and serves shards; one that cannot be loaded leaves the others serving."""
+
+    def __init__(
+        self,
+        directories: Mapping[Path, str],
+        parts: NodeParts,
+        registry: CollectorRegistry,
+        set_serving: Callable[[bool], Awaitable[None]],
+        *,
+        index_id: str = "",
+    ) -> None:
+        """Takes what serves the shards in these directories.
+
+        Args:
+            directories: at least one shard, with the URL of snapshots to restore it from if it is
+                not there; an empty URL for none.
+            parts: shared by the shards.
+            registry: gets the metrics of the shards; several have the label `shard`.
+            set_serving: called with whether any shard is served, after files of one changed.
+            index_id: the index of the shards; empty for the index of most of them.
+
+        """
+        self._parts, self._registry, self._set_serving = parts, registry, set_serving
+        self._one_index = OneIndex(index_id)
+        self._finds_index = not index_id and len(directories) > 1
+        self._labelled = LabelledRegistries(registry, "shard") if len(directories) > 1 else None
+        self._serving: dict[Path, bool] = {}
+        """Whether a loaded shard is served."""
+        self.all = [self._open(directory, pull) for directory, pull in directories.items()]
+        self.served = ServedShards([shard.served for shard in self.all])
+
+    async def load(self) -> None:
+        """Loads all shards. Raises NotLoadedError if none can be loaded."""
+        if self._finds_index:
+            directories = [shard.directory for shard in self.all]
+            index_id = await DaemonWork(partial(index_of_most, directories)).result()
+            self._one_index = OneIndex(index_id)
+        loaded = await asyncio.gather(*map(self._load, self.all), return_exceptions=True)
+        faults = [each for each in loaded if isinstance(each, BaseException)]
+        for fault in faults:
+            if not isinstance(fault, NotLoadedError):
+                raise fault
+        if len(faults) == len(self.all):
+            raise NotLoadedError("; ".join(map(str, faults)))
+
+    def leave(self) -> None:
+        """Stops merging, and reports to callers that the node is leaving."""
+        for shard in self.all:
+            shard.leave()
+
+    async def close(self) -> None:
+        """Stores waiting writes, and releases the directories."""
+        await asyncio.gather(*(shard.close() for shard in self.all))
+
+    def _open(self, directory: Path, pull: str) -> RunningShard:
+        return RunningShard(
+            directory,
+            self._parts,
+            self._registry_of(directory),
+            partial(self._update_health, directory),
+            check=self._check,
+            pull=pull,
+        )
+
+    def _registry_of(self, directory: Path) -> CollectorRegistry:
+        if self._labelled is None:
+            return self._registry
+        number = number_of(directory.name)
+        return self._labelled.of(directory.name if number is None else str(number))
+
+    def _check(self, manifest: ShardManifest, directory: Path) -> None:
+        # the index is known only when the shards are loaded
+        self._one_index.check(manifest, directory)
+
+    async def _load(self, shard: RunningShard) -> None:
+        await shard.load()
+        self._serving[shard.directory] = True
+
+    async def _update_health(self, directory: Path, serving: bool) -> None:
+        self._serving[directory] = serving
+        await self._set_serving(any(self._serving.values()))
