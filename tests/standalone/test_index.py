@@ -207,7 +207,9 @@ async def test_a_cancelled_question_leaves_the_index_usable(indexes: dict[int, P
 async def test_calls_that_run_when_an_index_is_closed_say_so(indexes: dict[int, Path]) -> None:
     async with AsyncIndex.open(indexes[2]) as index:
         began = begins(index._opened(), "call")
-        asking = [asyncio.create_task(index.ask(each, fresh=True)) for each, _ in QUESTIONS]
+        asking = [
+            asyncio.create_task(index.ask(each, fresh=True, timeout=60)) for each, _ in QUESTIONS
+        ]
         for _ in asking:
             await asyncio.wait_for(began.acquire(), 60)
     async with asyncio.timeout(60):

@@ -64,15 +64,14 @@ def one_process(index: Path, registry: CollectorRegistry, **given: str) -> tuple
     return lambda: standalone._run(settings, registry, NO_TRACER), listen
 
 
-def cluster(index: Path) -> tuple[list[Run], str]:
-    """Content nodes and a front node over the same index, and the front's address."""
-    shards = shard_directories(index)
+def cluster(*shards: Sequence[Path]) -> tuple[list[Run], str]:
+    """A front node over content nodes with these shards, and the front's address."""
     listen, *nodes = (f"127.0.0.1:{port}" for port in free_ports(len(shards) + 1))
     settings = FrontSettings.load({"shards": nodes, "listen": listen}, None, {})
 
-    def serving(shard: Path, address: str) -> Run:
-        own = NodeSettings.load({"shard": shard, "listen": address}, None, {})
-        return lambda: node._run(own, CollectorRegistry(), NO_TRACER)
+    def serving(own: Sequence[Path], address: str) -> Run:
+        settings = NodeSettings.load({"shard": own, "listen": address}, None, {})
+        return lambda: node._run(settings, CollectorRegistry(), NO_TRACER)
 
     runs: list[Run] = [serving(*pair) for pair in zip(shards, nodes, strict=True)]
     return [*runs, lambda: front._run(settings, CollectorRegistry())], listen
@@ -87,10 +86,12 @@ async def test_it_answers_bit_for_bit_as_content_nodes_do(indexes: dict[int, Pat
     run, address = one_process(indexes[3], CollectorRegistry())
     async with running([run], address) as client:
         here = [found(await client.ask(each)) for each, _ in QUESTIONS]
-    runs, address = cluster(indexes[3])
-    async with running(runs, address) as client:
-        assert [found(await client.ask(each)) for each, _ in QUESTIONS] == here
     assert all(here)
+    first, second, third = shard_directories(indexes[3])
+    for shards in ([[first], [second], [third]], [[first, second], [second, third]]):
+        runs, address = cluster(*shards)
+        async with running(runs, address) as client:
+            assert [found(await client.ask(each)) for each, _ in QUESTIONS] == here
 
 
 @pytest.mark.bundle

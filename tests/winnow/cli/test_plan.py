@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from winnow.cli.local.plan import LocalPlan, process_commands, threads_per_node
+from winnow.cli.local.plan import LocalPlan, process_commands, share_out, threads_per_node
 
-SHARDS = [Path("index/0"), Path("index/1")]
+SHARDS = [[Path("index/0")], [Path("index/1")]]
 PLAN = LocalPlan(Path("index"), Path("b"), "127.0.0.1:8080")
 NODES = ["127.0.0.1:9001", "127.0.0.1:9002"]
 
@@ -115,6 +115,27 @@ def test_threads_set_by_the_plan_are_kept() -> None:
 
 
 def test_every_node_is_told_its_threads() -> None:
-    found = process_commands(PLAN, [Path("0")], ["127.0.0.1:9001"], threads=3)
+    found = process_commands(PLAN, [[Path("0")]], ["127.0.0.1:9001"], threads=3)
     assert "--threads 3 --reader-threads 3" in " ".join(found["node 0"])
     assert "threads" not in " ".join(found["front"])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "replicas", "shared"),
+    [
+        (0, 1, ["0", "1", "2"]),
+        (3, 1, ["0", "1", "2"]),
+        (2, 1, ["02", "1"]),
+        (1, 2, ["012", "012"]),
+        (2, 2, ["02", "02", "1", "1"]),
+        (0, 0, []),
+    ],
+)
+def test_nodes_share_the_shards(nodes: int, replicas: int, shared: list[str]) -> None:
+    own = share_out([Path("0"), Path("1"), Path("2")], nodes, replicas)
+    assert ["".join(map(str, each)) for each in own] == shared
+
+
+def test_a_node_is_given_all_its_shards() -> None:
+    found = process_commands(PLAN, [[Path("0"), Path("1")]], ["127.0.0.1:9001"])
+    assert found["node 0"][:6] == ["node", "--shard", "0", "--shard", "1", "--listen"]

@@ -39,7 +39,7 @@ def run(settings: UpSettings) -> None:
     read_manifest(settings.bundle)  # report a missing bundle once, not by every process
     if settings.heads:
         open_store(settings.heads).encoder()  # report a wrong URL now, not at the first request
-    _expect_a_node_each(settings)
+    _expect_shards_for_nodes(settings)
     at_terminal = sys.stderr is not None and sys.stderr.isatty()
     heads = ("--heads", settings.heads) if settings.heads else ()
     plan = LocalPlan(
@@ -48,6 +48,7 @@ def run(settings: UpSettings) -> None:
         settings.listen,
         settings.metrics_listen,
         one_process=not settings.nodes,
+        nodes=settings.nodes,
         replicas=settings.replicas,
         front=(*log_flags("front", settings.file, at_terminal), *heads),
         node=log_flags("node", settings.file, at_terminal),
@@ -103,13 +104,13 @@ def log_flags(
     return ("--log-format", LogFormat.TEXT.value) if at_terminal and log_format is None else ()
 
 
-def _expect_a_node_each(settings: UpSettings) -> None:
-    """Raises SettingsError unless there are as many content nodes as shards, or none."""
+def _expect_shards_for_nodes(settings: UpSettings) -> None:
+    """Raises SettingsError if there are more content nodes than shards."""
     shards = len(shard_directories(settings.index))
-    if settings.nodes not in (0, shards):
+    if settings.nodes > shards:
         raise SettingsError(
-            f"--nodes {settings.nodes}: a content node serves one shard, and {settings.index} has "
-            f"{many(shards, 'shard')}: --nodes {shards}, or none for one process"
+            f"--nodes {settings.nodes}: {settings.index} has {many(shards, 'shard')}, so some "
+            f"nodes would have none: use at most --nodes {shards}"
         )
 
 

@@ -12,7 +12,7 @@ from typing import IO, Self
 import grpc
 
 from winnow.address import Address
-from winnow.cli.local.plan import LocalPlan, process_commands, threads_per_node
+from winnow.cli.local.plan import LocalPlan, process_commands, share_out, threads_per_node
 from winnow.cli.local.ports import consecutive_addresses, free_ports, require_free, with_free_port
 from winnow.cli.local.processes import Processes
 from winnow.client.messages import AnswerClient
@@ -43,9 +43,8 @@ class LocalCluster:
             feed_listen=_with_port(plan.feed_listen),
             http_listen=_with_port(plan.http_listen),
         )
-        shards = shard_directories(plan.index)
         replicas = 0 if plan.one_process else plan.replicas
-        self._shards = [shard for shard in shards for _ in range(replicas)]
+        self._shards = share_out(shard_directories(plan.index), plan.nodes, replicas)
         self.processes = Processes()
         self._logs: dict[str, IO[bytes]] = {}
         self._commands: dict[str, list[str]] = {}
@@ -56,7 +55,7 @@ class LocalCluster:
         self.http = _reachable(self._plan.http_listen)
         """HOST:PORT of HTTP; empty if there is none."""
         self.nodes: list[str] = []
-        """HOST:PORT of the content nodes: first all replicas of shard 0, then of shard 1 …
+        """HOST:PORT of the content nodes; replicas with the same shards follow each other.
 
         Empty if one process serves the index.
         """
@@ -137,16 +136,16 @@ class LocalCluster:
         )
 
     async def load_failures(self) -> dict[str, str]:
-        """Why content nodes failed to load their shards, by name of the node."""
+        """Why content nodes failed to load shards, by name of the node."""
         failures = await asyncio.gather(*map(load_failure, self.nodes))
         return {f"node {number}": failure for number, failure in enumerate(failures) if failure}
 
     async def _check_all(self) -> None:
-        """Raises UnavailableError if a process has ended, or a node failed to load its shard."""
+        """Raises UnavailableError if a process has ended, or a node failed to load a shard."""
         for name, code in self.processes.exit_codes().items():
             raise UnavailableError(f"{name} ended with exit code {code}{self.last_log_lines(name)}")
         for name, fault in (await self.load_failures()).items():
-            raise UnavailableError(f"{name} could not load its shard: {fault}")
+            raise UnavailableError(f"{name} could not load its shards: {fault}")
 
     def __enter__(self) -> Self:
         return self

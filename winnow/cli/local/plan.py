@@ -28,8 +28,10 @@ class LocalPlan:
     """Maximum threads of one request; None lets the nodes share the cores (`threads_per_node`)."""
     one_process: bool = False
     """Whether front node and shards are one process, without content nodes."""
+    nodes: int = 0
+    """Content nodes that share the shards; 0 for a node for each shard."""
     replicas: int = 1
-    """Content nodes per shard."""
+    """Content nodes with the same shards."""
     front: tuple[str, ...] = ()
     """More flags of the front node."""
     node: tuple[str, ...] = ()
@@ -66,7 +68,7 @@ class LocalPlan:
 
 def process_commands(
     plan: LocalPlan,
-    shards: Sequence[Path],
+    shards: Sequence[Sequence[Path]],
     nodes: Sequence[str],
     metrics: Sequence[str] = (),
     threads: int | None = None,
@@ -75,7 +77,7 @@ def process_commands(
 
     Args:
         plan: the processes to start; its addresses have ports other than 0.
-        shards: directory of each content node's shard.
+        shards: directories of each content node's shards.
         nodes: HOST:PORT of each node.
         metrics: HOST:PORT of each node's metrics; empty for none.
         threads: threads of each content node; None for the node's default.
@@ -97,9 +99,10 @@ def process_commands(
     limits = [*_flag("--threads", threads), *_flag("--reader-threads", per_request)]
     fed = ["--feed"] if plan.feed_listen else []
     commands = {}
-    for number, (shard, address) in enumerate(zip(shards, nodes, strict=True)):
+    for number, (own, address) in enumerate(zip(shards, nodes, strict=True)):
         metrics_flags = ["--metrics-listen", metrics[number]] if metrics else []
-        serving = ["node", "--shard", str(shard), "--listen", address, *fed]
+        held = [flag for shard in own for flag in ("--shard", str(shard))]
+        serving = ["node", *held, "--listen", address, *fed]
         commands[f"node {number}"] = [*serving, *limits, *metrics_flags, *plan.node, *common]
     shard_flags = [
         flag
@@ -110,6 +113,15 @@ def process_commands(
         serving = ["front", "--listen", address, *shard_flags, *([] if number else first)]
         commands[f"front {number}" if number else "front"] = [*serving, *plan.front, *common]
     return commands
+
+
+def share_out(shards: Sequence[Path], nodes: int, replicas: int) -> list[list[Path]]:
+    """The shards of each node: `nodes` nodes share the shards, and each is there `replicas` times.
+
+    Replicas follow each other. `nodes` is at most the number of shards; 0 is a node for each.
+    """
+    nodes = nodes or len(shards)
+    return [list(shards[node::nodes]) for node in range(nodes) for _ in range(replicas)]
 
 
 def _flag(name: str, value: object) -> list[str]:

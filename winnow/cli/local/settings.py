@@ -23,11 +23,12 @@ class UpSettings(Settings):
 
     Example: winnow up --index index --listen 127.0.0.1:8080.
 
-    One process holds the front node and all shards. With --nodes each shard has a process of its
-    own, a content node, on a free port. The front node and the shards also read their own settings:
-    the variables WINNOW_FRONT_… and WINNOW_NODE_…, and the tables 'front' and 'node' of the
-    --config file. The options below take precedence. Content nodes share the cores unless 'threads'
-    or 'reader_threads' is set for them. At a terminal, logs are text unless log_format is set.
+    One process holds the front node and all shards. With --nodes, that number of content nodes
+    share the shards, each a process on a free port. The front node and the shards also read their
+    own settings: the variables WINNOW_FRONT_… and WINNOW_NODE_…, and the tables 'front' and 'node'
+    of the --config file. The options below take precedence. Content nodes share the cores unless
+    'threads' or 'reader_threads' is set for them. At a terminal, logs are text unless log_format is
+    set.
     """
 
     table: ClassVar[str] = "up"
@@ -55,8 +56,8 @@ class UpSettings(Settings):
         0,
         ge=0,
         le=MAX_SHARDS,
-        description="Content nodes, each a process for one shard: the number of shards. 0 runs "
-        "everything in one process, which is faster on one machine.",
+        description="Content nodes that share the shards, each a process. 0 runs everything in one "
+        "process, which is faster on one machine.",
     )
     replicas: int = Field(1, ge=1, le=16, description="Content nodes per shard; needs --nodes.")
     metrics_listen: OptionalListenAddress = Field(

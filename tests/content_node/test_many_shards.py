@@ -1,0 +1,267 @@
+"""The shards of one content node, over real gRPC."""
+
+import contextlib
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from prometheus_client import CollectorRegistry
+
+from winnow.bundle import Bundle
+from winnow.content_node.composing.parts import open_node_parts
+from winnow.content_node.composing.shards import RunningShards
+from winnow.content_node.feed_servicer import FEED_SERVICE, ShardFeedServicer
+from winnow.content_node.servicer import SERVICE, ShardServicer
+from winnow.content_node.settings import NodeSettings
+from winnow.content_node.shard.changes import Change
+from winnow.content_node.startup_checks import shards_to_serve
+from winnow.convert import shard_feed as convert
+from winnow.deadline import Deadline
+from winnow.domain.shard import NodeReport, shard_name, shard_of
+from winnow.domain.write import Outcome
+from winnow.errors import ArtefactError, IdentityError, NotLoadedError, UnavailableError
+from winnow.index_directory import shard_directories
+from winnow.rpc.channel import open_channel
+from winnow.rpc.interceptor import CallInterceptor
+from winnow.rpc.server import Server
+from winnow.rpc.status import error_of
+from winnow.settings.source import SettingsError
+from winnow.stateless.replicas.remote import RemoteNode
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.runtimes import RuntimeMetrics
+from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc, shard_pb2_grpc
+
+
+@dataclass
+class Node:
+    """A running node, as its callers see it."""
+
+    shards: RunningShards
+    remote: RemoteNode
+    feed: Any
+    registry: CollectorRegistry
+    health: list[bool] = field(default_factory=list)
+    """Every change of the health of the process."""
+
+    async def report(self) -> NodeReport:
+        return await self.remote.report(Deadline.after(60))
+
+
+@contextlib.asynccontextmanager
+async def serving(shards: Sequence[Path], bundle: Bundle, **flags: Any) -> AsyncIterator[Node]:
+    registry, health = CollectorRegistry(), list[bool]()
+    settings = NodeSettings.load({"shard": list(shards), **flags}, None, {})
+    directories = shards_to_serve(settings)
+    parts = open_node_parts(
+        settings, bundle, registry, RuntimeMetrics(registry), shards=len(directories)
+    )
+
+    async def set_serving(serving: bool) -> None:
+        health.append(serving)
+
+    running = RunningShards(directories, parts, registry, set_serving)
+    interceptor = CallInterceptor(RpcMetrics(registry), quiet=True)
+    server = Server(services=[SERVICE, FEED_SERVICE], interceptor=interceptor)
+    shard_pb2_grpc.add_ShardServiceServicer_to_server(
+        ShardServicer(running.served, 60.0), server.grpc
+    )
+    shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(
+        ShardFeedServicer(running.served, 60.0), server.grpc
+    )
+    address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
+    try:
+        async with open_channel(address) as channel:
+            feed = shard_feed_pb2_grpc.ShardFeedServiceStub(channel)
+            yield Node(running, RemoteNode(channel, address), feed, registry, health)
+    finally:
+        await server.drain(0)
+        await running.close()
+        parts.pool.close()
+
+
+def damaged(shard: Path) -> Path:
+    path = shard / "passages.sqlite"
+    with path.open("r+b") as file:
+        file.seek(5_000)
+        (byte,) = file.read(1)
+        file.seek(5_000)
+        file.write(bytes([byte ^ 1]))
+    return shard
+
+
+async def test_a_node_lists_the_shards_that_it_loads_and_then_serves(
+    indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with serving(shard_directories(indexes[3])[:2], bundle) as node:
+        loading = await node.report()
+        assert not loading.infos
+        assert [fault.shard for fault in loading.faults] == [0, 1]
+        assert not any(isinstance(fault.error, NotLoadedError) for fault in loading.faults)
+        await node.shards.load()
+        loaded = await node.report()
+        assert not loaded.faults
+        assert [(info.shard, info.shards) for info in loaded.infos] == [(0, 3), (1, 3)]
+        described = await node.remote.searcher(1).info(Deadline.after(60))
+        assert described.generation == loaded.infos[1].generation
+
+
+async def test_a_call_names_its_shard_unless_the_node_has_only_one(
+    indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    shards = shard_directories(indexes[3])
+    async with serving(shards[:2], bundle) as node:
+        await node.shards.load()
+        with pytest.raises(IdentityError, match="2 shards, and the call names none"):
+            await node.remote.searcher(None).info(Deadline.after(60))
+        with pytest.raises(UnavailableError, match="does not serve shard 2"):
+            await node.remote.searcher(2).info(Deadline.after(60))
+    async with serving(shards[2:], bundle) as node:
+        await node.shards.load()
+        assert (await node.remote.searcher(None).info(Deadline.after(60))).shard == 2
+
+
+async def test_a_shard_that_cannot_be_loaded_is_named_and_the_others_serve(
+    indexes: dict[int, Path], bundle: Bundle, tmp_path: Path
+) -> None:
+    index = Path(shutil.copytree(indexes[3], tmp_path / "index"))
+    first, second, third = shard_directories(index)
+    damaged(second)
+    shutil.rmtree(third)
+    async with serving([first, second, third], bundle) as node:
+        await node.shards.load()
+        report = await node.report()
+        assert [info.shard for info in report.infos] == [0]
+        assert [fault.shard for fault in report.faults] == [1, 2]
+        assert all(isinstance(fault.error, NotLoadedError) for fault in report.faults)
+        for fault, shard in zip(report.faults, (second, third), strict=True):
+            assert str(shard) in str(fault.error)
+
+
+async def test_a_node_without_any_loaded_shard_names_them_all(
+    indexes: dict[int, Path], bundle: Bundle, tmp_path: Path
+) -> None:
+    index = Path(shutil.copytree(indexes[2], tmp_path / "index"))
+    shards = list(map(damaged, shard_directories(index)))
+    async with serving(shards, bundle) as node:
+        with pytest.raises(NotLoadedError, match=r"00000-of.*00001-of"):
+            await node.shards.load()
+
+
+@pytest.mark.parametrize("place", [0, 2])
+async def test_a_shard_of_another_index_is_left_out_wherever_it_is_listed(
+    place: int, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    shards = shard_directories(indexes[3])[:2]
+    shards.insert(place, shard_directories(indexes[8])[5])
+    async with serving(shards, bundle) as node:
+        await node.shards.load()
+        report = await node.report()
+        assert [info.shard for info in report.infos] == [0, 1]
+        (fault,) = report.faults
+        assert fault.shard == 5
+        assert "instead of shard 5 of index" in str(fault.error)
+
+
+async def test_a_shard_is_served_once(
+    indexes: dict[int, Path], bundle: Bundle, tmp_path: Path
+) -> None:
+    first, second, _ = shard_directories(indexes[3])
+    copy = Path(shutil.copytree(first, tmp_path / "copy"))
+    async with serving([first, second, copy], bundle) as node:
+        await node.shards.load()
+        report = await node.report()
+        assert sorted(info.shard for info in report.infos) == [0, 1]
+        (fault,) = report.faults
+        assert "a node serves one copy of a shard" in str(fault.error)
+
+
+async def test_the_process_is_healthy_while_a_shard_is_served(
+    indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with serving(shard_directories(indexes[3])[:2], bundle) as node:
+        await node.shards.load()
+        first, second = node.shards.all
+        for shard in (first, second):
+            await shard._status.files_changed(Change("it was deleted", readable=True))
+        report = await node.report()
+        assert [fault.shard for fault in report.faults] == [0, 1]
+        await first._status.files_changed(None)
+        assert node.health == [True, False, True]
+
+
+async def test_writes_reach_their_shard(
+    indexes: dict[int, Path], bundle: Bundle, tmp_path: Path
+) -> None:
+    index = Path(shutil.copytree(indexes[3], tmp_path / "index"))
+    async with serving(shard_directories(index), bundle, feed=True) as node:
+        await node.shards.load()
+        infos = (await node.report()).infos
+        for shard in range(3):
+            own = next(f"p{n}" for n in range(100) if shard_of(f"p{n}", 3) == shard)
+            request = shard_feed_pb2.WriteRequest(
+                index_id=infos[shard].index_id,
+                shard=shard,
+                encoding_fingerprint=bundle.manifest.encoding_fingerprint,
+                writes=[shard_feed_pb2.EncodedWrite(id=own, delete=True)],
+            )
+            (written,) = convert.written_of_message(await node.feed.Write(request), 1)
+            assert written.outcome is Outcome.UNCHANGED
+        counts = shard_feed_pb2.GetWordCountsRequest(changes_only=True, shard=2)
+        assert (await node.feed.GetWordCounts(counts)).sequence == 0
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await node.feed.GetWordCounts(shard_feed_pb2.GetWordCountsRequest())
+        error = error_of(caught.value.code(), caught.value.details() or "")
+        assert isinstance(error, IdentityError)
+
+
+async def test_metrics_of_several_shards_say_which_shard(
+    indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with serving(shard_directories(indexes[3])[:2], bundle) as node:
+        await node.shards.load()
+        ready = [
+            node.registry.get_sample_value("winnow_node_ready", {"shard": str(shard)})
+            for shard in range(3)
+        ]
+        assert ready == [1, 1, None]
+
+
+def settings(**flags: Any) -> NodeSettings:
+    return NodeSettings.load(flags, None, {})
+
+
+def test_a_directory_of_shards_stands_for_all_of_them(indexes: dict[int, Path]) -> None:
+    shards = shard_directories(indexes[3])
+    assert list(shards_to_serve(settings(shards=indexes[3]))) == shards
+    assert list(shards_to_serve(settings(shard=shards[:1], shards=indexes[3]))) == shards
+
+
+def test_several_shards_are_restored_from_the_snapshots_of_their_index(tmp_path: Path) -> None:
+    names = [shard_name(shard, 2) for shard in range(2)]
+    one = settings(shard=tmp_path / "any", pull="s3://bucket/index/shard")
+    assert shards_to_serve(one) == {tmp_path / "any": "s3://bucket/index/shard"}
+    two = settings(shard=[tmp_path / name for name in names], pull="s3://bucket/index/")
+    assert shards_to_serve(two) == {tmp_path / n: f"s3://bucket/index/{n}" for n in names}
+
+
+def test_a_node_without_shards_says_what_to_name(indexes: dict[int, Path], tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="--shard DIRECTORY or --shards DIRECTORY"):
+        shards_to_serve(settings())
+    with pytest.raises(ArtefactError, match="there is no shard in"):
+        shards_to_serve(settings(shards=tmp_path))
+    with pytest.raises(ArtefactError, match=r"cannot list the shards in .*nowhere"):
+        shards_to_serve(settings(shards=tmp_path / "nowhere"))
+    with pytest.raises(ArtefactError, match=r"is an index of 3 shards: --shards .* serves all"):
+        shards_to_serve(settings(shard=indexes[3]))
+
+
+@pytest.mark.parametrize("written", ['"a"', '["a"]'])
+def test_one_shard_may_be_written_without_a_list(written: str, tmp_path: Path) -> None:
+    file = tmp_path / "winnow.toml"
+    file.write_text(f"[node]\nshard = {written}\n")
+    assert NodeSettings.load({}, file, {}).shard == [Path("a")]
+    assert NodeSettings.load({}, None, {"WINNOW_NODE_SHARD": "a,b"}).shard == [Path("a"), Path("b")]
