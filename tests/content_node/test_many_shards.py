@@ -29,7 +29,7 @@ from winnow.rpc.channel import open_channel
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.rpc.status import error_of
-from winnow.settings.source import SettingsError
+from winnow.settings.errors import SettingsError
 from winnow.stateless.replicas.remote import RemoteNode
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
