@@ -148,9 +148,9 @@ class Index(Calls):
             directory: the index, written by `winnow index build`.
             bundle: directory of the models; None for the default ones.
             heads: store of heads for `predict`; empty for none.
-            writable: whether `put`, `delete` and `merge` work. While one program has an
-                index open with `writable=True`, no other program or node can open it once it was
-                written to. Any number of processes may open an index for reading.
+            writable: whether `put`, `delete` and `merge` work. A shard that was written to has a
+                lock: no other program or node can load it while it is open with `writable=True`.
+                Any number of processes may open an index for reading.
             config: TOML file with further settings, in the tables 'front' and 'node'.
 
         Raises:
