@@ -115,7 +115,7 @@ def verify(
     if record_gold:
         record_accuracy(bundle, gold=gold)
     if as_json:
-        print_json(asdict(verdict))
+        typer.echo(json.dumps(asdict(verdict), indent=2))  # a difference may be NaN
     else:
         typer.echo(_verdict_text(verdict))
     raise typer.Exit(1 if verdict.faults else 0)
