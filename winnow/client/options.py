@@ -41,7 +41,7 @@ class Options(TypedDict, total=False):
     min_wait_factor: float | None
     """Share of the remaining time to wait for the last shard, after min_coverage. 0 to 1."""
     max_wait_factor: float | None
-    """Share of the remaining time to wait, if as many shards lack as min_coverage allows.
+    """Share of the remaining time to wait if as many shards are missing as min_coverage allows.
 
     min_wait_factor to 1.
     """

@@ -89,9 +89,7 @@ class ClusterSupervisor:
             self._say(f"{name} ended with exit code {code}: starting it again")
         try:
             self._cluster.processes.restart(name)
-        except (
-            OSError
-        ) as error:  # not a fault of the process: the machine lacks memory or processes
+        except OSError as error:  # not its fault: the machine lacks memory or processes
             self._restarts.undo(name)
             self._unstarted.add(name)
             if not is_reported:
