@@ -16,7 +16,7 @@ LOCK_FILE = "lock"
 class DirectoryLock:
     """A lock on a file, held until it is released or the process ends, even by a kill.
 
-    Child processes do not inherit it.
+    A program that this process starts does not inherit it; a forked process shares it.
     """
 
     def __init__(self, path: Path, shared: bool = False) -> None:
