@@ -1,6 +1,6 @@
 """The commands and programs of a page work as written, in their order.
 
-Each page run_program in a separate directory with the files that it names, against a real cluster.
+Each page runs in a separate directory with the files that it names, against a real cluster.
 """
 
 import asyncio

@@ -11,8 +11,8 @@ from winnow.heads.admission import TextAdmission
 from winnow.stateless.heads.metrics import HeadMetrics
 
 
-class Reject:
-    """An admission, and who is in_flight."""
+class Admissions:
+    """An admission and the calls that it has admitted."""
 
     def __init__(self, most: int) -> None:
         self.clock = ManualClock()
@@ -35,7 +35,7 @@ class Reject:
 
 
 def test_one_client_alone_may_have_everything() -> None:
-    admissions = Reject(64)
+    admissions = Admissions(64)
     assert [admissions.enter("a", 16) for _ in range(5)] == [True] * 4 + [False]
     admissions.leave()
     assert admissions.admission.in_flight == 48
@@ -43,7 +43,7 @@ def test_one_client_alone_may_have_everything() -> None:
 
 
 def test_with_nothing_in_hand_any_request_is_let_in() -> None:
-    admissions = Reject(16)
+    admissions = Admissions(16)
     assert admissions.enter("a", 16)
     admissions.leave()
     assert admissions.enter("b", 16)
@@ -51,7 +51,7 @@ def test_with_nothing_in_hand_any_request_is_let_in() -> None:
 
 @pytest.mark.parametrize("texts", [1, 16])
 def test_a_client_that_floods_leaves_room_for_one_that_comes_later(texts: int) -> None:
-    admissions = Reject(64)
+    admissions = Admissions(64)
     while admissions.enter("flood", 16):
         pass
     tries = 0
@@ -64,7 +64,7 @@ def test_a_client_that_floods_leaves_room_for_one_that_comes_later(texts: int) -
 
 
 def test_clients_that_all_want_more_get_equally_much() -> None:
-    admissions = Reject(64)
+    admissions = Admissions(64)
     served = {"a": 0, "b": 0, "c": 0}
     for _ in range(300):
         for client in served:
@@ -75,7 +75,7 @@ def test_clients_that_all_want_more_get_equally_much() -> None:
 
 
 def test_a_request_that_fails_frees_its_place() -> None:
-    admissions = Reject(16)
+    admissions = Admissions(16)
     with pytest.raises(ZeroDivisionError), admissions.admission.enter(16, "a"):
         raise ZeroDivisionError
     assert admissions.admission.in_flight == 0

@@ -1,4 +1,4 @@
-"""A pull copies source is missing, verifies every byte, and leaves nothing else."""
+"""A pull copies what is missing, verifies every byte, and leaves nothing else."""
 
 import hashlib
 from pathlib import Path
@@ -61,7 +61,7 @@ def test_a_missing_file_is_named(storage: Storage, tmp_path: Path) -> None:
 
 
 class RecordedProgress(NoProgress):
-    """Keeps source it is given."""
+    """Keeps what it is given."""
 
     def __init__(self) -> None:
         self.started, self.steps = list[tuple[str, int | None, int]](), list[int]()

@@ -55,7 +55,7 @@ def room_for(most: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_place_that_nobody_wrote_to_is_empty(storage: Storage, tmp_path: Path) -> None:
+def test_a_storage_that_nobody_wrote_to_is_empty(storage: Storage, tmp_path: Path) -> None:
     assert storage.read("a/b") is None
     assert storage.sizes() == {}
     assert storage.sizes("a") == {}
@@ -96,7 +96,7 @@ def test_files_are_copied_both_ways_and_every_byte_is_reported(
         assert sum(sent) == sum(received) == 50_000
 
 
-def test_a_full_disk_of_this_machine_is_no_fault_of_the_place(
+def test_a_full_disk_of_this_machine_is_no_fault_of_the_storage(
     storage: Storage, source: Path, tmp_path: Path
 ) -> None:
     storage.upload("model", source / "model")
@@ -105,7 +105,7 @@ def test_a_full_disk_of_this_machine_is_no_fault_of_the_place(
     assert raised.value.errno == errno.EFBIG
 
 
-def test_a_full_place_keeps_what_it_had(source: Path, tmp_path: Path) -> None:
+def test_a_full_storage_keeps_what_it_had(source: Path, tmp_path: Path) -> None:
     storage = open_storage(tmp_path / "storage", "things")
     storage.write("model", b"old")
     with room_for(100), pytest.raises(UnavailableError, match=r"cannot use .* for things: File "):
@@ -216,7 +216,7 @@ def test_a_url_that_cannot_be_used_is_named_without_its_password(
     assert "secret" not in str(raised.value)
 
 
-def test_any_error_of_a_file_system_is_an_unavailable_place(
+def test_any_error_of_a_file_system_is_an_unavailable_storage(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage = open_storage(f"memory://{uuid4().hex}", "things")
@@ -240,7 +240,7 @@ def test_any_error_of_a_file_system_is_an_unavailable_place(
             attempt()
 
 
-def test_a_file_is_not_taken_for_an_empty_place(tmp_path: Path) -> None:
+def test_a_file_is_not_taken_for_an_empty_storage(tmp_path: Path) -> None:
     root = tmp_path / "file"
     root.write_text("no folder")
     storage = LocalStorage(root, "snapshots")
@@ -249,7 +249,7 @@ def test_a_file_is_not_taken_for_an_empty_place(tmp_path: Path) -> None:
             look()
 
 
-def test_a_file_of_the_place_that_cannot_be_read_is_no_fault_of_the_target(
+def test_a_file_of_the_storage_that_cannot_be_read_is_no_fault_of_the_target(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Unreadable(io.BytesIO):

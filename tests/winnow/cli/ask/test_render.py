@@ -1,4 +1,4 @@
-"""What is render_reply of a reply, as text."""
+"""Replies as text."""
 
 import io
 from dataclasses import replace
