@@ -97,9 +97,9 @@ def test_where_no_answer_is_likely_all_are_candidates(reply: Reply) -> None:
 
 
 def test_without_any_answer_there_are_no_candidates(reply: Reply) -> None:
-    render_reply = text(replace(reply, has_answer=False, answers=()))
-    assert "no answer is likely" in render_reply
-    assert "candidates" not in render_reply
+    shown = text(replace(reply, has_answer=False, answers=()))
+    assert "no answer is likely" in shown
+    assert "candidates" not in shown
 
 
 def test_a_complete_reply_says_nothing_of_coverage(reply: Reply) -> None:
@@ -112,9 +112,9 @@ def test_of_many_missing_shards_some_are_named_and_the_others_counted(reply: Rep
     missing = tuple(
         ShardCoverage(shard=n, passages=1, status=ShardStatus.UNAVAILABLE) for n in range(30)
     )
-    render_reply = text(replace(reply, coverage=replace(reply.coverage, shards=missing)))
-    assert "  shard 7: unavailable\n  and 22 more\n" in render_reply
-    assert "shard 8" not in render_reply
+    shown = text(replace(reply, coverage=replace(reply.coverage, shards=missing)))
+    assert "  shard 7: unavailable\n  and 22 more\n" in shown
+    assert "shard 8" not in shown
 
 
 def test_fewer_passages_under_pressure_are_said(reply: Reply) -> None:
