@@ -1,6 +1,7 @@
 """Waits for events in other processes or tasks."""
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -9,6 +10,8 @@ from typing import TypeVar
 from winnow.errors import UnavailableError
 
 Result = TypeVar("Result")
+_FAST_POLLS = 50
+"""Number of polls without a pause, which suffice for conditions within this process."""
 
 
 def until(condition: Callable[[], bool], seconds: float) -> None:
@@ -22,10 +25,10 @@ def until(condition: Callable[[], bool], seconds: float) -> None:
 
 async def happens(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Polls `condition` until it holds, without blocking other tasks; fails after `seconds`."""
-    deadline = time.monotonic() + seconds
+    deadline, polls = time.monotonic() + seconds, 0
     while not condition():
         assert time.monotonic() < deadline, "the condition did not hold in time"
-        await turn()
+        await _pause(polls := polls + 1)
 
 
 class Change:
@@ -48,13 +51,23 @@ class Change:
 
 async def available(work: Callable[[], Awaitable[Result]], seconds: float = 10.0) -> Result:
     """Retries `work` while it raises UnavailableError, as a front does; fails after `seconds`."""
-    deadline = time.monotonic() + seconds
+    deadline, polls = time.monotonic() + seconds, 0
     while True:
         try:
             return await work()
         except UnavailableError:
             assert time.monotonic() < deadline, "it was unavailable all the time"
-            await turn()
+            await _pause(polls := polls + 1)
+
+
+async def _pause(polls: int) -> None:
+    """Waits before the next poll: a turn of the loop at first, then 10 ms."""
+    if polls <= _FAST_POLLS:
+        await turn()
+    else:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await asyncio.Event().wait()
 
 
 async def turn() -> None:
