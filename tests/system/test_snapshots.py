@@ -1,4 +1,7 @@
-"""Commands for snapshots, and a node that starts from one."""
+"""Commands for snapshots, and a node that starts from one.
+
+Commands run in this process, except those with a limit on the size of files, and the node.
+"""
 
 import json
 import subprocess
@@ -6,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from in_process import InProcess
 from tenacious import until
 
 from winnow.domain.shard import shard_name
@@ -13,11 +17,17 @@ from winnow.domain.shard import shard_name
 pytestmark = pytest.mark.timeout(300)
 
 
-def winnow(*arguments: object, limit: str = ":") -> subprocess.CompletedProcess[str]:
-    """Runs a command in a shell after another command."""
+@pytest.fixture
+def here(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> InProcess:
+    """Runs commands in this process."""
+    return InProcess(capsys, monkeypatch)
+
+
+def limited(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Runs a command that may write no file of more than 20 KiB."""
     command = [sys.executable, "-m", "winnow", *map(str, arguments)]
     return subprocess.run(
-        ["sh", "-c", f'{limit}; exec "$@"', "sh", *command],
+        ["sh", "-c", 'ulimit -f 40; exec "$@"', "sh", *command],
         capture_output=True,
         text=True,
         timeout=120,
@@ -25,39 +35,43 @@ def winnow(*arguments: object, limit: str = ":") -> subprocess.CompletedProcess[
     )
 
 
-def test_an_index_is_copied_listed_and_restored(indexes: dict[int, Path], tmp_path: Path) -> None:
+def test_an_index_is_copied_listed_and_restored(
+    indexes: dict[int, Path], tmp_path: Path, here: InProcess
+) -> None:
     url = tmp_path / "snapshots"
-    taken = winnow("index", "snapshot", indexes[2], url)
+    taken = here("index", "snapshot", str(indexes[2]), str(url))
     assert taken.returncode == 0, taken.stderr
     assert "shard 0 at write 0, shard 1 at write 0" in taken.stdout
-    listed = json.loads(winnow("index", "snapshots", url, "--json").stdout)
+    listed = json.loads(here("index", "snapshots", str(url), "--json").stdout)
     assert [len(each["parts"]) for each in listed] == [2]
-    table = winnow("index", "snapshots", url).stdout
+    table = here("index", "snapshots", str(url)).stdout
     assert "2 of 2" in table
     assert listed[0]["name"] in table  # whole, for --snapshot
-    restored = winnow("index", "restore", url, tmp_path / "again")
+    restored = here("index", "restore", str(url), str(tmp_path / "again"))
     assert restored.returncode == 0, restored.stderr
-    assert winnow("index", "verify", tmp_path / "again").returncode == 0
+    assert here("index", "verify", str(tmp_path / "again")).returncode == 0
 
 
-def test_a_full_disk_is_one_line(indexes: dict[int, Path], tmp_path: Path) -> None:
-    failed = winnow("index", "snapshot", indexes[1], tmp_path / "snapshots", limit="ulimit -f 40")
+def test_a_full_disk_is_one_line(indexes: dict[int, Path], tmp_path: Path, here: InProcess) -> None:
+    failed = limited("index", "snapshot", indexes[1], tmp_path / "snapshots")
     assert failed.returncode == 1
     assert "Traceback" not in failed.stderr
     assert "for snapshots: " in failed.stderr
-    assert winnow("index", "snapshot", indexes[1], tmp_path / "snapshots").returncode == 0
-    cut = winnow("index", "restore", tmp_path / "snapshots", tmp_path / "i", limit="ulimit -f 40")
+    assert here("index", "snapshot", str(indexes[1]), str(tmp_path / "snapshots")).returncode == 0
+    cut = limited("index", "restore", tmp_path / "snapshots", tmp_path / "i")
     assert cut.returncode == 1
     assert "free disk space, and run the same command again to resume" in cut.stderr
-    assert winnow("index", "restore", tmp_path / "snapshots", tmp_path / "i").returncode == 0
+    assert (
+        here("index", "restore", str(tmp_path / "snapshots"), str(tmp_path / "i")).returncode == 0
+    )
     assert {each.name for each in tmp_path.iterdir()} == {"snapshots", "i"}
 
 
 def test_a_node_starts_from_a_snapshot_and_later_from_its_pulled_copy(
-    indexes: dict[int, Path], tmp_path: Path
+    indexes: dict[int, Path], tmp_path: Path, here: InProcess
 ) -> None:
     url = tmp_path / "snapshots"
-    assert winnow("index", "snapshot", indexes[2], url).returncode == 0
+    assert here("index", "snapshot", str(indexes[2]), str(url)).returncode == 0
     said = ready(f"{url}/{shard_name(1, 2)}", tmp_path / "shard")
     assert "shard restored" in said
     (url / "snapshots").rename(tmp_path / "elsewhere")
