@@ -49,13 +49,33 @@ def tab(started: Any, tolerated: str = "\0", **options: Any) -> Iterator[Any]:
 @contextlib.contextmanager
 def tab_in(context: Any, tolerated: str = "\0") -> Iterator[Any]:
     """Opens a tab in a context; fails if the page logs an error without `tolerated` in it."""
-    opened, errors = context.new_page(), []
-    opened.on("pageerror", lambda error: errors.append(str(error)))
-    opened.on("console", lambda said: errors.append(said.text) if _is_wrong(said) else None)
+    opened = context.new_page()
+    with errors_fail(opened, tolerated):
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+
+@contextlib.contextmanager
+def errors_fail(opened: Any, tolerated: str = "\0") -> Iterator[None]:
+    """Fails at its end if the page logged an error without `tolerated` in it."""
+    errors: list[str] = []
+
+    def thrown(error: Any) -> None:
+        errors.append(str(error))
+
+    def logged(said: Any) -> None:
+        if _is_wrong(said):
+            errors.append(said.text)
+
+    opened.on("pageerror", thrown)
+    opened.on("console", logged)
     try:
-        yield opened
+        yield
     finally:
-        opened.close()
+        opened.remove_listener("pageerror", thrown)
+        opened.remove_listener("console", logged)
     wrong = [each for each in errors if tolerated not in each]
     assert not wrong, wrong
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import needs
 import pytest
+from in_process import InProcess
 from prometheus_client import CollectorRegistry
 
 from winnow.client.channels import SERVICE
@@ -91,6 +92,12 @@ async def winnow(
     out, said = await process.communicate()
     assert b"Traceback" not in said, said.decode()
     return Result(process.returncode or 0, (out or b"").decode(), said.decode())
+
+
+@pytest.fixture
+def here(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> InProcess:
+    """Runs commands that ask no front, in the process of the tests."""
+    return InProcess(capsys, monkeypatch, columns=200)
 
 
 def written(path: Path, *rows: Mapping[str, object]) -> Path:
@@ -250,13 +257,13 @@ async def test_an_unwritable_output_is_reported_before_any_question(
         ("bench", ["--max-loss", "1", "--read-scope", "per-shard"], "--max-loss needs"),
     ],
 )
-async def test_a_number_out_of_bounds_is_refused(
-    tmp_path: Path, command: str, arguments: list[str], said: str
+def test_a_number_out_of_bounds_is_refused(
+    tmp_path: Path, here: InProcess, command: str, arguments: list[str], said: str
 ) -> None:
     questions = written(tmp_path / "q.jsonl", RIGHT)
-    result = await winnow(command, Front(), questions, *arguments)
-    assert result.code == 2
-    assert said in result.said
+    result = here(command, "--address", "127.0.0.1:1", "--questions", str(questions), *arguments)
+    assert result.returncode == 2
+    assert said in result.stderr
 
 
 async def test_a_load_without_any_answer_fails_with_the_reason(
