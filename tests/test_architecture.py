@@ -200,7 +200,13 @@ RUNNING = ("grpc", "hnswlib", "numpy", "onnxruntime", "prometheus_client", "star
 SLOW_IMPORTS = {
     "winnow.cli.commands": (*RUNNING, "asyncio", "pydantic", "rich.console"),
     "winnow.cli.ask.cli": RUNNING,
-    "winnow.cli.ask.answering": ("hnswlib", "numpy", "onnxruntime", "winnow.standalone"),
+    "winnow.cli.ask.answering": (
+        "hnswlib",
+        "numpy",
+        "onnxruntime",
+        "structlog",
+        "winnow.standalone",
+    ),
     "winnow.stateless.cli": RUNNING,
     "winnow.content_node.cli": RUNNING,
     "winnow.standalone.cli": RUNNING,

@@ -8,13 +8,10 @@ import ssl
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-
-import structlog
+from typing import Any
 
 from winnow.errors import WinnowError
 from winnow.files.watched import WatchedFiles
-
-_log = structlog.get_logger("winnow.security")
 
 
 class CertificateError(WinnowError):
@@ -69,11 +66,17 @@ class Certificates:
         Logs an error if they cannot be used.
         """
         if self._watched.refresh():
-            _log.info("certificates read again", **_paths(self.files))
+            _log().info("certificates read again", **_paths(self.files))
+
+
+def _log() -> Any:
+    import structlog  # noqa: PLC0415 (clients without TLS import this module)
+
+    return structlog.get_logger("winnow.security")
 
 
 def _log_failed_reread(error: WinnowError) -> None:
-    _log.error("certificates could not be read again; the old ones stay in use", error=str(error))
+    _log().error("certificates could not be read again; the old ones stay in use", error=str(error))
 
 
 def _read(files: TlsFiles) -> Pem:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from winnow import AsyncIndex, signals
+from winnow import signals
 from winnow.cli import options
 from winnow.cli.access import with_credentials
 from winnow.cli.asking import Answers, Failures, IndexAnswers, QuestionOutcome, ask_all
@@ -116,6 +116,8 @@ async def _open_answers(
 ) -> AsyncIterator[Answers]:
     """Answers of an index in this process, or of a front node that serves."""
     if index is not None:
+        from winnow import AsyncIndex  # noqa: PLC0415 (not to ask a front node)
+
         async with AsyncIndex.open(index) as opened:
             yield IndexAnswers(opened)
         return
