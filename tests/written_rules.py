@@ -108,6 +108,7 @@ RULES = (
     # dashboards
     Rule("promtool *", How.ELSEWHERE, "tests/deploy"),
     # other people's
+    Rule("tail *", How.SHELL, "makes an index for a measurement"),
     Rule("source *", How.SHELL, "changes the shell that it is typed into"),
     Rule("grpcurl *", How.SHELL, "is no package; its request is parsed"),
     Rule("python deploy/try_compose.py *", How.SHELL, "needs an engine, and a registry of images"),
