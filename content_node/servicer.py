@@ -1,5 +1,6 @@
 """`winnow.v1.ShardService`: convert, call, convert."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -8,15 +9,17 @@ from winnow.content_node.validation import (
     check_depth,
     check_hits,
     check_passages,
+    check_shards,
 )
 from winnow.convert import shard as convert
 from winnow.convert.by_name import optional
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion
+from winnow.errors import WinnowError
 from winnow.rpc import client_key
 from winnow.rpc.deadline import deadline_of
 from winnow.rpc.server import KIB
-from winnow.searcher import ContentNode, Searcher
+from winnow.searcher import ContentNode, Retrieved, Searcher
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
 SERVICE = "winnow.v1.ShardService"
@@ -51,6 +54,27 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
             _question(request, context), depth, self._deadline(context)
         )
         return convert.retrieved_to_message(found)
+
+    async def RetrieveFromShards(  # noqa: N802
+        self, request: shard_pb2.RetrieveFromShardsRequest, context: Any
+    ) -> shard_pb2.RetrieveFromShardsResponse:
+        check_shards(len(request.shards))
+        depth = convert.depth_of_message(request.request)
+        check_depth(depth)
+        question, deadline = _question(request.request, context), self._deadline(context)
+
+        async def retrieve(requested: shard_pb2.RequestedShard) -> Retrieved | WinnowError:
+            own = replace(depth, after=requested.after)
+            try:
+                return await self._node.searcher(requested.shard).retrieve(question, own, deadline)
+            except WinnowError as error:
+                return error
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(retrieve(each)) for each in request.shards]
+        return shard_pb2.RetrieveFromShardsResponse(
+            results=(convert.result_to_message(task.result()) for task in tasks)
+        )
 
     async def Read(  # noqa: N802
         self, request: shard_pb2.ReadRequest, context: Any

@@ -15,6 +15,7 @@ from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.errors import InvalidRequestError, Violation
 from winnow.filtering import MAX_CANONICAL, parse
+from winnow.searcher import MAX_CALL_SHARDS
 from winnow.text.tokenizer import Tokenizer
 
 MAX_PASSAGES = 1_000
@@ -69,6 +70,12 @@ def check_passages(count: int, field: str = "passages") -> None:
     """Refuses a number of passages that is out of range; `field` is its name in the request."""
     if not 1 <= count <= MAX_PASSAGES:
         raise _invalid(field, f"{count} is not between 1 and {MAX_PASSAGES}")
+
+
+def check_shards(count: int) -> None:
+    """Refuses a number of shards of one call that is out of range."""
+    if not 1 <= count <= MAX_CALL_SHARDS:
+        raise _invalid("shards", f"{count} is not between 1 and {MAX_CALL_SHARDS}")
 
 
 def check_depth(depth: RetrievalDepth) -> None:

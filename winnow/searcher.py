@@ -18,6 +18,9 @@ from winnow.domain.reading import Reading
 from winnow.domain.shard import NodeReport, ShardInfo
 from winnow.domain.shard_call import NEVER, Interval
 
+MAX_CALL_SHARDS = 64
+"""Limit of the shards of one call to a content node. The reply takes some 3 KB for each."""
+
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:

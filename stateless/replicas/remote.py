@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 import grpc
@@ -11,11 +12,13 @@ from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import NodeReport, ShardInfo
+from winnow.errors import UnavailableError, WinnowError
 from winnow.rpc import call_metadata
 from winnow.rpc.deadline import timeout
 from winnow.rpc.replying import reply_of
 from winnow.rpc.status import error_of_node
 from winnow.searcher import Read, Retrieved
+from winnow.stateless.replicas.shared_retrieval import RequestedShard, SharedRetrieval
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
 Reply = TypeVar("Reply")
@@ -31,6 +34,9 @@ class RemoteNode:
         """Number of running calls, without polls."""
         self.reads = 0
         """Number of passages that are being read."""
+        self._shared = SharedRetrieval(self._retrieve_from)
+        self._served: dict[int, int] = {}
+        """Number of the last write that each shard was known to serve."""
 
     async def report(self, deadline: Deadline) -> NodeReport:
         """Returns the shards of the node; nodes of older versions serve one."""
@@ -41,11 +47,62 @@ class RemoteNode:
             if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
                 raise error_of_node(error, self.address) from error
             return NodeReport((await self.searcher(None).info(deadline),))
-        return convert.report_of_message(reply, self.address)
+        report = convert.report_of_message(reply, self.address)
+        self._served = {info.shard: info.sequence for info in report.infos}
+        return report
 
     def searcher(self, shard: int | None) -> "RemoteSearcher":
         """Returns a searcher of one shard; None stands for the only shard of the node."""
         return RemoteSearcher(self, shard)
+
+    async def retrieve(
+        self, shard: int, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
+    ) -> Retrieved:
+        """Retrieves from a shard, in one call with other shards of the same question.
+
+        A shard that has to wait for a write is called alone, or the others would wait, too.
+        """
+        served = self._served.get(shard, 0)
+        if depth.after > served:
+            retrieved = await self.searcher(shard).retrieve_alone(question, depth, deadline)
+        else:
+            retrieved = await self._shared.retrieve(shard, question, depth, deadline)
+        self._served[shard] = max(served, retrieved.sequence)
+        return retrieved
+
+    async def _retrieve_from(
+        self,
+        question: EncodedQuestion,
+        depth: RetrievalDepth,
+        shards: Sequence[RequestedShard],
+        deadline: Deadline,
+    ) -> Sequence[Retrieved | WinnowError]:
+        if len(shards) == 1:
+            ((shard, after),) = shards
+            alone = replace(depth, after=after)
+            return [await self.searcher(shard).retrieve_alone(question, alone, deadline)]
+        request = shard_pb2.RetrieveFromShardsRequest(
+            request=_retrieve_request(question, depth),
+            shards=(shard_pb2.RequestedShard(**each._asdict()) for each in shards),
+        )
+        with self.counted():
+            reply = await self.call(
+                self.stub.RetrieveFromShards(
+                    request, timeout=timeout(deadline), metadata=_metadata(question)
+                )
+            )
+        if len(reply.results) != len(shards):
+            raise UnavailableError(
+                f"{self.address}: {len(reply.results)} results for {len(shards)} shards"
+            ).with_public("a node sent an invalid reply")
+        return [convert.result_of_message(each, self.address) for each in reply.results]
+
+    async def call(self, call: Awaitable[Reply]) -> Reply:
+        """The reply of a call to the node; raises its error as a WinnowError."""
+        try:
+            return await reply_of(call)
+        except grpc.aio.AioRpcError as error:
+            raise error_of_node(error, self.address) from error
 
     @contextmanager
     def counted(self, reads: int = 0) -> Iterator[None]:
@@ -69,24 +126,26 @@ class RemoteSearcher:
     async def info(self, deadline: Deadline) -> ShardInfo:
         """Which shard this is."""
         request = shard_pb2.GetShardInfoRequest(shard=self._shard)
-        reply = await self._call(self._stub.GetShardInfo(request, timeout=timeout(deadline)))
+        reply = await self._node.call(self._stub.GetShardInfo(request, timeout=timeout(deadline)))
         return convert.info_of_message(reply)
 
     async def retrieve(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
         """Finds the shard's hits that could be among the cluster's best."""
-        request = shard_pb2.RetrieveRequest(
-            question=convert.question_to_message(question),
-            passages=depth.passages,
-            candidates=depth.candidates,
-            by_words=depth.by_words,
-            filter=depth.where,
-            after=depth.after,
-            shard=self._shard,
-        )
+        if self._shard is None:
+            return await self.retrieve_alone(question, depth, deadline)
+        return await self._node.retrieve(self._shard, question, depth, deadline)
+
+    async def retrieve_alone(
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
+    ) -> Retrieved:
+        """Retrieves by a call for this shard alone."""
+        request = _retrieve_request(question, depth)
+        if self._shard is not None:
+            request.shard = self._shard
         with self._node.counted():
-            reply = await self._call(
+            reply = await self._node.call(
                 self._stub.Retrieve(
                     request, timeout=timeout(deadline), metadata=_metadata(question)
                 )
@@ -109,7 +168,7 @@ class RemoteSearcher:
             shard=self._shard,
         )
         with self._node.counted(len(hits)):
-            reply = await self._call(
+            reply = await self._node.call(
                 self._stub.Read(request, timeout=timeout(deadline), metadata=_metadata(question))
             )
         return convert.read_of_message(reply)
@@ -133,16 +192,23 @@ class RemoteSearcher:
             shard=self._shard,
         )
         with self._node.counted(depth.passages):
-            reply = await self._call(
+            reply = await self._node.call(
                 self._stub.Search(request, timeout=timeout(deadline), metadata=_metadata(question))
             )
         return convert.search_of_message(reply)
 
-    async def _call(self, call: Awaitable[Reply]) -> Reply:
-        try:
-            return await reply_of(call)
-        except grpc.aio.AioRpcError as error:
-            raise error_of_node(error, self._node.address) from error
+
+def _retrieve_request(
+    question: EncodedQuestion, depth: RetrievalDepth
+) -> shard_pb2.RetrieveRequest:
+    return shard_pb2.RetrieveRequest(
+        question=convert.question_to_message(question),
+        passages=depth.passages,
+        candidates=depth.candidates,
+        by_words=depth.by_words,
+        filter=depth.where,
+        after=depth.after,
+    )
 
 
 def _metadata(question: EncodedQuestion) -> tuple[tuple[str, str], ...]:

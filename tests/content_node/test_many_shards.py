@@ -1,5 +1,6 @@
 """The shards of one content node, over real gRPC."""
 
+import asyncio
 import contextlib
 import shutil
 from collections.abc import AsyncIterator, Sequence
@@ -21,19 +22,29 @@ from winnow.content_node.shard.changes import Change
 from winnow.content_node.startup_checks import shards_to_serve
 from winnow.convert import shard_feed as convert
 from winnow.deadline import Deadline
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import NodeReport, shard_name, shard_of
 from winnow.domain.write import Outcome
-from winnow.errors import ArtefactError, IdentityError, NotLoadedError, UnavailableError
+from winnow.errors import (
+    ArtefactError,
+    IdentityError,
+    NotLoadedError,
+    UnavailableError,
+    WinnowError,
+)
 from winnow.index_directory import shard_directories
+from winnow.inference.encoder import open_question_encoder
 from winnow.rpc.channel import open_channel
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.rpc.status import error_of
+from winnow.searcher import Retrieved
 from winnow.settings.errors import SettingsError
 from winnow.stateless.replicas.remote import RemoteNode
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
-from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc, shard_pb2_grpc
+from winnow.text.tokenizer import Tokenizer
+from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc, shard_pb2, shard_pb2_grpc
 
 
 @dataclass
@@ -122,6 +133,47 @@ async def test_a_call_names_its_shard_unless_the_node_has_only_one(
     async with serving(shards[2:], bundle) as node:
         await node.shards.load()
         assert (await node.remote.searcher(None).info(Deadline.after(60))).shard == 2
+
+
+@pytest.mark.bundle
+async def test_shards_retrieve_together_as_each_does_alone(
+    indexes: dict[int, Path], bundle: Bundle, tmp_path: Path
+) -> None:
+    index = Path(shutil.copytree(indexes[8], tmp_path / "index"))
+    shards = shard_directories(index)
+    damaged(shards[3])
+    tokenizer = Tokenizer(bundle.tokenizer)
+    ids = tokenizer.tokenise("who won the tour").ids
+    question = EncodedQuestion(
+        text="who won the tour",
+        token_ids=ids,
+        vector=open_question_encoder(bundle, tokenizer.special).question(ids),
+        bundle_fingerprint=bundle.manifest.fingerprint,
+    )
+    depth, until = RetrievalDepth(passages=5, candidates=20, by_words=10), Deadline.after(60)
+    async with serving(shards, bundle) as node:
+        await node.shards.load()
+        await node.report()
+        searchers = [node.remote.searcher(shard) for shard in range(9)]
+        together = await asyncio.gather(
+            *(each.retrieve(question, depth, until) for each in searchers), return_exceptions=True
+        )
+        labels = {"method": "RetrieveFromShards", "status": "OK"}
+        assert node.registry.get_sample_value("winnow_request_seconds_count", labels) == 1
+        assert isinstance(together[3], NotLoadedError)
+        assert node.remote.address in str(together[3])
+        assert type(together[8]) is UnavailableError
+        for shard in {*range(8)} - {3}:
+            alone = await searchers[shard].retrieve_alone(question, depth, until)
+            shared = together[shard]
+            assert isinstance(shared, Retrieved)
+            assert shared.hits == alone.hits
+            assert shared.candidate_distances == alone.candidate_distances
+            assert (shared.passages, shared.log_id) == (alone.passages, alone.log_id)
+        with pytest.raises(WinnowError, match="shards: 0 is not between 1 and 64"):
+            await node.remote.call(
+                node.remote.stub.RetrieveFromShards(shard_pb2.RetrieveFromShardsRequest())
+            )
 
 
 async def test_a_shard_that_cannot_be_loaded_is_named_and_the_others_serve(

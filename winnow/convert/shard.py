@@ -12,8 +12,14 @@ from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
 from winnow.domain.shard import MAX_FIELDS, NodeReport, ShardFault, ShardInfo
 from winnow.domain.shard_call import Interval
-from winnow.errors import InvalidRequestError, NotLoadedError, UnavailableError, Violation
-from winnow.rpc.status import public_node_message
+from winnow.errors import (
+    InvalidRequestError,
+    NotLoadedError,
+    UnavailableError,
+    Violation,
+    WinnowError,
+)
+from winnow.rpc.status import error_of_bytes, error_to_bytes, public_node_message
 from winnow.searcher import Read, Retrieved
 from winnow.v1 import shard_pb2
 
@@ -147,6 +153,19 @@ def retrieved_of_message(message: shard_pb2.RetrieveResponse) -> Retrieved:
         passages=optional(message, "passages"),
         log_id=message.log_id,
     )
+
+
+def result_to_message(result: Retrieved | WinnowError) -> shard_pb2.ShardResult:
+    if isinstance(result, WinnowError):
+        return shard_pb2.ShardResult(error=error_to_bytes(result))
+    return shard_pb2.ShardResult(retrieved=retrieved_to_message(result))
+
+
+def result_of_message(message: shard_pb2.ShardResult, address: str) -> Retrieved | WinnowError:
+    """Converts a result of the node at an address."""
+    if message.HasField("retrieved"):
+        return retrieved_of_message(message.retrieved)
+    return error_of_bytes(message.error, address)
 
 
 def read_to_message(read: Read) -> shard_pb2.ReadResponse:

@@ -57,6 +57,7 @@ _ERROR_BY_CODE: dict[StatusCode, type[WinnowError]] = {
 }
 """Errors by status, where the status alone identifies the error."""
 
+_CODE_BY_NUMBER: dict[int, StatusCode] = {code.value[0]: code for code in StatusCode}
 _PUBLIC_NODE_MESSAGES: tuple[tuple[type[WinnowError], str], ...] = (
     (NotLoadedError, "a node could not load its data"),
     (LeavingError, "a node is shutting down: try again"),
@@ -131,6 +132,24 @@ def error_of_node(error: grpc.aio.AioRpcError, node: str) -> WinnowError:
     kind of error.
     """
     domain_error = error_of(error.code(), f"{node}: {error.details()}", error.trailing_metadata())
+    return domain_error.with_public(public_node_message(domain_error))
+
+
+def error_to_bytes(error: WinnowError) -> bytes:
+    """An error of a part of a reply: a serialised google.rpc.Status."""
+    data: bytes = dict(rich_status(error).trailing_metadata)[_DETAILS_KEY]
+    return data
+
+
+def error_of_bytes(data: bytes, node: str) -> WinnowError:
+    """The error of a part of the reply of another node, as `error_of_node` makes it."""
+    try:
+        status = status_pb2.Status.FromString(data)
+    except DecodeError:
+        status = status_pb2.Status()
+    code = _CODE_BY_NUMBER.get(status.code, StatusCode.UNKNOWN)
+    trailing = ((_DETAILS_KEY, data),)
+    domain_error = error_of(code, f"{node}: {status.message}", trailing)
     return domain_error.with_public(public_node_message(domain_error))
 
 

@@ -335,6 +335,90 @@ class RetrieveResponse(google.protobuf.message.Message):
 Global___RetrieveResponse: typing_extensions.TypeAlias = RetrieveResponse
 
 @typing.final
+class RetrieveFromShardsRequest(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    REQUEST_FIELD_NUMBER: builtins.int
+    SHARDS_FIELD_NUMBER: builtins.int
+    @property
+    def request(self) -> Global___RetrieveRequest:
+        """The question and the depth for each shard. Its fields after and shard are ignored."""
+
+    @property
+    def shards(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___RequestedShard]:
+        """Shards to retrieve from, 1 to 64."""
+
+    def __init__(
+        self,
+        *,
+        request: Global___RetrieveRequest | None = ...,
+        shards: collections.abc.Iterable[Global___RequestedShard] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["request", b"request"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["request", b"request", "shards", b"shards"]) -> None: ...
+
+Global___RetrieveFromShardsRequest: typing_extensions.TypeAlias = RetrieveFromShardsRequest
+
+@typing.final
+class RequestedShard(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SHARD_FIELD_NUMBER: builtins.int
+    AFTER_FIELD_NUMBER: builtins.int
+    shard: builtins.int
+    after: builtins.int
+    """As in RetrieveRequest."""
+    def __init__(
+        self,
+        *,
+        shard: builtins.int = ...,
+        after: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after", b"after", "shard", b"shard"]) -> None: ...
+
+Global___RequestedShard: typing_extensions.TypeAlias = RequestedShard
+
+@typing.final
+class RetrieveFromShardsResponse(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RESULTS_FIELD_NUMBER: builtins.int
+    @property
+    def results(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ShardResult]:
+        """One result for each shard, in the order of the request."""
+
+    def __init__(
+        self,
+        *,
+        results: collections.abc.Iterable[Global___ShardResult] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["results", b"results"]) -> None: ...
+
+Global___RetrieveFromShardsResponse: typing_extensions.TypeAlias = RetrieveFromShardsResponse
+
+@typing.final
+class ShardResult(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RETRIEVED_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    error: builtins.bytes
+    """The error of the shard: a google.rpc.Status, as in the trailer grpc-status-details-bin."""
+    @property
+    def retrieved(self) -> Global___RetrieveResponse: ...
+    def __init__(
+        self,
+        *,
+        retrieved: Global___RetrieveResponse | None = ...,
+        error: builtins.bytes = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "result", b"result", "retrieved", b"retrieved"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "result", b"result", "retrieved", b"retrieved"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["result", b"result"]) -> typing.Literal["retrieved", "error"] | None: ...
+
+Global___ShardResult: typing_extensions.TypeAlias = ShardResult
+
+@typing.final
 class Hit(google.protobuf.message.Message):
     """A passage by its row, with its distances to the question."""
 

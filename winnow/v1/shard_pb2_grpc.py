@@ -50,6 +50,11 @@ class ShardServiceStub(object):
                 request_serializer=winnow_dot_v1_dot_shard__pb2.RetrieveRequest.SerializeToString,
                 response_deserializer=winnow_dot_v1_dot_shard__pb2.RetrieveResponse.FromString,
                 _registered_method=True)
+        self.RetrieveFromShards = channel.unary_unary(
+                '/winnow.v1.ShardService/RetrieveFromShards',
+                request_serializer=winnow_dot_v1_dot_shard__pb2.RetrieveFromShardsRequest.SerializeToString,
+                response_deserializer=winnow_dot_v1_dot_shard__pb2.RetrieveFromShardsResponse.FromString,
+                _registered_method=True)
         self.Read = channel.unary_unary(
                 '/winnow.v1.ShardService/Read',
                 request_serializer=winnow_dot_v1_dot_shard__pb2.ReadRequest.SerializeToString,
@@ -87,6 +92,13 @@ class ShardServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RetrieveFromShards(self, request, context):
+        """Retrieve from several shards for one question. A shard that fails reports it in its result.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Read(self, request, context):
         """Reads passages and returns the best span of each.
         ABORTED  the node no longer holds the hits' generation; retrieve again
@@ -119,6 +131,11 @@ def add_ShardServiceServicer_to_server(servicer, server):
                     servicer.Retrieve,
                     request_deserializer=winnow_dot_v1_dot_shard__pb2.RetrieveRequest.FromString,
                     response_serializer=winnow_dot_v1_dot_shard__pb2.RetrieveResponse.SerializeToString,
+            ),
+            'RetrieveFromShards': grpc.unary_unary_rpc_method_handler(
+                    servicer.RetrieveFromShards,
+                    request_deserializer=winnow_dot_v1_dot_shard__pb2.RetrieveFromShardsRequest.FromString,
+                    response_serializer=winnow_dot_v1_dot_shard__pb2.RetrieveFromShardsResponse.SerializeToString,
             ),
             'Read': grpc.unary_unary_rpc_method_handler(
                     servicer.Read,
@@ -213,6 +230,33 @@ class ShardService(object):
             '/winnow.v1.ShardService/Retrieve',
             winnow_dot_v1_dot_shard__pb2.RetrieveRequest.SerializeToString,
             winnow_dot_v1_dot_shard__pb2.RetrieveResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RetrieveFromShards(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/winnow.v1.ShardService/RetrieveFromShards',
+            winnow_dot_v1_dot_shard__pb2.RetrieveFromShardsRequest.SerializeToString,
+            winnow_dot_v1_dot_shard__pb2.RetrieveFromShardsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -73,6 +73,22 @@ _ShardServiceRetrieveType = typing_extensions.TypeVar(
     ],
 )
 
+_ShardServiceRetrieveFromShardsType = typing_extensions.TypeVar(
+    '_ShardServiceRetrieveFromShardsType',
+    grpc.UnaryUnaryMultiCallable[
+        winnow.v1.shard_pb2.RetrieveFromShardsRequest,
+        winnow.v1.shard_pb2.RetrieveFromShardsResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.shard_pb2.RetrieveFromShardsRequest,
+        winnow.v1.shard_pb2.RetrieveFromShardsResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        winnow.v1.shard_pb2.RetrieveFromShardsRequest,
+        winnow.v1.shard_pb2.RetrieveFromShardsResponse,
+    ],
+)
+
 _ShardServiceReadType = typing_extensions.TypeVar(
     '_ShardServiceReadType',
     grpc.UnaryUnaryMultiCallable[
@@ -105,7 +121,7 @@ _ShardServiceSearchType = typing_extensions.TypeVar(
     ],
 )
 
-class ShardServiceStub(typing.Generic[_ShardServiceListShardsType, _ShardServiceGetShardInfoType, _ShardServiceRetrieveType, _ShardServiceReadType, _ShardServiceSearchType]):
+class ShardServiceStub(typing.Generic[_ShardServiceListShardsType, _ShardServiceGetShardInfoType, _ShardServiceRetrieveType, _ShardServiceRetrieveFromShardsType, _ShardServiceReadType, _ShardServiceSearchType]):
     """Searches the shards of a content node. Front nodes call it; users do not."""
 
     @typing.overload
@@ -121,6 +137,10 @@ class ShardServiceStub(typing.Generic[_ShardServiceListShardsType, _ShardService
         grpc.UnaryUnaryMultiCallable[
             winnow.v1.shard_pb2.RetrieveRequest,
             winnow.v1.shard_pb2.RetrieveResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            winnow.v1.shard_pb2.RetrieveFromShardsRequest,
+            winnow.v1.shard_pb2.RetrieveFromShardsResponse,
         ],
         grpc.UnaryUnaryMultiCallable[
             winnow.v1.shard_pb2.ReadRequest,
@@ -147,6 +167,10 @@ class ShardServiceStub(typing.Generic[_ShardServiceListShardsType, _ShardService
             winnow.v1.shard_pb2.RetrieveResponse,
         ],
         grpc.aio.UnaryUnaryMultiCallable[
+            winnow.v1.shard_pb2.RetrieveFromShardsRequest,
+            winnow.v1.shard_pb2.RetrieveFromShardsResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
             winnow.v1.shard_pb2.ReadRequest,
             winnow.v1.shard_pb2.ReadResponse,
         ],
@@ -164,6 +188,9 @@ class ShardServiceStub(typing.Generic[_ShardServiceListShardsType, _ShardService
 
     Retrieve: _ShardServiceRetrieveType
     """Returns this shard's hits that could be in the cluster's top k."""
+
+    RetrieveFromShards: _ShardServiceRetrieveFromShardsType
+    """Retrieve from several shards for one question. A shard that fails reports it in its result."""
 
     Read: _ShardServiceReadType
     """Reads passages and returns the best span of each.
@@ -185,6 +212,10 @@ ShardServiceAsyncStub: typing_extensions.TypeAlias = ShardServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
         winnow.v1.shard_pb2.RetrieveRequest,
         winnow.v1.shard_pb2.RetrieveResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        winnow.v1.shard_pb2.RetrieveFromShardsRequest,
+        winnow.v1.shard_pb2.RetrieveFromShardsResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
         winnow.v1.shard_pb2.ReadRequest,
@@ -222,6 +253,14 @@ class ShardServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_pb2.RetrieveResponse, collections.abc.Awaitable[winnow.v1.shard_pb2.RetrieveResponse]]:
         """Returns this shard's hits that could be in the cluster's top k."""
+
+    @abc.abstractmethod
+    def RetrieveFromShards(
+        self,
+        request: winnow.v1.shard_pb2.RetrieveFromShardsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[winnow.v1.shard_pb2.RetrieveFromShardsResponse, collections.abc.Awaitable[winnow.v1.shard_pb2.RetrieveFromShardsResponse]]:
+        """Retrieve from several shards for one question. A shard that fails reports it in its result."""
 
     @abc.abstractmethod
     def Read(

@@ -7,7 +7,7 @@ that it could not run.
 import asyncio
 import multiprocessing
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -31,29 +31,45 @@ class CannedReplies:
     read: bytes
 
 
-class CannedShard(shard_pb2_grpc.ShardServiceServicer):
-    """A fake shard, one of many, that returns recorded replies."""
+class CannedNode(shard_pb2_grpc.ShardServiceServicer):
+    """A fake content node, whose shards return recorded replies."""
 
-    def __init__(self, replies: CannedReplies, shard: int, shards: int, rng: random.Random) -> None:
-        self._info = shard_pb2.GetShardInfoResponse.FromString(replies.info)
-        self._info.shard, self._info.shards = shard, shards
-        self._info.index_passages = self._info.passages * shards
+    def __init__(
+        self, replies: CannedReplies, own: Sequence[int], shards: int, rng: random.Random
+    ) -> None:
+        """`own` are the numbers of its shards; `shards` is the number of all shards."""
+        info = shard_pb2.GetShardInfoResponse.FromString(replies.info)
+        info.shards, info.index_passages = shards, info.passages * shards
+        self._infos = []
+        for shard in own:
+            info.shard = shard
+            self._infos.append(shard_pb2.GetShardInfoResponse.FromString(info.SerializeToString()))
         self._replies, self._rng = replies, rng
 
     async def ListShards(  # noqa: N802
         self, request: shard_pb2.ListShardsRequest, context: Any
     ) -> shard_pb2.ListShardsResponse:
-        return shard_pb2.ListShardsResponse(shards=[self._info])
+        return shard_pb2.ListShardsResponse(shards=self._infos)
 
     async def GetShardInfo(  # noqa: N802
         self, request: shard_pb2.GetShardInfoRequest, context: Any
     ) -> shard_pb2.GetShardInfoResponse:
-        return self._info
+        return self._infos[0]
 
     async def Retrieve(  # noqa: N802
         self, request: shard_pb2.RetrieveRequest, context: Any
     ) -> shard_pb2.RetrieveResponse:
-        """Returns the recorded hits. A random shift of all distances makes shards differ."""
+        return self._retrieved()
+
+    async def RetrieveFromShards(  # noqa: N802
+        self, request: shard_pb2.RetrieveFromShardsRequest, context: Any
+    ) -> shard_pb2.RetrieveFromShardsResponse:
+        return shard_pb2.RetrieveFromShardsResponse(
+            results=(shard_pb2.ShardResult(retrieved=self._retrieved()) for _ in request.shards)
+        )
+
+    def _retrieved(self) -> shard_pb2.RetrieveResponse:
+        """The recorded hits. A random shift of all distances makes shards differ."""
         response = shard_pb2.RetrieveResponse.FromString(self._replies.retrieved)
         shift = self._rng.uniform(-0.1, 0.1)
         for hit in response.hits:
@@ -81,14 +97,16 @@ class CannedShard(shard_pb2_grpc.ShardServiceServicer):
 
 
 @contextmanager
-def canned_shards(replies: CannedReplies, shards: int) -> Iterator[list[str]]:
-    """Serves fake shards on free ports of this machine; yields their addresses.
+def canned_shards(replies: CannedReplies, shards: int, per_node: int = 1) -> Iterator[list[str]]:
+    """Serves fake content nodes on free ports of this machine; yields their addresses.
+
+    Each has `per_node` of the shards, and the last one the rest.
 
     Raises UnavailableError if the process ended, or did not start in time.
     """
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(replies, shards, theirs), daemon=True)
+    process = context.Process(target=_serve, args=(replies, shards, per_node, theirs), daemon=True)
     process.start()
     theirs.close()  # else reading would block if the process ends
     try:
@@ -107,15 +125,18 @@ def _ports(connection: Connection, shards: int) -> list[str]:
     raise UnavailableError(f"the process of {shards} canned shards did not start")
 
 
-def _serve(replies: CannedReplies, shards: int, connection: Connection) -> None:
-    asyncio.run(_serve_all(replies, shards, connection))
+def _serve(replies: CannedReplies, shards: int, per_node: int, connection: Connection) -> None:
+    asyncio.run(_serve_all(replies, shards, per_node, connection))
 
 
-async def _serve_all(replies: CannedReplies, shards: int, connection: Connection) -> None:
+async def _serve_all(
+    replies: CannedReplies, shards: int, per_node: int, connection: Connection
+) -> None:
     servers, ports = [], []
-    for shard in range(shards):
+    for first in range(0, shards, per_node):
+        own = range(first, min(first + per_node, shards))
         server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
-        servicer = CannedShard(replies, shard, shards, random.Random(shard))
+        servicer = CannedNode(replies, own, shards, random.Random(first))
         shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server)
         ports.append(server.add_insecure_port("127.0.0.1:0"))
         await server.start()

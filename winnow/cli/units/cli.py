@@ -29,6 +29,12 @@ def units(
     questions: Annotated[
         int, typer.Option(min=20, max=2_000, help="Questions for each measurement of a front.")
     ] = 150,
+    shards_per_node: Annotated[
+        int,
+        typer.Option(
+            min=1, max=128, help="Shards of each content node, to measure the cost of a shard with."
+        ),
+    ] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Measure the unit costs of this machine for `winnow plan`.
@@ -39,7 +45,8 @@ def units(
     """
     with reserve(out):
         with StageProgress() as progress:
-            measured = measure(MeasuringPlan(tuple(passages or ()), questions), progress)
+            plan = MeasuringPlan(tuple(passages or ()), questions, shards_per_node=shards_per_node)
+            measured = measure(plan, progress)
         if out is not None:
             with write_errors(out):
                 out.write_text(measured.model_dump_json(indent=2) + "\n", encoding="utf-8")

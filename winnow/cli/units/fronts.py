@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -44,31 +45,38 @@ _NO_CACHES = ("--cache-mb", "0", "--answer-cache-mb", "0")
 """Flags of a front node."""
 
 
+@dataclass(frozen=True, slots=True)
+class CannedNodes:
+    """The fake content nodes that front nodes are measured with."""
+
+    replies: CannedReplies
+    shards_per_node: int = 1
+
+
 def measure(
-    index: Path,
-    bundle: Bundle,
+    nodes: CannedNodes,
     questions: Sequence[str],
     progress: StageProgress,
     shards: Sequence[int] = SHARDS,
-) -> tuple[FrontUnits, ProcessUnits]:
-    """Measures a cluster of the one shard at `index`, then front nodes of fake shards.
+) -> FrontUnits:
+    """Measures front nodes with different numbers of fake shards.
 
     Raises WinnowError if a process ended or did not become ready, or a question was not answered.
     """
-    progress.start("asking one shard", 1)
-    process, replies = _measure_one_shard(index, bundle, questions)
-    progress.advance()
     progress.start("asking canned shards", len(shards))
     one_read, many_reads = {}, 0.0
     for number in shards:
-        with canned_shards(replies, number) as addresses, _front(addresses) as (pid, address):
+        with (
+            canned_shards(nodes.replies, number, nodes.shards_per_node) as addresses,
+            _front(addresses) as (pid, address),
+        ):
             one_read[number] = signals.run(_loop_ms(address, pid, questions, 1))
             if number == _SHARDS_WITH_READS:
                 many_reads = signals.run(_loop_ms(address, pid, questions, _READS))
         progress.advance()
     added_ms = many_reads - one_read.get(_SHARDS_WITH_READS, many_reads)
     read_ms = max(added_ms / (reading_shards(_READS, _SHARDS_WITH_READS) - 1), 0.0)
-    return fit_front_units(one_read, read_ms), process
+    return fit_front_units(one_read, read_ms)
 
 
 def write_passages(path: Path) -> None:
@@ -78,9 +86,14 @@ def write_passages(path: Path) -> None:
     path.write_text("\n".join(lines), encoding="utf-8")
 
 
-def _measure_one_shard(
-    index: Path, bundle: Bundle, questions: Sequence[str]
+def measure_one_shard(
+    index: Path, bundle: Bundle, questions: Sequence[str], progress: StageProgress
 ) -> tuple[ProcessUnits, CannedReplies]:
+    """Measures a cluster of the one shard at `index`, and records replies of its node.
+
+    Raises WinnowError if a process ended or did not become ready, or a question was not answered.
+    """
+    progress.start("asking one shard", 1)
     plan = LocalPlan(index, bundle.directory, f"127.0.0.1:{free_ports(1)[0]}", front=_NO_CACHES)
     with LocalCluster(plan) as cluster:
         cluster.start()
@@ -95,6 +108,7 @@ def _measure_one_shard(
             node_bytes=resident_memory(node),
             front_bytes=resident_memory(front),
         )
+    progress.advance()
     return process, replies
 
 

@@ -37,6 +37,8 @@ class MeasuringPlan:
     """Questions for each measurement of a front node."""
     shards: tuple[int, ...] = fronts.SHARDS
     """Shard counts with which front nodes are measured."""
+    shards_per_node: int = 1
+    """Shards of each content node that front nodes are measured with."""
 
 
 def measure(plan: MeasuringPlan, progress: StageProgress) -> UnitCosts:
@@ -54,7 +56,9 @@ def measure(plan: MeasuringPlan, progress: StageProgress) -> UnitCosts:
         fronts.write_passages(passages)
         _run(["index", "build", "--passages", str(passages), "--out", str(index)])
         questions = synthetic_questions()[: plan.questions]
-        front, process = fronts.measure(index, bundle, questions, progress, plan.shards)
+        process, replies = fronts.measure_one_shard(index, bundle, questions, progress)
+        nodes = fronts.CannedNodes(replies, plan.shards_per_node)
+        front = fronts.measure(nodes, questions, progress, plan.shards)
     return UnitCosts(
         processor=processor(),
         cores=threads,

@@ -62,6 +62,25 @@ async def test_canned_shards_say_what_one_said_each_with_its_own_number() -> Non
     assert len(distances) == 2
 
 
+async def test_a_canned_node_may_have_several_shards() -> None:
+    with canned_shards(SAID, 3, per_node=2) as addresses:
+        numbers = []
+        for address in addresses:
+            async with grpc.aio.insecure_channel(address) as channel:
+                stub = shard_pb2_grpc.ShardServiceStub(channel)
+                listed = await stub.ListShards(
+                    shard_pb2.ListShardsRequest(), timeout=30, wait_for_ready=True
+                )
+                own = [info.shard for info in listed.shards]
+                request = shard_pb2.RetrieveFromShardsRequest(
+                    shards=[shard_pb2.RequestedShard(shard=shard) for shard in own]
+                )
+                reply = await stub.RetrieveFromShards(request, timeout=30)
+            numbers.append(own)
+            assert [bool(each.retrieved.hits) for each in reply.results] == [True] * len(own)
+    assert numbers == [[0, 1], [2]]
+
+
 def test_passages_to_measure_with_are_json_lines(tmp_path: Path) -> None:
     write_passages(tmp_path / "passages.jsonl")
     lines = (tmp_path / "passages.jsonl").read_text().splitlines()

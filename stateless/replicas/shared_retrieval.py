@@ -1,0 +1,105 @@
+"""Retrieves from several shards of a content node in one call.
+
+Each shard of a question chooses its replica by itself, and all of them in the same iteration of the
+event loop. What they send to one node in that iteration is sent together in the next one.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from winnow.deadline import Deadline
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
+from winnow.errors import WinnowError
+from winnow.searcher import MAX_CALL_SHARDS, Retrieved
+
+
+class RequestedShard(NamedTuple):
+    """A shard of a shared retrieval."""
+
+    shard: int
+    after: int
+    """Number of the write that the shard must have; 0 for none."""
+
+
+Send = Callable[
+    [EncodedQuestion, RetrievalDepth, Sequence[RequestedShard], Deadline],
+    Awaitable[Sequence[Retrieved | WinnowError]],
+]
+"""Retrieves from shards; returns a result for each, in their order."""
+
+
+@dataclass(eq=False, slots=True)
+class _Group:
+    """The retrievals that are sent in one call."""
+
+    question: EncodedQuestion
+    depth: RetrievalDepth
+    deadline: Deadline
+    shards: list[RequestedShard]
+    results: "list[asyncio.Future[Retrieved]]"
+
+    def fits(self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline) -> bool:
+        """Whether a retrieval differs from this group only in its shard."""
+        same = question is self.question and depth == self.depth and deadline == self.deadline
+        return same and len(self.shards) < MAX_CALL_SHARDS
+
+
+class SharedRetrieval:
+    """Collects retrievals of one node, and sends those of one question together."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._groups: list[_Group] = []
+        """The groups that are sent in the next iteration of the event loop."""
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def retrieve(
+        self, shard: int, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
+    ) -> Retrieved:
+        """Retrieves from a shard. Raises the error of the shard, or of the call."""
+        group = self._group(question, replace(depth, after=0), deadline)
+        result: asyncio.Future[Retrieved] = asyncio.get_running_loop().create_future()
+        group.shards.append(RequestedShard(shard, depth.after))
+        group.results.append(result)
+        return await result
+
+    def _group(
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
+    ) -> _Group:
+        for group in self._groups:
+            if group.fits(question, depth, deadline):
+                return group
+        group = _Group(question, depth, deadline, [], [])
+        self._groups.append(group)
+        asyncio.get_running_loop().call_soon(self._start, group)
+        return group
+
+    def _start(self, group: _Group) -> None:
+        self._groups.remove(group)
+        task = asyncio.create_task(self._run(group))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        for result in group.results:
+            result.add_done_callback(lambda _: self._cancel_unneeded(group, task))
+
+    def _cancel_unneeded(self, group: _Group, task: "asyncio.Task[None]") -> None:
+        """Cancels a call once every retrieval of it was cancelled."""
+        if all(result.cancelled() for result in group.results):
+            task.cancel()
+
+    async def _run(self, group: _Group) -> None:
+        try:
+            results: Sequence[Retrieved | BaseException] = await self._send(
+                group.question, group.depth, group.shards, group.deadline
+            )
+        except Exception as error:  # noqa: BLE001 (raised to every caller)
+            results = [error] * len(group.results)
+        for waiting, result in zip(group.results, results, strict=True):
+            if waiting.done():
+                continue
+            if isinstance(result, BaseException):
+                waiting.set_exception(result)
+            else:
+                waiting.set_result(result)
