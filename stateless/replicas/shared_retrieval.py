@@ -6,7 +6,7 @@ event loop. What they send to one node in that iteration is sent together in the
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from winnow.deadline import Deadline
@@ -37,8 +37,8 @@ class _Group:
     question: EncodedQuestion
     depth: RetrievalDepth
     deadline: Deadline
-    shards: list[RequestedShard]
-    results: "list[asyncio.Future[Retrieved]]"
+    shards: list[RequestedShard] = field(default_factory=list, kw_only=True)
+    results: "list[asyncio.Future[Retrieved]]" = field(default_factory=list, kw_only=True)
 
     def fits(self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline) -> bool:
         """Whether a retrieval differs from this group only in its shard."""
@@ -71,7 +71,7 @@ class SharedRetrieval:
         for group in self._groups:
             if group.fits(question, depth, deadline):
                 return group
-        group = _Group(question, depth, deadline, [], [])
+        group = _Group(question, depth, deadline)
         self._groups.append(group)
         asyncio.get_running_loop().call_soon(self._start, group)
         return group
