@@ -1,1 +1,1 @@
-"""A content node, which serves a shard of passages with a reader. Also builds shards."""
+"""A content node, which serves shards of passages with a reader. Also builds shards."""

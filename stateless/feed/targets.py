@@ -54,8 +54,8 @@ def _check_same_journal(shard: int, log_of: Mapping[str, str]) -> None:
     if len(log_ids) > 1 or not all(log_id.startswith(JOURNAL) for log_id in log_ids):
         replicas = f"shard {shard} has {len(log_of)} replicas"
         problem = (
-            "share no log, so a write would reach only one of them: serve one node for each shard, "
-            "or have them follow a journal (--journal)"
+            "share no log, so a write would reach only one of them: serve each shard by one "
+            "node, or have them follow a journal (--journal)"
         )
         error = NotWritableError(f"{replicas} ({', '.join(sorted(log_of))}) that {problem}")
         raise error.with_public(f"{replicas} that {problem}")
