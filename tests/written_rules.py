@@ -73,6 +73,8 @@ RULES = (
     Rule("make models", How.SHELL, "`make test` does it first"),
     Rule("*", How.PARSED, "`make demo` does the same", page="deploy/demo/README.md"),
     # what serves
+    Rule("winnow node *", How.ELSEWHERE, "tests/system/test_scaling.py", page="docs/scaling.md"),
+    Rule("winnow front *", How.ELSEWHERE, "tests/system/test_scaling.py", page="docs/scaling.md"),
     Rule("winnow node * --pull *", How.ELSEWHERE, "tests/system/test_snapshots.py"),
     Rule("winnow node * --journal *", How.ELSEWHERE, "tests/system/test_fed_replicas.py"),
     Rule("winnow node *", How.PARSED, _NAMES),
