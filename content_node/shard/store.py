@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.content_node.shard.field_tables import MemoryTables, StoredFields, read_tables
+from winnow.content_node.shard.row_names import NO_PASSAGE, RowNames
 from winnow.content_node.states.passage_states import PassageStates
 from winnow.domain.passage import Passage
 from winnow.errors import ArtefactError
@@ -108,6 +109,19 @@ class PassageStore:
             (str(identifier), self._checked_sequence(sequence))
             for identifier, sequence in self._select_rows(query, rows)
         ]
+
+    def row_names(self, rows: int) -> RowNames:
+        """Returns the names of all rows of a shard with `rows` rows; raises as `load`."""
+        query = f"SELECT row, {self._sequence}, id FROM passages WHERE row > ? ORDER BY row LIMIT ?"  # noqa: S608
+        ids, lengths = [], np.zeros(rows, np.int64)
+        sequences = np.full(rows, NO_PASSAGE, np.int64)
+        for chunk in self._chunks(query):
+            encoded = [str(identifier).encode() for _, _, identifier in chunk]
+            numbers = [row for row, _, _ in chunk]
+            lengths[numbers] = [len(each) for each in encoded]
+            sequences[numbers] = [self._checked_sequence(sequence) for _, sequence, _ in chunk]
+            ids.append(b"".join(encoded))
+        return RowNames(self._file, b"".join(ids), np.cumsum(lengths), sequences)
 
     def locate(self, identifier: str) -> PassageLocation | None:
         """Returns the location of a passage; None if the shard lacks it. Raises as `load`."""

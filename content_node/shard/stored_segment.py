@@ -13,6 +13,7 @@ from winnow.content_node.shard.graph_vectors import GraphVectors
 from winnow.content_node.shard.manifest import ShardManifest, open_shard_manifest
 from winnow.content_node.shard.nearest import ExactIndex, NearestIndex, load_graph
 from winnow.content_node.shard.row_filter import RowFilter
+from winnow.content_node.shard.row_names import RowNames
 from winnow.content_node.shard.rows import RowMask
 from winnow.content_node.shard.segment import Segment
 from winnow.content_node.shard.store import PassageStore, StoredPassage
@@ -39,6 +40,7 @@ class StoredSegment(Segment):
     generation: str
     """The manifest's generation, computed once."""
     store: PassageStore
+    names: RowNames
     built_rarities: BuiltRarities
     states: StateFile | None = None
     """Precomputed states of the passages."""
@@ -50,7 +52,7 @@ class StoredSegment(Segment):
         return find_change(self.files)
 
     def ids_and_sequences(self, rows: Sequence[int]) -> list[tuple[str, int]]:
-        return self.store.ids_and_sequences(rows)
+        return self.names.ids_and_sequences(rows)
 
     def find_row(self, passage_id: str, sequence: int) -> int | None:
         location = self.store.locate(passage_id)
@@ -127,6 +129,7 @@ def _open(
         manifest=manifest,
         generation=manifest.generation,
         store=store,
+        names=store.row_names(rows),
         built_rarities=built,
         states=open_states(directory, manifest.generation, lower_fingerprint),
         files=(manifest_file, *files.values()),

@@ -17,7 +17,7 @@ from winnow.content_node.shard.equal_passages import EqualPassages, group_equal,
 from winnow.content_node.shard.memory_segment import MemoryVectors
 from winnow.content_node.shard.nearest import GraphIndex, build_graph
 from winnow.content_node.shard.retrieving import retrieve
-from winnow.content_node.shard.store import PassageStore
+from winnow.content_node.shard.row_names import RowNames
 from winnow.content_node.shard.view import PlacedSegment
 from winnow.domain.answered import ShardTimings
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
@@ -160,15 +160,15 @@ def test_few_of_many_equal_passages_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: RetrievalDepth
 ) -> None:
     named: list[int] = []
-    names = PassageStore.ids_and_sequences
+    names = RowNames.ids_and_sequences
 
-    def counted(self: PassageStore, rows: Sequence[int]) -> list[tuple[str, int]]:
+    def counted(self: RowNames, rows: Sequence[int]) -> list[tuple[str, int]]:
         named.extend(rows)
         return names(self, rows)
 
     same = [replace(_TEXTS[0], passage=each.passage) for each in passages(3_000)]
     view = view_of(stored(tmp_path / "shard", same))
-    monkeypatch.setattr(PassageStore, "ids_and_sequences", counted)
+    monkeypatch.setattr(RowNames, "ids_and_sequences", counted)
     hits = retrieve(view, near(1, 0), depth, WEIGHT).hits
     assert [hit.passage_id for hit in hits][:3] == ["p0", "p1", "p10"]
     assert len(named) <= 50

@@ -22,7 +22,7 @@ from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.write import EncodedPassage
-from winnow.errors import GenerationGoneError, InvalidRequestError, StoppedError
+from winnow.errors import ArtefactError, GenerationGoneError, InvalidRequestError, StoppedError
 from winnow.inference.stop import Stop
 from winnow.passages.encoding import pack_ids
 from winnow.searcher import Retrieved
@@ -283,6 +283,9 @@ def test_a_shard_with_holes_is_searched_by_its_graph(tmp_path: Path) -> None:
         found = shard.nearest(asked.vector, k)
         assert found == exact.nearest(asked.vector, k)
         assert not holes & {row for row, _ in found}
+    assert shard.ids_and_sequences([299, 1]) == [("p299", 0), ("p1", 0)]
+    with pytest.raises(ArtefactError, match="has no row 5"):
+        shard.ids_and_sequences([4, 5])
     words = shard.built_rarities.terms(asked)
     assert not holes & {row for row, _ in shard.best_by_words(words, 300)[0]}
     assert shard.bm25_scores(words, sorted(holes)).tolist() == [0.0] * len(holes)

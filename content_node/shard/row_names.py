@@ -1,0 +1,44 @@
+"""The passage id of each row and the sequence number of its write, in memory.
+
+Every hit names its passage. Reading the names from SQLite would be a tenth of a retrieval.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.content_node.shard.rows import RowNumbers
+from winnow.errors import ArtefactError
+from winnow.files.opened import OpenFile
+
+NO_PASSAGE = -1
+"""Sequence number of a row without a passage."""
+
+
+class RowNames:
+    """The names of a segment's rows. Immutable."""
+
+    def __init__(
+        self, file: OpenFile, ids: bytes, ends: RowNumbers, sequences: NDArray[np.int64]
+    ) -> None:
+        """Takes the joined ids in UTF-8, the end of each row's id in `ids`, and the sequence number
+        of each row's write. All were read from `file`.
+        """
+        self._file, self._ids, self._ends, self._sequences = file, ids, ends, sequences
+
+    def ids_and_sequences(self, rows: Sequence[int]) -> list[tuple[str, int]]:
+        """Returns each row's passage id and the sequence number of its write (0: the build).
+
+        Raises:
+            ArtefactError: a row is missing, or the file was changed.
+
+        """
+        self._file.check()
+        index = np.array(rows, np.int64)
+        sequences, ends = self._sequences[index].tolist(), self._ends[index].tolist()
+        if NO_PASSAGE in sequences:
+            raise ArtefactError(f"{self._file.path} has no row {rows[sequences.index(NO_PASSAGE)]}")
+        begins = np.where(index, self._ends[index - 1], 0).tolist()
+        ids = (self._ids[begin:end].decode() for begin, end in zip(begins, ends, strict=True))
+        return list(zip(ids, sequences, strict=True))
