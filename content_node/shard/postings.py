@@ -30,7 +30,9 @@ from winnow.inference.stop import Stop
 _ROUNDING = 1e-6
 """Relative difference of sums of the same terms by rounding, single precision included."""
 _BOUND_COST = 0.25
-"""Cost of computing the score of the `k`th best row: as much as scoring this share of all rows."""
+"""Cost of computing the score of the `k`th best row: as much as scoring this share of all rows.
+Measured with 19,000 rows.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,6 @@ class _ScoringStep:
     rarity: float
     remaining_score: float
     """Upper bound of the score of this term and all later ones, in any passage."""
-    remaining_rows: int
-    """Number of rows of this term and all later ones."""
 
 
 class Postings:
@@ -140,8 +140,8 @@ class Postings:
             check_stop(stop)
             # the lower bound takes time, too: compute it only if it can end the loop, and pays off
             if (
-                step.remaining_score < steps[0].remaining_score / 2
-                and step.remaining_rows > len(scores) * _BOUND_COST
+                len(step.postings.rows) > len(scores) * _BOUND_COST
+                and step.remaining_score < steps[0].remaining_score / 2
                 and step.remaining_score < _kth_best_bound(scores, k)
             ):
                 break
@@ -200,9 +200,8 @@ def _counts_of(postings: _PostingList, rows: RowNumbers) -> NDArray[np.unsignedi
 def _plan_steps(terms: Terms, lists: Sequence[_PostingList]) -> list[_ScoringStep]:
     order = np.argsort(-terms.rarities, kind="stable").tolist()
     rarities, max_scores = terms.rarities.tolist(), max_term_scores(terms.rarities).tolist()
-    scores = list(accumulate(max_scores[term] for term in reversed(order)))
-    rows = list(accumulate(len(lists[term].rows) for term in reversed(order)))
-    return [_ScoringStep(lists[term], rarities[term], scores.pop(), rows.pop()) for term in order]
+    remaining = list(accumulate(max_scores[term] for term in reversed(order)))
+    return [_ScoringStep(lists[term], rarities[term], remaining.pop()) for term in order]
 
 
 def _keep_contenders(
