@@ -65,7 +65,7 @@ def retrieve(
         k,
     )
     distance_by_row = dict(near)
-    near_rows = list(distance_by_row)
+    near_rows = sorted(distance_by_row)
     best: ScoredRows = []
     if by_words:
         best, bm25_by_row = _best_by_words(view, masks, terms, by_words, near_rows, stop)
@@ -83,12 +83,13 @@ def retrieve(
     distances = np.array(list(distance_by_row.values()), np.float32)
     bm25 = np.array([bm25_by_row[row] for row in rows])
     words = bm25.astype(np.float32)
+    best_words = _single([score for _, score in best])
     hybrid = _hybrid_distances(distances, bm25, depth, word_weight).tolist()
     rules = [
         CandidateRule(distances.tolist(), near[-1][1] if near else -np.inf),
-        CandidateRule((-words).tolist(), -float(np.float32(best[-1][1])) if best else -np.inf),
+        CandidateRule((-words).tolist(), -best_words[-1] if best else -np.inf),
     ]
-    # ids are read from disk, so only those of contenders are, and decide among equal distances
+    # only contenders are named; among equal distances their ids decide
     first = contenders(hybrid, rules, depth.passages)
     names = view.ids_and_sequences([rows[index] for index in first])
     first_rules = [
@@ -110,7 +111,7 @@ def retrieve(
     return Candidates(
         tuple(hits),
         tuple(distance for _, distance in near[:k]),
-        tuple(float(np.float32(score)) for _, score in best[:by_words]),
+        tuple(best_words[:by_words]),
     )
 
 
@@ -147,8 +148,14 @@ def _best(scored: ScoredRows, k: int) -> ScoredRows:
     So the result does not depend on the segments in which rows with equal scores are.
     """
     scored = sorted(scored, key=lambda pair: (-pair[1], pair[0]))
-    lowest = np.float32(scored[:k][-1][1]) if scored else 0.0
-    return [pair for pair in scored if np.float32(pair[1]) >= lowest]
+    single = _single([score for _, score in scored])
+    return [pair for pair, score in zip(scored, single, strict=True) if score >= single[:k][-1]]
+
+
+def _single(values: Sequence[float]) -> list[float]:
+    """Rounds values to single precision."""
+    rounded: list[float] = np.array(values, np.float32).tolist()
+    return rounded
 
 
 def _best_by_words(

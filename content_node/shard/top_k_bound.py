@@ -4,6 +4,7 @@ The front's candidates are the nearest passages of all shards and the best passa
 rule has a limit that depends on all shards. It is never higher than the limit of this shard alone.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappush, heappushpop
@@ -41,15 +42,17 @@ def _contenders_of_rule(
     """Yields each candidate with fewer than `passages` others of better key and no higher cost."""
     lowest: list[float] = []  # a heap of negated costs of better keys: the highest cost comes first
     pending: list[float] = []  # costs of the current key
-    key = None
+    key, limit = None, math.inf
     for index in order:
         cost = rule.costs[index]
-        if not cost <= rule.max_cost:
+        if not cost <= rule.max_cost or cost >= limit:  # the limit only falls
             continue
         if keys[index] != key:
             for each in pending:
                 (heappush if len(lowest) < passages else heappushpop)(lowest, -each)
             key, pending = keys[index], []
-        if len(lowest) < passages or cost < -lowest[0]:  # other costs do not change `lowest`
+            if len(lowest) == passages:
+                limit = -lowest[0]
+        if cost < limit:  # other costs do not change `lowest`
             pending.append(cost)
             yield index
