@@ -3,18 +3,20 @@
 Both return a `SearchResult`: readings by shard, and the failures of shards.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 from winnow.domain.answered import Timings
 from winnow.domain.passage import Hit
 from winnow.domain.question import ReadScope
+from winnow.domain.reading import Reading
 from winnow.domain.stopping import StoppingRule, wave_ends
 from winnow.stateless.answer.calls import ShardCalls
 from winnow.stateless.answer.choose import Ranked, best_overall, by_shard
+from winnow.stateless.answer.read_schedule import ReadSchedule
 from winnow.stateless.answer.search_result import SearchResult
-from winnow.stateless.answer.speculative_reads import SpeculativeReads
 from winnow.stateless.answer.stale_hits import StaleHitRetry
-from winnow.stateless.policy.reading import first_reads
+from winnow.stateless.policy.reading import SpeculationLimit
 from winnow.telemetry.tracing.span import span
 
 
@@ -61,11 +63,9 @@ async def _search_globally(
     timings.read_start = calls.recorder.elapsed()
     timings.retrieve = timings.read_start - timings.retrieve_start
     ends = wave_ends(len(ranked), rule.first_look) if rule else [len(ranked)]
-    first_end = min(ends, default=0)
     idle = {shard: own.idle_readers for shard, own in retrieved.items()}
-    speculative_end = first_reads(
-        [shard for shard, _ in ranked], idle, first_end, calls.limits.read_ahead
-    )
+    limit = SpeculationLimit(idle, calls.limits.read_ahead)
+    may_stop = partial(_may_stop, rule, result, ranked)
 
     async def choose_again(shard: int) -> Sequence[Hit]:
         again = await calls.retrieve_from(shard)
@@ -75,31 +75,30 @@ async def _search_globally(
     with (
         span("read", {"winnow.passages": len(ranked)}),
         StaleHitRetry(calls.read, choose_again, by_shard(ranked)) as shards,
-        SpeculativeReads(shards.read, ranked[first_end:speculative_end]) as reads,
+        ReadSchedule(
+            shards.read, ranked, limit, may_stop=may_stop, failed=result.failures
+        ) as reads,
     ):
-        start = 0
         for end in ends:
-            await _read_wave(calls, result, ranked[start:end], reads)
-            start = end
-            if rule and end < len(ranked) and _may_stop(rule, result, ranked, end):
+            done = await calls.await_reads(reads.begin(end), len(result.failures))
+            result.add_reads(done)
+            for shard in done.failures:
+                result.add_readings(shard, reads.take_finished(shard))
+            if may_stop(end):
                 break
         result.unneeded_reads = reads.unneeded
     timings.read = calls.recorder.elapsed() - timings.read_start
 
 
-async def _read_wave(
-    calls: ShardCalls, result: SearchResult, wave: Ranked, reads: SpeculativeReads
-) -> None:
-    """Reads some passages, except those of shards that have failed."""
-    hits_of = {n: hits for n, hits in by_shard(wave).items() if n not in result.failures}
-    running = {shard: reads.read(shard, hits) for shard, hits in hits_of.items()}
-    gathered = await calls.await_reads(running, len(result.failures))
-    result.add_reads(gathered)
-    for shard in gathered.failures:
-        result.add_readings(shard, reads.take_finished(shard, hits_of[shard]))
-
-
-def _may_stop(rule: StoppingRule, result: SearchResult, ranked: Ranked, end: int) -> bool:
-    """Whether reading may stop before the passage at index `end`."""
+def _may_stop(
+    rule: StoppingRule | None,
+    result: SearchResult,
+    ranked: Ranked,
+    end: int,
+    more: Iterable[Reading] = (),
+) -> bool:
+    """Whether reading may stop before the passage at index `end`, if `more` counts, too."""
+    if rule is None or end == len(ranked):
+        return False
     nearest, next_unread = ranked[0][1].hybrid_distance, ranked[end][1].hybrid_distance
-    return rule.safe(result.best_score, nearest, next_unread)
+    return rule.safe(result.best_score(more), nearest, next_unread)

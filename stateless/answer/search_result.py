@@ -48,10 +48,9 @@ class SearchResult:
         """Number of passages that were read, needed or not."""
         return self.needed_reads + self.unneeded_reads
 
-    @property
-    def best_score(self) -> float:
-        """The best score so far; minus infinity if there is none."""
-        scores = (reading.score for own in self.readings.values() for reading in own)
+    def best_score(self, more: Iterable[Reading] = ()) -> float:
+        """The best score of the readings so far and of `more`; minus infinity if there is none."""
+        scores = (reading.score for own in (*self.readings.values(), more) for reading in own)
         return max((score for score in scores if not math.isnan(score)), default=-math.inf)
 
     def add_retrievals(self, gathered: Gathered[Retrieved]) -> None:

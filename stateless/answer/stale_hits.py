@@ -13,7 +13,7 @@ from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
 from winnow.errors import GenerationGoneError
 from winnow.searcher import Read
-from winnow.stateless.answer.speculative_reads import SendRead, retrieve_exception
+from winnow.stateless.answer.read_schedule import SendRead, retrieve_exception
 
 _NewHits = Mapping[str, Hit]
 """Hits of the new generation, by the ids of the passages that they replace."""

@@ -1,32 +1,48 @@
-"""The pace of content nodes, and the number of passages to read concurrently.
+"""The pace of content nodes, and the number of passages to read speculatively.
 
 Knows the pace and the idle readers that each node reports; knows no passages. A speculative read
 may be unneeded, so it is sent only to a shard with an idle reader.
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 
-def first_reads(
-    shards: Sequence[int], idle: Mapping[int, int], needed: int, max_concurrent: int
-) -> int:
-    """How many of the ranked passages to send at first: needed and speculative reads.
+@dataclass(frozen=True, slots=True)
+class SpeculationLimit:
+    """How many passages of one question may be read before they are known to be needed."""
 
-    Args:
-        shards: shard of each passage, in the order of reading.
-        idle: number of idle readers at retrieval, by shard.
-        needed: number of passages that must be read in any case.
-        max_concurrent: limit of concurrent reads, unless more are needed.
+    idle: Mapping[int, int]
+    """Number of idle readers at retrieval, by shard."""
+    max_concurrent: int
+    """Limit of concurrent reads, unless more are needed."""
 
-    """
-    reads: Counter[int] = Counter()
-    for index, shard in enumerate(shards):
-        reads[shard] += 1
-        if index >= needed and (index >= max_concurrent or reads[shard] > idle.get(shard, 0)):
-            return index
-    return len(shards)
+    @property
+    def concurrent_reads(self) -> int:
+        """Number of reads in flight with speculative ones; 0 if none can be allowed."""
+        concurrent = min(self.max_concurrent, sum(self.idle.values()))
+        return concurrent if concurrent > 1 else 0
+
+    def allows(self, shard: int, reads: Mapping[int, int], ahead: int, needed: int) -> bool:
+        """Whether to read the next passage speculatively.
+
+        The more passages a question needed so far, the more likely it needs further ones. So it may
+        read as many ahead as it needed, and always as many as fill `max_concurrent` at first.
+
+        Args:
+            shard: shard of the passage.
+            reads: number of passages of the question that are being read, by shard.
+            ahead: number of passages that were begun and are not needed yet.
+            needed: number of passages that are needed so far.
+
+        """
+        is_idle = reads.get(shard, 0) < self.idle.get(shard, 0)
+        return (
+            is_idle
+            and sum(reads.values()) < self.max_concurrent
+            and ahead < max(needed, self.max_concurrent - 1)
+        )
 
 
 def seconds_per_read(shards: Iterable[Sequence[float]]) -> float | None:

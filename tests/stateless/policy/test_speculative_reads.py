@@ -1,45 +1,45 @@
-"""Which passages are read at once."""
-
-from collections import Counter
+"""Which passages are read before they are known to be needed."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from winnow.stateless.policy.reading import first_reads
+from winnow.stateless.policy.reading import SpeculationLimit
 
 
 @pytest.mark.parametrize(
-    ("shards", "idle", "needed", "most", "wave"),
+    ("shard", "reads", "ahead", "needed", "allowed"),
     [
-        ([0, 0, 0, 0], {0: 2}, 1, 4, 2),  # the second reader would be idle
-        ([0, 1, 2, 0], {0: 1, 1: 1, 2: 1}, 1, 4, 3),  # each on a separate machine
-        ([0, 1, 2, 0], {0: 1, 1: 1, 2: 1}, 1, 2, 2),  # no more than may be
-        ([0, 1, 0, 2], {0: 1, 1: 1, 2: 1}, 1, 4, 2),  # the third would wait for the first
-        ([0, 0, 0, 0], {0: 0}, 1, 4, 1),  # all are busy
-        ([0, 0, 0, 0], {}, 2, 4, 2),  # nobody said anything
-        ([0, 0, 0, 0], {0: 8}, 1, 0, 1),  # never ahead
-        ([0, 0, 0, 0], {0: 2}, 4, 2, 4),  # all are needed
-        ([0, 0], {0: 8}, 1, 8, 2),  # there are no more
-        ([], {0: 8}, 0, 8, 0),
+        (0, {0: 1}, 0, 1, True),  # its second reader is idle
+        (0, {0: 2}, 0, 1, False),  # it would wait for a reader
+        (1, {0: 2}, 0, 1, True),  # another shard has an idle reader
+        (1, {0: 2, 1: 1}, 0, 1, False),  # three are read at once
+        (1, {0: 3, 1: 0}, 0, 4, False),
+        (1, {0: 1}, 1, 1, True),
+        (1, {0: 1}, 2, 1, False),  # at first only as many as are read at once
+        (1, {0: 1}, 3, 4, True),
+        (1, {0: 1}, 4, 4, False),  # as many were read ahead as are needed
+        (2, {}, 0, 1, False),  # all its readers are busy
+        (3, {}, 0, 1, False),  # nothing is known of it
     ],
 )
-def test_needed_reads_and_speculative_ones_of_idle_readers_are_sent(
-    shards: list[int], idle: dict[int, int], needed: int, most: int, wave: int
+def test_a_passage_is_read_ahead_if_its_shard_has_an_idle_reader(
+    shard: int, reads: dict[int, int], ahead: int, needed: int, allowed: bool
 ) -> None:
-    assert first_reads(shards, idle, needed, most) == wave
+    limit = SpeculationLimit({0: 2, 1: 2, 2: 0}, max_concurrent=3)
+    assert limit.allows(shard, reads, ahead, needed) is allowed
 
 
-@given(
-    st.lists(st.integers(0, 3), max_size=12),
-    st.dictionaries(st.integers(0, 3), st.integers(0, 4)),
-    st.integers(0, 12),
-    st.integers(0, 12),
+@pytest.mark.parametrize(
+    ("idle", "most", "reads"),
+    [
+        ({0: 2, 1: 2}, 3, 3),
+        ({0: 1, 1: 1}, 3, 2),
+        ({0: 1, 1: 0}, 3, 0),  # the needed read takes the only reader
+        ({0: 2}, 1, 0),
+        ({0: 2}, 0, 0),
+        ({}, 3, 0),
+    ],
 )
-def test_speculative_reads_never_wait_and_never_leave_out_needed_ones(
-    shards: list[int], idle: dict[int, int], needed: int, most: int
+def test_as_many_are_read_at_once_as_readers_are_idle(
+    idle: dict[int, int], most: int, reads: int
 ) -> None:
-    wave = first_reads(shards, idle, needed, most)
-    assert min(needed, len(shards)) <= wave <= max(min(most, len(shards)), min(needed, len(shards)))
-    taken = Counter(shards[:wave])
-    assert all(taken[shard] <= idle.get(shard, 0) for shard in shards[needed:wave])
+    assert SpeculationLimit(idle, most).concurrent_reads == reads
