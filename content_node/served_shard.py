@@ -57,6 +57,11 @@ class ServedShard:
         """Refuses every call with `fault`, the reason why there is no shard."""
         self._fault = fault
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether every call is refused because there is no shard."""
+        return bool(self._fault)
+
     def withdraw(self, reason: str) -> None:
         """Makes `info` fail with a reason not to use the shard; other calls continue.
 

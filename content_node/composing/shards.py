@@ -1,7 +1,8 @@
 """The shards of a process, which share one reader, one pool of threads and one admission."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -45,6 +46,7 @@ class RunningShards:
         self._one_index = OneIndex(index_id)
         self._finds_index = not index_id and len(directories) > 1
         self._labelled = LabelledRegistries(registry, "shard") if len(directories) > 1 else None
+        self._labels = _labels(directories)
         self._serving: dict[Path, bool] = {}
         """Whether a loaded shard is served."""
         self.all = [self._open(directory, pull) for directory, pull in directories.items()]
@@ -86,8 +88,7 @@ class RunningShards:
     def _registry_of(self, directory: Path) -> CollectorRegistry:
         if self._labelled is None:
             return self._registry
-        number = number_of(directory.name)
-        return self._labelled.of(directory.name if number is None else str(number))
+        return self._labelled.of(self._labels[directory])
 
     def _check(self, manifest: ShardManifest, directory: Path) -> None:
         # the index is known only when the shards are loaded
@@ -100,3 +101,11 @@ class RunningShards:
     async def _update_health(self, directory: Path, serving: bool) -> None:
         self._serving[directory] = serving
         await self._set_serving(any(self._serving.values()))
+
+
+def _labels(directories: Collection[Path]) -> dict[Path, str]:
+    """The label of each shard in metrics: its number, else its name; its path if others have it."""
+    numbers = {each: number_of(each.name) for each in directories}
+    short = {each: each.name if n is None else str(n) for each, n in numbers.items()}
+    uses = Counter(short.values())
+    return {each: label if uses[label] == 1 else str(each) for each, label in short.items()}

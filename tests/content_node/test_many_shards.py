@@ -231,6 +231,33 @@ async def test_a_shard_is_served_once(
         assert "a node serves one copy of a shard" in str(fault.error)
 
 
+async def test_a_shard_is_served_although_one_of_its_number_is_left_out(
+    indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    first, second, _ = shard_directories(indexes[3])
+    other = shard_directories(indexes[8])[0]
+    async with serving([other, first, second], bundle) as node:
+        await node.shards.load()
+        report = await node.report()
+        assert [fault.shard for fault in report.faults] == [0]
+        described = await node.remote.searcher(0).info(Deadline.after(60))
+        assert described.index_id == report.infos[0].index_id
+
+
+async def test_directories_of_one_name_have_metrics_of_their_own(
+    indexes: dict[int, Path], bundle: Bundle, tmp_path: Path
+) -> None:
+    first = shard_directories(indexes[3])[0]
+    copy = Path(shutil.copytree(first, tmp_path / first.name))
+    async with serving([first, copy], bundle) as node:
+        await node.shards.load()
+        ready = [
+            node.registry.get_sample_value("winnow_node_ready", {"shard": str(each)})
+            for each in (first, copy)
+        ]
+        assert sorted(map(str, ready)) == ["0.0", "1.0"]
+
+
 async def test_the_process_is_healthy_while_a_shard_is_served(
     indexes: dict[int, Path], bundle: Bundle
 ) -> None:
