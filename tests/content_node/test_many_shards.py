@@ -13,6 +13,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
+from winnow.cli.local.cluster import load_failure
 from winnow.content_node.composing.parts import open_node_parts
 from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.feed_servicer import FEED_SERVICE, ShardFeedServicer
@@ -191,6 +192,10 @@ async def test_a_shard_that_cannot_be_loaded_is_named_and_the_others_serve(
         assert all(isinstance(fault.error, NotLoadedError) for fault in report.faults)
         for fault, shard in zip(report.faults, (second, third), strict=True):
             assert str(shard) in str(fault.error)
+        failure = await load_failure(node.remote.address)
+        assert failure is not None
+        assert not failure.of_all
+        assert str(second) in failure.reason
 
 
 async def test_a_node_without_any_loaded_shard_names_them_all(
@@ -199,8 +204,12 @@ async def test_a_node_without_any_loaded_shard_names_them_all(
     index = Path(shutil.copytree(indexes[2], tmp_path / "index"))
     shards = list(map(damaged, shard_directories(index)))
     async with serving(shards, bundle) as node:
+        assert await load_failure(node.remote.address) is None
         with pytest.raises(NotLoadedError, match=r"00000-of.*00001-of"):
             await node.shards.load()
+        failure = await load_failure(node.remote.address)
+        assert failure is not None
+        assert failure.of_all
 
 
 @pytest.mark.parametrize("place", [0, 2])

@@ -465,7 +465,8 @@ def measured(port: int) -> str:
 
 
 def asked_why(port: int) -> str:
-    return asyncio.run(load_failure(f"127.0.0.1:{port}"))
+    failure = asyncio.run(load_failure(f"127.0.0.1:{port}"))
+    return failure.reason if failure is not None else ""
 
 
 def test_up_restarts_its_server_answers_is_benchmarked_and_leaves_no_process(

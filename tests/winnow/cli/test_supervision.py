@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 from manual_clock import ManualClock
 
-from winnow.cli.local.cluster import LocalCluster
+from winnow.cli.local.cluster import LoadFailure, LocalCluster
 from winnow.cli.local.supervision import MAX_RESTARTS, WINDOW, ClusterSupervisor, RestartLimit
 from winnow.errors import UnavailableError
 
@@ -18,7 +18,7 @@ class ScriptedCluster:
 
     nodes: list[str] = field(default_factory=lambda: ["a:1", "a:2"])
     gone: dict[str, int] = field(default_factory=dict)
-    faults: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, LoadFailure] = field(default_factory=dict)
     started: list[str] = field(default_factory=list)
     full: bool = False
     """Whether the machine has no process to spare."""
@@ -44,8 +44,8 @@ class ScriptedCluster:
     def last_log_lines(self, name: str) -> str:
         return f"\n  {name}: ouch"
 
-    async def load_failures(self) -> Mapping[str, str]:
-        return dict(self.faults)
+    async def load_failures(self) -> Mapping[str, LoadFailure]:
+        return dict(self.failures)
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ async def test_a_node_with_wrong_settings_ends_the_cluster_at_once(
 async def test_a_node_without_its_shard_is_said_once_and_the_others_are_waited_for(
     supervisor: ClusterSupervisor, cluster: ScriptedCluster, said: list[str]
 ) -> None:
-    cluster.faults["node 1"] = "graph.hnsw is damaged"
+    cluster.failures["node 1"] = LoadFailure("graph.hnsw is damaged")
     await supervisor.check_at_start()
     await supervisor.check_at_start()
     (once,) = said
@@ -160,19 +160,34 @@ async def test_a_node_without_its_shard_is_said_once_and_the_others_are_waited_f
 async def test_a_cluster_without_loaded_shards_names_every_reason(
     supervisor: ClusterSupervisor, cluster: ScriptedCluster
 ) -> None:
-    cluster.faults.update({"node 0": "this", "node 1": "that"})
+    cluster.failures.update({"node 0": LoadFailure("this"), "node 1": LoadFailure("that")})
     with pytest.raises(UnavailableError, match=r"(?s)shard: this.*shard: that"):
+        await supervisor.check_at_start()
+
+
+async def test_nodes_that_each_lack_one_shard_of_several_serve_the_others(
+    supervisor: ClusterSupervisor, cluster: ScriptedCluster, said: list[str]
+) -> None:
+    for name in ("node 0", "node 1"):
+        cluster.failures[name] = LoadFailure("graph.hnsw is damaged", of_all=False)
+    await supervisor.check_at_start()
+    assert [line.partition("\n")[0] for line in said] == [
+        "node 0 could not load a shard: graph.hnsw is damaged",
+        "node 1 could not load a shard: graph.hnsw is damaged",
+    ]
+    cluster.failures = dict.fromkeys(cluster.failures, LoadFailure("graph.hnsw is damaged"))
+    with pytest.raises(UnavailableError, match="no content node can serve a shard"):
         await supervisor.check_at_start()
 
 
 async def test_a_node_that_was_started_again_may_have_its_shard(
     supervisor: ClusterSupervisor, cluster: ScriptedCluster
 ) -> None:
-    cluster.faults["node 0"] = "this"
+    cluster.failures["node 0"] = LoadFailure("this")
     await supervisor.check_at_start()
     cluster.gone["node 0"] = 0
     supervisor.check()
-    cluster.faults = {"node 1": "that"}
+    cluster.failures = {"node 1": LoadFailure("that")}
     cluster.gone.clear()
     await supervisor.check_at_start()
     assert cluster.started == ["node 0"]

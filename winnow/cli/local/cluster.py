@@ -6,7 +6,7 @@ import shlex
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import IO, Self
 
 import grpc
@@ -22,13 +22,22 @@ from winnow.rpc.channel import open_channel
 from winnow.settings.names import NAME_VARIABLE
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
-__all__ = ["LocalCluster", "LocalPlan", "load_failure"]
+__all__ = ["LoadFailure", "LocalCluster", "LocalPlan", "load_failure"]
 
 _READY_SECONDS = 120.0
 _POLL_SECONDS = 0.1
 _INFO_TIMEOUT = 1.0
 _LOG_TAIL_LINES = 6
 _LOG_TAIL_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFailure:
+    """A content node could not load shards."""
+
+    reason: str
+    of_all: bool = True
+    """Whether it is true of all shards of the node; false while others may still be loaded."""
 
 
 class LocalCluster:
@@ -135,8 +144,8 @@ class LocalCluster:
             for line in _read_tail(log)
         )
 
-    async def load_failures(self) -> dict[str, str]:
-        """Why content nodes failed to load shards, by name of the node."""
+    async def load_failures(self) -> dict[str, LoadFailure]:
+        """The content nodes that failed to load shards, by name of the node."""
         failures = await asyncio.gather(*map(load_failure, self.nodes))
         return {f"node {number}": failure for number, failure in enumerate(failures) if failure}
 
@@ -144,8 +153,8 @@ class LocalCluster:
         """Raises UnavailableError if a process has ended, or a node failed to load a shard."""
         for name, code in self.processes.exit_codes().items():
             raise UnavailableError(f"{name} ended with exit code {code}{self.last_log_lines(name)}")
-        for name, fault in (await self.load_failures()).items():
-            raise UnavailableError(f"{name} could not load its shards: {fault}")
+        for name, failure in (await self.load_failures()).items():
+            raise UnavailableError(f"{name} could not load its shards: {failure.reason}")
 
     def __enter__(self) -> Self:
         return self
@@ -179,12 +188,17 @@ def _read_tail(log: IO[bytes]) -> list[str]:
     return tail.decode(errors="replace").splitlines()[-_LOG_TAIL_LINES:]
 
 
-async def load_failure(address: str) -> str:
-    """Why the node at HOST:PORT failed to load shards; empty if it did not, or is silent."""
+async def load_failure(address: str) -> LoadFailure | None:
+    """Why the node at HOST:PORT failed to load shards; None if it did not, or is silent."""
     async with open_channel(address) as channel:
         stub = shard_pb2_grpc.ShardServiceStub(channel)
         try:
             reply = await stub.ListShards(shard_pb2.ListShardsRequest(), timeout=_INFO_TIMEOUT)
         except grpc.aio.AioRpcError:
-            return ""
-    return "; ".join(fault.reason for fault in reply.faults if not fault.is_loading)
+            return None
+    failed = [fault.reason for fault in reply.faults if not fault.is_loading]
+    if not failed:
+        return None
+    return LoadFailure(
+        "; ".join(failed), of_all=len(failed) == len(reply.faults) + len(reply.shards)
+    )

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from winnow.cli.exits import WRONG_USAGE
-from winnow.cli.local.cluster import LocalCluster
+from winnow.cli.local.cluster import LoadFailure, LocalCluster
 from winnow.errors import UnavailableError
 
 MAX_RESTARTS = 3
@@ -47,7 +47,7 @@ class ClusterSupervisor:
     ) -> None:
         self._cluster, self._restarts, self._say = cluster, restarts, say
         self._given_up: set[str] = set()
-        self._faults: dict[str, str] = {}
+        self._failures: dict[str, LoadFailure] = {}
         self._unstarted: set[str] = set()
         """Processes whose last restart failed."""
 
@@ -63,7 +63,7 @@ class ClusterSupervisor:
                 self._give_up(name, code)
 
     async def check_at_start(self) -> None:
-        """Does what `check` does, and reports nodes without a shard; for a cluster that starts.
+        """Does what `check` does, and reports failures to load; for a cluster that starts.
 
         Raises UnavailableError if the front node ended, a node has wrong settings, or no node can
         serve a shard.
@@ -73,12 +73,12 @@ class ClusterSupervisor:
             if not _is_node(name) or code == WRONG_USAGE:
                 raise UnavailableError(self._describe_end(name, code))
         self.check()
-        for name, fault in (await self._cluster.load_failures()).items():
-            if self._faults.get(name) != fault:
-                self._faults[name] = fault
+        for name, failure in (await self._cluster.load_failures()).items():
+            before, self._failures[name] = self._failures.get(name), failure
+            if before is None or before.reason != failure.reason:
                 pid = self._cluster.processes.pid(name)
                 self._say(
-                    f"{name} could not load its shard: {fault}\nthe others will serve without it; "
+                    f"{_describe_failure(name, failure)}\nthe others will serve without it; "
                     f"repair the shard, then `kill {pid}`: the node is restarted"
                 )
         self._expect_any()
@@ -96,7 +96,7 @@ class ClusterSupervisor:
                 self._say(f"{name} cannot be started now, retrying until it can: {error}")
         else:
             self._unstarted.discard(name)
-            self._faults.pop(name, None)
+            self._failures.pop(name, None)
 
     def _ended(self) -> dict[str, int]:
         """Exit codes of the processes that have ended and are not given up."""
@@ -110,7 +110,7 @@ class ClusterSupervisor:
         if not _is_node(name):
             raise UnavailableError(self._describe_end(name, code))
         self._given_up.add(name)
-        self._faults.pop(name, None)
+        self._failures.pop(name, None)
         self._say(
             f"{self._describe_end(name, code)}\n"
             f"it ended {MAX_RESTARTS + 1} times in {WINDOW:g} s: it is given up, the others serve "
@@ -120,12 +120,16 @@ class ClusterSupervisor:
 
     def _expect_any(self) -> None:
         nodes = len(self._cluster.nodes)
-        if nodes and len(self._given_up) + len(self._faults) == nodes:
+        unable = {name: each for name, each in self._failures.items() if each.of_all}
+        if nodes and len(self._given_up) + len(unable) == nodes:
             lines = [f"{name} was given up" for name in sorted(self._given_up)]
-            lines += [
-                f"{name} could not load its shard: {fault}" for name, fault in self._faults.items()
-            ]
+            lines += [_describe_failure(name, failure) for name, failure in unable.items()]
             raise UnavailableError("\n  ".join(["no content node can serve a shard:", *lines]))
+
+
+def _describe_failure(name: str, failure: LoadFailure) -> str:
+    shards = "its shard" if failure.of_all else "a shard"
+    return f"{name} could not load {shards}: {failure.reason}"
 
 
 def _is_node(name: str) -> bool:
