@@ -31,7 +31,7 @@ class RemoteNode:
         self.stub = shard_pb2_grpc.ShardServiceStub(channel)
         self.address = address
         self.calls = 0
-        """Number of running calls, without polls."""
+        """Number of running calls and of retrievals that share one, without polls."""
         self.reads = 0
         """Number of passages that are being read."""
         self._shared = SharedRetrieval(self._retrieve_from)
@@ -62,12 +62,13 @@ class RemoteNode:
 
         A shard that has to wait for a write is called alone, or the others would wait, too.
         """
-        served = self._served.get(shard, 0)
-        if depth.after > served:
+        if depth.after > self._served.get(shard, 0):
             retrieved = await self.searcher(shard).retrieve_alone(question, depth, deadline)
         else:
-            retrieved = await self._shared.retrieve(shard, question, depth, deadline)
-        self._served[shard] = max(served, retrieved.sequence)
+            with self.counted():  # the channel must not close before the call is sent
+                retrieved = await self._shared.retrieve(shard, question, depth, deadline)
+        # a poll may have replied meanwhile
+        self._served[shard] = max(self._served.get(shard, 0), retrieved.sequence)
         return retrieved
 
     async def _retrieve_from(

@@ -14,6 +14,9 @@ from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.errors import WinnowError
 from winnow.searcher import MAX_CALL_SHARDS, Retrieved
 
+MAX_CALL_HITS = 10_000
+"""Limit of the hits of one call: with the longest ids they fit into the largest message."""
+
 
 class RequestedShard(NamedTuple):
     """A shard of a shared retrieval."""
@@ -43,7 +46,8 @@ class _Group:
     def fits(self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline) -> bool:
         """Whether a retrieval differs from this group only in its shard."""
         same = question is self.question and depth == self.depth and deadline == self.deadline
-        return same and len(self.shards) < MAX_CALL_SHARDS
+        shards = len(self.shards) + 1
+        return same and shards <= MAX_CALL_SHARDS and shards * depth.passages <= MAX_CALL_HITS
 
 
 class SharedRetrieval:
@@ -94,6 +98,10 @@ class SharedRetrieval:
             results: Sequence[Retrieved | BaseException] = await self._send(
                 group.question, group.depth, group.shards, group.deadline
             )
+        except asyncio.CancelledError:
+            for waiting in group.results:
+                waiting.cancel()
+            raise
         except Exception as error:  # noqa: BLE001 (raised to every caller)
             results = [error] * len(group.results)
         for waiting, result in zip(group.results, results, strict=True):

@@ -13,7 +13,11 @@ from winnow.domain.answered import ShardTimings
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.errors import NotLoadedError, UnavailableError, WinnowError
 from winnow.searcher import MAX_CALL_SHARDS, Retrieved
-from winnow.stateless.replicas.shared_retrieval import RequestedShard, SharedRetrieval
+from winnow.stateless.replicas.shared_retrieval import (
+    MAX_CALL_HITS,
+    RequestedShard,
+    SharedRetrieval,
+)
 
 DEPTH = RetrievalDepth(passages=3)
 UNTIL = Deadline.after(86_400)
@@ -141,3 +145,23 @@ async def test_a_retrieval_that_is_cancelled_before_the_call_harms_no_other() ->
     assert (await tasks[1]).sequence == 1
     with pytest.raises(asyncio.CancelledError):
         await tasks[0]
+
+
+async def test_a_call_that_is_cancelled_from_outside_cancels_its_retrievals() -> None:
+    """A closed channel cancels its calls."""
+
+    async def send(*_: object) -> list[Retrieved | WinnowError]:
+        raise asyncio.CancelledError
+
+    shared, asked = SharedRetrieval(send), question()
+    tasks = [asyncio.create_task(shared.retrieve(n, asked, DEPTH, UNTIL)) for n in range(2)]
+    done, _ = await asyncio.wait(tasks, timeout=60)
+    assert [task.cancelled() for task in tasks] == [True, True]
+    assert len(done) == 2
+
+
+async def test_a_call_has_only_so_many_hits() -> None:
+    node, asked, depth = Node(), question(), RetrievalDepth(passages=1_000)
+    shards = range(2 * MAX_CALL_HITS // 1_000)
+    await asyncio.gather(*(node.shared.retrieve(n, asked, depth, UNTIL) for n in shards))
+    assert [len(call) for call in node.calls] == [MAX_CALL_HITS // 1_000] * 2
