@@ -4,6 +4,9 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+import grpc
+import structlog
+
 from winnow.content_node.validation import (
     check_answer_tokens,
     check_depth,
@@ -19,9 +22,11 @@ from winnow.errors import WinnowError
 from winnow.rpc import client_key
 from winnow.rpc.deadline import deadline_of
 from winnow.rpc.server import KIB
+from winnow.rpc.status import code_of
 from winnow.searcher import ContentNode, Retrieved, Searcher
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
+_log = structlog.get_logger("content_node")
 SERVICE = "winnow.v1.ShardService"
 MAX_MESSAGE_BYTES = 256 * KIB
 """A thousand hits and a question with a long vector take half of it."""
@@ -67,8 +72,8 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
             own = replace(depth, after=requested.after)
             try:
                 return await self._node.searcher(requested.shard).retrieve(question, own, deadline)
-            except WinnowError as error:
-                return error
+            except Exception as error:  # noqa: BLE001 (the other shards are answered)
+                return _result_of(requested.shard, error)
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(retrieve(each)) for each in request.shards]
@@ -112,6 +117,14 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         deadline = deadline_of(context, self._default_deadline)
         deadline.check("the call began")
         return deadline
+
+
+def _result_of(shard: int, error: Exception) -> WinnowError:
+    """The error in the result of a shard. A bug is logged, because callers see no more of it."""
+    result = error if isinstance(error, WinnowError) else WinnowError()
+    if code_of(result) is grpc.StatusCode.INTERNAL:
+        _log.error("retrieval failed", shard=shard, error=str(error), exc_info=error)
+    return result
 
 
 def _question(request: Any, context: Any) -> EncodedQuestion:

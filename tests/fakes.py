@@ -84,7 +84,7 @@ class FakeSearcher:
     """Generation of the rows; hits of other generations are refused."""
     next_generations: list[tuple[str, Sequence[Reading]]] = field(default_factory=list)
     """Later generations and their readings; each retrieval switches to the next one."""
-    fails: WinnowError | None = None
+    fails: Exception | None = None
     """Raised by every call."""
     fails_reading: WinnowError | None = None
     """Raised by `read` and `search` only."""

@@ -1,11 +1,13 @@
 """A content node over real gRPC, in every state that it can be in, as a front node sees it."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import structlog
 from fakes import FINGERPRINT, FakeSearcher, reading
 from prometheus_client import CollectorRegistry
 
@@ -14,10 +16,17 @@ from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.servicer import SERVICE, ShardServicer
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
-from winnow.errors import NotLoadedError, OverloadedError, UnavailableError, WinnowError
+from winnow.errors import (
+    ArtefactError,
+    NotLoadedError,
+    OverloadedError,
+    UnavailableError,
+    WinnowError,
+)
 from winnow.rpc.channel import open_channel
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
+from winnow.searcher import Retrieved
 from winnow.stateless.replicas.remote import RemoteNode, RemoteSearcher
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import shard_pb2_grpc
@@ -37,15 +46,21 @@ def shard() -> ServedShard:
 
 @pytest.fixture
 async def node(shard: ServedShard) -> AsyncIterator[RemoteSearcher]:
+    async with serving(shard) as remote:
+        yield remote.searcher(None)
+
+
+@contextlib.asynccontextmanager
+async def serving(*shards: ServedShard) -> AsyncIterator[RemoteNode]:
     server = Server(
         services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
     )
     shard_pb2_grpc.add_ShardServiceServicer_to_server(
-        ShardServicer(ServedShards([shard]), 10.0), server.grpc
+        ShardServicer(ServedShards(shards), 10.0), server.grpc
     )
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
     async with open_channel(address) as channel:
-        yield RemoteNode(channel, address).searcher(None)
+        yield RemoteNode(channel, address)
     await server.drain(0)
 
 
@@ -85,6 +100,25 @@ async def test_a_refusal_says_when_to_come_back(shard: ServedShard, node: Remote
     with pytest.raises(OverloadedError, match="no room") as caught:
         await node.retrieve(QUESTION, RetrievalDepth(passages=3), Deadline.after(10))
     assert caught.value.retry_after == 0.25
+
+
+@pytest.mark.parametrize("bug", [ZeroDivisionError("oops"), ArtefactError("oops")])
+async def test_a_bug_in_one_shard_is_logged_and_the_others_are_answered(bug: Exception) -> None:
+    shards = [ServedShard(number) for number in range(2)]
+    shards[0].serve(FakeSearcher([reading("a")], fails=bug))
+    shards[1].serve(FakeSearcher([reading("b")]))
+    depth, until = RetrievalDepth(passages=3), Deadline.after(60)
+    async with serving(*shards) as node:
+        with structlog.testing.capture_logs() as logged:
+            failed, found = await asyncio.gather(
+                *(node.searcher(shard).retrieve(QUESTION, depth, until) for shard in range(2)),
+                return_exceptions=True,
+            )
+    assert isinstance(found, Retrieved)
+    assert isinstance(failed, WinnowError)
+    assert "oops" not in str(failed)
+    (line,) = [each for each in logged if each["log_level"] == "error"]
+    assert (line["shard"], line["error"]) == (0, "oops")
 
 
 async def test_a_leaving_node_says_so_and_finishes_its_work(

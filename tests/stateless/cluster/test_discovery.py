@@ -151,7 +151,7 @@ async def test_a_node_that_dns_forgot_is_not_closed_while_it_has_calls_in_hand()
 async def test_polling_goes_on_after_any_reply_of_a_node() -> None:
     async with Watched("ab").looking() as watched:
         await watched.sees("ab")
-        watched.fakes["a"].fails = ValueError("nonsense")  # type: ignore[assignment]
+        watched.fakes["a"].fails = ValueError("nonsense")
         await watched.sees("b")
         watched.fakes["a"].fails = None
         await watched.sees("ab")
