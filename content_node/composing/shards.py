@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 
+import structlog
 from prometheus_client import CollectorRegistry
 
 from winnow.content_node.composing.one_index import OneIndex, index_of_most
@@ -15,8 +16,10 @@ from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.shard.manifest import ShardManifest
 from winnow.domain.shard import number_of
-from winnow.errors import NotLoadedError
+from winnow.errors import NotLoadedError, WinnowError
 from winnow.telemetry.labelled import LabelledRegistries
+
+_log = structlog.get_logger("content_node")
 
 
 class RunningShards:
@@ -53,18 +56,30 @@ class RunningShards:
         self.served = ServedShards([shard.served for shard in self.all])
 
     async def load(self) -> None:
-        """Loads all shards. Raises NotLoadedError if none can be loaded."""
+        """Loads all shards.
+
+        If none can be loaded, it raises NotLoadedError, or the error of a shard that a restart may
+        load.
+        """
         if self._finds_index:
             directories = [shard.directory for shard in self.all]
             index_id = await DaemonWork(partial(index_of_most, directories)).result()
             self._one_index = OneIndex(index_id)
         loaded = await asyncio.gather(*map(self._load, self.all), return_exceptions=True)
-        faults = [each for each in loaded if isinstance(each, BaseException)]
-        for fault in faults:
-            if not isinstance(fault, NotLoadedError):
-                raise fault
-        if len(faults) == len(self.all):
-            raise NotLoadedError("; ".join(map(str, faults)))
+        errors = {
+            shard.directory: error
+            for shard, error in zip(self.all, loaded, strict=True)
+            if isinstance(error, BaseException)
+        }
+        none_is_loaded = len(errors) == len(self.all)
+        survived = NotLoadedError if none_is_loaded else WinnowError
+        for error in errors.values():
+            if not isinstance(error, survived):
+                raise error
+        if none_is_loaded:
+            raise NotLoadedError("; ".join(map(str, errors.values())))
+        for directory, error in errors.items():
+            _log.error("shard could not be loaded", directory=str(directory), reason=str(error))
 
     def leave(self) -> None:
         """Stops merging, and reports to callers that the node is leaving."""
@@ -95,7 +110,11 @@ class RunningShards:
         self._one_index.check(manifest, directory)
 
     async def _load(self, shard: RunningShard) -> None:
-        await shard.load()
+        try:
+            await shard.load()
+        except WinnowError as error:
+            shard.served.fail(str(error))
+            raise
         self._serving[shard.directory] = True
 
     async def _update_health(self, directory: Path, serving: bool) -> None:

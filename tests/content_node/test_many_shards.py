@@ -10,6 +10,7 @@ from typing import Any
 
 import grpc
 import pytest
+import structlog
 from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
@@ -29,6 +30,7 @@ from winnow.domain.write import Outcome
 from winnow.errors import (
     ArtefactError,
     IdentityError,
+    NotFoundError,
     NotLoadedError,
     UnavailableError,
     WinnowError,
@@ -196,6 +198,30 @@ async def test_a_shard_that_cannot_be_loaded_is_named_and_the_others_serve(
         assert failure is not None
         assert not failure.of_all
         assert str(second) in failure.reason
+
+
+async def test_a_shard_without_a_snapshot_is_named_and_the_others_serve(
+    indexes: dict[int, Path], bundle: Bundle, tmp_path: Path
+) -> None:
+    first = shard_directories(indexes[2])[0]
+    missing = tmp_path / shard_name(1, 2)
+    async with serving([first, missing], bundle, pull=str(tmp_path / "snapshots")) as node:
+        with structlog.testing.capture_logs() as logged:
+            await node.shards.load()
+        report = await node.report()
+        assert [info.shard for info in report.infos] == [0]
+        (fault,) = report.faults
+        assert fault.shard == 1
+        assert isinstance(fault.error, NotLoadedError)
+        (failed,) = [each for each in logged if each["log_level"] == "error"]
+        assert failed["directory"] == str(missing)
+
+
+async def test_a_node_ends_if_no_shard_has_a_snapshot(bundle: Bundle, tmp_path: Path) -> None:
+    missing = [tmp_path / shard_name(shard, 2) for shard in range(2)]
+    async with serving(missing, bundle, pull=str(tmp_path / "snapshots")) as node:
+        with pytest.raises(NotFoundError):
+            await node.shards.load()
 
 
 async def test_a_node_without_any_loaded_shard_names_them_all(
