@@ -19,10 +19,10 @@ from winnow.domain.question import (
     Retriever,
 )
 from winnow.domain.reading import Reading
-from winnow.domain.shard import ShardInfo
+from winnow.domain.shard import MAX_SHARDS, ShardInfo
 from winnow.domain.shard_call import CallKind, CallOutcome, Interval, ReadTime, ShardCall
 from winnow.domain.write import Position
-from winnow.errors import InvalidRequestError
+from winnow.errors import InvalidRequestError, UnavailableError
 from winnow.searcher import Read, Retrieved
 from winnow.v1 import answer_pb2, shard_pb2
 
@@ -248,3 +248,10 @@ def test_callers_are_told_every_call_in_milliseconds(kind: CallKind, outcome: Ca
     assert (told.start_ms, told.ms) == (125, 2000)
     assert (told.retrieve_start_ms, told.retrieve_ms) == (250, 62.5)
     assert [(r.passage_id, r.start_ms, r.ms) for r in told.reads] == [("a", 500, 250)]
+
+
+def test_a_report_of_more_shards_than_an_index_has_is_refused() -> None:
+    many = [shard_pb2.GetShardInfoResponse()] * (2 * MAX_SHARDS + 1)
+    with pytest.raises(UnavailableError, match="reports 8,193 shards") as caught:
+        shard.report_of_message(shard_pb2.ListShardsResponse(shards=many), "node:1")
+    assert caught.value.public == "a node sent an invalid reply"

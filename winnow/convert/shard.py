@@ -10,7 +10,7 @@ from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit, Passage
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.reading import Reading
-from winnow.domain.shard import MAX_FIELDS, NodeReport, ShardFault, ShardInfo
+from winnow.domain.shard import MAX_FIELDS, MAX_SHARDS, NodeReport, ShardFault, ShardInfo
 from winnow.domain.shard_call import Interval
 from winnow.errors import (
     InvalidRequestError,
@@ -240,13 +240,20 @@ def _fault_to_message(fault: ShardFault) -> shard_pb2.ShardFault:
 
 def _fault_of_message(message: shard_pb2.ShardFault, address: str) -> ShardFault:
     kind = UnavailableError if message.is_loading else NotLoadedError
-    error = kind(f"{address}: {message.reason}")
+    error = kind(f"{address}: {message.reason[:_MAX_REASON]}")
     public = public_node_message(error)
     return ShardFault(optional(message, "shard"), error.with_public(public))
 
 
 def report_of_message(message: shard_pb2.ListShardsResponse, address: str) -> NodeReport:
-    """Converts the report of the node at an address. Each shard gets the fields of all shards."""
+    """Converts the report of the node at an address. Each shard gets the fields of all shards.
+
+    Raises UnavailableError if the node reports more shards than an index can have.
+    """
+    if (shards := len(message.shards) + len(message.faults)) > 2 * MAX_SHARDS:
+        raise UnavailableError(
+            f"{address}: reports {shards:,} shards, but an index has at most {MAX_SHARDS:,}"
+        ).with_public("a node sent an invalid reply")
     fields = tuple(message.fields)
     return NodeReport(
         tuple(value_of_message(ShardInfo, info, fields=fields) for info in message.shards),
