@@ -30,7 +30,9 @@ class ServedShard:
         """Number of the shard; None if it is unknown yet."""
         self._searcher: Searcher | None = None
         self._writing: WritableShard | None = None
-        self._fault = self._withdrawal_reason = ""
+        self.fault = ""
+        """Why there is no shard; every call is refused with it. Empty while there is one."""
+        self._withdrawal_reason = ""
         self._is_leaving = False
 
     def serve(self, searcher: Searcher) -> None:
@@ -47,20 +49,15 @@ class ServedShard:
 
         Raises NotLoadedError or UnavailableError while there is none.
         """
-        if self._fault:
-            raise NotLoadedError(self._fault)
+        if self.fault:
+            raise NotLoadedError(self.fault)
         if self._writing is None:
             raise UnavailableError("the shard is still loading")
         return self._writing
 
     def fail(self, fault: str) -> None:
         """Refuses every call with `fault`, the reason why there is no shard."""
-        self._fault = fault
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether every call is refused because there is no shard."""
-        return bool(self._fault)
+        self.fault = fault
 
     def withdraw(self, reason: str) -> None:
         """Makes `info` fail with a reason not to use the shard; other calls continue.
@@ -108,8 +105,8 @@ class ServedShard:
         return await self._available_searcher().search(question, depth, max_answer_tokens, deadline)
 
     def _available_searcher(self) -> Searcher:
-        if self._fault:
-            raise NotLoadedError(self._fault)
+        if self.fault:
+            raise NotLoadedError(self.fault)
         if self._searcher is None:
             raise UnavailableError("the shard is still loading")
         return self._searcher

@@ -39,7 +39,7 @@ class ServedShards:
             return self._only()
         if own := [each for each in self._shards if each.number == shard]:
             # a shard of another index may have the same number: it was refused
-            return min(own, key=lambda each: each.has_failed)
+            return min(own, key=lambda each: bool(each.fault))
         # a shard whose files cannot be read has no number, and the reason for it
         unknown = [each for each in self._shards if each.number is None]
         if len(unknown) == 1:

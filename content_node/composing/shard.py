@@ -129,10 +129,13 @@ class RunningShard:
         """Merges the writes into the shard's files now, if there are any.
 
         Raises:
+            NotLoadedError: the shard was not loaded.
             NotWritableError: the shard takes no writes.
             WinnowError: the merge failed; the shard is served as before.
 
         """
+        if self.served.fault:
+            raise NotLoadedError(self.served.fault)
         if self._merger is None:
             raise NotWritableError("the shard takes no writes, so there is nothing to merge")
         await self._merger.merge_now()

@@ -88,7 +88,12 @@ class RunningShards:
 
     async def close(self) -> None:
         """Stores waiting writes, and releases the directories."""
-        await asyncio.gather(*(shard.close() for shard in self.all))
+        closed = await asyncio.gather(
+            *(shard.close() for shard in self.all), return_exceptions=True
+        )
+        for error in closed:
+            if isinstance(error, BaseException):
+                raise error
 
     def _open(self, directory: Path, pull: str) -> RunningShard:
         return RunningShard(

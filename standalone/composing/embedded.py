@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.client.calls import Call, Metadata
 from winnow.content_node.composing.shard import RunningShard
-from winnow.errors import NotWritableError
+from winnow.errors import NotWritableError, WinnowError
 from winnow.index_directory import shard_directories
 from winnow.rpc import request_id
 from winnow.rpc.in_process import InProcessServices
@@ -55,10 +55,16 @@ class Embedded:
         return call.result(await method(call.request, timeout=timeout, metadata=metadata))
 
     async def merge(self) -> None:
-        """Merges one shard after the other."""
+        """Merges one shard after the other. Raises the first error after the last shard."""
         self._expect_writable()
+        errors = []
         for shard in self._shards:
-            await shard.merge()
+            try:
+                await shard.merge()
+            except WinnowError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
     def _expect_writable(self) -> None:
         if not self._writable:

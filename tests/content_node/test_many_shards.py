@@ -12,6 +12,7 @@ import grpc
 import pytest
 import structlog
 from prometheus_client import CollectorRegistry
+from tenacious import turn
 
 from winnow.bundle import Bundle
 from winnow.cli.local.cluster import load_failure
@@ -305,6 +306,27 @@ async def test_the_process_is_healthy_while_a_shard_is_served(
         assert [fault.shard for fault in report.faults] == [0, 1]
         await first._status.files_changed(None)
         assert node.health == [True, False, True]
+
+
+async def test_an_error_of_one_shard_is_raised_after_all_were_closed(
+    indexes: dict[int, Path], bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = []
+
+    async def fail() -> None:
+        raise UnavailableError("the journal is gone")
+
+    async def close_later() -> None:
+        await turn()
+        closed.append("second")
+
+    async with serving(shard_directories(indexes[3])[:2], bundle) as node:
+        with monkeypatch.context() as patch:
+            for shard, close in zip(node.shards.all, (fail, close_later), strict=True):
+                patch.setattr(shard, "close", close)
+            with pytest.raises(UnavailableError, match="the journal is gone"):
+                await node.shards.close()
+        assert closed == ["second"]
 
 
 async def test_writes_reach_their_shard(

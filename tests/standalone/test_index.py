@@ -18,13 +18,17 @@ from conftest import QUESTIONS
 
 from winnow import AsyncIndex, Index
 from winnow.client import Options, PassageFields, Reply
+from winnow.content_node.live.reading import LIVE
+from winnow.domain.shard import shard_of
 from winnow.errors import (
     ArtefactError,
     DeadlineExceededError,
     InvalidRequestError,
+    NotLoadedError,
     NotWritableError,
     UnavailableError,
 )
+from winnow.index_directory import shard_directories
 
 pytestmark = pytest.mark.bundle
 LONG = 60.0
@@ -72,6 +76,17 @@ def test_what_is_put_is_found_also_after_a_merge_and_when_it_is_opened_again(
         assert "Marta Quendelheim" not in [
             each.text for each in index.ask(ASKED, timeout=LONG).answers
         ]
+
+
+def test_a_merge_names_a_damaged_shard_and_merges_the_others(directory: Path) -> None:
+    damaged, whole = shard_directories(directory)
+    (damaged / "passages.sqlite").write_bytes(b"damaged")
+    own = next(f"p{n}" for n in range(100) if shard_of(f"p{n}", 2) == 1)
+    with Index.open(directory, writable=True) as index:
+        index.put({**WON, "id": own})
+        with pytest.raises(NotLoadedError, match=damaged.name):
+            index.merge()
+    assert any(each.is_dir() for each in (whole / LIVE).iterdir()), "a generation"
 
 
 def test_an_index_that_is_only_read_refuses_writes_and_says_how_to_allow_them(
