@@ -277,8 +277,9 @@ def test_a_program_that_is_interrupted_while_it_opens_an_index_ends(
     indexes: dict[int, Path], seconds: float
 ) -> None:
     program = f"""
-import _thread, threading
+import _thread, signal, threading
 from winnow import Index
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a program in the background ignores it
 threading.Timer({seconds}, _thread.interrupt_main).start()
 try:
     Index.open({str(indexes[8])!r}).close()

@@ -233,10 +233,11 @@ def test_a_node_that_cannot_start_reports_the_error_without_a_traceback(
     assert "Traceback" not in result.stderr
 
 
-def test_a_node_started_with_an_index_suggests_a_shard_of_it(indexes: dict[int, Path]) -> None:
+def test_a_node_started_with_an_index_suggests_its_shards(indexes: dict[int, Path]) -> None:
     result = winnow("node", "--shard", str(indexes[2]))
     assert result.returncode == 1
-    assert f"one, such as {indexes[2]}/shard-00000-of-00002; `winnow up`" in result.stderr
+    assert f"--shards {indexes[2]} serves all" in result.stderr
+    assert f"--shard {indexes[2]}/shard-00000-of-00002 one of them" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -402,10 +403,12 @@ def test_a_cluster_without_a_loadable_shard_ends_and_reports_all(damaged: Path) 
         assert said in result.stderr
 
 
-def test_up_starts_one_content_node_per_shard(here: InProcess, indexes: dict[int, Path]) -> None:
-    result = here("up", "--index", str(indexes[3]), "--nodes", "2")
+def test_up_starts_at_most_one_content_node_per_shard(
+    here: InProcess, indexes: dict[int, Path]
+) -> None:
+    result = here("up", "--index", str(indexes[3]), "--nodes", "4")
     assert result.returncode == 2
-    assert "has 3 shards: --nodes 3, or none for one process" in result.stderr
+    assert "has 3 shards, so some nodes would have none: use at most --nodes 3" in result.stderr
     result = here("up", "--index", str(indexes[3]), "--replicas", "2")
     assert result.returncode == 2
     assert "content nodes need --nodes" in result.stderr
