@@ -255,3 +255,10 @@ def test_a_report_of_more_shards_than_an_index_has_is_refused() -> None:
     with pytest.raises(UnavailableError, match="reports 8,193 shards") as caught:
         shard.report_of_message(shard_pb2.ListShardsResponse(shards=many), "node:1")
     assert caught.value.public == "a node sent an invalid reply"
+
+
+@pytest.mark.parametrize("empty", [shard_pb2.ShardResult(), shard_pb2.ShardResult(error=b"")])
+def test_a_shard_without_a_result_may_be_asked_elsewhere(empty: shard_pb2.ShardResult) -> None:
+    error = shard.result_of_message(empty, "node:1")
+    assert isinstance(error, UnavailableError)
+    assert error.public == "a node sent an invalid reply"

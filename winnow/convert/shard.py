@@ -165,6 +165,9 @@ def result_of_message(message: shard_pb2.ShardResult, address: str) -> Retrieved
     """Converts a result of the node at an address."""
     if message.HasField("retrieved"):
         return retrieved_of_message(message.retrieved)
+    if not message.error:
+        unknown = UnavailableError(f"{address}: sent neither a result nor an error for a shard")
+        return unknown.with_public("a node sent an invalid reply")
     return error_of_bytes(message.error, address)
 
 
