@@ -52,6 +52,7 @@ class RunningShards:
         self._labels = _labels(directories)
         self._serving: dict[Path, bool] = {}
         """Whether a loaded shard is served."""
+        self._is_leaving = False
         self.all = [self._open(directory, pull) for directory, pull in directories.items()]
         self.served = ServedShards([shard.served for shard in self.all])
 
@@ -83,6 +84,7 @@ class RunningShards:
 
     def leave(self) -> None:
         """Stops merging, and reports to callers that the node is leaving."""
+        self._is_leaving = True
         for shard in self.all:
             shard.leave()
 
@@ -124,6 +126,8 @@ class RunningShards:
 
     async def _update_health(self, directory: Path, serving: bool) -> None:
         self._serving[directory] = serving
+        if self._is_leaving:
+            return  # the process is NOT_SERVING, although shards are served
         await self._set_serving(any(self._serving.values()))
 
 

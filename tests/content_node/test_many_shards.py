@@ -308,6 +308,17 @@ async def test_the_process_is_healthy_while_a_shard_is_served(
         assert node.health == [True, False, True]
 
 
+async def test_a_leaving_process_stays_unhealthy_when_a_shard_changes(
+    indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with serving(shard_directories(indexes[3])[:2], bundle) as node:
+        await node.shards.load()
+        node.shards.leave()
+        first, _ = node.shards.all
+        await first._status.stopped_following(Change("the journal is gone", readable=True))
+        assert node.health == []
+
+
 async def test_an_error_of_one_shard_is_raised_after_all_were_closed(
     indexes: dict[int, Path], bundle: Bundle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
