@@ -5,7 +5,9 @@ from collections.abc import Sequence
 
 from winnow.content_node.admission import NodeLoad
 from winnow.content_node.served_shards import ServedShards
+from winnow.errors import UnavailableError
 from winnow.resolving import Resolver
+from winnow.rpc.status import public_node_message
 from winnow.shard_writer import WordSource
 from winnow.stateless.cluster.membership import IndexIdentity
 from winnow.stateless.cluster.node import Node
@@ -41,8 +43,13 @@ class LocalNode:
         )
 
     def open_writer(self, address: str, index: IndexIdentity, shard: int) -> OpenWriter:
-        """The writer of a shard, which answers questions, so that it is loaded."""
-        return OpenWriter(self._shards.searcher(shard).writing.writer, lambda: False, _close)
+        """The writer of a shard. Raises UnavailableError if the shard has just failed."""
+        try:
+            writing = self._shards.searcher(shard).writing
+        except UnavailableError as error:
+            error.with_public(public_node_message(error))  # the full message may name files
+            raise
+        return OpenWriter(writing.writer, lambda: False, _close)
 
     def _words(self, shard: int) -> WordSource:
         return self._shards.searcher(shard).writing.writer
