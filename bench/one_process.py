@@ -1,10 +1,12 @@
 """Compares an index served by one process with the same index served by content nodes.
 
-    python -m bench one-process --index INDEX --questions FILE [--json]
+    python -m bench one-process --index INDEX --questions FILE [--against HOST:PORT] [--json]
 
-Both serve the same index, idle except for the question that is asked. Each question is asked of
-both in turn by one client, with early stopping (the default) and with ten passages read. The
-memory is that of all processes after the last question.
+The content nodes are started with a front node of their own, one for each shard. With --against
+they are those of a running front node, such as one of an earlier version. Both serve the same
+index, idle except for the question that is asked. Each question is asked of both in turn by one
+client, with early stopping (the default) and with ten passages read. The memory is that of all
+started processes after the last question.
 """
 
 import argparse
@@ -31,26 +33,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags of `python -m bench one-process`."""
     add_index_and_questions(parser)
     parser.add_argument("--limit", type=int, default=200, help="maximum number of questions")
+    parser.add_argument(
+        "--against", default="", metavar="HOST:PORT", help="a running front node of content nodes"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Measures and prints the figures; returns the exit code."""
     questions = read_question_texts(options.questions, options.limit)
+    kinds = {_ONE: True} if options.against else {_NODES: False, _ONE: True}
     with contextlib.ExitStack() as stack:
         clusters = {
             name: stack.enter_context(LocalCluster(_plan(options.index, one_process=one_process)))
-            for name, one_process in ((_NODES, False), (_ONE, True))
+            for name, one_process in kinds.items()
         }
         for cluster in clusters.values():
             cluster.start()
             asyncio.run(cluster.wait_ready())
-        figures = asyncio.run(_measure(clusters, questions))
-        nodes, one = (resident_bytes(each.processes.pids()) for each in clusters.values())
-    figures += [
-        Figure("memory", _NODES, nodes / 1e6, "MB"),
-        Figure("memory", _ONE, one / 1e6, "MB"),
-        at_most(Figure("memory", f"{_ONE}, of {_NODES}", one / nodes, "times"), 0.5),
-    ]
+        addresses = {_NODES: options.against} if options.against else {}
+        addresses |= {name: cluster.address for name, cluster in clusters.items()}
+        figures = asyncio.run(_measure(addresses, questions))
+        memory = {n: resident_bytes(each.processes.pids()) / 1e6 for n, each in clusters.items()}
+    figures += [Figure("memory", name, size, "MB") for name, size in memory.items()]
+    if _NODES in memory:
+        ratio = Figure("memory", f"{_ONE}, of {_NODES}", memory[_ONE] / memory[_NODES], "times")
+        figures.append(at_most(ratio, 0.5))
     return print_figures(figures, as_json=options.json)
 
 
@@ -58,12 +65,12 @@ def _plan(index: Path, *, one_process: bool) -> LocalPlan:
     return LocalPlan(index, default_bundle(), "127.0.0.1:0", one_process=one_process)
 
 
-async def _measure(clusters: dict[str, LocalCluster], questions: list[str]) -> list[Figure]:
+async def _measure(addresses: dict[str, str], questions: list[str]) -> list[Figure]:
     figures: list[Figure] = []
     async with contextlib.AsyncExitStack() as stack:
         clients = {
-            name: await stack.enter_async_context(AnswerClient(cluster.address))
-            for name, cluster in clusters.items()
+            name: await stack.enter_async_context(AnswerClient(address))
+            for name, address in addresses.items()
         }
         for kind, (max_loss, p50, p95) in _KINDS.items():
             asks = {name: partial(_ask, each, max_loss) for name, each in clients.items()}
