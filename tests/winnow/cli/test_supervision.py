@@ -134,6 +134,15 @@ async def test_a_front_that_cannot_start_ends_the_cluster_at_once(
     assert not cluster.started
 
 
+async def test_a_front_that_a_signal_ends_at_the_start_is_started_again(
+    supervisor: ClusterSupervisor, cluster: ScriptedCluster
+) -> None:
+    """Such as one that the kernel kills for its memory."""
+    cluster.gone["front"] = -9
+    await supervisor.check_at_start()
+    assert cluster.started == ["front"]
+
+
 async def test_a_node_with_wrong_settings_ends_the_cluster_at_once(
     supervisor: ClusterSupervisor, cluster: ScriptedCluster
 ) -> None:

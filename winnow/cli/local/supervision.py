@@ -65,12 +65,12 @@ class ClusterSupervisor:
     async def check_at_start(self) -> None:
         """Does what `check` does, and reports failures to load; for a cluster that starts.
 
-        Raises UnavailableError if the front node ended, a node has wrong settings, or no node can
+        Raises UnavailableError if the front node failed, a node has wrong settings, or no node can
         serve a shard.
         """
         for name, code in self._ended().items():
-            # a restart would fail in the same way
-            if not _is_node(name) or code == WRONG_USAGE:
+            # a restart would fail in the same way, unless a signal ended the process
+            if (code >= 0 and not _is_node(name)) or code == WRONG_USAGE:
                 raise UnavailableError(self._describe_end(name, code))
         self.check()
         for name, failure in (await self._cluster.load_failures()).items():
