@@ -120,7 +120,9 @@ def encode_batches(
 ) -> Iterator[tuple[Batch, Vectors]]:
     """Yields each batch with its vectors, in the order of completion.
 
-    At most `max_tasks` tasks are in flight.
+    At most `max_tasks` tasks are in flight. Those that are in flight at an error end with the
+    connection to Ray. They are not cancelled: `ray.cancel` aborts this process if a task ends at
+    the same moment (ray 2.60, "Tried to complete task that was not pending").
 
     Raises:
         UnavailableError: workers were lost repeatedly.
@@ -130,17 +132,13 @@ def encode_batches(
     task = ray.remote(num_cpus=1, max_retries=_MAX_RETRIES)(encode_batch)
     sent_recipe = ray.put(recipe)
     in_flight: dict[Any, Batch] = {}
-    try:
-        while True:
-            for batch in islice(batches, max_tasks - len(in_flight)):
-                in_flight[task.remote(sent_recipe, batch)] = batch
-            if not in_flight:
-                return
-            (done, *_), _ = ray.wait(list(in_flight), num_returns=1)
-            yield in_flight.pop(done), _result(ray, done)
-    finally:
-        for each in in_flight:
-            ray.cancel(each, force=True)
+    while True:
+        for batch in islice(batches, max_tasks - len(in_flight)):
+            in_flight[task.remote(sent_recipe, batch)] = batch
+        if not in_flight:
+            return
+        (done, *_), _ = ray.wait(list(in_flight), num_returns=1)
+        yield in_flight.pop(done), _result(ray, done)
 
 
 def _result(ray: Any, task: Any) -> Vectors:
