@@ -12,7 +12,10 @@ from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.feed_servicer import FEED_SERVICE, MAX_WRITE_BYTES, ShardFeedServicer
 from winnow.content_node.servicer import MAX_MESSAGE_BYTES, SERVICE, ShardServicer
 from winnow.content_node.settings import NodeSettings
+from winnow.content_node.snapshots.contents import open_shard_files
 from winnow.content_node.startup_checks import check_reader, shards_to_serve
+from winnow.content_node.transfer.copies import OpenCopies
+from winnow.content_node.transfer.servicer import TRANSFER_SERVICE, ShardTransferServicer
 from winnow.heap import bound_arenas
 from winnow.rpc import process
 from winnow.rpc.interceptor import CallInterceptor
@@ -23,7 +26,7 @@ from winnow.security.metrics import CertificateMetrics
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.telemetry.tracing.tracer import Tracer
-from winnow.v1 import shard_feed_pb2_grpc, shard_pb2_grpc
+from winnow.v1 import shard_feed_pb2_grpc, shard_pb2_grpc, shard_transfer_pb2_grpc
 
 _PENDING_MESSAGES = 32
 """Messages of the maximum size that may be received at the same time."""
@@ -52,9 +55,13 @@ async def _run(
     servicer = ShardServicer(shards.served, settings.default_deadline)
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
     shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(feed, server.grpc)
+    copies = OpenCopies(open_shard_files)
+    transfer = ShardTransferServicer(shards.served, copies)
+    shard_transfer_pb2_grpc.add_ShardTransferServiceServicer_to_server(transfer, server.grpc)
     try:
         await process.serve(server, settings, shards.load, shards.leave)
     finally:
+        await copies.close()
         await shards.close()
         parts.pool.close()
     return [shard.loading for shard in shards.all]
@@ -63,7 +70,7 @@ async def _run(
 def _server(settings: NodeSettings, registry: CollectorRegistry, tracer: Tracer) -> Server:
     max_bytes = MAX_WRITE_BYTES if settings.feed else MAX_MESSAGE_BYTES
     return Server(
-        services=[SERVICE, FEED_SERVICE],
+        services=[SERVICE, FEED_SERVICE, TRANSFER_SERVICE],
         interceptor=CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer),
         max_message_bytes=max_bytes,
         max_pending_bytes=_PENDING_MESSAGES * max_bytes,

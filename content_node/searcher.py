@@ -64,12 +64,14 @@ class LocalSearcher:
         metrics: NodeMetrics,
         clock: Clock = time.monotonic,
         journaled: bool = False,
+        writes_elsewhere: Callable[[], bool] = lambda: False,
         on_drop: Callable[[], None] = lambda: None,
     ) -> None:
         """`pace` measures the reading speed. `journaled` means that the shard follows a journal.
-        `on_drop` is called on the event loop after a generation was dropped.
+        `writes_elsewhere` returns whether another node takes the writes. `on_drop` is called on the
+        event loop after a generation was dropped.
         """
-        self._journaled = journaled
+        self._journaled, self._writes_elsewhere = journaled, writes_elsewhere
         self._reader, self._bundle, self._pool, self._metrics = reader, bundle, pool, metrics
         self._pace = pace
         self._limits = question_limits(bundle)
@@ -101,7 +103,9 @@ class LocalSearcher:
         """Returns which shard this is, in its newest generation."""
         deadline.check("the shard was described")
         self._generations.drop_expired()
-        return replace(self._info, journaled=self._journaled)
+        return replace(
+            self._info, journaled=self._journaled, writes_elsewhere=self._writes_elsewhere()
+        )
 
     async def retrieve(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline

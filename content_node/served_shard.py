@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from winnow.content_node.transfer.source import TransferSource
 from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
@@ -30,6 +31,7 @@ class ServedShard:
         """Number of the shard; None if it is unknown yet."""
         self._searcher: Searcher | None = None
         self._writing: WritableShard | None = None
+        self._transfer: TransferSource | None = None
         self.fault = ""
         """Why there is no shard; every call is refused with it. Empty while there is one."""
         self._withdrawal_reason = ""
@@ -42,6 +44,22 @@ class ServedShard:
     def accept_writes(self, writing: WritableShard) -> None:
         """Sends writes to a shard."""
         self._writing = writing
+
+    def allow_transfer(self, source: TransferSource) -> None:
+        """Lets other nodes copy the shard."""
+        self._transfer = source
+
+    @property
+    def transfer(self) -> TransferSource:
+        """The shard for other nodes that copy it.
+
+        Raises NotLoadedError or UnavailableError while there is none.
+        """
+        if self.fault:
+            raise NotLoadedError(self.fault)
+        if self._transfer is None:
+            raise UnavailableError("the shard is still loading")
+        return self._transfer
 
     @property
     def writing(self) -> WritableShard:

@@ -1,6 +1,7 @@
 """Counters and lists whose growth a test can await, without polling."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
@@ -19,11 +20,21 @@ class AwaitedCount:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def reaches(self, value: int) -> None:
-        """Waits until the counter is at least `value`; fails after a minute."""
+    async def reaches(self, value: int, tasks: Iterable["asyncio.Task[Any]"] = ()) -> None:
+        """Waits until the counter is at least `value`; fails after a minute.
+
+        Raises the error of a task that fails meanwhile: the counter may depend on it.
+        """
         async with asyncio.timeout(_SECONDS):
             while self.value < value:
-                await self._changed.wait()
+                changed = asyncio.ensure_future(self._changed.wait())
+                running = {task for task in tasks if not task.done()}
+                ended, _ = await asyncio.wait(
+                    {changed, *running}, return_when=asyncio.FIRST_COMPLETED
+                )
+                changed.cancel()
+                for task in ended & running:
+                    task.result()
 
 
 class AwaitedList(list[Item]):

@@ -33,6 +33,7 @@ POINTS = (
     "clean.done",
     "repair.written",
     "repair.named",
+    "custody.recorded",
 )
 
 

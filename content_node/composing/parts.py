@@ -14,6 +14,7 @@ from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.reader import Reader, open_reader
 from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.settings import NodeSettings
+from winnow.content_node.transfer.remote import ShardMoves
 from winnow.content_node.warmup import warm_up
 from winnow.heap import HeapTrimmer, trimming
 from winnow.inference.options import InferenceOptions
@@ -74,6 +75,8 @@ class NodeParts:
     """Returns freed memory to the system after a generation was dropped."""
     merging: asyncio.Lock
     """Held while a shard is merged, so that one is merged at a time."""
+    moves: ShardMoves | None = None
+    """The nodes that shards move to and from; None if shards do not move."""
 
 
 def open_node_parts(

@@ -14,6 +14,7 @@ from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.file_changes import ServingStatus, watch
 from winnow.content_node.identity import shard_info
 from winnow.content_node.journal.composing import FedShard
+from winnow.content_node.live.custody import OWNED, Custody, Role
 from winnow.content_node.live.disk_metrics import DiskMetrics
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
@@ -28,11 +29,14 @@ from winnow.content_node.pulling import pull_shard
 from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.served_shard import ServedShard, WritableShard
 from winnow.content_node.shard import StoredSegment, open_shard
+from winnow.content_node.shard.changes import Change
 from winnow.content_node.shard.manifest import ShardManifest
 from winnow.content_node.snapshots.last_snapshot import SnapshotMetrics
 from winnow.content_node.startup_checks import shard_advice
 from winnow.content_node.supervision import keep_running
-from winnow.domain.shard import number_of
+from winnow.content_node.transfer.following import LogFollower
+from winnow.content_node.transfer.source import TransferSource
+from winnow.domain.shard import ShardInfo, number_of
 from winnow.errors import (
     ArtefactError,
     IdentityError,
@@ -87,6 +91,10 @@ class RunningShard:
         self._tasks: list[asyncio.Task[None]] = []
         self._merger: Merger[StoredSegment] | None = None
         self._fed: FedShard | None = None
+        self._live: LiveShard | None = None
+        self._follower: LogFollower | None = None
+        self.must_be_copied = False
+        """Whether this copy of a moving shard cannot follow its owner any more."""
 
     async def load(self) -> None:
         """Loads and serves the shard. To be called once.
@@ -98,6 +106,7 @@ class RunningShard:
         except (ArtefactError, IdentityError) as error:
             self.served.fail(str(error))
             raise NotLoadedError(str(error)) from error
+        self._live = live
         self.served.number = live.base.manifest.shard
         self.served.serve(searcher)
         info = shard_info(live.view, self._parts.bundle)
@@ -116,6 +125,17 @@ class RunningShard:
         writer = self._fed.start(self._status.stopped_following)
         encoding = self._parts.bundle.manifest.encoding_fingerprint
         self.served.accept_writes(WritableShard(writer, info, encoding))
+        takes_writes = self._parts.settings.feed and not self._parts.settings.journal
+        self.served.allow_transfer(
+            TransferSource(
+                shard=live,
+                directory=self.directory,
+                index_id=info.index_id,
+                takes_writes=takes_writes,
+            )
+        )
+        if live.custody.role is Role.FOLLOWER:
+            self._follow(live, info)
         self._shard_metrics.ready.set(1)
         DiskMetrics(self._registry, self.directory)
         SnapshotMetrics(self._registry, self.directory)
@@ -155,6 +175,35 @@ class RunningShard:
         if self._fed is not None:
             await self._fed.close()
 
+    async def may_close(self) -> bool:
+        """Whether the node may close the shard, once other nodes serve it: they get all writes.
+
+        Raises a WinnowError if the owner of a copy does not say whether it takes the writes.
+        """
+        live, settings = self._live, self._parts.settings
+        if live is None or not settings.feed or settings.journal:
+            return True
+        if self._follower is not None and live.custody.role is Role.FOLLOWER:
+            return await self._follower.may_drop()
+        return live.custody.role is Role.FORMER_OWNER
+
+    def _follow(self, live: LiveShard, info: ShardInfo) -> None:
+        """Starts to follow the owner of this copy."""
+        moves = self._parts.moves
+        assert moves is not None  # checked when it was loaded
+        follower = LogFollower(live, lambda node: moves.open(node, info.index_id, info.shard))
+        self._follower = follower
+        self._tasks.append(asyncio.create_task(self._run_follower(follower)))
+
+    async def _run_follower(self, follower: LogFollower) -> None:
+        try:
+            await follower.run()
+        except Exception as error:  # noqa: BLE001 (no other code would notice the failure)
+            reason = str(error) or repr(error)
+            _log.exception("following the owner stopped", reason=reason)
+            self.must_be_copied = True
+            await self._status.stopped_following(Change(reason, readable=True))
+
     def _start_task(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
         self._tasks.append(asyncio.create_task(keep_running(name, run)))
 
@@ -174,10 +223,22 @@ class RunningShard:
         )
         try:
             self._check(live.base.manifest, self.directory)
+            self._check_custody(live.custody)
             return live, self._searcher(live)
         except BaseException:
             live.abandon()
             raise
+
+    def _check_custody(self, custody: Custody) -> None:
+        """Raises ArtefactError for a copy in a move, unless this node follows an assignment."""
+        if custody == OWNED or self._parts.moves is not None:
+            return
+        unfinished = "is the copy of an unfinished move"
+        reason = "was handed over" if custody.role is Role.FORMER_OWNER else unfinished
+        raise ArtefactError(
+            f"{self.directory} {reason}, and node {custody.node} takes the writes: serve the shard "
+            "there, or start this node with --assignment"
+        )
 
     def _searcher(self, live: LiveShard) -> AdmittedSearcher:
         parts, shard = self._parts, live.base
@@ -189,6 +250,7 @@ class RunningShard:
             pace=parts.pace,
             metrics=parts.metrics,
             journaled=bool(parts.settings.journal),
+            writes_elsewhere=lambda: live.custody != OWNED,
             on_drop=parts.trimmer.schedule,
         )
         live.on_new_view(searcher.set_view)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from winnow.content_node.live.custody import read_custody
 from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.opening import check_log_continues_base, open_log
@@ -41,7 +42,12 @@ def open_live(
         replay.words.add(log.trimmed_words.changes(log.trimmed))
         check_log_continues_base(state.base.manifest, directory, log.log_id, log.trimmed, log.last)
         return LiveShard(
-            state=state, words=replay.words, log=log, limits=limits(state.base), metrics=metrics
+            state=state,
+            words=replay.words,
+            log=log,
+            limits=limits(state.base),
+            metrics=metrics,
+            custody=read_custody(directory),
         )
     except BaseException:
         log.close()

@@ -7,6 +7,7 @@ process writes, any number of processes read (`content_node.live.reading`).
 import contextlib
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +42,8 @@ from winnow.files.durable import sync_directory
 
 _TRIM_BATCH = 256
 """Writes that are trimmed in one transaction, for which commits have to wait."""
+HOLD_SECONDS = 60.0
+"""Seconds for which writes are held for another node: loading a copied shard takes some of them."""
 
 
 class WriteLog:
@@ -74,6 +77,8 @@ class WriteLog:
         self._connection: sqlite3.Connection | None = None
         self._acknowledged: AcknowledgedFile | None = None
         self._thread_lock = AlternatingLock()
+        self._holds: dict[str, tuple[int, float]] = {}
+        """The last write that another node has, and when its hold ends, by its name."""
         self._closed = False
         self._opened_file: os.stat_result | None = None
         """Identity of the file to which the connection writes."""
@@ -158,16 +163,32 @@ class WriteLog:
     def trim(self, up_to: int) -> None:
         """Removes the writes up to `up_to`, which a base holds. Appends may run in between.
 
+        Writes that are held stay.
+
         It also empties SQLite's write-ahead log, even if there is nothing to remove: that file
         grows with every write, and merges do not shrink it.
         """
         self._shrink_wal()  # removing writes needs some free space, too
+        up_to = min(up_to, self._held_after())
         while self.trimmed < min(up_to, self.last):
             with self._thread_lock, self._transaction() as (connection, _):
                 trimmed = self._trim_batch(connection, up_to)
                 connection.execute("COMMIT")
                 self._trimmed = trimmed
         self._shrink_wal()
+
+    def hold(self, node: str, after: int) -> None:
+        """Keeps the writes after `after` for a while, because another node still copies them.
+
+        Replaces the earlier hold for the node.
+        """
+        self._holds[node] = after, time.monotonic() + HOLD_SECONDS
+
+    def _held_after(self) -> int:
+        """The number of the last write that no node still copies."""
+        now = time.monotonic()
+        ends = [after for after, end in list(self._holds.values()) if end > now]
+        return min([self.last, *ends])
 
     def close(self) -> None:
         """Releases the lock of the directory. Later appends fail."""

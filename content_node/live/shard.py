@@ -15,10 +15,12 @@ from pathlib import Path
 
 import structlog
 
+from winnow.content_node.live.custody import OWNED, Custody, Role, write_custody
 from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.group_commit import GroupCommit
 from winnow.content_node.live.limits import WriteLimits, check_count, direct_write_refusal
 from winnow.content_node.live.log import WriteLog
+from winnow.content_node.live.sequence_waiter import SequenceWaiter
 from winnow.content_node.live.state import LiveState
 from winnow.content_node.live.word_counts import WordTally, built_counts
 from winnow.content_node.merging.policy import MergeBacklog
@@ -29,7 +31,15 @@ from winnow.content_node.shard.view import ShardView
 from winnow.deadline import Clock, Deadline
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Write, Written
-from winnow.errors import ArtefactError, NotLoadedError, NotWritableError, OverloadedError
+from winnow.errors import (
+    ArtefactError,
+    IdentityError,
+    NotLoadedError,
+    NotWritableError,
+    OverloadedError,
+    UnavailableError,
+)
+from winnow.faultpoints import reach
 from winnow.journal.journal import JOURNAL
 from winnow.passages.canonical import PassageDigest, same_content
 from winnow.quoting import are
@@ -55,13 +65,17 @@ class LiveShard:
         log: WriteLog,
         limits: WriteLimits,
         metrics: WriteMetrics,
+        custody: Custody = OWNED,
         clock: Clock = time.monotonic,
     ) -> None:
         """Serves what `open_live` has loaded; `words` has the counts of all writes of `state`."""
         self._state, self._words, self._log = state, words, log
+        self.custody = custody
+        """Whether this copy takes the writes, or that of another node."""
         self._limits, self._metrics, self._clock = limits, metrics, clock
         self._on_new_view: Callable[[ShardView], None] = lambda _: None
         self._served_view = self.view = state.view
+        self._served_sequence = SequenceWaiter(state.view.sequence)
         self._word_changes = words.changes(state.sequence)
         self._group = GroupCommit(self._commit, self._publish)
         self._broken_reason = ""
@@ -98,6 +112,11 @@ class LiveShard:
     def merged(self) -> int:
         """The number of the last write that the base holds."""
         return self._state.base.manifest.sequence
+
+    @property
+    def trimmed(self) -> int:
+        """The number of the last write that the log no longer has; 0 if it has all."""
+        return self._log.trimmed
 
     @property
     def sequence(self) -> int:
@@ -144,6 +163,7 @@ class LiveShard:
         """
         if self.follows_journal:
             raise NotWritableError(direct_write_refusal(self.log_id))
+        self._check_owner()
         self._admit(len(writes))
         return await self._group.write(writes, deadline)
 
@@ -159,6 +179,57 @@ class LiveShard:
         return await self._group.run_alone(
             partial(self._store_from_journal, writes, journal_position, log_id)
         )
+
+    async def store_followed(self, writes: Sequence[LoggedWrite], log_id: str) -> None:
+        """Stores writes of the owner's log as they are; they follow the last write of this copy.
+
+        A log that does not exist yet is created with the id `log_id`.
+
+        Raises IdentityError if `log_id` is another log than that of this copy. Raises as `write`.
+        """
+        if self.log_id not in ("", log_id):
+            raise IdentityError(
+                f"this copy of the shard follows log {self.log_id}, but its owner has log {log_id}"
+            )
+        self._admit(len(writes))
+        await self._group.run_alone(partial(self._store_followed, writes, log_id))
+
+    async def hand_over(self, node: str) -> int:
+        """Takes no more writes, for ever, since another node does; returns the last write.
+
+        Raises:
+            NotWritableError: the shard follows a journal: each replica takes writes.
+            IdentityError: the shard was handed over to another node.
+            UnavailableError: this copy is not the owner.
+            OSError: the new owner cannot be recorded on the disk.
+
+        """
+        if self.follows_journal:
+            raise NotWritableError("a shard that follows a journal is not handed over")
+        await self._group.run_alone(partial(self._hand_over, node))
+        return self.sequence
+
+    async def take_over(self) -> None:
+        """Takes the writes of the shard from now on. The last owner must have handed it over.
+
+        Raises OSError if the owner cannot be recorded on the disk.
+        """
+        await self._group.run_alone(partial(self._set_custody, OWNED))
+
+    async def wait_for_write(self, sequence: int, deadline: Deadline) -> None:
+        """Returns when a write is served; raises DeadlineExceededError after the deadline."""
+        await self._served_sequence.wait(sequence, deadline)
+
+    def logged_after(self, sequence: int, limit: int) -> list[LoggedWrite]:
+        """Reads up to `limit` served writes after `sequence` from the log. Use a thread.
+
+        Raises ArtefactError if the log lacks some of them, or is damaged.
+        """
+        return list(islice(self._log.after(sequence, self.sequence), limit))
+
+    def hold_log(self, node: str, after: int) -> None:
+        """Keeps the writes after `after`, which a node still copies, in the log for a while."""
+        self._log.hold(node, after)
 
     async def check_writes(self, writes: Sequence[Write]) -> None:
         """Checks that writes can be stored, without storing them; raises as `write`."""
@@ -190,6 +261,7 @@ class LiveShard:
         """
         if self.follows_journal:
             raise NotWritableError(direct_write_refusal(self.log_id))
+        self._check_owner()
         return await self.find_unchanged_locally(puts, deadline)
 
     async def find_unchanged_locally(
@@ -226,7 +298,8 @@ class LiveShard:
         await self._group.run_alone(partial(self._switch_to, state))
 
     async def trim(self, upto: int) -> None:
-        """Removes the writes up to `upto` from the log, except those that the base lacks.
+        """Removes the writes up to `upto` from the log, except those that the base lacks, or that
+        another node still copies.
 
         Raises as `WriteLog.trim`.
         """
@@ -273,6 +346,7 @@ class LiveShard:
         """Decides writes, makes them durable, and applies them to the view."""
         if self._broken_reason:
             raise NotWritableError(self._broken_reason)
+        self._check_owner()  # it may have been handed over since the call was queued
         started = time.perf_counter()
         try:
             # Replicas of every software version must decide a journal entry alike. So a journal
@@ -294,6 +368,42 @@ class LiveShard:
             self._metrics.count_durable(results)
         log_id = self._log.log_id
         return [[replace(each, log_id=log_id) for each in results] for results in written]
+
+    def _store_followed(self, writes: Sequence[LoggedWrite], log_id: str) -> None:
+        """Stores and applies writes of the owner; runs in the commit thread."""
+        if self._broken_reason:
+            raise NotWritableError(self._broken_reason)
+        if self.custody.role is not Role.FOLLOWER:
+            raise UnavailableError(f"this copy of the shard is the {self.custody.role.value}")
+        if not writes:
+            return
+        self._log.append(writes, log_id=log_id)
+        self._apply(writes)
+        self._log.acknowledge()
+
+    def _hand_over(self, node: str) -> None:
+        """Records another node as the owner; runs in the commit thread, between transactions."""
+        custody = Custody(Role.FORMER_OWNER, node)
+        if self.custody == custody:
+            return
+        if self.custody.role is Role.FOLLOWER:
+            raise UnavailableError(self.custody.refusal())
+        if self.custody.role is Role.FORMER_OWNER:
+            raise IdentityError(
+                f"the shard has moved to node {self.custody.node}: node {node} cannot get it here"
+            )
+        self._set_custody(custody)
+
+    def _set_custody(self, custody: Custody) -> None:
+        """Records who takes the writes; runs in the commit thread."""
+        write_custody(self._log.path.parent.parent, custody)
+        self.custody = custody
+        reach("custody.recorded")
+
+    def _check_owner(self) -> None:
+        """Raises UnavailableError if another node takes the writes."""
+        if refusal := self.custody.refusal():
+            raise UnavailableError(refusal)
 
     def _find_unchanged(
         self, puts: Sequence[PassageDigest], deadline: Deadline
@@ -347,6 +457,7 @@ class LiveShard:
         if self.view is not self._served_view:
             self._served_view = self.view
             self._on_new_view(self._served_view)
+            self._served_sequence.advance(self._served_view.sequence)
             self._update_metrics()
 
     def _update_metrics(self) -> None:

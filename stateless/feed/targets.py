@@ -4,7 +4,7 @@ A write has to reach every replica of a shard, or replicas would give different 
 one journal read each write from it, so any of them may take a write.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from winnow.errors import NotWritableError, UnavailableError
 from winnow.journal.journal import JOURNAL
@@ -19,6 +19,8 @@ def choose_target(
     logs: Mapping[str, str],
     tried: Sequence[str] = (),
     preferred: str = "",
+    *,
+    moving: Collection[str] = (),
 ) -> str:
     """The address of the node that takes the writes of a shard.
 
@@ -29,16 +31,21 @@ def choose_target(
             that get no questions now count, too: later they would lack the writes.
         tried: addresses of failed attempts; the address with the fewest is chosen.
         preferred: address that took the last writes.
+        moving: addresses of nodes with a copy of the shard whose writes another node takes.
 
     Raises:
-        UnavailableError: no node serves the shard, or none has begun to follow its journal.
+        UnavailableError: no node serves the shard, none has begun to follow its journal, or it
+            is just being handed over.
         NotWritableError: its replicas do not follow one journal. Several nodes with the same log
             and no journal have copies of it, and each would continue its copy.
 
     """
     if not replicas:
         raise UnavailableError(f"no node serves shard {shard} now")
-    log_of = {address: logs.get(address, "") for address in {*replicas, *logs}}
+    replicas = [each for each in replicas if each not in moving]
+    if not replicas:
+        raise UnavailableError(f"shard {shard} is moving to another node: try again")
+    log_of = {each: logs.get(each, "") for each in {*replicas, *logs} - set(moving)}
     ready = [each for each in replicas if log_of[each] != UNREAD_JOURNAL]
     if len(log_of) > 1:
         _check_same_journal(shard, log_of)

@@ -58,13 +58,22 @@ class Writers:
         """The address of the node that takes the writes of a shard; see `choose_target`."""
         view = self._view()
         index = view.identity.index_id if view.identity else ""
-        logs = {
-            replica.address: info.log_id or (UNREAD_JOURNAL if info.journaled else "")
+        infos = {
+            replica.address: info
             for replica, info in self._present().items()
             if (info.index_id, info.shard) == (index, shard)
         }
-        replicas = view.replicas.get(shard, ())
-        return choose_target(shard, replicas, logs, tried, self._last_address.get(shard, ""))
+        return choose_target(
+            shard,
+            view.replicas.get(shard, ()),
+            {
+                address: info.log_id or (UNREAD_JOURNAL if info.journaled else "")
+                for address, info in infos.items()
+            },
+            tried,
+            self._last_address.get(shard, ""),
+            moving=[address for address, info in infos.items() if info.writes_elsewhere],
+        )
 
     def writer(self, address: str, shard: int) -> ShardWriter:
         """The writer to the shard of a node that `address` has just returned."""

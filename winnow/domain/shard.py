@@ -47,6 +47,8 @@ class ShardInfo:
     """Number of passages that wait to be read or are being read."""
     journaled: bool = field(default=False, compare=False)
     """Whether the node follows a journal; `log_id` is empty until it has started."""
+    writes_elsewhere: bool = field(default=False, compare=False)
+    """Whether another node takes the writes of the shard, because it is being moved."""
 
     @property
     def rows(self) -> tuple[str, int, str, str, str]:

@@ -8,7 +8,7 @@ from typing import Protocol
 from winnow.errors import ArtefactError
 from winnow.files.durable import sync_file
 from winnow.files.opened import verify
-from winnow.storage.storage import OnCopied, Storage
+from winnow.storage.storage import OnCopied
 
 MB = 1_000_000
 
@@ -58,6 +58,13 @@ def start_copying(
     return on_copied
 
 
+class FileSource(Protocol):
+    """The part of a storage that files are pulled from."""
+
+    def download(self, path: str, target: Path, on_copied: OnCopied) -> None:
+        """Copies a file, as `winnow.storage.storage.Storage.download`."""
+
+
 @dataclass(frozen=True, slots=True)
 class PulledFile:
     """A file to pull, as a manifest describes it."""
@@ -72,7 +79,7 @@ class PulledFile:
 class PullSource:
     """The storage that files are pulled from, and its description for errors."""
 
-    storage: Storage
+    storage: FileSource
     source: str
     """Name of the files as a whole, such as `the bundle at s3://models/mini`."""
     advice_if_missing: str

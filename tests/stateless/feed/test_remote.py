@@ -285,7 +285,7 @@ async def test_writes_that_are_cancelled_leave_nothing_behind() -> None:
                 tasks = [
                     asyncio.create_task(writer.write([Write("b")], soon())) for _ in range(AT_ONCE)
                 ]
-                await asked.reaches(before + AT_ONCE)
+                await asked.reaches(before + AT_ONCE, tasks)
                 for task in tasks:
                     task.cancel()
                 await asyncio.wait(tasks)

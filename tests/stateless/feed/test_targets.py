@@ -95,3 +95,11 @@ def test_pauses_grow_and_end_where_callers_should_know_or_no_time_is_left(
     attempt: int, left: float, wanted: float, expected: float | None
 ) -> None:
     assert retry_delay(attempt, left, wanted) == expected
+
+
+def test_the_writes_of_a_moving_shard_go_to_its_owner_alone() -> None:
+    logs = {"old": "log", "new": "log"}
+    assert choose_target(0, ["new", "old"], logs, moving=["new"]) == "old"
+    assert choose_target(0, ["new", "old"], logs, ["new"], "old", moving=["old"]) == "new"
+    with pytest.raises(UnavailableError, match="shard 0 is moving to another node: try again"):
+        choose_target(0, ["new", "old"], logs, moving=["new", "old"])

@@ -1,0 +1,86 @@
+"""Custody of a shard's copy: whether it takes the writes, or another node does.
+
+While a shard moves, two nodes have a copy of it with the same log. At any moment at most one copy
+takes writes. A small file beside the log records it, so that this holds after a crash, too.
+"""
+
+import json
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from winnow.content_node.live.reading import LIVE
+from winnow.errors import ArtefactError
+from winnow.files.durable import sync_directory, write_durably
+
+CUSTODY_FILE = "custody.json"
+"""The name of the file in the directory of the log; without it the copy is the owner."""
+
+
+class Role(str, Enum):
+    """The part of a copy in a move."""
+
+    OWNER = "owner"
+    """It takes the writes."""
+    FOLLOWER = "follower"
+    """It follows the log of the owner, until it becomes the owner itself."""
+    FORMER_OWNER = "former owner"
+    """Its shard was handed over. It never takes writes again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Custody:
+    """The role of a copy, and the other node of the move."""
+
+    role: Role = Role.OWNER
+    node: str = ""
+    """Name of the owner that is followed, or of the node that got the shard; empty for an owner."""
+
+    def refusal(self) -> str:
+        """Why the copy takes no writes; empty for the owner."""
+        match self.role:
+            case Role.OWNER:
+                return ""
+            case Role.FOLLOWER:
+                return f"the shard is moving here from node {self.node}: try again"
+            case Role.FORMER_OWNER:
+                return f"the shard has moved to node {self.node}: try again there"
+
+
+OWNED = Custody()
+"""The custody of a copy that takes the writes."""
+
+
+def read_custody(shard: Path) -> Custody:
+    """Reads the custody of a shard. Raises ArtefactError if the file is damaged."""
+    path = _path(shard)
+    try:
+        content = json.loads(path.read_bytes())
+        return Custody(Role(content["role"]), str(content["node"]))
+    except FileNotFoundError:
+        return OWNED
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        # taking writes by mistake would lose them: the other copy may be the owner
+        raise ArtefactError(
+            f"{path} is damaged or cannot be read: {error}: delete this copy of the shard if "
+            "another node serves the shard, or else only this file"
+        ) from error
+
+
+def write_custody(shard: Path, custody: Custody) -> None:
+    """Records the custody durably. Raises OSError if it cannot be written."""
+    path = _path(shard)
+    if custody == OWNED:
+        path.unlink(missing_ok=True)
+    else:
+        if not path.parent.is_dir():
+            path.parent.mkdir()
+            sync_directory(shard)
+        content = {"role": custody.role.value, "node": custody.node}
+        write_durably(path, json.dumps(content).encode())
+    if path.parent.is_dir():
+        sync_directory(path.parent)
+
+
+def _path(shard: Path) -> Path:
+    return shard / LIVE / CUSTODY_FILE

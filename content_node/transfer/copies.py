@@ -1,0 +1,92 @@
+"""The copies of shards that other nodes read at present."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from winnow.content_node.snapshots.contents import ShardFiles, SnapshotFile
+from winnow.errors import NotFoundError
+from winnow.quoting import shortened
+
+IDLE_SECONDS = 300.0
+"""Seconds without a read after which a copy is closed. Nodes verify large files between reads."""
+OpenFiles = Callable[[Path], AbstractContextManager[ShardFiles]]
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class OpenCopy:
+    """The open files of a shard."""
+
+    id: str
+    contents: ShardFiles
+    files: dict[str, SnapshotFile]
+    """The files by path."""
+    resources: ExitStack
+    timer: asyncio.TimerHandle | None = None
+    """Closes the copy when it was not read for long."""
+
+
+class OpenCopies:
+    """Opens copies, and closes those that are read no more. Used on the event loop."""
+
+    def __init__(self, open_files: OpenFiles, idle_seconds: float = IDLE_SECONDS) -> None:
+        self._open_files, self._idle_seconds = open_files, idle_seconds
+        self._copies: dict[str, OpenCopy] = {}
+        self._copy_of: dict[tuple[Path, str], str] = {}
+        """The id of the last copy of a shard that a node has opened."""
+        self._closing: set[asyncio.Task[None]] = set()
+
+    async def open(self, shard: Path, node: str) -> OpenCopy:
+        """Opens a copy of the shard in a directory for a node; closes its earlier one.
+
+        Raises ArtefactError or UnavailableError as `snapshots.contents.open_shard_files`.
+        """
+        resources = ExitStack()
+        contents = await asyncio.to_thread(resources.enter_context, self._open_files(shard))
+        files = {each.path: each for each in (*contents.files, *contents.states)}
+        copy = OpenCopy(id=uuid4().hex, contents=contents, files=files, resources=resources)
+        self._close(self._copy_of.get((shard, node), ""))
+        self._copies[copy.id], self._copy_of[shard, node] = copy, copy.id
+        self._start_timer(copy)
+        return copy
+
+    async def read(self, copy_id: str, path: str, start: int, count: int) -> bytes:
+        """Reads up to `count` bytes of a file; none at its end.
+
+        Raises NotFoundError for an unknown copy or file, and ArtefactError if it cannot be read.
+        """
+        copy = self._copies.get(copy_id)
+        if copy is None:
+            raise NotFoundError(f"copy {shortened(copy_id)} is not open any more: open it again")
+        if (file := copy.files.get(path)) is None:
+            raise NotFoundError(f"{shortened(path)} is no file of the shard")
+        self._start_timer(copy)
+        count = max(min(count, file.entry.bytes - start), 0)
+        return await asyncio.to_thread(file.file.read, count, start)
+
+    async def close(self) -> None:
+        """Closes all copies."""
+        for copy_id in list(self._copies):
+            self._close(copy_id)
+        while self._closing:
+            await asyncio.wait(self._closing)
+
+    def _start_timer(self, copy: OpenCopy) -> None:
+        if copy.timer is not None:
+            copy.timer.cancel()
+        loop = asyncio.get_running_loop()
+        copy.timer = loop.call_later(self._idle_seconds, self._close, copy.id)
+
+    def _close(self, copy_id: str) -> None:
+        copy = self._copies.pop(copy_id, None)
+        if copy is None:
+            return
+        self._copy_of = {key: each for key, each in self._copy_of.items() if each != copy_id}
+        if copy.timer is not None:
+            copy.timer.cancel()
+        task = asyncio.create_task(asyncio.to_thread(copy.resources.close))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)

@@ -1,0 +1,62 @@
+"""Copies a shard from another node into a new directory."""
+
+import asyncio
+from pathlib import Path
+
+import structlog
+
+from winnow.content_node.live.custody import Custody, Role, write_custody
+from winnow.content_node.transfer.remote import PeerCopy, PeerShard
+from winnow.errors import ArtefactError
+from winnow.storage.partial import restored_directory
+from winnow.storage.pull import CopyProgress, PullSource, pull_files
+
+_log = structlog.get_logger("content_node")
+
+
+async def receive_shard(
+    peer: PeerShard, owner: str, directory: Path, progress: CopyProgress, *, feeding: bool
+) -> None:
+    """Copies a shard into `directory`, which appears once all files are copied and verified.
+
+    The files that an interrupted call has copied are reused. If the other node takes writes, the
+    copy follows its log.
+
+    Args:
+        peer: the shard on the other node.
+        owner: the name of the other node.
+        directory: the new directory; must not exist.
+        progress: observes copying.
+        feeding: whether this node takes writes.
+
+    Raises ArtefactError if the directory exists or cannot be written, or this node takes no writes
+    although the other one does. Raises another WinnowError if the other node fails.
+
+    """
+    copy = await peer.copy()
+    if copy.takes_writes and not feeding:
+        raise ArtefactError(
+            f"shard {peer.shard} takes writes at node {owner}: start this node with --feed"
+        )
+    # if this is cancelled, the channel is closed, and the next read ends the thread
+    await asyncio.to_thread(_pull, copy, owner, directory, progress)
+    _log.info(
+        "shard received",
+        shard=peer.shard,
+        node=owner,
+        address=peer.address,
+        sequence=copy.sequence,
+    )
+
+
+def _pull(copy: PeerCopy, owner: str, directory: Path, progress: CopyProgress) -> None:
+    source = PullSource(
+        storage=copy,
+        source=f"the shard at node {owner}",
+        advice_if_missing="verify the shard there",
+        advice_if_damaged="verify the shard there",
+    )
+    with restored_directory(directory) as content:
+        pull_files(source, copy.files, content, progress)
+        if copy.takes_writes:
+            write_custody(content, Custody(Role.FOLLOWER, owner))

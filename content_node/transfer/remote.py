@@ -1,0 +1,146 @@
+"""The shards of other content nodes, as the node sees them that they move to."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import grpc
+
+from winnow.content_node.transfer.following import HandedOver, LogBatch
+from winnow.content_node.transfer.messages import batch_of_message
+from winnow.deadline import Deadline
+from winnow.errors import UnavailableError
+from winnow.rpc import call_metadata
+from winnow.rpc.channel import open_unshared
+from winnow.rpc.deadline import timeout
+from winnow.rpc.replying import reply_of
+from winnow.rpc.status import error_of_node
+from winnow.security.peers import PLAIN_TEXT, PeerChannels
+from winnow.storage.pull import PulledFile
+from winnow.storage.storage import OnCopied
+from winnow.v1 import shard_transfer_pb2, shard_transfer_pb2_grpc
+
+Reply = TypeVar("Reply")
+_CALL_SECONDS = 30.0
+_OPEN_SECONDS = 600.0
+"""Seconds that opening a copy may take: the node copies and checks its log."""
+_WAIT_MS = 2_000
+"""Milliseconds that the node waits for a write."""
+
+
+class PeerShard:
+    """A shard of another node. Methods raise a WinnowError if the node fails or refuses."""
+
+    def __init__(
+        self, channel: grpc.aio.Channel, address: str, *, index_id: str, shard: int, node: str
+    ) -> None:
+        """`node` is the name of this node, which the shard moves to."""
+        self._stub = shard_transfer_pb2_grpc.ShardTransferServiceStub(channel)
+        self.address, self.shard = address, shard
+        self._transfer = shard_transfer_pb2.Transfer(index_id=index_id, shard=shard, node=node)
+
+    async def hand_over(self) -> HandedOver:
+        """Makes the other node take no more writes, because this node takes them."""
+        request = shard_transfer_pb2.HandOverRequest(transfer=self._transfer)
+        reply = await self._call(self._stub.HandOver(request, **_options()))
+        return HandedOver(reply.sequence, reply.log_id)
+
+    async def follow(self, after: int) -> AsyncGenerator[LogBatch, None]:
+        """Yields the writes after a sequence number in batches, without end; some are empty."""
+        while True:
+            request = shard_transfer_pb2.ReadLogRequest(
+                transfer=self._transfer, after=after, wait_ms=_WAIT_MS
+            )
+            reply = await self._call(self._stub.ReadLog(request, **_options()))
+            batch = await asyncio.to_thread(batch_of_message, reply)
+            yield batch
+            after += len(batch.writes)
+
+    async def copy(self) -> "PeerCopy":
+        """Opens a consistent copy of the shard's files."""
+        request = shard_transfer_pb2.OpenCopyRequest(transfer=self._transfer)
+        call = self._stub.OpenCopy(request, **_options(_OPEN_SECONDS))
+        return PeerCopy(self, await self._call(call))
+
+    async def read(self, copy: str, path: str, start: int) -> bytes:
+        """Reads the next part of a file of an open copy; empty at its end."""
+        request = shard_transfer_pb2.ReadFileRequest(copy=copy, path=path, start=start)
+        reply = await self._call(self._stub.ReadFile(request, **_options()))
+        return bytes(reply.data)
+
+    async def _call(self, call: Awaitable[Reply]) -> Reply:
+        try:
+            return await reply_of(call)
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                raise UnavailableError(
+                    f"{self.address}: its version cannot move shards: update it"
+                ) from error
+            raise error_of_node(error, self.address) from error
+
+
+class PeerCopy:
+    """An open copy of a shard's files on another node."""
+
+    def __init__(self, peer: PeerShard, contents: shard_transfer_pb2.OpenCopyResponse) -> None:
+        self._peer, self._id = peer, contents.copy
+        self._loop = asyncio.get_running_loop()
+        self.files = {
+            each.path: PulledFile(each.path, each.sha256, each.bytes) for each in contents.files
+        }
+        self.sequence = contents.sequence
+        """The number of the last write that the files hold."""
+        self.takes_writes = contents.takes_writes
+        """Whether the other node takes writes, which have to be followed."""
+
+    def download(self, path: str, target: Path, on_copied: OnCopied) -> None:
+        """Copies a file, in any thread but that of the event loop.
+
+        Raises UnavailableError if the node fails, and OSError if `target` cannot be written.
+        """
+        start = 0
+        with target.open("wb") as file:
+            while data := self._read(path, start):
+                file.write(data)
+                on_copied(len(data))
+                start += len(data)
+
+    def _read(self, path: str, start: int) -> bytes:
+        reading = self._peer.read(self._id, path, start)
+        return asyncio.run_coroutine_threadsafe(reading, self._loop).result()
+
+
+def _options(seconds: float = _CALL_SECONDS) -> dict[str, Any]:
+    deadline = Deadline.after(seconds)
+    return {"timeout": timeout(deadline), "metadata": call_metadata.build()}
+
+
+class ShardMoves:
+    """Opens shards of other nodes, with separate connections: copies delay no other calls."""
+
+    def __init__(
+        self,
+        name: str,
+        address_of: Callable[[str], str],
+        peers: PeerChannels = PLAIN_TEXT,
+    ) -> None:
+        """`name` is that of this node. `address_of` returns the address of a node by its name;
+        empty if the name is unknown.
+        """
+        self.name, self._address_of, self._peers = name, address_of, peers
+
+    @asynccontextmanager
+    async def open(self, node: str, index_id: str, shard: int) -> AsyncIterator[PeerShard]:
+        """Opens a shard on the node with a name; raises UnavailableError for an unknown name."""
+        address = self._address_of(node)
+        if not address:
+            raise UnavailableError(
+                f"node {node}, which has shard {shard}, is not in the assignment: add it again"
+            )
+        channel = open_unshared(address, self._peers)
+        try:
+            yield PeerShard(channel, address, index_id=index_id, shard=shard, node=self.name)
+        finally:
+            await channel.close()

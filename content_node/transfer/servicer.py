@@ -1,0 +1,123 @@
+"""`winnow.v1.ShardTransferService`: sends the files and the writes of shards to other nodes."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from winnow.content_node.live.custody import OWNED
+from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.served_shards import ServedShards
+from winnow.content_node.snapshots.contents import SnapshotFile
+from winnow.content_node.transfer.copies import OpenCopies
+from winnow.content_node.transfer.following import LogBatch
+from winnow.content_node.transfer.messages import batch_to_message
+from winnow.content_node.transfer.source import TransferSource
+from winnow.deadline import Deadline
+from winnow.errors import (
+    DeadlineExceededError,
+    IdentityError,
+    InvalidRequestError,
+    UnavailableError,
+    Violation,
+)
+from winnow.quoting import shortened
+from winnow.rpc.server import KIB
+from winnow.v1 import shard_transfer_pb2, shard_transfer_pb2_grpc
+
+TRANSFER_SERVICE = "winnow.v1.ShardTransferService"
+_READ_BYTES = 1024 * KIB
+_BATCH_WRITES = 32
+"""Writes of a reply: at most some 8 MB."""
+_MAX_WAIT = 10.0
+"""Most seconds that a reply without writes takes."""
+
+
+class ShardTransferServicer(shard_transfer_pb2_grpc.ShardTransferServiceServicer):
+    """Serves the shards of a node to nodes that they move to."""
+
+    def __init__(self, shards: ServedShards, copies: OpenCopies) -> None:
+        self._shards, self._copies = shards, copies
+
+    async def OpenCopy(  # noqa: N802
+        self, request: shard_transfer_pb2.OpenCopyRequest, context: Any
+    ) -> shard_transfer_pb2.OpenCopyResponse:
+        source, node = self._source(request.transfer), request.transfer.node
+        source.shard.hold_log(node, 0)
+        copy = await self._copies.open(source.directory, node)
+        sequence = copy.contents.sequence
+        source.shard.hold_log(node, sequence)
+        return shard_transfer_pb2.OpenCopyResponse(
+            copy=copy.id,
+            files=map(_file_to_message, copy.files.values()),
+            sequence=sequence,
+            takes_writes=source.takes_writes,
+        )
+
+    async def ReadFile(  # noqa: N802
+        self, request: shard_transfer_pb2.ReadFileRequest, context: Any
+    ) -> shard_transfer_pb2.ReadFileResponse:
+        data = await self._copies.read(request.copy, request.path, request.start, _READ_BYTES)
+        return shard_transfer_pb2.ReadFileResponse(data=data)
+
+    async def ReadLog(  # noqa: N802
+        self, request: shard_transfer_pb2.ReadLogRequest, context: Any
+    ) -> shard_transfer_pb2.ReadLogResponse:
+        shard, after = self._source(request.transfer).shard, request.after
+        if after > shard.sequence:
+            raise IdentityError(
+                f"the writes after {after} were requested, but shard {request.transfer.shard} of "
+                f"this node ends at write {shard.sequence}: copy the shard again"
+            )
+        shard.hold_log(request.transfer.node, after)
+        await _wait_for_write(shard, after + 1, min(request.wait_ms / 1e3, _MAX_WAIT))
+        return batch_to_message(await _next_batch(shard, after))
+
+    async def HandOver(  # noqa: N802
+        self, request: shard_transfer_pb2.HandOverRequest, context: Any
+    ) -> shard_transfer_pb2.HandOverResponse:
+        source = self._source(request.transfer)
+        try:
+            sequence = await source.shard.hand_over(request.transfer.node)
+        except OSError as error:
+            raise UnavailableError(
+                f"cannot record the new owner in {source.directory}: {error.strerror}"
+            ) from error
+        return shard_transfer_pb2.HandOverResponse(sequence=sequence, log_id=source.shard.log_id)
+
+    def _source(self, transfer: shard_transfer_pb2.Transfer) -> TransferSource:
+        if not transfer.node:
+            raise InvalidRequestError(Violation("transfer.node", "it is empty"))
+        source = self._shards.searcher(transfer.shard).transfer
+        if transfer.index_id != source.index_id:
+            raise IdentityError(
+                f"shard {transfer.shard} of index {shortened(transfer.index_id or '(none)')} was "
+                f"requested, this node serves index {source.index_id}"
+            )
+        return source
+
+
+async def _next_batch(shard: LiveShard, after: int) -> LogBatch:
+    writes: Sequence[LoggedWrite] = ()
+    is_trimmed = after < shard.trimmed
+    if after < shard.sequence and not is_trimmed:
+        writes = await asyncio.to_thread(shard.logged_after, after, _BATCH_WRITES)
+    return LogBatch(
+        log_id=shard.log_id,
+        writes=writes,
+        last=shard.sequence,
+        is_trimmed=is_trimmed,
+        takes_writes=shard.custody == OWNED,
+    )
+
+
+async def _wait_for_write(shard: LiveShard, sequence: int, seconds: float) -> None:
+    try:
+        await shard.wait_for_write(sequence, Deadline.after(seconds))
+    except DeadlineExceededError:
+        return
+
+
+def _file_to_message(file: SnapshotFile) -> shard_transfer_pb2.ShardFile:
+    entry = file.entry
+    return shard_transfer_pb2.ShardFile(path=file.path, sha256=entry.sha256, bytes=entry.bytes)
