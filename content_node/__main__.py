@@ -6,7 +6,9 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from winnow.content_node.composing.parts import open_node_parts
+from winnow.bundle import Bundle
+from winnow.content_node.composing.assigned import AssignedShards, open_assigned
+from winnow.content_node.composing.parts import NodeParts, open_node_parts
 from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.feed_servicer import FEED_SERVICE, MAX_WRITE_BYTES, ShardFeedServicer
@@ -21,7 +23,7 @@ from winnow.rpc import process
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.rpc.service import serve_metrics
-from winnow.security.from_settings import server_security
+from winnow.security.from_settings import peer_channels, server_security
 from winnow.security.metrics import CertificateMetrics
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
@@ -42,15 +44,12 @@ def run(settings: NodeSettings) -> None:
 async def _run(
     settings: NodeSettings, registry: CollectorRegistry, tracer: Tracer
 ) -> Sequence[DaemonWork[Any]]:
-    server = _server(settings, registry, tracer)
+    certificates = CertificateMetrics(registry)
+    server = _server(settings, registry, tracer, certificates)
     serve_metrics(settings.metrics_listen, registry)
     bundle = await process.load_configured_bundle(settings, registry)
     check_reader(settings, bundle)
-    directories = shards_to_serve(settings)
-    parts = open_node_parts(
-        settings, bundle, registry, RuntimeMetrics(registry), shards=len(directories)
-    )
-    shards = RunningShards(directories, parts, registry, server.set_serving)
+    shards, parts = _open_shards(settings, bundle, registry, server, certificates)
     feed = ShardFeedServicer(shards.served, settings.default_deadline)
     servicer = ShardServicer(shards.served, settings.default_deadline)
     shard_pb2_grpc.add_ShardServiceServicer_to_server(servicer, server.grpc)
@@ -67,12 +66,40 @@ async def _run(
     return [shard.loading for shard in shards.all]
 
 
-def _server(settings: NodeSettings, registry: CollectorRegistry, tracer: Tracer) -> Server:
+def _open_shards(
+    settings: NodeSettings,
+    bundle: Bundle,
+    registry: CollectorRegistry,
+    server: Server,
+    certificates: CertificateMetrics,
+) -> tuple[RunningShards | AssignedShards, NodeParts]:
+    """The shards that the settings name, or those that are assigned to the node."""
+    runtimes = RuntimeMetrics(registry)
+    if settings.assignment:
+        return open_assigned(
+            settings,
+            bundle,
+            registry,
+            runtimes=runtimes,
+            set_serving=server.set_serving,
+            peers=peer_channels(settings, certificates),
+        )
+    directories = shards_to_serve(settings)
+    parts = open_node_parts(settings, bundle, registry, runtimes, shards=len(directories))
+    return RunningShards(directories, parts, registry, server.set_serving), parts
+
+
+def _server(
+    settings: NodeSettings,
+    registry: CollectorRegistry,
+    tracer: Tracer,
+    certificates: CertificateMetrics,
+) -> Server:
     max_bytes = MAX_WRITE_BYTES if settings.feed else MAX_MESSAGE_BYTES
     return Server(
         services=[SERVICE, FEED_SERVICE, TRANSFER_SERVICE],
         interceptor=CallInterceptor(RpcMetrics(registry), quiet=True, tracer=tracer),
         max_message_bytes=max_bytes,
         max_pending_bytes=_PENDING_MESSAGES * max_bytes,
-        security=server_security(settings, CertificateMetrics(registry)),
+        security=server_security(settings, certificates),
     )

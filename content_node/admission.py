@@ -45,6 +45,10 @@ class NodeLoad:
         # a shard may be loaded, and its pace estimated, after this
         metrics.seconds_per_read.set_function(lambda: pace.seconds or 0.0)
 
+    def set_shards(self, shards: int) -> None:
+        """Sets the number of shards that share the reader."""
+        self._shards = max(shards, 1)
+
     @property
     def seconds_per_read(self) -> float:
         """Seconds per passage of one shard while all shards are read; 0 before a measurement."""

@@ -19,7 +19,7 @@ def pull_shard(url: str, target: Path) -> None:
         NotFoundError, ArtefactError, UnavailableError: as `content_node.snapshots.restoring.pull`.
 
     """
-    pulled = pull(url, target, _LoggedProgress())
+    pulled = pull(url, target, LoggedProgress())
     if pulled.restored is not None:
         (part,) = pulled.restored.parts
         name = pulled.restored.snapshot.name
@@ -34,7 +34,7 @@ def pull_shard(url: str, target: Path) -> None:
         _log.info("shard already restored", url=shown(url), shard=str(target))
 
 
-class _LoggedProgress:
+class LoggedProgress:
     """Logs the progress of restoring every few seconds."""
 
     def __init__(self) -> None:

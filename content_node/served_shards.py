@@ -11,9 +11,28 @@ from winnow.errors import IdentityError, LeavingError, UnavailableError
 class ServedShards:
     """A `ContentNode` that refuses calls for shards that it does not serve."""
 
-    def __init__(self, shards: Sequence[ServedShard]) -> None:
-        """`shards` has at least one."""
-        self._shards = shards
+    def __init__(
+        self, shards: Sequence[ServedShard] = (), *, node: str = "", address: str = ""
+    ) -> None:
+        """`node` and `address` are those of a node that follows an assignment, else empty."""
+        self._shards, self._node, self._address = list(shards), node, address
+        self._hidden: list[ServedShard] = []
+        """Shards that are not reported, and still answer calls."""
+
+    def add(self, shard: ServedShard) -> None:
+        """Reports a shard, and sends it calls."""
+        self._shards.append(shard)
+
+    def hide(self, shard: ServedShard) -> None:
+        """Reports a shard no more, so that fronts send it no new calls; it still answers calls."""
+        self._shards.remove(shard)
+        self._hidden.append(shard)
+
+    def remove(self, shard: ServedShard) -> None:
+        """Sends no more calls to a shard."""
+        for shards in (self._shards, self._hidden):
+            if shard in shards:
+                shards.remove(shard)
 
     async def report(self, deadline: Deadline) -> NodeReport:
         """Returns the served shards, and the errors of the others."""
@@ -25,7 +44,7 @@ class ServedShards:
                 raise
             except UnavailableError as error:
                 faults.append(ShardFault(each.number, error))
-        return NodeReport(tuple(infos), tuple(faults))
+        return NodeReport(tuple(infos), tuple(faults), self._node, self._address)
 
     def searcher(self, shard: int | None) -> ServedShard:
         """Returns a shard; None stands for the only one of the node.
@@ -37,17 +56,18 @@ class ServedShards:
         """
         if shard is None:
             return self._only()
-        if own := [each for each in self._shards if each.number == shard]:
+        shards = [*self._shards, *self._hidden]
+        if own := [each for each in shards if each.number == shard]:
             # a shard of another index may have the same number: it was refused
             return min(own, key=lambda each: bool(each.fault))
         # a shard whose files cannot be read has no number, and the reason for it
-        unknown = [each for each in self._shards if each.number is None]
+        unknown = [each for each in shards if each.number is None]
         if len(unknown) == 1:
             return unknown[0]
         raise UnavailableError(f"this node does not serve shard {shard}")
 
     def _only(self) -> ServedShard:
-        if len(self._shards) > 1:
+        if len(self._shards) != 1:
             raise IdentityError(
                 f"this node serves {len(self._shards)} shards, and the call names none of them: "
                 "update the front node"

@@ -1,5 +1,6 @@
 """Settings of a content node."""
 
+import socket
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
@@ -11,10 +12,13 @@ from winnow.inference.options import InferenceOptions
 from winnow.journal.expiry import SKEW
 from winnow.journal.opening import journal_url
 from winnow.settings.common import ServiceSettings, cores
+from winnow.settings.securing import PeerSettings
 from winnow.settings.values import Count, ListenAddress, Threads
 
+_EVERY_INTERFACE = ("0.0.0.0", "[::]")  # noqa: S104 (recognised, not used)
 
-class NodeSettings(ServiceSettings):
+
+class NodeSettings(PeerSettings, ServiceSettings):
     """Serve shards of an index to front nodes.
 
     Example: winnow node --shards index --listen 127.0.0.1:9001
@@ -36,6 +40,24 @@ class NodeSettings(ServiceSettings):
         description="URL of a shard's snapshots, such as "
         "s3://bucket/index/shard-00000-of-00003; the newest is restored to --shard unless a shard "
         "is there. For several shards the URL of the index.",
+    )
+    assignment: str = Field(
+        "",
+        description="File or URL of the assignment of shards, such as "
+        "s3://bucket/index/assignment.json. The node serves the shards that `winnow shards` gives "
+        "it, instead of --shard or --shards.",
+    )
+    name: str = Field(
+        default_factory=socket.gethostname,
+        description="Name of the node in the assignment; by default the name of the machine.",
+    )
+    data: Path | None = Field(
+        None, description="Directory in which the node keeps the shards that are assigned to it."
+    )
+    address: str = Field(
+        "",
+        description="HOST:PORT at which other nodes reach this one, to copy its shards; empty for "
+        "--listen, or NAME:PORT if that is every interface.",
     )
     listen: ListenAddress = Field(
         "127.0.0.1:9000", description="HOST:PORT to serve gRPC on; port 0 for any free one."
@@ -112,6 +134,28 @@ class NodeSettings(ServiceSettings):
         if self.journal and not self.feed:
             raise ValueError("--journal needs --feed, which accepts the writes of the journal")
         return self
+
+    @model_validator(mode="after")
+    def _validate_assignment(self) -> Self:
+        if not self.assignment:
+            if self.data is not None or self.address:
+                raise ValueError("--data and --address need --assignment")
+            return self
+        if self.shard or self.shards is not None:
+            raise ValueError("--assignment names the shards: leave --shard and --shards out")
+        if self.data is None:
+            raise ValueError("--assignment needs --data, the directory of the shards")
+        if not self.name:
+            raise ValueError("--name is empty")
+        return self
+
+    @property
+    def peer_address(self) -> str:
+        """HOST:PORT at which other nodes reach this one."""
+        if self.address:
+            return self.address
+        host, _, port = self.listen.rpartition(":")
+        return f"{self.name}:{port}" if host in _EVERY_INTERFACE else self.listen
 
     @property
     def inference(self) -> InferenceOptions:

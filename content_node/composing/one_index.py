@@ -40,6 +40,13 @@ class OneIndex:
                 "serves one copy of a shard"
             )
 
+    def forget(self, directory: Path) -> None:
+        """Allows another directory to hold the shard of this one."""
+        with self._lock:
+            self._directories = {
+                shard: each for shard, each in self._directories.items() if each != directory
+            }
+
 
 def index_of_most(directories: Sequence[Path]) -> str:
     """The index that most of these shards are of; empty if no manifest can be read.

@@ -85,10 +85,12 @@ def open_node_parts(
     registry: CollectorRegistry,
     runtimes: RuntimeMetrics,
     shards: int,
+    moves: ShardMoves | None = None,
 ) -> NodeParts:
     """Opens the objects that `shards` shards share; the caller closes the pool.
 
-    Each shard gets an equal part of the unmerged writes that may be in memory.
+    Each shard gets an equal part of the unmerged writes that may be in memory. `moves` has the
+    nodes that shards move to and from; None if they do not move.
     """
     max_unmerged = max(settings.max_unmerged // shards, 1)
     settings = settings.model_copy(update={"max_unmerged": max_unmerged})
@@ -108,4 +110,5 @@ def open_node_parts(
         ),
         trimmer=HeapTrimmer(trimming()),
         merging=asyncio.Lock(),
+        moves=moves,
     )

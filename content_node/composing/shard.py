@@ -93,7 +93,7 @@ class RunningShard:
         self._fed: FedShard | None = None
         self._live: LiveShard | None = None
         self._follower: LogFollower | None = None
-        self.must_be_copied = False
+        self._cannot_follow = False
         """Whether this copy of a moving shard cannot follow its owner any more."""
 
     async def load(self) -> None:
@@ -175,6 +175,12 @@ class RunningShard:
         if self._fed is not None:
             await self._fed.close()
 
+    @property
+    def must_be_replaced(self) -> bool:
+        """Whether this copy is out of date for good: another node is the owner of the shard."""
+        was_owner = self._live is not None and self._live.custody.role is Role.FORMER_OWNER
+        return was_owner or self._cannot_follow
+
     async def may_close(self) -> bool:
         """Whether the node may close the shard, once other nodes serve it: they get all writes.
 
@@ -183,9 +189,11 @@ class RunningShard:
         live, settings = self._live, self._parts.settings
         if live is None or not settings.feed or settings.journal:
             return True
+        if self.must_be_replaced:
+            return True
         if self._follower is not None and live.custody.role is Role.FOLLOWER:
             return await self._follower.may_drop()
-        return live.custody.role is Role.FORMER_OWNER
+        return False
 
     def _follow(self, live: LiveShard, info: ShardInfo) -> None:
         """Starts to follow the owner of this copy."""
@@ -201,7 +209,7 @@ class RunningShard:
         except Exception as error:  # noqa: BLE001 (no other code would notice the failure)
             reason = str(error) or repr(error)
             _log.exception("following the owner stopped", reason=reason)
-            self.must_be_copied = True
+            self._cannot_follow = True
             await self._status.stopped_following(Change(reason, readable=True))
 
     def _start_task(self, name: str, run: Callable[[], Awaitable[None]]) -> None:

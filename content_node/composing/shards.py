@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -33,28 +34,32 @@ class RunningShards:
         set_serving: Callable[[bool], Awaitable[None]],
         *,
         index_id: str = "",
+        served: ServedShards | None = None,
     ) -> None:
         """Takes what serves the shards in these directories.
 
         Args:
-            directories: at least one shard, with the URL of snapshots to restore it from if it is
-                not there; an empty URL for none.
+            directories: the shards, each with the URL of snapshots to restore it from if it is not
+                there; an empty URL for none. Without any, shards are added later.
             parts: shared by the shards.
             registry: gets the metrics of the shards; several have the label `shard`.
             set_serving: called with whether any shard is served, after files of one changed.
             index_id: the index of the shards; empty for the index of most of them.
+            served: gets the shards; None for a new one.
 
         """
         self._parts, self._registry, self._set_serving = parts, registry, set_serving
         self._one_index = OneIndex(index_id)
         self._finds_index = not index_id and len(directories) > 1
-        self._labelled = LabelledRegistries(registry, "shard") if len(directories) > 1 else None
+        self._labelled = LabelledRegistries(registry, "shard") if len(directories) != 1 else None
         self._labels = _labels(directories)
         self._serving: dict[Path, bool] = {}
         """Whether a loaded shard is served."""
         self._is_leaving = False
-        self.all = [self._open(directory, pull) for directory, pull in directories.items()]
-        self.served = ServedShards([shard.served for shard in self.all])
+        self.all: list[RunningShard] = []
+        self.served = served if served is not None else ServedShards()
+        for directory, pull in directories.items():
+            self.add(directory, pull)
 
     async def load(self) -> None:
         """Loads all shards.
@@ -82,6 +87,38 @@ class RunningShards:
         for directory, error in errors.items():
             _log.error("shard could not be loaded", directory=str(directory), reason=str(error))
 
+    def set_index(self, index_id: str) -> None:
+        """Sets the index of the shards that are added later."""
+        self._one_index = OneIndex(index_id)
+
+    def add(self, directory: Path, pull: str = "", max_unmerged: int | None = None) -> RunningShard:
+        """Adds a shard that is not loaded yet: calls for it fail until then.
+
+        `max_unmerged`: most unmerged writes of the shard; None for those of `parts`.
+        """
+        self._labels.setdefault(directory, *_labels([directory]).values())
+        shard = self._open(directory, pull, max_unmerged)
+        self.all.append(shard)
+        self.served.add(shard.served)
+        self._parts.load.set_shards(len(self.all))
+        return shard
+
+    async def load_added(self, shard: RunningShard) -> None:
+        """Loads a shard that was added. Raises NotLoadedError if it cannot be loaded."""
+        await self._load(shard)
+
+    async def remove(self, shard: RunningShard) -> None:
+        """Stores waiting writes of a shard, releases its directory, and forgets it."""
+        self.all.remove(shard)
+        self.served.remove(shard.served)
+        self._serving.pop(shard.directory, None)
+        shard.leave()
+        await shard.close()
+        self._one_index.forget(shard.directory)
+        if self._labelled is not None:
+            self._labelled.drop(self._labels[shard.directory])
+        self._parts.load.set_shards(len(self.all))
+
     def leave(self) -> None:
         """Stops merging, and reports to callers that the node is leaving."""
         self._is_leaving = True
@@ -97,10 +134,14 @@ class RunningShards:
             if isinstance(error, BaseException):
                 raise error
 
-    def _open(self, directory: Path, pull: str) -> RunningShard:
+    def _open(self, directory: Path, pull: str, max_unmerged: int | None) -> RunningShard:
+        parts = self._parts
+        if max_unmerged is not None:
+            settings = parts.settings.model_copy(update={"max_unmerged": max_unmerged})
+            parts = replace(parts, settings=settings)
         return RunningShard(
             directory,
-            self._parts,
+            parts,
             self._registry_of(directory),
             partial(self._update_health, directory),
             check=self._check,
@@ -128,7 +169,8 @@ class RunningShards:
         self._serving[directory] = serving
         if self._is_leaving:
             return  # the process is NOT_SERVING, although shards are served
-        await self._set_serving(any(self._serving.values()))
+        # a node that waits for its first shard is healthy
+        await self._set_serving(any(self._serving.values()) or not self._serving)
 
 
 def _labels(directories: Collection[Path]) -> dict[Path, str]:

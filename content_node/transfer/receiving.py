@@ -1,6 +1,7 @@
 """Copies a shard from another node into a new directory."""
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import structlog
@@ -9,13 +10,21 @@ from winnow.content_node.live.custody import Custody, Role, write_custody
 from winnow.content_node.transfer.remote import PeerCopy, PeerShard
 from winnow.errors import ArtefactError
 from winnow.storage.partial import restored_directory
-from winnow.storage.pull import CopyProgress, PullSource, pull_files
+from winnow.storage.pull import MB, CopyProgress, PullSource, pull_files
 
 _log = structlog.get_logger("content_node")
+_ROOM_FACTOR = 1.1
+"""Room that a copy needs, as a multiple of its size: the log grows meanwhile."""
 
 
 async def receive_shard(
-    peer: PeerShard, owner: str, directory: Path, progress: CopyProgress, *, feeding: bool
+    peer: PeerShard,
+    owner: str,
+    directory: Path,
+    progress: CopyProgress,
+    *,
+    feeding: bool,
+    only_holder: bool = True,
 ) -> None:
     """Copies a shard into `directory`, which appears once all files are copied and verified.
 
@@ -28,9 +37,11 @@ async def receive_shard(
         directory: the new directory; must not exist.
         progress: observes copying.
         feeding: whether this node takes writes.
+        only_holder: whether the shard is assigned to this node alone.
 
-    Raises ArtefactError if the directory exists or cannot be written, or this node takes no writes
-    although the other one does. Raises another WinnowError if the other node fails.
+    Raises ArtefactError if the directory exists or cannot be written, the disk has no room, or this
+    node takes no writes although the other one does. Raises another WinnowError if the other node
+    fails.
 
     """
     copy = await peer.copy()
@@ -38,6 +49,12 @@ async def receive_shard(
         raise ArtefactError(
             f"shard {peer.shard} takes writes at node {owner}: start this node with --feed"
         )
+    if copy.takes_writes and not only_holder:
+        raise ArtefactError(
+            f"shard {peer.shard} takes writes without a journal, so only one node can have it: "
+            "assign it to one node, or have it follow a journal (--journal)"
+        )
+    await asyncio.to_thread(_check_room, copy, directory)
     # if this is cancelled, the channel is closed, and the next read ends the thread
     await asyncio.to_thread(_pull, copy, owner, directory, progress)
     _log.info(
@@ -47,6 +64,17 @@ async def receive_shard(
         address=peer.address,
         sequence=copy.sequence,
     )
+
+
+def _check_room(copy: PeerCopy, directory: Path) -> None:
+    size = sum(file.bytes for file in copy.files.values())
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(directory.parent).free
+    if free < size * _ROOM_FACTOR:
+        raise ArtefactError(
+            f"{directory.parent} has {free / MB:,.0f} MB of room, and {directory.name} takes "
+            f"{size / MB:,.0f}: make room, or move the shard to another node"
+        )
 
 
 def _pull(copy: PeerCopy, owner: str, directory: Path, progress: CopyProgress) -> None:

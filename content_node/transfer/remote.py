@@ -10,7 +10,9 @@ import grpc
 
 from winnow.content_node.transfer.following import HandedOver, LogBatch
 from winnow.content_node.transfer.messages import batch_of_message
+from winnow.convert.shard import report_of_message
 from winnow.deadline import Deadline
+from winnow.domain.shard import NodeReport
 from winnow.errors import UnavailableError
 from winnow.rpc import call_metadata
 from winnow.rpc.channel import open_unshared
@@ -20,10 +22,11 @@ from winnow.rpc.status import error_of_node
 from winnow.security.peers import PLAIN_TEXT, PeerChannels
 from winnow.storage.pull import PulledFile
 from winnow.storage.storage import OnCopied
-from winnow.v1 import shard_transfer_pb2, shard_transfer_pb2_grpc
+from winnow.v1 import shard_pb2, shard_pb2_grpc, shard_transfer_pb2, shard_transfer_pb2_grpc
 
 Reply = TypeVar("Reply")
 _CALL_SECONDS = 30.0
+_REPORT_SECONDS = 3.0
 _OPEN_SECONDS = 600.0
 """Seconds that opening a copy may take: the node copies and checks its log."""
 _WAIT_MS = 2_000
@@ -112,13 +115,8 @@ class PeerCopy:
         return asyncio.run_coroutine_threadsafe(reading, self._loop).result()
 
 
-def _options(seconds: float = _CALL_SECONDS) -> dict[str, Any]:
-    deadline = Deadline.after(seconds)
-    return {"timeout": timeout(deadline), "metadata": call_metadata.build()}
-
-
 class ShardMoves:
-    """Opens shards of other nodes, with separate connections: copies delay no other calls."""
+    """Calls other nodes by their names, with separate connections: copies delay no other calls."""
 
     def __init__(
         self,
@@ -134,13 +132,36 @@ class ShardMoves:
     @asynccontextmanager
     async def open(self, node: str, index_id: str, shard: int) -> AsyncIterator[PeerShard]:
         """Opens a shard on the node with a name; raises UnavailableError for an unknown name."""
+        async with self._channel(node) as channel:
+            yield PeerShard(
+                channel, self._address_of(node), index_id=index_id, shard=shard, node=self.name
+            )
+
+    async def report(self, node: str) -> NodeReport:
+        """Asks a node which shards it serves. Raises a WinnowError if it does not reply."""
+        address = self._address_of(node)
+        async with self._channel(node) as channel:
+            stub = shard_pb2_grpc.ShardServiceStub(channel)
+            call = stub.ListShards(shard_pb2.ListShardsRequest(), **_options(_REPORT_SECONDS))
+            try:
+                return report_of_message(await reply_of(call), address)
+            except grpc.aio.AioRpcError as error:
+                raise error_of_node(error, address) from error
+
+    @asynccontextmanager
+    async def _channel(self, node: str) -> AsyncIterator[grpc.aio.Channel]:
         address = self._address_of(node)
         if not address:
             raise UnavailableError(
-                f"node {node}, which has shard {shard}, is not in the assignment: add it again"
+                f"node {node} is not in the assignment, so its address is unknown: start it again"
             )
         channel = open_unshared(address, self._peers)
         try:
-            yield PeerShard(channel, address, index_id=index_id, shard=shard, node=self.name)
+            yield channel
         finally:
             await channel.close()
+
+
+def _options(seconds: float = _CALL_SECONDS) -> dict[str, Any]:
+    deadline = Deadline.after(seconds)
+    return {"timeout": timeout(deadline), "metadata": call_metadata.build()}

@@ -17,6 +17,7 @@ from winnow.stateless.replicas.replicated import ReplicaCondition
 
 _EJECTED = "it failed or was slow: it is tried again soon"
 _NEW = "it has just replied: it gets calls soon"
+_EMPTY = "it has no shard"
 _UNUSED = ReplicaCondition(is_active=True)
 
 
@@ -67,8 +68,14 @@ class ClusterReporter:
     ) -> ReplicaState:
         state, reason = _state(entry, serving, condition)
         address, info = entry.node.address, entry.info
+        report = entry.node.report
         replica = ReplicaState(
-            address=address, state=state, reason=reason, calls_in_hand=condition.calls
+            address=address,
+            state=state,
+            reason=reason,
+            calls_in_hand=condition.calls,
+            node=report.node if report else "",
+            node_address=report.address if report else "",
         )
         if info is None:
             return replica
@@ -113,7 +120,7 @@ def _state(
     if (entry.node.address, entry.shard) in serving:
         return (NodeState.SERVING, "") if condition.is_active else (NodeState.OUT, _EJECTED)
     if entry.error is None:
-        return NodeState.OUT, _NEW
+        return NodeState.OUT, _NEW if entry.info is not None else _EMPTY
     return _state_of_failed(entry.error), str(entry.error)
 
 

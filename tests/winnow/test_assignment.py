@@ -18,19 +18,26 @@ FIRST = Assignment(
     holders={0: ("a",), 1: ("a", "b"), 2: ("b",)},
 )
 
+NODES = {"a": "a:9000", "b": "b:9000", "c": "c:9000"}
+
 
 def test_a_move_changes_one_shard_and_the_version() -> None:
-    moved = FIRST.with_move(0, "", "c", "c:9000")
+    moved = FIRST.with_move(0, "", "c", NODES)
     assert moved.version == 2
     assert moved.holders == {0: ("c",), 1: ("a", "b"), 2: ("b",)}
-    assert moved.nodes == {"a": "a:9000", "b": "b:9000", "c": "c:9000"}
-    assert FIRST.with_move(1, "b", "c", "c:9000").holders[1] == ("a", "c")
+    assert moved.nodes == NODES
+    assert FIRST.with_move(1, "b", "c", NODES).holders[1] == ("a", "c")
     assert (moved.of_node("a"), moved.of_node("c")) == ({1}, {0})
 
 
-def test_a_node_without_shards_is_left_out() -> None:
-    last = FIRST.with_move(2, "", "a", "a:9001").with_move(1, "b", "c", "c:9000")
-    assert last.nodes == {"a": "a:9001", "c": "c:9000"}
+def test_a_node_stays_until_it_has_no_shards_and_does_not_run() -> None:
+    """Until then other nodes copy its shards."""
+    running = {"a": "a:9001", "c": "c:9000"}
+    moving = FIRST.with_move(2, "", "a", running)
+    assert moving.nodes == {**running, "b": "b:9000"}
+    assert moving.with_move(1, "b", "c", NODES).nodes == NODES
+    last = moving.with_move(1, "b", "c", running)
+    assert last.nodes == running
     assert last.loads() == {"a": 3, "c": 1}
 
 
@@ -39,13 +46,14 @@ def test_a_node_without_shards_is_left_out() -> None:
     [
         (7, "", "c", "there is no shard 7: the index has 3"),
         (0, "", "a", "node a has shard 0 already"),
+        (0, "", "d", "no node d runs; those that do: a, b, c"),
         (1, "", "c", "shard 1 is on nodes a, b: name one"),
         (0, "b", "c", "shard 0 is on a, not on b"),
     ],
 )
 def test_an_impossible_move_is_refused(shard: int, node: str, to: str, problem: str) -> None:
     with pytest.raises(InvalidRequestError, match=problem):
-        FIRST.with_move(shard, node, to, "c:9000")
+        FIRST.with_move(shard, node, to, NODES)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +76,7 @@ def test_what_was_published_is_read(tmp_path: Path) -> None:
     file = AssignmentFile(str(tmp_path / "new" / "assignment.json"))
     assert file.read() is None
     assert file.change(lambda before: before or FIRST) == FIRST
-    changed = file.change(lambda before: (before or FIRST).with_move(0, "", "b", "b:9000"))
+    changed = file.change(lambda before: (before or FIRST).with_move(0, "", "b", NODES))
     assert file.read() == changed
 
 
@@ -85,7 +93,7 @@ def test_the_loser_of_two_writers_at_a_url_is_told(tmp_path: Path) -> None:
 
     def overtaken(path: str, content: bytes) -> None:
         write(path, content)
-        other.change(lambda _: FIRST.with_move(0, "", "b", "b:9000"))
+        other.change(lambda _: FIRST.with_move(0, "", "b", NODES))
 
     file._storage.write = overtaken  # type: ignore[method-assign]
     with pytest.raises(UnavailableError, match="changed by somebody else"):

@@ -231,6 +231,8 @@ def report_to_message(report: NodeReport) -> shard_pb2.ListShardsResponse:
         ),
         faults=map(_fault_to_message, report.faults),
         fields=names[:MAX_FIELDS],
+        node=report.node,
+        address=report.address,
     )
 
 
@@ -261,6 +263,8 @@ def report_of_message(message: shard_pb2.ListShardsResponse, address: str) -> No
     return NodeReport(
         tuple(value_of_message(ShardInfo, info, fields=fields) for info in message.shards),
         tuple(_fault_of_message(fault, address) for fault in message.faults),
+        message.node,
+        message.address,
     )
 
 

@@ -49,36 +49,35 @@ class Assignment:
     def changed(
         self, holders: Mapping[int, tuple[str, ...]], nodes: Mapping[str, str]
     ) -> "Assignment":
-        """The next version, with other holders of some shards and other addresses of some nodes.
+        """The next version, with other holders of some shards.
 
-        Nodes without shards are left out.
+        `nodes` has the addresses of all nodes that run. Of the others, those without shards are
+        left out.
         """
         holders = {**self.holders, **holders}
         used = {name for names in holders.values() for name in names}
-        addresses = {**self.nodes, **nodes}
-        return replace(
-            self,
-            version=self.version + 1,
-            nodes={name: addresses[name] for name in sorted(addresses) if name in used},
-            holders=holders,
-        )
+        others = {name: self.nodes[name] for name in used & self.nodes.keys()}
+        return replace(self, version=self.version + 1, nodes={**others, **nodes}, holders=holders)
 
-    def with_move(self, shard: int, node: str, to: str, address: str) -> "Assignment":
+    def with_move(self, shard: int, node: str, to: str, nodes: Mapping[str, str]) -> "Assignment":
         """The next version, in which a shard is on another node.
 
         Args:
             shard: number of the shard.
             node: name of the node that has it; empty for its only one.
             to: name of the node that gets it.
-            address: address of that node.
+            nodes: addresses of all nodes that run, by name.
 
-        Raises InvalidRequestError if there is no such shard, `node` does not have it, `to` has it
-        already, or no node is named for a shard with several.
+        Raises InvalidRequestError if there is no such shard or node, `node` does not have the
+        shard, `to` has it already, or no node is named for a shard with several.
 
         """
         names = self.holders.get(shard)
         if names is None:
             raise _invalid("shard", f"there is no shard {shard}: the index has {self.shards}")
+        if to not in nodes:
+            known = ", ".join(sorted(nodes)) or "none"
+            raise _invalid("to", f"no node {to} runs; those that do: {known}")
         if to in names:
             raise _invalid("to", f"node {to} has shard {shard} already")
         if not node and len(names) > 1:
@@ -87,7 +86,7 @@ class Assignment:
         if node not in names:
             raise _invalid("from", f"shard {shard} is on {', '.join(names)}, not on {node}")
         moved = tuple(to if name == node else name for name in names)
-        return self.changed({shard: moved}, {to: address})
+        return self.changed({shard: moved}, nodes)
 
 
 def _invalid(field: str, description: str) -> InvalidRequestError:

@@ -80,6 +80,10 @@ class NodeReport:
     """The served shards; all share the load of the node."""
     faults: tuple[ShardFault, ...] = ()
     """The other shards that the node should serve."""
+    node: str = ""
+    """Name of the node; empty unless it follows an assignment."""
+    address: str = ""
+    """Address at which other nodes reach the node; empty unless it follows an assignment."""
 
 
 INDEX_FILE = "index.json"

@@ -20,6 +20,10 @@ class LabelledRegistries(Collector):
         """The registry of a part, by the label's value."""
         return self._parts.setdefault(part, CollectorRegistry())
 
+    def drop(self, part: str) -> None:
+        """Removes the metrics of a part."""
+        self._parts.pop(part, None)
+
     def collect(self) -> Iterator[Metric]:
         """One family for each name, with the samples of all parts."""
         families: dict[str, Metric] = {}

@@ -227,6 +227,8 @@ class ReplicaState(google.protobuf.message.Message):
     GENERATION_FIELD_NUMBER: builtins.int
     WRITABLE_FIELD_NUMBER: builtins.int
     HEARD_SECONDS_FIELD_NUMBER: builtins.int
+    NODE_FIELD_NUMBER: builtins.int
+    NODE_ADDRESS_FIELD_NUMBER: builtins.int
     address: builtins.str
     """Host and port of the node."""
     state: Global___ReplicaState.State.ValueType
@@ -252,6 +254,9 @@ class ReplicaState(google.protobuf.message.Message):
     """Seconds since the last poll that the node answered. Absent if it never answered. Front nodes poll
     twice a second while questions come.
     """
+    node: builtins.str
+    """Name of the node, and HOST:PORT at which other nodes reach it. Empty unless it follows an assignment of shards."""
+    node_address: builtins.str
     def __init__(
         self,
         *,
@@ -267,9 +272,11 @@ class ReplicaState(google.protobuf.message.Message):
         generation: builtins.str = ...,
         writable: builtins.bool = ...,
         heard_seconds: builtins.float | None = ...,
+        node: builtins.str = ...,
+        node_address: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_heard_seconds", b"_heard_seconds", "heard_seconds", b"heard_seconds"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_heard_seconds", b"_heard_seconds", "address", b"address", "calls_in_hand", b"calls_in_hand", "generation", b"generation", "heard_seconds", b"heard_seconds", "lag", b"lag", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "reason", b"reason", "seconds_per_read", b"seconds_per_read", "sequence", b"sequence", "state", b"state", "writable", b"writable"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_heard_seconds", b"_heard_seconds", "address", b"address", "calls_in_hand", b"calls_in_hand", "generation", b"generation", "heard_seconds", b"heard_seconds", "lag", b"lag", "node", b"node", "node_address", b"node_address", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "reason", b"reason", "seconds_per_read", b"seconds_per_read", "sequence", b"sequence", "state", b"state", "writable", b"writable"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_heard_seconds", b"_heard_seconds"]) -> typing.Literal["heard_seconds"] | None: ...
 
 Global___ReplicaState: typing_extensions.TypeAlias = ReplicaState

@@ -35,6 +35,11 @@ class ListShardsResponse(google.protobuf.message.Message):
     SHARDS_FIELD_NUMBER: builtins.int
     FAULTS_FIELD_NUMBER: builtins.int
     FIELDS_FIELD_NUMBER: builtins.int
+    NODE_FIELD_NUMBER: builtins.int
+    ADDRESS_FIELD_NUMBER: builtins.int
+    node: builtins.str
+    """Name of the node, and HOST:PORT at which other nodes reach it. Empty unless it follows an assignment."""
+    address: builtins.str
     @property
     def shards(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___GetShardInfoResponse]:
         """The shards that the node serves, without their fields."""
@@ -53,8 +58,10 @@ class ListShardsResponse(google.protobuf.message.Message):
         shards: collections.abc.Iterable[Global___GetShardInfoResponse] | None = ...,
         faults: collections.abc.Iterable[Global___ShardFault] | None = ...,
         fields: collections.abc.Iterable[builtins.str] | None = ...,
+        node: builtins.str = ...,
+        address: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["faults", b"faults", "fields", b"fields", "shards", b"shards"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["address", b"address", "faults", b"faults", "fields", b"fields", "node", b"node", "shards", b"shards"]) -> None: ...
 
 Global___ListShardsResponse: typing_extensions.TypeAlias = ListShardsResponse
 

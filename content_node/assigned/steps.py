@@ -1,0 +1,81 @@
+"""Decides which shards a node opens and closes to follow an assignment. Pure."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from winnow.domain.assignment import Assignment
+from winnow.domain.shard import NodeReport, ShardInfo
+
+
+@dataclass(frozen=True, slots=True)
+class HeldShard:
+    """A shard that this node has."""
+
+    info: ShardInfo | None
+    """Its description; None if it is not served."""
+    must_be_replaced: bool = False
+    """Whether this copy is out of date for good: its owner is another node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What a node does next."""
+
+    open: tuple[int, ...] = ()
+    """Shards that it lacks."""
+    close: tuple[int, ...] = ()
+    """Shards that it has, that other nodes serve instead, and that it may close."""
+
+
+def next_steps(
+    assignment: Assignment,
+    name: str,
+    held: Mapping[int, HeldShard],
+    reports: Mapping[str, NodeReport],
+) -> Steps:
+    """The next steps of a node.
+
+    A shard is closed only once all nodes that shall serve it do so, with all its writes. A copy
+    that is out of date for good is closed once any other node serves the shard.
+
+    Args:
+        assignment: the assignment.
+        name: the name of the node.
+        held: its shards by number.
+        reports: the last reports of the other nodes by name.
+
+    """
+    own = assignment.of_node(name)
+    close = []
+    for shard, copy in sorted(held.items()):
+        if shard in own and not copy.must_be_replaced:
+            continue
+        serving = nodes_with(assignment.index_id, shard, copy.info, reports)
+        wanted = assignment.holders[shard]
+        if set(wanted) <= set(serving) if shard not in own else serving:
+            close.append(shard)
+    return Steps(open=tuple(sorted(own - held.keys())), close=tuple(close))
+
+
+def nodes_with(
+    index_id: str, shard: int, info: ShardInfo | None, reports: Mapping[str, NodeReport]
+) -> list[str]:
+    """The names of nodes that serve a shard and take its writes, with all writes of `info`."""
+    return [
+        name
+        for name, report in sorted(reports.items())
+        if any(_serves(each, index_id, shard, info) for each in report.infos)
+    ]
+
+
+def _serves(other: ShardInfo, index_id: str, shard: int, info: ShardInfo | None) -> bool:
+    return (
+        (other.index_id, other.shard) == (index_id, shard)
+        and not other.writes_elsewhere
+        and other.sequence >= (info.sequence if info is not None else 0)
+    )
+
+
+def other_nodes(assignment: Assignment, name: str) -> Collection[str]:
+    """The names of all other nodes."""
+    return sorted(assignment.nodes.keys() - {name})

@@ -1,0 +1,346 @@
+"""Composes the shards of a node that follows an assignment, and keeps them as it says."""
+
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from winnow.assignment import AssignmentFile
+from winnow.bundle import Bundle
+from winnow.content_node.assigned.steps import HeldShard, Steps, next_steps, nodes_with, other_nodes
+from winnow.content_node.composing.parts import NodeParts, open_node_parts
+from winnow.content_node.composing.shard import RunningShard
+from winnow.content_node.composing.shards import RunningShards
+from winnow.content_node.daemon_work import DaemonWork
+from winnow.content_node.pulling import LoggedProgress, pull_shard
+from winnow.content_node.served_shards import ServedShards
+from winnow.content_node.settings import NodeSettings
+from winnow.content_node.supervision import keep_running
+from winnow.content_node.transfer.receiving import receive_shard
+from winnow.content_node.transfer.remote import ShardMoves
+from winnow.deadline import Deadline
+from winnow.domain.assignment import Assignment
+from winnow.domain.shard import NodeReport, ShardInfo, number_of, shard_name
+from winnow.errors import ArtefactError, UnavailableError, WinnowError
+from winnow.files.durable import sync_directory
+from winnow.security.peers import PeerChannels
+from winnow.telemetry.runtimes import RuntimeMetrics
+
+_log = structlog.get_logger("content_node")
+_INTERVAL = 1.0
+"""Seconds between two looks at the assignment."""
+_RETRY_AFTER = 10.0
+"""Seconds after which a shard that could not be opened is tried again."""
+_HIDDEN_SECONDS = 3.0
+"""Seconds between the last report of a shard and its end. Fronts poll twice a second."""
+_REMOVED = ".removed"
+"""Suffix of a directory that is being deleted."""
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class AssignedShards:
+    """Opens the shards that are assigned to this node, and closes those that others serve."""
+
+    def __init__(
+        self,
+        settings: NodeSettings,
+        shards: RunningShards,
+        moves: ShardMoves,
+        file: AssignmentFile,
+        *,
+        addresses: dict[str, str],
+        watch_files: Callable[[], Awaitable[None]] | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        """Takes what serves the shards.
+
+        Args:
+            settings: of the node.
+            shards: has no shard yet.
+            moves: calls the other nodes.
+            file: the file of the assignment.
+            addresses: gets the addresses of the nodes by name, for `moves`.
+            watch_files: rereads the certificates of calls to other nodes; None without any.
+            sleep: waits for a number of seconds.
+
+        """
+        assert settings.data is not None
+        self._settings, self._data = settings, settings.data
+        self._shards, self._moves, self._file, self._sleep = shards, moves, file, sleep
+        self._addresses, self._watch_files = addresses, watch_files
+        self.served = shards.served
+        self._assignment: Assignment | None = None
+        self._fault = ""
+        """Why the assignment cannot be read; empty if it can."""
+        self._held: dict[int, RunningShard] = {}
+        """The shards that are served, by number."""
+        self._failed: dict[int, RunningShard] = {}
+        """The shards that could not be opened, and are tried again."""
+        self._tasks: list[asyncio.Task[None]] = []
+        self._changing: dict[int, asyncio.Task[None]] = {}
+        """The shards that are being opened or closed."""
+        self._not_before: dict[int, float] = {}
+        """The earliest next attempt to open a shard, on the clock of the event loop."""
+
+    @property
+    def all(self) -> Sequence[RunningShard]:
+        """All shards of the node."""
+        return self._shards.all
+
+    async def load(self) -> None:
+        """Loads the shards in the data directory, and begins to follow the assignment."""
+        await DaemonWork(partial(_clean, self._data)).result()
+        await self._read()
+        for directory in await DaemonWork(partial(_shards_in, self._data)).result():
+            number = number_of(directory.name)
+            if number is not None and self._is_known(directory):
+                await self._open(number, directory, receive=False)
+        self._tasks.append(asyncio.create_task(keep_running("following the assignment", self._run)))
+        if self._watch_files is not None:
+            watching = keep_running("certificates of other nodes", self._watch_files)
+            self._tasks.append(asyncio.create_task(watching))
+
+    def leave(self) -> None:
+        """Opens and closes no more shards, and reports to callers that the node is leaving."""
+        for task in (*self._tasks, *self._changing.values()):
+            task.cancel()
+        self._shards.leave()
+
+    async def close(self) -> None:
+        """Stores waiting writes, and releases the directories."""
+        tasks = [*self._tasks, *self._changing.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._shards.close()
+
+    async def _run(self) -> None:
+        while True:
+            await self._read()
+            if self._assignment is not None:
+                await self._follow(self._assignment)
+            await self._sleep(_INTERVAL)
+
+    async def _read(self) -> None:
+        """Reads the assignment. If it cannot be read, the last one stays."""
+        try:
+            assignment = await DaemonWork(self._file.read).result()
+        except WinnowError as error:
+            if str(error) != self._fault:
+                _log.error("assignment cannot be read; the last one stays", reason=str(error))
+            self._fault = str(error)
+            return
+        self._fault = ""
+        before = self._assignment
+        if assignment is None or (before is not None and assignment.version <= before.version):
+            return
+        if before is not None and assignment.index_id != before.index_id:
+            _log.error(
+                "assignment of another index ignored",
+                index=assignment.index_id,
+                served=before.index_id,
+            )
+            return
+        _log.info(
+            "assignment changed",
+            version=assignment.version,
+            shards=sorted(assignment.of_node(self._settings.name)),
+        )
+        if before is None:
+            self._shards.set_index(assignment.index_id)
+        self._assignment = assignment
+        self._addresses.clear()
+        self._addresses.update(assignment.nodes)
+
+    def _is_known(self, directory: Path) -> bool:
+        """Whether the directory is named like a shard of the assignment, if there is one."""
+        if self._assignment is None:
+            return True
+        shards = self._assignment.shards
+        return directory.name in {shard_name(shard, shards) for shard in range(shards)}
+
+    async def _follow(self, assignment: Assignment) -> None:
+        held = {
+            shard: await self._describe(running)
+            for shard, running in self._held.items()
+            if shard not in self._changing
+        }
+        own = assignment.of_node(self._settings.name)
+        settled = {shard for shard, copy in held.items() if not copy.must_be_replaced}
+        if own == settled and not self._changing:
+            return  # nothing to ask other nodes for
+        reports = await self._reports(assignment)
+        steps = next_steps(assignment, self._settings.name, held, reports)
+        for shard in steps.close:
+            if await self._may_close(shard):
+                self._start(shard, self._close(shard))
+        self._open_next(assignment, steps, reports)
+
+    def _open_next(
+        self, assignment: Assignment, steps: Steps, reports: Mapping[str, NodeReport]
+    ) -> None:
+        """Opens the next shard, unless another one is being opened: copies would share the disk."""
+        now = asyncio.get_running_loop().time()
+        if any(shard not in self._held for shard in self._changing):
+            return
+        for shard in steps.open:
+            if shard in self._changing or now < self._not_before.get(shard, 0.0):
+                continue
+            directory = self._data / shard_name(shard, assignment.shards)
+            sources = nodes_with(assignment.index_id, shard, None, reports)
+            self._start(shard, self._open(shard, directory, receive=True, sources=sources))
+            return
+
+    def _start(self, shard: int, work: "asyncio._CoroutineLike[None]") -> None:
+        task = asyncio.create_task(work)
+        self._changing[shard] = task
+
+        def end(task: "asyncio.Task[None]") -> None:
+            del self._changing[shard]
+            if not task.cancelled() and (error := task.exception()) is not None:
+                _log.error("following the assignment failed", shard=shard, exc_info=error)
+
+        task.add_done_callback(end)
+
+    async def _describe(self, running: RunningShard) -> HeldShard:
+        info: ShardInfo | None = None
+        try:
+            info = await running.served.info(Deadline.after(_INTERVAL))
+        except WinnowError:
+            info = None
+        return HeldShard(info, running.must_be_replaced)
+
+    async def _reports(self, assignment: Assignment) -> dict[str, NodeReport]:
+        """The reports of the other nodes that reply."""
+        names = other_nodes(assignment, self._settings.name)
+        replies = await asyncio.gather(*map(self._moves.report, names), return_exceptions=True)
+        return {
+            name: reply
+            for name, reply in zip(names, replies, strict=True)
+            if not isinstance(reply, BaseException)
+        }
+
+    async def _may_close(self, shard: int) -> bool:
+        try:
+            return await self._held[shard].may_close()
+        except WinnowError as error:
+            _log.warning("shard is not closed yet", shard=shard, reason=str(error))
+            return False
+
+    async def _open(
+        self, shard: int, directory: Path, *, receive: bool, sources: Sequence[str] = ()
+    ) -> None:
+        """Serves a shard, after receiving it if it is not there; a failure is a fault of it."""
+        if (failed := self._failed.pop(shard, None)) is not None:
+            await self._shards.remove(failed)
+        running = self._shards.add(directory, max_unmerged=self._max_unmerged())
+        running.served.number = shard
+        try:
+            if receive and not await DaemonWork(directory.exists).result():
+                await self._receive(shard, directory, sources)
+            await self._shards.load_added(running)
+        except WinnowError as error:
+            _log.error("shard could not be opened", shard=shard, reason=str(error))
+            running.served.fail(str(error))
+            self._failed[shard] = running
+            self._not_before[shard] = asyncio.get_running_loop().time() + _RETRY_AFTER
+        else:
+            self._held[shard] = running
+
+    def _max_unmerged(self) -> int:
+        """An equal part of the unmerged writes that may be in memory, for each assigned shard."""
+        own = self._assignment.of_node(self._settings.name) if self._assignment is not None else ()
+        return max(self._settings.max_unmerged // max(len(own), 1), 1)
+
+    async def _receive(self, shard: int, directory: Path, sources: Sequence[str]) -> None:
+        """Copies a shard from a node that serves it, or from a snapshot."""
+        assignment, settings = self._assignment, self._settings
+        assert assignment is not None
+        if not sources:
+            if not settings.pull:
+                raise UnavailableError(
+                    f"no node serves shard {shard}, and there is no --pull to restore it from"
+                )
+            url = f"{settings.pull.rstrip('/')}/{directory.name}"
+            await DaemonWork(partial(pull_shard, url, directory)).result()
+            return
+        # the nodes share the work of copying
+        source = sources[shard % len(sources)]
+        async with self._moves.open(source, assignment.index_id, shard) as peer:
+            await receive_shard(
+                peer,
+                source,
+                directory,
+                LoggedProgress(),
+                feeding=settings.feed,
+                only_holder=len(assignment.holders[shard]) == 1,
+            )
+
+    async def _close(self, shard: int) -> None:
+        """Ends the service of a shard that other nodes serve, and deletes its directory."""
+        running = self._held[shard]
+        self._shards.served.hide(running.served)
+        await self._sleep(_HIDDEN_SECONDS)
+        del self._held[shard]
+        await self._shards.remove(running)
+        await DaemonWork(partial(_delete, running.directory)).result()
+        _log.info("shard closed; other nodes serve it", shard=shard)
+
+
+def open_assigned(
+    settings: NodeSettings,
+    bundle: Bundle,
+    registry: CollectorRegistry,
+    *,
+    runtimes: RuntimeMetrics,
+    set_serving: Callable[[bool], Awaitable[None]],
+    peers: PeerChannels,
+) -> tuple[AssignedShards, NodeParts]:
+    """The shards of a node that follows an assignment, and what they share; the caller closes both.
+
+    Raises UnavailableError if fsspec does not support the URL of the assignment.
+    """
+    addresses: dict[str, str] = {}
+    moves = ShardMoves(settings.name, lambda node: addresses.get(node, ""), peers)
+    parts = open_node_parts(settings, bundle, registry, runtimes, shards=1, moves=moves)
+    served = ServedShards(node=settings.name, address=settings.peer_address)
+    shards = RunningShards({}, parts, registry, set_serving, served=served)
+    assigned = AssignedShards(
+        settings,
+        shards,
+        moves,
+        AssignmentFile(settings.assignment),
+        addresses=addresses,
+        watch_files=peers.watch_files if settings.peer_ca is not None else None,
+    )
+    return assigned, parts
+
+
+def _shards_in(data: Path) -> list[Path]:
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+        return sorted(each for each in data.iterdir() if number_of(each.name) is not None)
+    except OSError as error:
+        raise ArtefactError(f"cannot use {data} for shards: {error.strerror}") from error
+
+
+def _clean(data: Path) -> None:
+    """Deletes the directories that a killed node was deleting."""
+    for each in data.glob(f"*{_REMOVED}"):
+        shutil.rmtree(each, ignore_errors=True)
+
+
+def _delete(directory: Path) -> None:
+    """Deletes a directory. After a kill it is either whole or has another name."""
+    removed = directory.with_name(directory.name + _REMOVED)
+    try:
+        directory.rename(removed)
+        sync_directory(directory.parent)
+    except OSError as error:
+        _log.warning("closed shard not deleted", directory=str(directory), reason=error.strerror)
+        return
+    shutil.rmtree(removed, ignore_errors=True)
