@@ -64,6 +64,7 @@ _GROUPS: _Commands = {
     ),
     "bundle": ("winnow.cli.bundle:app", "Publish and pull bundles of models."),
     "heads": ("winnow.cli.heads.cli:app", "Publish, pin, verify and serve heads of a store."),
+    "shards": ("winnow.cli.shards.cli:app", "List shards with their nodes, and move them."),
     "keys": ("winnow.cli.keys.cli:app", "Make, list and remove keys of a front node."),
     "pareto": ("winnow.cli.pareto.cli:app", "Draw accuracy against latency, and choose."),
     "models": ("models.cli:app", "Train, export, quantise and verify models."),

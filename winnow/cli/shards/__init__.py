@@ -1,0 +1,1 @@
+"""`winnow shards`: which nodes have which shards, and moves of shards between nodes."""

@@ -1,0 +1,192 @@
+"""`winnow shards`, `winnow shards move` and `winnow shards spread`."""
+
+import time
+from typing import Annotated
+
+import typer
+
+from winnow.assignment import AssignmentFile
+from winnow.cli.access import with_credentials
+from winnow.cli.options import DEFAULT_ADDRESS, FrontAddress
+from winnow.cli.output import AsJson, console, print_json, table
+from winnow.cli.shards.placement import Placement
+from winnow.cli.top.polling import ClusterPoller
+from winnow.client import Credentials
+from winnow.domain.assignment import Assignment
+from winnow.errors import UnavailableError
+from winnow.policy.spreading import spread as spread_shards
+from winnow.quoting import are, many
+from winnow.telemetry.progress import StageProgress
+
+app = typer.Typer()
+_TIMEOUT = 5.0
+"""Seconds that a call to the front node may take."""
+_INTERVAL = 1.0
+"""Seconds between two looks at a move."""
+_URL_HELP = (
+    "File or URL of the assignment, the --assignment of the nodes. It is created by the first move."
+)
+_Assignment = Annotated[
+    str, typer.Option("--assignment", envvar="WINNOW_ASSIGNMENT", help=_URL_HELP)
+]
+_Wait = Annotated[bool, typer.Option("--wait", help="Wait until all shards have moved.")]
+
+
+@app.callback(invoke_without_command=True)
+@with_credentials
+def shards(
+    context: typer.Context,
+    address: FrontAddress = DEFAULT_ADDRESS,
+    assignment: Annotated[
+        str,
+        typer.Option(
+            "--assignment",
+            envvar="WINNOW_ASSIGNMENT",
+            help="File or URL of the assignment, the --assignment of the nodes.",
+            show_default="none",
+        ),
+    ] = "",
+    as_json: AsJson = False,
+    credentials: Credentials | None = None,
+) -> None:
+    """List the shards of a running cluster with their nodes, or move shards between nodes.
+
+    Example: winnow shards --assignment s3://bucket/index/assignment.json
+
+    A front node with keys demands one with the scope admin. With --json each shard has the keys
+    shard, node, state, is_assigned, passages, sequence (its last write), lag and reason.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    stored = AssignmentFile(assignment).read() if assignment else None
+    with ClusterPoller(address, [], _TIMEOUT, credentials) as poller:
+        rows = list(Placement(poller.poll().cluster, stored).rows())
+    if as_json:
+        print_json(rows)
+        return
+    shown = table(
+        ["shard", "node", "state", "passages", "last write", "lag", "reason"],
+        words={"node", "state", "reason"},
+    )
+    for row in rows:
+        state = row.state if row.is_assigned else f"{row.state}, moves away"
+        figures = (f"{number:,}" for number in (row.passages, row.sequence, row.lag))
+        shown.add_row(str(row.shard), row.node, state, *figures, row.reason)
+    console().print(shown)
+
+
+@app.command()
+@with_credentials
+def move(
+    shard: Annotated[int, typer.Argument(min=0, help="Number of the shard.")],
+    to: Annotated[str, typer.Option("--to", help="Name of the node that gets it.")],
+    assignment: _Assignment,
+    from_: Annotated[
+        str,
+        typer.Option("--from", help="Name of the node that has it.", show_default="its only one"),
+    ] = "",
+    address: FrontAddress = DEFAULT_ADDRESS,
+    wait: _Wait = False,
+    credentials: Credentials | None = None,
+) -> None:
+    """Move a shard to another node, while questions and writes go on.
+
+    Example: winnow shards move 7 --to node-3 --assignment s3://bucket/index/assignment.json
+
+    The node copies the shard, follows its writes and serves it; then the old node lets it go and
+    deletes its copy. The nodes do this by themselves: Ctrl-C ends only the waiting.
+    """
+    with ClusterPoller(address, [], _TIMEOUT, credentials) as poller:
+        cluster = poller.poll().cluster
+
+        def change(before: Assignment | None) -> Assignment:
+            placement = Placement(cluster, before)
+            present = placement.present()
+            if (path := placement.moving().get(shard)) is not None:
+                raise UnavailableError(f"shard {shard} is still moving ({path}): wait for it")
+            return present.with_move(shard, from_, to, placement.nodes())
+
+        changed = AssignmentFile(assignment).change(change)
+        typer.echo(f"assignment {changed.version}: shard {shard} moves to {to}")
+        if wait:
+            _wait(poller, changed)
+
+
+@app.command()
+@with_credentials
+def spread(
+    assignment: _Assignment,
+    replicas: Annotated[
+        int | None,
+        typer.Option(min=1, help="Nodes that have each shard.", show_default="as now"),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Name of a node that keeps no shards, so that you can remove it. May be repeated.",
+            show_default="none",
+        ),
+    ] = None,
+    address: FrontAddress = DEFAULT_ADDRESS,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the moves, and change nothing.")
+    ] = False,
+    wait: _Wait = False,
+    credentials: Credentials | None = None,
+) -> None:
+    """Share the shards out evenly over the nodes that run now; move as few as possible.
+
+    Example: winnow shards spread --assignment s3://bucket/index/assignment.json --wait
+
+    Run it after you have added nodes. Before you remove nodes, name them by --without.
+    """
+    with ClusterPoller(address, [], _TIMEOUT, credentials) as poller:
+        cluster = poller.poll().cluster
+        moves: dict[int, str] = {}
+
+        def change(before: Assignment | None) -> Assignment:
+            placement = Placement(cluster, before)
+            present, nodes = placement.present(), placement.nodes()
+            most = max(map(len, present.holders.values()))
+            if not (remaining := nodes.keys() - set(without or ())):
+                raise UnavailableError("no node would remain: start another one first")
+            holders = spread_shards(present.shards, remaining, replicas or most, present.holders)
+            for number, names in holders.items():
+                old = present.holders[number]
+                if set(names) != set(old):
+                    moves[number] = f"{', '.join(old)} -> {', '.join(names)}"
+            return present.changed(holders, nodes)
+
+        file = AssignmentFile(assignment)
+        if dry_run:
+            change(file.read())
+            changed = None
+        else:
+            changed = file.change(change)
+        for number, path in sorted(moves.items()):
+            typer.echo(f"shard {number}: {path}")
+        version = f"assignment {changed.version}: " if changed else ""
+        typer.echo(f"{version}{many(len(moves), 'shard')} to move")
+        if wait and changed is not None:
+            _wait(poller, changed)
+
+
+def _wait(poller: ClusterPoller, assignment: Assignment) -> None:
+    """Returns when the nodes have what the assignment gives them. Shows new reasons of delays."""
+    shown: set[str] = set()
+    with StageProgress() as progress:
+        placement = Placement(poller.poll().cluster, assignment)
+        left = len(placement.moving())
+        progress.start("moving shards", left)
+        while left:
+            for row in placement.rows():
+                line = f"shard {row.shard} on {row.node}: {row.reason}"
+                if row.is_assigned and row.reason and line not in shown:
+                    shown.add(line)
+                    progress.say(line)
+            time.sleep(_INTERVAL)
+            placement = Placement(poller.poll().cluster, assignment)
+            now = len(placement.moving())
+            progress.advance(max(left - now, 0))
+            left = now
+    typer.echo(f"{are(assignment.shards, 'shard')} where assignment {assignment.version} has them")

@@ -1,0 +1,122 @@
+"""The shards of a cluster as a front node sees them, beside their assignment. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from winnow.cli.top.render import STATES
+from winnow.domain.assignment import Assignment
+from winnow.errors import InvalidRequestError, UnavailableError, Violation
+from winnow.v1.cluster_pb2 import GetClusterResponse, ReplicaState, ShardState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedShard:
+    """A shard on a node."""
+
+    shard: int
+    node: str
+    """Name of the node; its address if it has no name."""
+    state: str
+    """State of the replica by the front node, or `assigned` if the node does not report it yet."""
+    is_assigned: bool
+    """Whether the node shall have the shard; true without an assignment."""
+    passages: int = 0
+    sequence: int = 0
+    """Number of the last write."""
+    lag: int = 0
+    """Number of writes that another replica has and this one lacks."""
+    reason: str = ""
+    """Why the replica is not serving; empty if it is."""
+
+
+class Placement:
+    """Which nodes have which shards."""
+
+    def __init__(self, cluster: GetClusterResponse, assignment: Assignment | None) -> None:
+        self._cluster, self._assignment = cluster, assignment
+
+    def rows(self) -> Iterator[PlacedShard]:
+        """Yields each shard with each of its nodes."""
+        for shard in self._cluster.shards:
+            wanted = self._wanted(shard.shard)
+            for replica in shard.replicas:
+                node = replica.node or replica.address
+                yield PlacedShard(
+                    shard=shard.shard,
+                    node=node,
+                    state=STATES.get(replica.state, ("unknown", ""))[0],
+                    is_assigned=wanted is None or node in wanted,
+                    passages=replica.passages,
+                    sequence=replica.sequence,
+                    lag=replica.lag,
+                    reason=replica.reason,
+                )
+            reported = {replica.node for replica in shard.replicas}
+            for node in sorted(set(wanted or ()) - reported):
+                yield PlacedShard(shard=shard.shard, node=node, state="assigned", is_assigned=True)
+
+    def nodes(self) -> dict[str, str]:
+        """The addresses of all nodes that reply and follow an assignment, by name."""
+        replicas = [each for shard in self._cluster.shards for each in shard.replicas]
+        unreachable = (ReplicaState.STATE_UNREACHABLE, ReplicaState.STATE_LEAVING)
+        return {
+            each.node: each.node_address
+            for each in sorted((*replicas, *self._cluster.strangers), key=lambda each: each.node)
+            if each.node and each.state not in unreachable
+        }
+
+    def moving(self) -> dict[int, str]:
+        """Describes each shard whose nodes are not those of the assignment."""
+        moving: dict[int, str] = {}
+        for shard in self._cluster.shards:
+            wanted, serving = self._wanted(shard.shard), _serving(shard)
+            if wanted is not None and set(wanted) != serving:
+                moving[shard.shard] = (
+                    f"{', '.join(sorted(serving)) or 'no node'} -> {', '.join(wanted)}"
+                )
+        return moving
+
+    def present(self) -> Assignment:
+        """The assignment, or a first one with the shards where they are.
+
+        Raises UnavailableError if no index is served, or a shard is on no node with a name. Raises
+        InvalidRequestError if the assignment is of another index.
+        """
+        index_id, shards = self._cluster.index_id, self._cluster.shards
+        if not index_id:
+            raise UnavailableError("the front node serves no index yet: try again")
+        if self._assignment is not None:
+            if self._assignment.index_id != index_id:
+                description = (
+                    f"it is of index {self._assignment.index_id}, but the front node serves index "
+                    f"{index_id}: name its own assignment"
+                )
+                raise InvalidRequestError(Violation("assignment", description))
+            return self._assignment
+        holders: Mapping[int, tuple[str, ...]] = {
+            shard.shard: tuple(sorted(_serving(shard))) for shard in shards
+        }
+        nodes = self.nodes()
+        for shard, names in holders.items():
+            if not names or not set(names) <= nodes.keys():
+                raise UnavailableError(
+                    f"shard {shard} is on no node that follows an assignment: start its node with "
+                    "--assignment and --data, the directory of its shards"
+                )
+        return Assignment(
+            index_id=index_id, shards=len(shards), version=0, nodes=nodes, holders=holders
+        )
+
+    def _wanted(self, shard: int) -> tuple[str, ...] | None:
+        if self._assignment is None or self._assignment.index_id != self._cluster.index_id:
+            return None
+        return self._assignment.holders.get(shard, ())
+
+
+def _serving(shard: ShardState) -> set[str]:
+    """The names of the nodes that serve a shard."""
+    return {
+        replica.node or replica.address
+        for replica in shard.replicas
+        if replica.state in (ReplicaState.STATE_SERVING, ReplicaState.STATE_OUT)
+    }
