@@ -28,6 +28,11 @@ class ServedShards:
         self._shards.remove(shard)
         self._hidden.append(shard)
 
+    def show(self, shard: ServedShard) -> None:
+        """Reports a hidden shard again."""
+        self._hidden.remove(shard)
+        self._shards.append(shard)
+
     def remove(self, shard: ServedShard) -> None:
         """Sends no more calls to a shard."""
         for shards in (self._shards, self._hidden):

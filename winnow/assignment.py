@@ -1,7 +1,7 @@
 """Reads and publishes the assignment of an index: a small file at a path or fsspec URL.
 
 Local writers exclude each other by a lock. At a URL the last of two writers at the same moment
-wins, and each reads the file again to learn whether it was overwritten.
+wins. Nodes follow the file as it is, whatever its version.
 """
 
 import hashlib
@@ -25,9 +25,9 @@ class AssignmentFile:
 
         Raises UnavailableError if fsspec does not support the URL, or lacks the package for it.
         """
-        folder, _, self._name = url.rpartition("/")
+        folder, slash, self._name = url.rpartition("/")
         self.url = shown(url)
-        self._storage = open_storage(folder or ".", "assignments")
+        self._storage = open_storage(folder or slash or ".", "assignments")
 
     def read(self) -> Assignment | None:
         """Reads the assignment; returns None if there is none yet.

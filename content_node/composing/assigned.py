@@ -74,6 +74,8 @@ class AssignedShards:
         self._addresses, self._watch_files = addresses, watch_files
         self.served = shards.served
         self._assignment: Assignment | None = None
+        self._ignored: Assignment | None = None
+        """The last assignment of another index."""
         self._fault = ""
         """Why the assignment cannot be read; empty if it can."""
         self._held: dict[int, RunningShard] = {}
@@ -136,14 +138,16 @@ class AssignedShards:
             return
         self._fault = ""
         before = self._assignment
-        if assignment is None or (before is not None and assignment.version <= before.version):
+        if assignment is None or assignment == before:
             return
         if before is not None and assignment.index_id != before.index_id:
-            _log.error(
-                "assignment of another index ignored",
-                index=assignment.index_id,
-                served=before.index_id,
-            )
+            if assignment != self._ignored:
+                _log.error(
+                    "assignment of another index ignored",
+                    index=assignment.index_id,
+                    served=before.index_id,
+                )
+            self._ignored = assignment
             return
         _log.info(
             "assignment changed",
@@ -170,8 +174,9 @@ class AssignedShards:
             if shard not in self._changing
         }
         own = assignment.of_node(self._settings.name)
-        settled = {shard for shard, copy in held.items() if not copy.must_be_replaced}
-        if own == settled and not self._changing:
+        for shard in self._failed.keys() - own - self._changing.keys():
+            await self._shards.remove(self._failed.pop(shard))
+        if held.keys() == own and not any(copy.must_be_replaced for copy in held.values()):
             return  # nothing to ask other nodes for
         reports = await self._reports(assignment)
         steps = next_steps(assignment, self._settings.name, held, reports)
@@ -224,6 +229,18 @@ class AssignedShards:
             if not isinstance(reply, BaseException)
         }
 
+    async def _may_still_close(self, shard: int) -> bool:
+        """Whether other nodes still serve a shard that is no longer reported.
+
+        The assignment may have changed meanwhile, and the other nodes may be closing it, too.
+        """
+        await self._read()
+        assignment = self._assignment
+        assert assignment is not None
+        held = {shard: await self._describe(self._held[shard])}
+        reports = await self._reports(assignment)
+        return shard in next_steps(assignment, self._settings.name, held, reports).close
+
     async def _may_close(self, shard: int) -> bool:
         try:
             return await self._held[shard].may_close()
@@ -243,9 +260,16 @@ class AssignedShards:
             if receive and not await DaemonWork(directory.exists).result():
                 await self._receive(shard, directory, sources)
             await self._shards.load_added(running)
-        except WinnowError as error:
-            _log.error("shard could not be opened", shard=shard, reason=str(error))
-            running.served.fail(str(error))
+        except Exception as error:  # noqa: BLE001 (a fault of the shard; the others are served)
+            known = isinstance(error, WinnowError)
+            reason = str(error) if known else f"opening it failed ({error!r})"
+            _log.error(
+                "shard could not be opened",
+                shard=shard,
+                reason=reason,
+                exc_info=None if known else error,
+            )
+            running.served.fail(reason)
             self._failed[shard] = running
             self._not_before[shard] = asyncio.get_running_loop().time() + _RETRY_AFTER
         else:
@@ -285,6 +309,9 @@ class AssignedShards:
         running = self._held[shard]
         self._shards.served.hide(running.served)
         await self._sleep(_HIDDEN_SECONDS)
+        if not await self._may_still_close(shard):
+            self._shards.served.show(running.served)
+            return
         del self._held[shard]
         await self._shards.remove(running)
         await DaemonWork(partial(_delete, running.directory)).result()

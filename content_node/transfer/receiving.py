@@ -68,8 +68,13 @@ async def receive_shard(
 
 def _check_room(copy: PeerCopy, directory: Path) -> None:
     size = sum(file.bytes for file in copy.files.values())
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    free = shutil.disk_usage(directory.parent).free
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(directory.parent).free
+    except OSError as error:
+        raise ArtefactError(
+            f"cannot use {directory.parent} for shards: {error.strerror}"
+        ) from error
     if free < size * _ROOM_FACTOR:
         raise ArtefactError(
             f"{directory.parent} has {free / MB:,.0f} MB of room, and {directory.name} takes "

@@ -148,6 +148,9 @@ def spread(
             placement = Placement(cluster, before)
             present, nodes = placement.present(), placement.nodes()
             most = max(map(len, present.holders.values()))
+            if still := placement.moving():
+                numbers = ", ".join(map(str, still))
+                raise UnavailableError(f"shards are still moving: {numbers}: wait for them")
             if not (remaining := nodes.keys() - set(without or ())):
                 raise UnavailableError("no node would remain: start another one first")
             holders = spread_shards(present.shards, remaining, replicas or most, present.holders)
@@ -174,6 +177,7 @@ def spread(
 def _wait(poller: ClusterPoller, assignment: Assignment) -> None:
     """Returns when the nodes have what the assignment gives them. Shows new reasons of delays."""
     shown: set[str] = set()
+    typer.echo("waiting: Ctrl-C ends only this, and the nodes go on", err=True)
     with StageProgress() as progress:
         placement = Placement(poller.poll().cluster, assignment)
         left = len(placement.moving())
