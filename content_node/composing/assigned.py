@@ -168,17 +168,14 @@ class AssignedShards:
         return directory.name in {shard_name(shard, shards) for shard in range(shards)}
 
     async def _follow(self, assignment: Assignment) -> None:
-        held = {
-            shard: await self._describe(running)
-            for shard, running in self._held.items()
-            if shard not in self._changing
-        }
         own = assignment.of_node(self._settings.name)
         for shard in self._failed.keys() - own - self._changing.keys():
             await self._shards.remove(self._failed.pop(shard))
+        held = await self._describe_held()
         if held.keys() == own and not any(copy.must_be_replaced for copy in held.values()):
             return  # nothing to ask other nodes for
         reports = await self._reports(assignment)
+        held = await self._describe_held()  # a shard may have been opened meanwhile
         steps = next_steps(assignment, self._settings.name, held, reports)
         for shard in steps.close:
             if await self._may_close(shard):
@@ -193,7 +190,8 @@ class AssignedShards:
         if any(shard not in self._held for shard in self._changing):
             return
         for shard in steps.open:
-            if shard in self._changing or now < self._not_before.get(shard, 0.0):
+            is_here = shard in self._changing or shard in self._held
+            if is_here or now < self._not_before.get(shard, 0.0):
                 continue
             directory = self._data / shard_name(shard, assignment.shards)
             sources = nodes_with(assignment.index_id, shard, None, reports)
@@ -210,6 +208,14 @@ class AssignedShards:
                 _log.error("following the assignment failed", shard=shard, exc_info=error)
 
         task.add_done_callback(end)
+
+    async def _describe_held(self) -> dict[int, HeldShard]:
+        """The shards that are served, without those that are being opened or closed."""
+        return {
+            shard: await self._describe(running)
+            for shard, running in list(self._held.items())
+            if shard not in self._changing
+        }
 
     async def _describe(self, running: RunningShard) -> HeldShard:
         info: ShardInfo | None = None
@@ -326,6 +332,7 @@ def open_assigned(
     runtimes: RuntimeMetrics,
     set_serving: Callable[[bool], Awaitable[None]],
     peers: PeerChannels,
+    sleep: Sleep = asyncio.sleep,
 ) -> tuple[AssignedShards, NodeParts]:
     """The shards of a node that follows an assignment, and what they share; the caller closes both.
 
@@ -343,6 +350,7 @@ def open_assigned(
         AssignmentFile(settings.assignment),
         addresses=addresses,
         watch_files=peers.watch_files if settings.peer_ca is not None else None,
+        sleep=sleep,
     )
     return assigned, parts
 

@@ -1,0 +1,110 @@
+"""Content nodes that follow an assignment, in this process, over real gRPC."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+from tenacious import available
+
+from winnow.bundle import Bundle
+from winnow.content_node.composing.assigned import AssignedShards, open_assigned
+from winnow.content_node.feed_servicer import FEED_SERVICE, ShardFeedServicer
+from winnow.content_node.servicer import SERVICE, ShardServicer
+from winnow.content_node.settings import NodeSettings
+from winnow.content_node.snapshots.contents import open_shard_files
+from winnow.content_node.transfer.copies import OpenCopies
+from winnow.content_node.transfer.servicer import TRANSFER_SERVICE, ShardTransferServicer
+from winnow.deadline import Deadline
+from winnow.domain.shard import NodeReport
+from winnow.errors import UnavailableError
+from winnow.rpc.interceptor import CallInterceptor
+from winnow.rpc.server import Server
+from winnow.security.peers import PLAIN_TEXT
+from winnow.telemetry.metrics import RpcMetrics
+from winnow.telemetry.runtimes import RuntimeMetrics
+from winnow.v1 import shard_feed_pb2_grpc, shard_pb2_grpc, shard_transfer_pb2_grpc
+
+_SECONDS = 60.0
+
+
+@dataclass
+class AssignedNode:
+    """A node that follows an assignment."""
+
+    name: str
+    address: str
+    shards: AssignedShards
+    registry: CollectorRegistry
+    health: list[bool]
+
+    async def report(self) -> NodeReport:
+        return await self.shards.served.report(Deadline.after(_SECONDS))
+
+    async def serves(self, *shards: int) -> None:
+        """Waits until the node serves exactly these shards."""
+        await self.reports(lambda report: {info.shard for info in report.infos} == set(shards))
+
+    async def reports(self, condition: Callable[[NodeReport], bool]) -> NodeReport:
+        """Waits for a report that fulfils a condition. Only polling can see it, as fronts do."""
+
+        async def fulfilled() -> NodeReport:
+            if not condition(report := await self.report()):
+                raise UnavailableError("not yet")
+            return report
+
+        return await available(fulfilled, _SECONDS)
+
+
+async def briefly(_seconds: float) -> None:
+    """Sleeps for a moment instead of seconds."""
+    await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def assigned_node(
+    name: str, data: Path, assignment: Path, bundle: Bundle, **flags: Any
+) -> AsyncIterator[AssignedNode]:
+    """Runs a node with the shards in `data`."""
+    registry, health = CollectorRegistry(), list[bool]()
+    server = Server(
+        services=[SERVICE, FEED_SERVICE, TRANSFER_SERVICE],
+        interceptor=CallInterceptor(RpcMetrics(registry), quiet=True),
+    )
+    values = {"assignment": str(assignment), "name": name, "data": data, **flags}
+
+    async def set_serving(serving: bool) -> None:
+        health.append(serving)
+
+    shards, parts = open_assigned(
+        NodeSettings.load(values, None, {}),
+        bundle,
+        registry,
+        runtimes=RuntimeMetrics(registry),
+        set_serving=set_serving,
+        peers=PLAIN_TEXT,
+        sleep=briefly,
+    )
+    copies = OpenCopies(open_shard_files)
+    shard_pb2_grpc.add_ShardServiceServicer_to_server(
+        ShardServicer(shards.served, _SECONDS), server.grpc
+    )
+    shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(
+        ShardFeedServicer(shards.served, _SECONDS), server.grpc
+    )
+    shard_transfer_pb2_grpc.add_ShardTransferServiceServicer_to_server(
+        ShardTransferServicer(shards.served, copies), server.grpc
+    )
+    address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
+    try:
+        await shards.load()
+        yield AssignedNode(name, address, shards, registry, health)
+    finally:
+        shards.leave()
+        await server.drain(0)
+        await copies.close()
+        await shards.close()
+        parts.pool.close()

@@ -1,0 +1,236 @@
+"""Nodes follow an assignment: they receive, serve and close shards."""
+
+import shutil
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+import structlog
+from assigned_nodes import AssignedNode, assigned_node
+from awaited import AwaitedCount
+
+from winnow.assignment import AssignmentFile
+from winnow.bundle import Bundle
+from winnow.content_node.live.custody import OWNED, read_custody
+from winnow.content_node.shard.manifest import read_shard_manifest
+from winnow.deadline import Deadline
+from winnow.domain.assignment import Assignment
+from winnow.domain.shard import shard_name, shard_of
+from winnow.domain.write import Outcome, Write
+from winnow.errors import UnavailableError
+from winnow.index_directory import shard_directories
+
+
+class Nodes:
+    """Nodes of an index of three shards, which a has at first."""
+
+    def __init__(self, root: Path, index: Path, bundle: Bundle, stack: AsyncExitStack) -> None:
+        self.root, self.bundle, self.stack = root, bundle, stack
+        self.path = root / "assignment.json"
+        for shard in shard_directories(index):
+            shutil.copytree(shard, root / "a" / shard.name)
+        manifest = read_shard_manifest(root / "a" / shard_name(0, 3))
+        self.index_id = manifest.index_id
+        self.nodes: dict[str, AssignedNode] = {}
+
+    async def start(self, name: str, **flags: object) -> AssignedNode:
+        node = await self.stack.enter_async_context(
+            assigned_node(name, self.root / name, self.path, self.bundle, **flags)
+        )
+        self.nodes[name] = node
+        return node
+
+    def assign(self, holders: Mapping[int, str]) -> None:
+        """Assigns shards to nodes, each named by a letter; `a` has the others."""
+        addresses = {name: node.address for name, node in self.nodes.items()}
+        everything = {shard: tuple(holders.get(shard, "a")) for shard in range(3)}
+
+        def change(before: Assignment | None) -> Assignment:
+            if before is not None:
+                return before.changed(everything, addresses)
+            return Assignment(
+                index_id=self.index_id, shards=3, version=1, nodes=addresses, holders=everything
+            )
+
+        AssignmentFile(str(self.path)).change(change)
+
+
+def deletion(shard: int, version: int = 1) -> Write:
+    """A deletion of a passage that the shard lacks, with a version: it is stored."""
+    name = next(f"id-{n}" for n in range(100) if shard_of(f"id-{n}", 3) == shard)
+    return Write(name, version)
+
+
+async def test_a_shard_moves_and_its_directory_with_it(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        a, b = await nodes.start("a"), await nodes.start("b")
+        await a.serves(0, 1, 2)
+        assert not (await b.report()).infos
+        nodes.assign({1: "b"})
+        await b.serves(1)
+        await a.serves(0, 2)
+        assert (await b.report()).node == "b"
+        moved = tmp_path / "a" / shard_name(1, 3)
+        await a.reports(lambda _: not moved.exists())
+    assert [each.name for each in sorted((tmp_path / "b").iterdir())] == [shard_name(1, 3)]
+    assert False not in (*a.health, *b.health)
+
+
+async def test_writes_go_with_a_shard_and_then_to_its_new_node(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        a, b = await nodes.start("a", feed=True), await nodes.start("b", feed=True)
+        old = a.shards.served.searcher(1).writing.writer
+        (written,) = await old.write([deletion(1)], Deadline.after(60))
+        assert written.outcome is Outcome.STORED
+        nodes.assign({1: "b"})
+        await b.reports(lambda report: [i.writes_elsewhere for i in report.infos] == [False])
+        with pytest.raises(UnavailableError):
+            await old.write([deletion(1)], Deadline.after(60))
+        new = b.shards.served.searcher(1).writing.writer
+        (again,) = await new.write([deletion(1, version=2)], Deadline.after(60))
+        assert (again.outcome, again.sequence) == (Outcome.STORED, 2)
+        assert again.log_id == written.log_id
+        await a.serves(0, 2)
+    assert read_custody(tmp_path / "b" / shard_name(1, 3)) == OWNED
+
+
+async def test_a_shard_moves_back_after_it_has_moved(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        a, b = await nodes.start("a", feed=True), await nodes.start("b", feed=True)
+        for holders in ({1: "b"}, {}, {1: "b", 2: "b"}, {}):
+            nodes.assign(holders)
+            await a.serves(*{0, 1, 2} - holders.keys())
+            await b.serves(*holders)
+
+
+async def test_a_shard_that_is_moved_back_at_once_keeps_an_owner(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        a, b = await nodes.start("a", feed=True), await nodes.start("b", feed=True)
+        for _ in range(3):
+            nodes.assign({0: "b"})
+            await b.reports(lambda report: bool(report.infos or report.faults))
+            nodes.assign({})
+            await a.reports(
+                lambda report: (
+                    {i.shard for i in report.infos if not i.writes_elsewhere} == {0, 1, 2}
+                )
+            )
+            await b.serves()
+
+
+async def test_a_node_that_is_started_again_goes_on_with_a_move(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        a = await nodes.start("a", feed=True)
+        async with AsyncExitStack() as first:
+            nodes.stack = first
+            await nodes.start("b", feed=True)
+            nodes.assign({2: "b"})
+        nodes.stack = stack
+        b = await nodes.start("b", feed=True)
+        nodes.assign({2: "b"})  # with its new address
+        await b.serves(2)
+        await a.serves(0, 1)
+
+
+async def test_a_node_keeps_a_shard_while_the_other_node_is_silent(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        a = await nodes.start("a")
+        async with AsyncExitStack() as gone:
+            nodes.stack = gone
+            await nodes.start("b")
+        with structlog.testing.capture_logs() as logs:
+            nodes.assign({1: "b"})
+            await _until_followed(a)
+        assert not any("closed" in line["event"] for line in logs)
+        await a.serves(0, 1, 2)
+
+
+async def test_an_assignment_that_cannot_be_read_changes_nothing(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        a, b = await nodes.start("a"), await nodes.start("b")
+        nodes.assign({1: "b"})
+        await b.serves(1)
+        nodes.path.write_text("{")
+        await _until_followed(a)
+        await a.serves(0, 2)
+        nodes.path.unlink()
+        nodes.assign({2: "b"})  # with version 1 again
+        await b.serves(2)
+        await a.serves(0, 1)
+
+
+async def test_a_shard_that_no_node_has_is_a_fault_and_the_others_are_served(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        lost = tmp_path / "a" / shard_name(2, 3)
+        lost.rename(tmp_path / "lost")
+        a = await nodes.start("a")
+        nodes.assign({})
+        report = await a.reports(
+            lambda report: any("--pull" in str(f.error) for f in report.faults)
+        )
+        assert [fault.shard for fault in report.faults] == [2]
+        assert {info.shard for info in report.infos} == {0, 1}
+
+
+async def test_shards_that_take_writes_are_on_one_node_only(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        await nodes.start("a", feed=True)
+        b = await nodes.start("b", feed=True)
+        nodes.assign({1: "ab"})
+        report = await b.reports(
+            lambda report: any("one node" in str(f.error) for f in report.faults)
+        )
+        assert [fault.shard for fault in report.faults] == [1]
+
+
+async def test_a_shard_without_writes_can_be_on_several_nodes(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        a, b = await nodes.start("a"), await nodes.start("b")
+        nodes.assign({1: "ab"})
+        await b.serves(1)
+        await _until_followed(a)
+        await a.serves(0, 1, 2)
+
+
+async def _until_followed(node: AssignedNode) -> None:
+    """Waits until a node has looked at the assignment and at the other nodes again."""
+    reads = AwaitedCount()
+    read = node.shards._read
+
+    async def counted() -> None:
+        await read()
+        reads.add()
+
+    node.shards._read = counted  # type: ignore[method-assign]
+    await reads.reaches(3)

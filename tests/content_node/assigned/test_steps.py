@@ -1,0 +1,78 @@
+"""What a node opens and closes to follow an assignment."""
+
+from dataclasses import replace
+
+import pytest
+
+from winnow.content_node.assigned.steps import HeldShard, Steps, next_steps, nodes_with
+from winnow.domain.assignment import Assignment
+from winnow.domain.shard import NodeReport, ShardInfo
+
+INFO = ShardInfo(
+    shard=0,
+    shards=2,
+    index_id="index",
+    passages=3,
+    dimension=4,
+    bundle_name="bundle",
+    bundle_fingerprint="fingerprint",
+    sequence=5,
+)
+HELD = HeldShard(INFO)
+
+
+def assignment(**holders: str) -> Assignment:
+    """Nodes a, b and c; `s0="b"` assigns shard 0 to b. Shards are on a by default."""
+    named = {0: "a", 1: "a", **{int(shard[1:]): names for shard, names in holders.items()}}
+    return Assignment(
+        index_id="index",
+        shards=2,
+        version=1,
+        nodes={name: f"{name}:9000" for name in "abc"},
+        holders={shard: tuple(names) for shard, names in named.items()},
+    )
+
+
+def serving(**values: object) -> NodeReport:
+    return NodeReport((replace(INFO, **values),))  # type: ignore[arg-type]
+
+
+def test_a_node_opens_the_shards_that_it_lacks() -> None:
+    assert next_steps(assignment(), "a", {0: HELD}, {}) == Steps(open=(1,))
+    assert next_steps(assignment(s1="b"), "c", {}, {}) == Steps()
+
+
+def test_a_shard_is_closed_only_once_all_its_nodes_serve_it() -> None:
+    moved = assignment(s0="bc")
+    held = {0: HELD, 1: HELD}
+    for reports in ({}, {"b": serving()}, {"c": serving(), "b": NodeReport()}):
+        assert next_steps(moved, "a", held, reports) == Steps()
+    assert next_steps(moved, "a", held, {"b": serving(), "c": serving()}) == Steps(close=(0,))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"sequence": 4}, {"writes_elsewhere": True}, {"index_id": "another"}, {"shard": 1}],
+)
+def test_another_copy_does_not_count_unless_it_has_all_writes_and_takes_the_next_ones(
+    other: dict[str, object],
+) -> None:
+    moved = assignment(s0="b")
+    assert next_steps(moved, "a", {0: HELD, 1: HELD}, {"b": serving(**other)}) == Steps()
+
+
+def test_a_copy_that_is_out_of_date_for_good_is_replaced_while_another_node_serves() -> None:
+    held = {0: HeldShard(INFO, must_be_replaced=True), 1: HELD}
+    assert next_steps(assignment(), "a", held, {}) == Steps()
+    assert next_steps(assignment(), "a", held, {"c": serving()}) == Steps(close=(0,))
+
+
+def test_a_shard_that_is_not_served_here_can_be_closed() -> None:
+    reports = {"b": serving(sequence=0)}
+    held = {0: HeldShard(None), 1: HELD}
+    assert next_steps(assignment(s0="b"), "a", held, reports) == Steps(close=(0,))
+
+
+def test_shards_are_copied_from_nodes_that_take_their_writes() -> None:
+    reports = {"c": serving(), "b": serving(writes_elsewhere=True), "a": serving(sequence=0)}
+    assert nodes_with("index", 0, None, reports) == ["a", "c"]

@@ -1,0 +1,169 @@
+"""`winnow shards` lists shards with their nodes, and changes their assignment."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from winnow.assignment import AssignmentFile
+from winnow.cli.commands import main
+from winnow.v1 import cluster_pb2_grpc
+from winnow.v1.cluster_pb2 import GetClusterResponse, ReplicaState, ShardState
+
+SERVING = ReplicaState.STATE_SERVING
+
+
+class Front(cluster_pb2_grpc.ClusterServiceServicer):
+    """A front that sees shards on nodes."""
+
+    def __init__(self) -> None:
+        self.index_id = "index"
+        self.shards = {0: ["a"], 1: ["a"], 2: ["a"]}
+        self.strangers = ["b"]
+        self.next_shards: list[dict[int, list[str]]] = []
+        """What later calls see."""
+
+    def GetCluster(self, request: Any, context: Any) -> GetClusterResponse:
+        reply = GetClusterResponse(
+            index_id=self.index_id,
+            shards=[
+                ShardState(shard=shard, replicas=map(replica, names))
+                for shard, names in self.shards.items()
+            ],
+            strangers=map(replica, self.strangers),
+        )
+        if self.next_shards:
+            self.shards = self.next_shards.pop(0)
+        return reply
+
+
+def replica(name: str) -> ReplicaState:
+    return ReplicaState(
+        address=f"10.0.0.1:{ord(name)}",
+        state=SERVING,
+        node=name if name.isalpha() else "",
+        node_address=f"{name}:9000",
+        passages=1_234,
+        sequence=17,
+    )
+
+
+@pytest.fixture
+def front() -> Iterator[Front]:
+    server, front = grpc.server(ThreadPoolExecutor(2)), Front()
+    cluster_pb2_grpc.add_ClusterServiceServicer_to_server(front, server)
+    front.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"  # type: ignore[attr-defined]
+    server.start()
+    yield front
+    server.stop(None).wait(30)
+
+
+@pytest.fixture
+def run(front: Front, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(*arguments: str, assignment: bool = True) -> tuple[int, str, str]:
+        stored = ["--assignment", str(tmp_path / "assignment.json")] if assignment else []
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(["shards", *arguments, "--address", front.address, *stored])  # type: ignore[attr-defined]
+        printed = capsys.readouterr()
+        return int(ended.value.code or 0), printed.out, printed.err
+
+    return run
+
+
+def holders(tmp_path: Path) -> dict[int, tuple[str, ...]]:
+    assignment = AssignmentFile(str(tmp_path / "assignment.json")).read()
+    assert assignment is not None
+    return dict(assignment.holders)
+
+
+def test_shards_are_listed_without_an_assignment(run: Any) -> None:
+    code, out, err = run(assignment=False)
+    assert (code, err) == (0, "")
+    assert len([line for line in out.splitlines() if " a " in line and "serving" in line]) == 3
+    assert "1,234" in out
+
+
+def test_a_move_creates_the_assignment_from_what_is_served(run: Any, tmp_path: Path) -> None:
+    code, out, err = run("move", "1", "--to", "b")
+    assert (code, err) == (0, "")
+    assert out == "assignment 1: shard 1 moves to b\n"
+    assert holders(tmp_path) == {0: ("a",), 1: ("b",), 2: ("a",)}
+    listed = json.loads(run("--json")[1])
+    assert [(row["shard"], row["node"], row["state"], row["is_assigned"]) for row in listed] == [
+        (0, "a", "serving", True),
+        (1, "a", "serving", False),
+        (1, "b", "assigned", True),
+        (2, "a", "serving", True),
+    ]
+
+
+def test_a_move_can_be_awaited(run: Any, front: Front) -> None:
+    both = {0: ["a"], 1: ["a", "b"], 2: ["a"]}
+    front.next_shards = [front.shards, both, {**both, 1: ["b"]}]
+    code, out, err = run("move", "1", "--to", "b", "--wait")
+    assert code == 0
+    assert out.endswith("3 shards are where assignment 1 has them\n")
+    assert "Ctrl-C ends only this" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["move", "9", "--to", "b"], "there is no shard 9: the index has 3"),
+        (["move", "1", "--to", "x"], "no node x runs; those that do: a, b"),
+        (["move", "1", "--to", "a"], "node a has shard 1 already"),
+        (["move", "1", "--to", "b", "--from", "b"], "shard 1 is on a, not on b"),
+        (["spread", "--without", "a", "--without", "b"], "no node would remain"),
+    ],
+)
+def test_an_impossible_change_is_refused(
+    run: Any, tmp_path: Path, arguments: list[str], problem: str
+) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (1, "")
+    assert problem in err
+    assert not (tmp_path / "assignment.json").exists()
+
+
+@pytest.mark.parametrize("again", [["move", "1", "--to", "a"], ["spread"]])
+def test_a_shard_that_is_still_moving_does_not_move_again(run: Any, again: list[str]) -> None:
+    run("move", "1", "--to", "b")
+    code, _, err = run(*again)
+    assert code == 1
+    assert "still moving" in err
+
+
+def test_shards_are_spread_over_all_nodes_and_away_from_one(
+    run: Any, front: Front, tmp_path: Path
+) -> None:
+    code, out, _ = run("spread", "--dry-run")
+    assert code == 0
+    assert "a -> b" in out
+    assert out.endswith("\n1 shard to move\n")
+    assert not (tmp_path / "assignment.json").exists()
+    run("spread")
+    spread = holders(tmp_path)
+    assert sorted(names[0] for names in spread.values()) == ["a", "a", "b"]
+    front.shards = {shard: list(names) for shard, names in spread.items()}
+    run("spread", "--without", "a")
+    assert set(holders(tmp_path).values()) == {("b",)}
+
+
+def test_nodes_without_an_assignment_are_named(run: Any, front: Front) -> None:
+    front.shards[2] = ["1"]
+    code, _, err = run("move", "0", "--to", "b")
+    assert code == 1
+    assert "shard 2 is on no node that follows an assignment" in err
+
+
+def test_the_assignment_of_another_index_is_refused(run: Any, front: Front) -> None:
+    run("move", "1", "--to", "b")
+    front.index_id = "another"
+    code, _, err = run("spread")
+    assert code == 1
+    assert "it is of index index, but the front node serves index another" in err
