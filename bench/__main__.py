@@ -19,6 +19,7 @@ BENCHMARKS = {
     "feeding": ("bench.feeding", "measure the rate of feeding, and its effect on questions"),
     "heads": ("bench.heads.run", "measure heads on a shared encoder"),
     "hostile": ("bench.hostile.scenarios", "run attacks of hostile clients on a cluster"),
+    "moves": ("bench.moves", "move shards beside questions and writes, and kill the nodes"),
     "one-process": ("bench.one_process", "compare one process with content nodes on one index"),
     "overhead": ("bench.overhead", "compare the latency of an answer with that of the bare models"),
     "soak": ("bench.soak", "check that the memory of nodes does not grow under load"),

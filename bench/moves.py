@@ -1,0 +1,304 @@
+"""Moves shards between nodes beside questions and writes, and kills the nodes meanwhile.
+
+    python -m bench moves --index INDEX --questions FILE [--moves 20] [--kills 30]
+
+Serves a copy of INDEX by nodes that follow an assignment. Moves one shard after the other to
+another node, as `winnow shards move` does, while one client asks and one writes. Before each move
+the same questions are asked at rest. `--kills` kills the old or the new node of a move (SIGKILL) at
+a random moment and starts it again at once. At the end every acknowledged write is sent again: the
+index must report it as unchanged.
+
+Targets: no answer is incomplete unless a node is down, no acknowledged write is lost, and the p99
+of questions during moves is at most 1.5 times that at rest.
+"""
+
+import argparse
+import asyncio
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.figures import Figure, at_most, print_figures, quantile_figures, ratio_figure
+from bench.inputs import add_index_and_questions, read_question_texts
+from winnow.assignment import AssignmentFile
+from winnow.cli.local.ports import free_ports
+from winnow.cli.local.processes import Processes
+from winnow.cli.shards.placement import Placement
+from winnow.cli.top.polling import ClusterPoller
+from winnow.client import AsyncClient, PassageFields
+from winnow.client.messages import AnswerClient
+from winnow.domain.assignment import Assignment
+from winnow.errors import WinnowError
+from winnow.v1 import answer_pb2
+from winnow.v1.cluster_pb2 import GetClusterResponse
+
+MAX_P99_RATIO = 1.5
+_HOST = "127.0.0.1"
+_POLL_SECONDS = 0.2
+_FIRST_SECONDS, _MOVE_SECONDS = 120.0, 300.0
+"""Seconds until the cluster serves, and until a shard has moved."""
+_ID_COUNT = 500
+"""Number of ids that are written, again and again, with growing versions."""
+
+
+@dataclass(slots=True)
+class Questions:
+    """Latencies and outcomes of questions."""
+
+    latencies: list[float] = field(default_factory=list)
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+
+class MovingCluster:
+    """Nodes that follow an assignment, and a front node."""
+
+    def __init__(self, children: Processes, index: Path, scratch: Path, nodes: int) -> None:
+        self._children = children
+        self._file = AssignmentFile(str(scratch / "assignment.json"))
+        ports = free_ports(nodes + 2)
+        self.address, self.feed = f"{_HOST}:{ports[-1]}", f"{_HOST}:{ports[-2]}"
+        shutil.copytree(index, scratch / "node-0")
+        self.down: set[str] = set()
+        """Names of the nodes that were killed and do not serve yet."""
+        targets = []
+        for number, port in enumerate(ports[:nodes]):
+            listen = f"{_HOST}:{port}"
+            targets += ["--shards", listen]
+            arguments = [
+                *("node", "--assignment", self._file.url, "--name", f"node-{number}"),
+                *("--data", str(scratch / f"node-{number}"), "--feed", "--listen", listen),
+                *("--merge-after", "200", "--log-level", "warning", "--log-format", "text"),
+            ]
+            children.start(f"node-{number}", arguments)
+        front = ["front", *targets, "--listen", self.address, "--feed-listen", self.feed]
+        children.start("front", [*front, "--log-level", "error", "--log-format", "text"])
+
+    async def cluster(self) -> GetClusterResponse:
+        """The state of the cluster by the front node."""
+
+        def poll() -> GetClusterResponse:
+            with ClusterPoller(self.address, [], 5.0) as poller:
+                return poller.poll().cluster
+
+        return await asyncio.to_thread(poll)
+
+    async def wait_ready(self, nodes: int) -> None:
+        """Waits until every shard is served, and every node is known."""
+        async with asyncio.timeout(_FIRST_SECONDS):
+            while True:
+                with suppress(WinnowError):
+                    cluster = await self.cluster()
+                    placement = Placement(cluster, None)
+                    served = all(shard.replicas for shard in cluster.shards)
+                    if cluster.index_id and served and len(placement.nodes()) == nodes:
+                        return
+                await asyncio.sleep(_POLL_SECONDS)
+
+    async def move(self, rng: random.Random) -> tuple[str, str]:
+        """Begins to move a random shard; returns the names of its old and its new node."""
+        cluster = await self.cluster()
+        chosen: tuple[str, str] = ("", "")
+
+        def change(before: Assignment | None) -> Assignment:
+            nonlocal chosen
+            placement = Placement(cluster, before)
+            present, nodes = placement.present(), placement.nodes()
+            shard = rng.randrange(present.shards)
+            (old,) = present.holders[shard]
+            chosen = old, rng.choice(sorted(nodes.keys() - {old}))
+            return present.with_move(shard, "", chosen[1], nodes)
+
+        self._file.change(change)
+        return chosen
+
+    async def moved(self) -> None:
+        """Waits until each shard is on the node that shall have it, and all nodes serve."""
+        async with asyncio.timeout(_MOVE_SECONDS):
+            while True:
+                with suppress(WinnowError):
+                    placement = Placement(await self.cluster(), self._file.read())
+                    rows = list(placement.rows())
+                    if not placement.moving() and all(row.state == "serving" for row in rows):
+                        return
+                await asyncio.sleep(_POLL_SECONDS)
+
+    async def kill(self, name: str) -> None:
+        """Kills a node and starts it again; returns when all its shards are served."""
+        self.down.add(name)
+        self._children.send(name, signal.SIGKILL)
+        await asyncio.to_thread(self._children.wait, name)
+        self._children.restart(name)
+        async with asyncio.timeout(_FIRST_SECONDS):
+            while True:
+                await asyncio.sleep(_POLL_SECONDS)
+                with suppress(WinnowError):
+                    cluster = await self.cluster()
+                    served = all(
+                        any(replica.state == replica.STATE_SERVING for replica in shard.replicas)
+                        for shard in cluster.shards
+                    )
+                    if served and name in Placement(cluster, None).nodes():
+                        break
+        self.down.discard(name)
+
+
+class Writer:
+    """Writes passages with growing versions, and knows which were acknowledged."""
+
+    def __init__(self, client: AsyncClient, rng: random.Random) -> None:
+        self._client, self._rng = client, rng
+        self._acknowledged: dict[str, PassageFields] = {}
+        self.failures: Counter[str] = Counter()
+        self._version = 0
+
+    @property
+    def acknowledged(self) -> int:
+        """Number of ids with an acknowledged write."""
+        return len(self._acknowledged)
+
+    async def run(self, stop: asyncio.Event, pause: float) -> None:
+        """Writes until `stop` is set. A failed write is sent again until it is acknowledged."""
+        while not stop.is_set():
+            self._version += 1
+            name = f"moved-{self._rng.randrange(_ID_COUNT)}"
+            passage: PassageFields = {
+                "id": name,
+                "text": f"Version {self._version} of the passage named {name}.",
+                "version": self._version,
+            }
+            while True:
+                try:
+                    await self._client.put([passage], timeout=10.0)
+                    break
+                except WinnowError as error:
+                    self.failures[type(error).__name__] += 1
+                    await asyncio.sleep(pause)
+            self._acknowledged[name] = passage
+            await asyncio.sleep(pause)
+
+    async def lost(self) -> list[str]:
+        """The ids whose last acknowledged passage the index does not have."""
+        lost = []
+        for name, passage in self._acknowledged.items():
+            (result,) = await self._client.put([passage], timeout=60.0)
+            if result.outcome.value != "unchanged":
+                lost.append(f"{name} ({result.outcome.value})")
+        return lost
+
+
+async def ask(
+    cluster: MovingCluster,
+    client: AnswerClient,
+    questions: Sequence[str],
+    series: Questions,
+    until: "asyncio.Future[None] | None" = None,
+) -> None:
+    """Asks questions one after the other, or again and again until a future is done."""
+    position = 0
+    while (not until.done()) if until is not None else position < len(questions):
+        question = questions[position % len(questions)]
+        position += 1
+        was_down = bool(cluster.down)
+        started = time.perf_counter()
+        request = answer_pb2.AnswerRequest(question=question, fresh=True)
+        try:
+            reply = await client.ask(request, timeout=10.0)
+            outcome = "complete" if reply.coverage.complete else "incomplete"
+        except WinnowError as error:
+            outcome = type(error).__name__
+        if was_down or cluster.down:
+            series.outcomes[f"{outcome} while a node was down"] += 1
+        else:
+            series.outcomes[outcome] += 1
+            series.latencies.append(time.perf_counter() - started)
+
+
+async def measure(cluster: MovingCluster, options: argparse.Namespace) -> list[Figure]:
+    """Runs the moves; returns the figures."""
+    rng = random.Random(options.seed)
+    questions = read_question_texts(options.questions, 200)
+    at_rest, moving = Questions(), Questions()
+    durations: list[float] = []
+    await cluster.wait_ready(options.nodes)
+    async with AsyncClient(cluster.feed) as feeding, AnswerClient(cluster.address) as client:
+        writer, stop = Writer(feeding, rng), asyncio.Event()
+        writing = asyncio.create_task(writer.run(stop, options.pause))
+        await ask(cluster, client, questions[:50], Questions())  # warms up
+        kills_left = options.kills
+        for number in range(options.moves):
+            block = [questions[(number * 20 + each) % len(questions)] for each in range(40)]
+            await ask(cluster, client, block, at_rest)
+            nodes = await cluster.move(rng)
+            started = time.perf_counter()
+            end = asyncio.ensure_future(cluster.moved())
+            asking = asyncio.create_task(ask(cluster, client, block, moving, end))
+            kills = -(-kills_left // (options.moves - number))
+            for _ in range(kills):
+                await asyncio.sleep(rng.uniform(0.0, 3.0))
+                await cluster.kill(rng.choice(nodes))
+            kills_left -= kills
+            await asyncio.gather(end, asking)
+            durations.append(time.perf_counter() - started)
+            print(
+                f"move {number + 1}: {nodes[0]} -> {nodes[1]}, {durations[-1]:.1f} s, "
+                f"{kills} kills; {dict(moving.outcomes)}",
+                file=sys.stderr,
+                flush=True,
+            )
+        stop.set()
+        await writing
+        lost = await writer.lost()
+    print(f"failed attempts to write: {dict(writer.failures)}; lost: {lost}", file=sys.stderr)
+    return figures(at_rest, moving, durations, writer.acknowledged, len(lost))
+
+
+def figures(
+    at_rest: Questions, moving: Questions, durations: list[float], written: int, lost: int
+) -> list[Figure]:
+    """Returns the figures of a run."""
+    rows = quantile_figures("moves", "duration", durations, 0.5)
+    for name, series in (("at rest", at_rest), ("moving", moving)):
+        rows += quantile_figures("questions", name, series.latencies, 0.5, 0.99)
+        for outcome, count in sorted(series.outcomes.items()):
+            is_expected = outcome == "complete" or outcome.endswith("down")
+            label, target = f"{name}: {outcome}", "" if is_expected else "0"
+            holds = None if is_expected else not count
+            rows.append(Figure("questions", label, count, target=target, holds=holds))
+    ratio = ratio_figure(
+        "questions", "p99 moving, of at rest", moving.latencies, at_rest.latencies, 0.99
+    )
+    return [
+        *rows,
+        at_most(ratio, MAX_P99_RATIO),
+        Figure("writes", "ids with an acknowledged write", written),
+        Figure("writes", "acknowledged writes lost", lost, target="0", holds=not lost),
+    ]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags of `python -m bench moves`."""
+    add_index_and_questions(parser)
+    parser.add_argument("--moves", type=int, default=20, help="shards that are moved")
+    parser.add_argument("--kills", type=int, default=0, help="kills among the moves")
+    parser.add_argument("--nodes", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--pause", type=float, default=0.05, help="seconds between two writes")
+    parser.add_argument("--scratch", type=Path, help="directory for the nodes' shards")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Moves shards of a copy of the index; returns the exit code."""
+    with (
+        tempfile.TemporaryDirectory(prefix="winnow-moves-", dir=options.scratch) as directory,
+        Processes() as children,
+    ):
+        cluster = MovingCluster(children, options.index, Path(directory), options.nodes)
+        return print_figures(asyncio.run(measure(cluster, options)), as_json=options.json)
