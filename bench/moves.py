@@ -31,7 +31,7 @@ from bench.inputs import add_index_and_questions, read_question_texts
 from winnow.assignment import AssignmentFile
 from winnow.cli.local.ports import free_ports
 from winnow.cli.local.processes import Processes
-from winnow.cli.shards.placement import Placement
+from winnow.cli.shards.placed import PlacedShards
 from winnow.cli.top.polling import ClusterPoller
 from winnow.client import AsyncClient, PassageFields
 from winnow.client.messages import AnswerClient
@@ -96,7 +96,7 @@ class MovingCluster:
             while True:
                 with suppress(WinnowError):
                     cluster = await self.cluster()
-                    placement = Placement(cluster, None)
+                    placement = PlacedShards(cluster, None)
                     served = all(shard.replicas for shard in cluster.shards)
                     if cluster.index_id and served and len(placement.nodes()) == nodes:
                         return
@@ -109,7 +109,7 @@ class MovingCluster:
 
         def change(before: Assignment | None) -> Assignment:
             nonlocal chosen
-            placement = Placement(cluster, before)
+            placement = PlacedShards(cluster, before)
             present, nodes = placement.present(), placement.nodes()
             shard = rng.randrange(present.shards)
             (old,) = present.holders[shard]
@@ -124,7 +124,7 @@ class MovingCluster:
         async with asyncio.timeout(_MOVE_SECONDS):
             while True:
                 with suppress(WinnowError):
-                    placement = Placement(await self.cluster(), self._file.read())
+                    placement = PlacedShards(await self.cluster(), self._file.read())
                     rows = list(placement.rows())
                     if not placement.moving() and all(row.state == "serving" for row in rows):
                         return
@@ -145,7 +145,7 @@ class MovingCluster:
                         any(replica.state == replica.STATE_SERVING for replica in shard.replicas)
                         for shard in cluster.shards
                     )
-                    if served and name in Placement(cluster, None).nodes():
+                    if served and name in PlacedShards(cluster, None).nodes():
                         break
         self.down.discard(name)
 

@@ -86,6 +86,7 @@ RULES = (
     Rule("pytest *", How.ELSEWHERE, _DEMO),
     # tools
     Rule("winnow bench units *", How.ELSEWHERE, "tests/winnow/cli/units"),
+    Rule("winnow shards*", How.ELSEWHERE, "tests/winnow/cli/shards"),
     Rule("winnow top*", How.ELSEWHERE, "tests/winnow/cli/top"),
     Rule("winnow bundle *", How.ELSEWHERE, "tests/winnow/test_bundle_places.py"),
     Rule("openssl *", How.SHELL, "makes certificates; tests make theirs without it"),

@@ -1,7 +1,7 @@
 """Reads and publishes the assignment of an index: a small file at a path or fsspec URL.
 
 Local writers exclude each other by a lock. At a URL the last of two writers at the same moment
-wins. Nodes follow the file as it is, whatever its version.
+wins. Nodes follow the file as it is, even if its version is lower than before.
 """
 
 import hashlib

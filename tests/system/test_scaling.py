@@ -1,4 +1,4 @@
-"""The steps of docs/scaling.md with processes: overlapping replicas, and a shard that moves."""
+"""The steps of docs/scaling.md with processes: overlapping replicas, and shards that move."""
 
 import shutil
 import subprocess
@@ -12,8 +12,9 @@ import pytest
 from held_ports import free_ports
 from tenacious import until
 
-from winnow.client import Client
+from winnow.client import Client, PassageFields
 from winnow.domain.shard import shard_name
+from winnow.domain.write import Outcome
 from winnow.v1 import cluster_pb2, cluster_pb2_grpc
 
 pytestmark = pytest.mark.timeout(300)
@@ -71,6 +72,46 @@ def test_a_shard_moves_to_another_node(
         shutil.rmtree(tmp_path / first / shard_name(0, SHARDS))
         start("node", "--shards", tmp_path / first, "--listen", first)
         until(lambda: replicas(front) == [{second}, {first, second}, {second}], SECONDS)
+
+
+def test_shards_and_their_writes_move_although_both_nodes_are_killed(
+    indexes: dict[int, Path], tmp_path: Path, start: Start
+) -> None:
+    """`bench/moves.py` does the same with many moves, and questions meanwhile."""
+    shutil.copytree(indexes[SHARDS], tmp_path / "a")
+    assignment, (*nodes, front, feed) = tmp_path / "assignment.json", free_ports(4)
+    addresses = dict(zip("ab", (f"127.0.0.1:{port}" for port in nodes), strict=True))
+    flags = ("--assignment", assignment, "--address", f"127.0.0.1:{front}")
+
+    def node(name: str) -> "subprocess.Popen[bytes]":
+        own = ("--name", name, "--data", tmp_path / name, "--listen", addresses[name])
+        return start("node", "--feed", *own, "--assignment", assignment)
+
+    def serve_front() -> None:
+        listening = ("--listen", f"127.0.0.1:{front}", "--feed-listen", f"127.0.0.1:{feed}")
+        targets = (word for address in addresses.values() for word in ("--shards", address))
+        start("front", *targets, *listening)
+
+    running = {name: node(name) for name in addresses}
+    serve_front()
+    on_a, on_b = {addresses["a"]}, {addresses["b"]}
+    until(lambda: replicas(f"127.0.0.1:{front}") == [on_a] * SHARDS, SECONDS)
+    with Client(f"127.0.0.1:{feed}") as client:
+        passages: list[PassageFields] = [
+            {"id": f"id-{n}", "text": f"Number {n} is odd."} for n in range(6)
+        ]
+        client.put(passages[:3], timeout=60)
+        assert start("shards", "move", 0, "--to", "b", *flags).wait(60) == 0
+        for name in "ba":
+            running[name].kill()
+            running[name].wait(60)
+            running[name] = node(name)
+        until(lambda: replicas(f"127.0.0.1:{front}") == [on_b, on_a, on_a], SECONDS)
+        client.put(passages[3:], timeout=60)
+        assert start("shards", "spread", "--without", "a", "--wait", *flags).wait(SECONDS) == 0
+        again = client.put(passages, timeout=60)
+    assert {each.outcome for each in again} == {Outcome.UNCHANGED}
+    until(lambda: not list((tmp_path / "a").glob("shard-*")), SECONDS)
 
 
 def replicas(front: str) -> list[set[str]]:

@@ -9,7 +9,7 @@ from winnow.assignment import AssignmentFile
 from winnow.cli.access import with_credentials
 from winnow.cli.options import DEFAULT_ADDRESS, FrontAddress
 from winnow.cli.output import AsJson, console, print_json, table
-from winnow.cli.shards.placement import Placement
+from winnow.cli.shards.placed import PlacedShards
 from winnow.cli.top.polling import ClusterPoller
 from winnow.client import Credentials
 from winnow.domain.assignment import Assignment
@@ -60,7 +60,7 @@ def shards(
         return
     stored = AssignmentFile(assignment).read() if assignment else None
     with ClusterPoller(address, [], _TIMEOUT, credentials) as poller:
-        rows = list(Placement(poller.poll().cluster, stored).rows())
+        rows = list(PlacedShards(poller.poll().cluster, stored).rows())
     if as_json:
         print_json(rows)
         return
@@ -100,7 +100,7 @@ def move(
         cluster = poller.poll().cluster
 
         def change(before: Assignment | None) -> Assignment:
-            placement = Placement(cluster, before)
+            placement = PlacedShards(cluster, before)
             present = placement.present()
             if (path := placement.moving().get(shard)) is not None:
                 raise UnavailableError(f"shard {shard} is still moving ({path}): wait for it")
@@ -145,7 +145,7 @@ def spread(
         moves: dict[int, str] = {}
 
         def change(before: Assignment | None) -> Assignment:
-            placement = Placement(cluster, before)
+            placement = PlacedShards(cluster, before)
             present, nodes = placement.present(), placement.nodes()
             most = max(map(len, present.holders.values()))
             if still := placement.moving():
@@ -179,7 +179,7 @@ def _wait(poller: ClusterPoller, assignment: Assignment) -> None:
     shown: set[str] = set()
     typer.echo("waiting: Ctrl-C ends only this, and the nodes go on", err=True)
     with StageProgress() as progress:
-        placement = Placement(poller.poll().cluster, assignment)
+        placement = PlacedShards(poller.poll().cluster, assignment)
         left = len(placement.moving())
         progress.start("moving shards", left)
         while left:
@@ -189,7 +189,7 @@ def _wait(poller: ClusterPoller, assignment: Assignment) -> None:
                     shown.add(line)
                     progress.say(line)
             time.sleep(_INTERVAL)
-            placement = Placement(poller.poll().cluster, assignment)
+            placement = PlacedShards(poller.poll().cluster, assignment)
             now = len(placement.moving())
             progress.advance(max(left - now, 0))
             left = now

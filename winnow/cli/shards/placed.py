@@ -29,7 +29,7 @@ class PlacedShard:
     """Why the replica is not serving; empty if it is."""
 
 
-class Placement:
+class PlacedShards:
     """Which nodes have which shards."""
 
     def __init__(self, cluster: GetClusterResponse, assignment: Assignment | None) -> None:
