@@ -212,6 +212,9 @@ async def ask(
         try:
             reply = await client.ask(request, timeout=10.0)
             outcome = "complete" if reply.coverage.complete else "incomplete"
+            reasons = [shard.reason for shard in reply.coverage.shards if shard.reason]
+            if reasons and not (was_down or cluster.down):
+                print(f"incomplete answer: {reasons}", file=sys.stderr)
         except WinnowError as error:
             outcome = type(error).__name__
         if was_down or cluster.down:

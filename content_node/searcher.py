@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from winnow.bundle import Bundle
 from winnow.content_node.identity import shard_info
+from winnow.content_node.live.custody import OWNED, Custody
 from winnow.content_node.live.sequence_waiter import SequenceWaiter
 from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.reader.pool import ReaderPool
@@ -64,14 +65,14 @@ class LocalSearcher:
         metrics: NodeMetrics,
         clock: Clock = time.monotonic,
         journaled: bool = False,
-        writes_elsewhere: Callable[[], bool] = lambda: False,
+        custody: Callable[[], Custody] = lambda: OWNED,
         on_drop: Callable[[], None] = lambda: None,
     ) -> None:
         """`pace` measures the reading speed. `journaled` means that the shard follows a journal.
-        `writes_elsewhere` returns whether another node takes the writes. `on_drop` is called on the
-        event loop after a generation was dropped.
+        `custody` returns whether another node takes the writes. `on_drop` is called on the event
+        loop after a generation was dropped.
         """
-        self._journaled, self._writes_elsewhere = journaled, writes_elsewhere
+        self._journaled, self._custody = journaled, custody
         self._reader, self._bundle, self._pool, self._metrics = reader, bundle, pool, metrics
         self._pace = pace
         self._limits = question_limits(bundle)
@@ -103,8 +104,12 @@ class LocalSearcher:
         """Returns which shard this is, in its newest generation."""
         deadline.check("the shard was described")
         self._generations.drop_expired()
+        custody = self._custody()
         return replace(
-            self._info, journaled=self._journaled, writes_elsewhere=self._writes_elsewhere()
+            self._info,
+            journaled=self._journaled,
+            writes_elsewhere=not custody.takes_writes,
+            moves=custody.moves,
         )
 
     async def retrieve(

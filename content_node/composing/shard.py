@@ -14,7 +14,7 @@ from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.file_changes import ServingStatus, watch
 from winnow.content_node.identity import shard_info
 from winnow.content_node.journal.composing import FedShard
-from winnow.content_node.live.custody import OWNED, Custody, Role
+from winnow.content_node.live.custody import Custody, Role
 from winnow.content_node.live.disk_metrics import DiskMetrics
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
@@ -239,7 +239,7 @@ class RunningShard:
 
     def _check_custody(self, custody: Custody) -> None:
         """Raises ArtefactError for a copy in a move, unless this node follows an assignment."""
-        if custody == OWNED or self._parts.moves is not None:
+        if custody.takes_writes or self._parts.moves is not None:
             return
         unfinished = "is the copy of an unfinished move"
         reason = "was handed over" if custody.role is Role.FORMER_OWNER else unfinished
@@ -258,7 +258,7 @@ class RunningShard:
             pace=parts.pace,
             metrics=parts.metrics,
             journaled=bool(parts.settings.journal),
-            writes_elsewhere=lambda: live.custody != OWNED,
+            custody=lambda: live.custody,
             on_drop=parts.trimmer.schedule,
         )
         live.on_new_view(searcher.set_view)

@@ -35,6 +35,15 @@ class Custody:
     role: Role = Role.OWNER
     node: str = ""
     """Name of the owner that is followed, or of the node that got the shard; empty for an owner."""
+    moves: int = 0
+    """Number of times that the shard was handed over until its owner, or this copy, got it. Of two
+    copies that claim to be the owner, reports of the one with fewer moves are out of date.
+    """
+
+    @property
+    def takes_writes(self) -> bool:
+        """Whether the copy takes the writes."""
+        return self.role is Role.OWNER
 
     def refusal(self) -> str:
         """Why the copy takes no writes; empty for the owner."""
@@ -48,7 +57,7 @@ class Custody:
 
 
 OWNED = Custody()
-"""The custody of a copy that takes the writes."""
+"""The custody of a shard that never moved."""
 
 
 def read_custody(shard: Path) -> Custody:
@@ -56,7 +65,7 @@ def read_custody(shard: Path) -> Custody:
     path = _path(shard)
     try:
         content = json.loads(path.read_bytes())
-        return Custody(Role(content["role"]), str(content["node"]))
+        return Custody(Role(content["role"]), str(content["node"]), int(content["moves"]))
     except FileNotFoundError:
         return OWNED
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -70,16 +79,11 @@ def read_custody(shard: Path) -> Custody:
 def write_custody(shard: Path, custody: Custody) -> None:
     """Records the custody durably. Raises OSError if it cannot be written."""
     path = _path(shard)
-    if custody == OWNED:
-        path.unlink(missing_ok=True)
-    else:
-        if not path.parent.is_dir():
-            path.parent.mkdir()
-            sync_directory(shard)
-        content = {"role": custody.role.value, "node": custody.node}
-        write_durably(path, json.dumps(content).encode())
-    if path.parent.is_dir():
-        sync_directory(path.parent)
+    if not path.parent.is_dir():
+        path.parent.mkdir()
+        sync_directory(shard)
+    content = {"role": custody.role.value, "node": custody.node, "moves": custody.moves}
+    write_durably(path, json.dumps(content).encode())
 
 
 def _path(shard: Path) -> Path:

@@ -214,7 +214,8 @@ class LiveShard:
 
         Raises OSError if the owner cannot be recorded on the disk.
         """
-        await self._group.run_alone(partial(self._set_custody, OWNED))
+        custody = Custody(moves=self.custody.moves + 1)
+        await self._group.run_alone(partial(self._set_custody, custody))
 
     async def wait_for_write(self, sequence: int, deadline: Deadline) -> None:
         """Returns when a write is served; raises DeadlineExceededError after the deadline."""
@@ -383,7 +384,7 @@ class LiveShard:
 
     def _hand_over(self, node: str) -> None:
         """Records another node as the owner; runs in the commit thread, between transactions."""
-        custody = Custody(Role.FORMER_OWNER, node)
+        custody = Custody(Role.FORMER_OWNER, node, self.custody.moves)
         if self.custody == custody:
             return
         if self.custody.role is Role.FOLLOWER:

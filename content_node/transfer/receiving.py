@@ -92,4 +92,4 @@ def _pull(copy: PeerCopy, owner: str, directory: Path, progress: CopyProgress) -
     with restored_directory(directory) as content:
         pull_files(source, copy.files, content, progress)
         if copy.takes_writes:
-            write_custody(content, Custody(Role.FOLLOWER, owner))
+            write_custody(content, Custody(Role.FOLLOWER, owner, copy.moves))

@@ -97,6 +97,8 @@ class PeerCopy:
         """The number of the last write that the files hold."""
         self.takes_writes = contents.takes_writes
         """Whether the other node takes writes, which have to be followed."""
+        self.moves = contents.moves
+        """Number of times that the shard was handed over so far."""
 
     def download(self, path: str, target: Path, on_copied: OnCopied) -> None:
         """Copies a file, in any thread but that of the event loop.

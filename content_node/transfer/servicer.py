@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from winnow.content_node.live.custody import OWNED
 from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.served_shards import ServedShards
@@ -52,6 +51,7 @@ class ShardTransferServicer(shard_transfer_pb2_grpc.ShardTransferServiceServicer
             files=map(_file_to_message, copy.files.values()),
             sequence=sequence,
             takes_writes=source.takes_writes,
+            moves=source.shard.custody.moves,
         )
 
     async def ReadFile(  # noqa: N802
@@ -107,7 +107,7 @@ async def _next_batch(shard: LiveShard, after: int) -> LogBatch:
         writes=writes,
         last=shard.sequence,
         is_trimmed=is_trimmed,
-        takes_writes=shard.custody == OWNED,
+        takes_writes=shard.custody.takes_writes,
     )
 
 

@@ -72,7 +72,7 @@ class Writers:
             },
             tried,
             self._last_address.get(shard, ""),
-            moving=[address for address, info in infos.items() if info.writes_elsewhere],
+            moving=_not_owners(infos),
         )
 
     def writer(self, address: str, shard: int) -> ShardWriter:
@@ -103,3 +103,15 @@ class Writers:
     async def close(self) -> None:
         while self._opened:
             await self._opened.popitem()[1].close()
+
+
+def _not_owners(infos: Mapping[str, ShardInfo]) -> list[str]:
+    """The addresses of copies of a shard whose writes another node takes.
+
+    The reports of two nodes are of different moments. So both may claim to be the owner for a
+    moment, and then the one that got the shard last is.
+    """
+    moves = max((info.moves for info in infos.values() if not info.writes_elsewhere), default=0)
+    return [
+        address for address, info in infos.items() if info.writes_elsewhere or info.moves < moves
+    ]

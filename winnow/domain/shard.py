@@ -49,6 +49,10 @@ class ShardInfo:
     """Whether the node follows a journal; `log_id` is empty until it has started."""
     writes_elsewhere: bool = field(default=False, compare=False)
     """Whether another node takes the writes of the shard, because it is being moved."""
+    moves: int = field(default=0, compare=False)
+    """Number of times that the shard was handed over to another node. Of two nodes that claim to
+    take its writes, the one with fewer moves has handed it over since its report.
+    """
 
     @property
     def rows(self) -> tuple[str, int, str, str, str]:

@@ -130,6 +130,7 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     FIELDS_FIELD_NUMBER: builtins.int
     JOURNALED_FIELD_NUMBER: builtins.int
     WRITES_ELSEWHERE_FIELD_NUMBER: builtins.int
+    MOVES_FIELD_NUMBER: builtins.int
     shard: builtins.int
     """This shard's number, from 0."""
     shards: builtins.int
@@ -163,6 +164,10 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     """Whether the node follows a journal. log_id is empty until the node has read from the journal."""
     writes_elsewhere: builtins.bool
     """Whether another node takes the writes of this shard, because it is being moved here or away."""
+    moves: builtins.int
+    """Number of times that the shard was handed over to another node. Of two nodes that claim to take its writes, the
+    one with fewer moves has handed it over since its report.
+    """
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Names of the metadata fields, sorted. At most 1000."""
@@ -186,8 +191,9 @@ class GetShardInfoResponse(google.protobuf.message.Message):
         fields: collections.abc.Iterable[builtins.str] | None = ...,
         journaled: builtins.bool = ...,
         writes_elsewhere: builtins.bool = ...,
+        moves: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "dimension", b"dimension", "fields", b"fields", "generation", b"generation", "index_id", b"index_id", "index_passages", b"index_passages", "journaled", b"journaled", "log_id", b"log_id", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "seconds_per_read", b"seconds_per_read", "sequence", b"sequence", "shard", b"shard", "shards", b"shards", "writes_elsewhere", b"writes_elsewhere"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "dimension", b"dimension", "fields", b"fields", "generation", b"generation", "index_id", b"index_id", "index_passages", b"index_passages", "journaled", b"journaled", "log_id", b"log_id", "moves", b"moves", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "seconds_per_read", b"seconds_per_read", "sequence", b"sequence", "shard", b"shard", "shards", b"shards", "writes_elsewhere", b"writes_elsewhere"]) -> None: ...
 
 Global___GetShardInfoResponse: typing_extensions.TypeAlias = GetShardInfoResponse
 

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from winnow.v1 import shard_feed_pb2 as winnow_dot_v1_dot_shard__feed__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ewinnow/v1/shard_transfer.proto\x12\twinnow.v1\x1a\x1awinnow/v1/shard_feed.proto\"9\n\x08Transfer\x12\x10\n\x08index_id\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12\x0c\n\x04node\x18\x03 \x01(\t\"8\n\x0fOpenCopyRequest\x12%\n\x08transfer\x18\x01 \x01(\x0b\x32\x13.winnow.v1.Transfer\"m\n\x10OpenCopyResponse\x12\x0c\n\x04\x63opy\x18\x01 \x01(\t\x12#\n\x05\x66iles\x18\x02 \x03(\x0b\x32\x14.winnow.v1.ShardFile\x12\x10\n\x08sequence\x18\x03 \x01(\x04\x12\x14\n\x0ctakes_writes\x18\x04 \x01(\x08\"8\n\tShardFile\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\t\x12\r\n\x05\x62ytes\x18\x03 \x01(\x04\"<\n\x0fReadFileRequest\x12\x0c\n\x04\x63opy\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\r\n\x05start\x18\x03 \x01(\x04\" \n\x10ReadFileResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\"W\n\x0eReadLogRequest\x12%\n\x08transfer\x18\x01 \x01(\x0b\x32\x13.winnow.v1.Transfer\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\x04\x12\x0f\n\x07wait_ms\x18\x03 \x01(\r\"\x81\x01\n\x0fReadLogResponse\x12\x0e\n\x06log_id\x18\x01 \x01(\t\x12&\n\x06writes\x18\x02 \x03(\x0b\x32\x16.winnow.v1.LoggedWrite\x12\x0c\n\x04last\x18\x03 \x01(\x04\x12\x12\n\nis_trimmed\x18\x04 \x01(\x08\x12\x14\n\x0ctakes_writes\x18\x05 \x01(\x08\"u\n\x0bLoggedWrite\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12&\n\x05write\x18\x02 \x01(\x0b\x32\x17.winnow.v1.EncodedWrite\x12\x1a\n\rremoved_words\x18\x03 \x01(\x0cH\x00\x88\x01\x01\x42\x10\n\x0e_removed_words\"8\n\x0fHandOverRequest\x12%\n\x08transfer\x18\x01 \x01(\x0b\x32\x13.winnow.v1.Transfer\"4\n\x10HandOverResponse\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x0e\n\x06log_id\x18\x02 \x01(\t2\xa7\x02\n\x14ShardTransferService\x12\x43\n\x08OpenCopy\x12\x1a.winnow.v1.OpenCopyRequest\x1a\x1b.winnow.v1.OpenCopyResponse\x12\x43\n\x08ReadFile\x12\x1a.winnow.v1.ReadFileRequest\x1a\x1b.winnow.v1.ReadFileResponse\x12@\n\x07ReadLog\x12\x19.winnow.v1.ReadLogRequest\x1a\x1a.winnow.v1.ReadLogResponse\x12\x43\n\x08HandOver\x12\x1a.winnow.v1.HandOverRequest\x1a\x1b.winnow.v1.HandOverResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ewinnow/v1/shard_transfer.proto\x12\twinnow.v1\x1a\x1awinnow/v1/shard_feed.proto\"9\n\x08Transfer\x12\x10\n\x08index_id\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12\x0c\n\x04node\x18\x03 \x01(\t\"8\n\x0fOpenCopyRequest\x12%\n\x08transfer\x18\x01 \x01(\x0b\x32\x13.winnow.v1.Transfer\"|\n\x10OpenCopyResponse\x12\x0c\n\x04\x63opy\x18\x01 \x01(\t\x12#\n\x05\x66iles\x18\x02 \x03(\x0b\x32\x14.winnow.v1.ShardFile\x12\x10\n\x08sequence\x18\x03 \x01(\x04\x12\x14\n\x0ctakes_writes\x18\x04 \x01(\x08\x12\r\n\x05moves\x18\x05 \x01(\r\"8\n\tShardFile\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\t\x12\r\n\x05\x62ytes\x18\x03 \x01(\x04\"<\n\x0fReadFileRequest\x12\x0c\n\x04\x63opy\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\r\n\x05start\x18\x03 \x01(\x04\" \n\x10ReadFileResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\"W\n\x0eReadLogRequest\x12%\n\x08transfer\x18\x01 \x01(\x0b\x32\x13.winnow.v1.Transfer\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\x04\x12\x0f\n\x07wait_ms\x18\x03 \x01(\r\"\x81\x01\n\x0fReadLogResponse\x12\x0e\n\x06log_id\x18\x01 \x01(\t\x12&\n\x06writes\x18\x02 \x03(\x0b\x32\x16.winnow.v1.LoggedWrite\x12\x0c\n\x04last\x18\x03 \x01(\x04\x12\x12\n\nis_trimmed\x18\x04 \x01(\x08\x12\x14\n\x0ctakes_writes\x18\x05 \x01(\x08\"u\n\x0bLoggedWrite\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12&\n\x05write\x18\x02 \x01(\x0b\x32\x17.winnow.v1.EncodedWrite\x12\x1a\n\rremoved_words\x18\x03 \x01(\x0cH\x00\x88\x01\x01\x42\x10\n\x0e_removed_words\"8\n\x0fHandOverRequest\x12%\n\x08transfer\x18\x01 \x01(\x0b\x32\x13.winnow.v1.Transfer\"4\n\x10HandOverResponse\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x0e\n\x06log_id\x18\x02 \x01(\t2\xa7\x02\n\x14ShardTransferService\x12\x43\n\x08OpenCopy\x12\x1a.winnow.v1.OpenCopyRequest\x1a\x1b.winnow.v1.OpenCopyResponse\x12\x43\n\x08ReadFile\x12\x1a.winnow.v1.ReadFileRequest\x1a\x1b.winnow.v1.ReadFileResponse\x12@\n\x07ReadLog\x12\x19.winnow.v1.ReadLogRequest\x1a\x1a.winnow.v1.ReadLogResponse\x12\x43\n\x08HandOver\x12\x1a.winnow.v1.HandOverRequest\x1a\x1b.winnow.v1.HandOverResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,23 +37,23 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_OPENCOPYREQUEST']._serialized_start=132
   _globals['_OPENCOPYREQUEST']._serialized_end=188
   _globals['_OPENCOPYRESPONSE']._serialized_start=190
-  _globals['_OPENCOPYRESPONSE']._serialized_end=299
-  _globals['_SHARDFILE']._serialized_start=301
-  _globals['_SHARDFILE']._serialized_end=357
-  _globals['_READFILEREQUEST']._serialized_start=359
-  _globals['_READFILEREQUEST']._serialized_end=419
-  _globals['_READFILERESPONSE']._serialized_start=421
-  _globals['_READFILERESPONSE']._serialized_end=453
-  _globals['_READLOGREQUEST']._serialized_start=455
-  _globals['_READLOGREQUEST']._serialized_end=542
-  _globals['_READLOGRESPONSE']._serialized_start=545
-  _globals['_READLOGRESPONSE']._serialized_end=674
-  _globals['_LOGGEDWRITE']._serialized_start=676
-  _globals['_LOGGEDWRITE']._serialized_end=793
-  _globals['_HANDOVERREQUEST']._serialized_start=795
-  _globals['_HANDOVERREQUEST']._serialized_end=851
-  _globals['_HANDOVERRESPONSE']._serialized_start=853
-  _globals['_HANDOVERRESPONSE']._serialized_end=905
-  _globals['_SHARDTRANSFERSERVICE']._serialized_start=908
-  _globals['_SHARDTRANSFERSERVICE']._serialized_end=1203
+  _globals['_OPENCOPYRESPONSE']._serialized_end=314
+  _globals['_SHARDFILE']._serialized_start=316
+  _globals['_SHARDFILE']._serialized_end=372
+  _globals['_READFILEREQUEST']._serialized_start=374
+  _globals['_READFILEREQUEST']._serialized_end=434
+  _globals['_READFILERESPONSE']._serialized_start=436
+  _globals['_READFILERESPONSE']._serialized_end=468
+  _globals['_READLOGREQUEST']._serialized_start=470
+  _globals['_READLOGREQUEST']._serialized_end=557
+  _globals['_READLOGRESPONSE']._serialized_start=560
+  _globals['_READLOGRESPONSE']._serialized_end=689
+  _globals['_LOGGEDWRITE']._serialized_start=691
+  _globals['_LOGGEDWRITE']._serialized_end=808
+  _globals['_HANDOVERREQUEST']._serialized_start=810
+  _globals['_HANDOVERREQUEST']._serialized_end=866
+  _globals['_HANDOVERRESPONSE']._serialized_start=868
+  _globals['_HANDOVERRESPONSE']._serialized_end=920
+  _globals['_SHARDTRANSFERSERVICE']._serialized_start=923
+  _globals['_SHARDTRANSFERSERVICE']._serialized_end=1218
 # @@protoc_insertion_point(module_scope)

@@ -68,6 +68,7 @@ class OpenCopyResponse(google.protobuf.message.Message):
     FILES_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
     TAKES_WRITES_FIELD_NUMBER: builtins.int
+    MOVES_FIELD_NUMBER: builtins.int
     copy: builtins.str
     """Identifies the open copy."""
     sequence: builtins.int
@@ -76,6 +77,8 @@ class OpenCopyResponse(google.protobuf.message.Message):
     """Whether this node takes the writes of the shard. Then they have to be followed, and the shard has to be handed
     over.
     """
+    moves: builtins.int
+    """As GetShardInfoResponse.moves."""
     @property
     def files(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ShardFile]: ...
     def __init__(
@@ -85,8 +88,9 @@ class OpenCopyResponse(google.protobuf.message.Message):
         files: collections.abc.Iterable[Global___ShardFile] | None = ...,
         sequence: builtins.int = ...,
         takes_writes: builtins.bool = ...,
+        moves: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["copy", b"copy", "files", b"files", "sequence", b"sequence", "takes_writes", b"takes_writes"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["copy", b"copy", "files", b"files", "moves", b"moves", "sequence", b"sequence", "takes_writes", b"takes_writes"]) -> None: ...
 
 Global___OpenCopyResponse: typing_extensions.TypeAlias = OpenCopyResponse
 

@@ -12,7 +12,7 @@ from awaited import AwaitedCount
 
 from winnow.assignment import AssignmentFile
 from winnow.bundle import Bundle
-from winnow.content_node.live.custody import OWNED, read_custody
+from winnow.content_node.live.custody import Custody, read_custody
 from winnow.content_node.shard.manifest import read_shard_manifest
 from winnow.deadline import Deadline
 from winnow.domain.assignment import Assignment
@@ -98,7 +98,7 @@ async def test_writes_go_with_a_shard_and_then_to_its_new_node(
         assert (again.outcome, again.sequence) == (Outcome.STORED, 2)
         assert again.log_id == written.log_id
         await a.serves(0, 2)
-    assert read_custody(tmp_path / "b" / shard_name(1, 3)) == OWNED
+    assert read_custody(tmp_path / "b" / shard_name(1, 3)) == Custody(moves=1)
 
 
 async def test_a_shard_moves_back_after_it_has_moved(

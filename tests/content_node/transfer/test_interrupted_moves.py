@@ -11,7 +11,7 @@ from live_shards import built
 from live_writes import delete, digested, put
 from moving_shards import opened, store
 
-from winnow.content_node.live.custody import OWNED, Custody, Role, write_custody
+from winnow.content_node.live.custody import Custody, Role, write_custody
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.transfer.following import HandedOver, LogBatch, LogFollower
 from winnow.deadline import Deadline
@@ -93,10 +93,10 @@ async def test_an_interrupted_move_has_one_owner_with_every_acknowledged_write(
                 name = rng.choice(["old", "new"])
                 await shards[name].close()
                 shards[name] = opened(directories[name])
-        owners = [name for name, shard in shards.items() if shard.custody == OWNED]
+        owners = [name for name, shard in shards.items() if shard.custody.takes_writes]
         assert len(owners) <= 1
     await follow(shards["new"], shards["old"], 100, rng)
-    assert shards["new"].custody == OWNED
+    assert shards["new"].custody == Custody(moves=1)
     assert shards["old"].custody == Custody(Role.FORMER_OWNER, "new")
     assert shards["new"].sequence == acknowledged
     expected = [put(name, text) for name, text in stored.items() if text is not None]

@@ -71,7 +71,7 @@ async def test_a_moved_shard_has_every_write_and_takes_the_next_ones(
     await store(owner.shard, put("e", "after the copy"), delete("a"))
     await follower(copy, owner).run()
     assert (copy.sequence, copy.log_id) == (3, owner.shard.log_id)
-    assert copy.custody == OWNED
+    assert copy.custody == Custody(moves=1)
     with pytest.raises(UnavailableError, match="has moved to node new"):
         await owner.shard.write([put("f")], Deadline.after(60))
     assert await store(copy, put("f")) == 4
@@ -166,7 +166,7 @@ async def test_both_nodes_remember_after_a_crash_who_takes_the_writes(
     copy = opened(tmp_path / "copy")
     await follower(copy, owner).run()
     await copy.close()
-    assert read_custody(tmp_path / "copy") == OWNED
+    assert read_custody(tmp_path / "copy") == Custody(moves=1)
 
 
 async def test_a_copy_may_be_dropped_unless_the_owner_has_handed_over(

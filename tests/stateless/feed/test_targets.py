@@ -1,10 +1,16 @@
 """Which node takes the writes of a shard, and when an attempt is repeated."""
 
+from dataclasses import replace
+
 import pytest
 
+from winnow.domain.shard import ShardInfo
 from winnow.errors import NotWritableError, UnavailableError
 from winnow.replicas.policy.retrying import retry_delay
+from winnow.stateless.cluster.membership import ClusterView, IndexIdentity
+from winnow.stateless.cluster.node import ReplicaAt
 from winnow.stateless.feed.targets import UNREAD_JOURNAL, choose_target
+from winnow.stateless.feed.writers import OpenWriter, Writers
 
 
 def test_the_only_node_takes_them_whatever_it_says_of_its_log() -> None:
@@ -103,3 +109,27 @@ def test_the_writes_of_a_moving_shard_go_to_its_owner_alone() -> None:
     assert choose_target(0, ["new", "old"], logs, ["new"], "old", moving=["old"]) == "new"
     with pytest.raises(UnavailableError, match="shard 0 is moving to another node: try again"):
         choose_target(0, ["new", "old"], logs, moving=["new", "old"])
+
+
+def test_of_two_reported_owners_the_one_that_got_the_shard_last_takes_the_writes() -> None:
+    """The reports of two nodes are of different moments."""
+    view = ClusterView(IndexIdentity("index", 1, 4), {0: ("new", "old")}, {})
+    old = ShardInfo(
+        shard=0,
+        shards=1,
+        index_id="index",
+        passages=1,
+        dimension=4,
+        bundle_name="bundle",
+        bundle_fingerprint="fingerprint",
+        log_id="log",
+    )
+    infos = {ReplicaAt("old", 0): old, ReplicaAt("new", 0): replace(old, moves=1)}
+
+    def unopened(*_: object) -> OpenWriter:
+        raise AssertionError
+
+    writers = Writers(lambda: view, lambda: infos, unopened)
+    assert writers.address(0, ["new"]) == "new"
+    infos[ReplicaAt("new", 0)] = replace(old, writes_elsewhere=True)
+    assert writers.address(0) == "old"
