@@ -26,6 +26,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import grpc
+
 from bench.figures import Figure, at_most, print_figures, quantile_figures, ratio_figure
 from bench.inputs import add_index_and_questions, read_question_texts
 from winnow.assignment import AssignmentFile
@@ -35,16 +37,21 @@ from winnow.cli.shards.placed import PlacedShards
 from winnow.cli.top.polling import ClusterPoller
 from winnow.client import AsyncClient, PassageFields
 from winnow.client.messages import AnswerClient
+from winnow.deadline import Deadline
 from winnow.domain.assignment import Assignment
 from winnow.errors import WinnowError
+from winnow.rpc.channel import open_channel
+from winnow.stateless.replicas.remote import RemoteNode
 from winnow.v1 import answer_pb2
-from winnow.v1.cluster_pb2 import GetClusterResponse
+from winnow.v1.cluster_pb2 import GetClusterResponse, ShardState
 
 MAX_P99_RATIO = 1.5
 _HOST = "127.0.0.1"
 _POLL_SECONDS = 0.2
 _FIRST_SECONDS, _MOVE_SECONDS = 120.0, 300.0
 """Seconds until the cluster serves, and until a shard has moved."""
+_FRONT_SECONDS = 2.0
+"""Seconds in which the front node has polled a node that was started again."""
 _ID_COUNT = 500
 """Number of ids that are written, again and again, with growing versions."""
 
@@ -68,16 +75,18 @@ class MovingCluster:
         shutil.copytree(index, scratch / "node-0")
         self.down: set[str] = set()
         """Names of the nodes that were killed and do not serve yet."""
+        self._nodes = {
+            f"node-{number}": f"{_HOST}:{port}" for number, port in enumerate(ports[:nodes])
+        }
         targets = []
-        for number, port in enumerate(ports[:nodes]):
-            listen = f"{_HOST}:{port}"
+        for name, listen in self._nodes.items():
             targets += ["--shards", listen]
             arguments = [
-                *("node", "--assignment", self._file.url, "--name", f"node-{number}"),
-                *("--data", str(scratch / f"node-{number}"), "--feed", "--listen", listen),
-                *("--merge-after", "200", "--log-level", "warning", "--log-format", "text"),
+                *("node", "--assignment", self._file.url, "--name", name, "--feed"),
+                *("--data", str(scratch / name), "--listen", listen, "--merge-after", "200"),
+                *("--log-level", "warning", "--log-format", "text"),
             ]
-            children.start(f"node-{number}", arguments)
+            children.start(name, arguments)
         front = ["front", *targets, "--listen", self.address, "--feed-listen", self.feed]
         children.start("front", [*front, "--log-level", "error", "--log-format", "text"])
 
@@ -136,18 +145,28 @@ class MovingCluster:
         self._children.send(name, signal.SIGKILL)
         await asyncio.to_thread(self._children.wait, name)
         self._children.restart(name)
-        async with asyncio.timeout(_FIRST_SECONDS):
-            while True:
+        async with asyncio.timeout(_FIRST_SECONDS), open_channel(self._nodes[name]) as channel:
+            while not await self._has_loaded(channel, name):
                 await asyncio.sleep(_POLL_SECONDS)
+            await asyncio.sleep(_FRONT_SECONDS)
+            while True:
                 with suppress(WinnowError):
-                    cluster = await self.cluster()
-                    served = all(
-                        any(replica.state == replica.STATE_SERVING for replica in shard.replicas)
-                        for shard in cluster.shards
-                    )
-                    if served and name in PlacedShards(cluster, None).nodes():
+                    if all(map(_is_served, (await self.cluster()).shards)):
                         break
+                await asyncio.sleep(_POLL_SECONDS)
         self.down.discard(name)
+
+    async def _has_loaded(self, channel: grpc.aio.Channel, name: str) -> bool:
+        """Whether a node replies, and loads no shard any more."""
+        try:
+            report = await RemoteNode(channel, name).report(Deadline.after(1.0))
+        except WinnowError:
+            return False
+        return not report.faults
+
+
+def _is_served(shard: ShardState) -> bool:
+    return any(replica.state == replica.STATE_SERVING for replica in shard.replicas)
 
 
 class Writer:
