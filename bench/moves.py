@@ -75,9 +75,7 @@ class MovingCluster:
         shutil.copytree(index, scratch / "node-0")
         self.down: set[str] = set()
         """Names of the nodes that were killed and do not serve yet."""
-        self._nodes = {
-            f"node-{number}": f"{_HOST}:{port}" for number, port in enumerate(ports[:nodes])
-        }
+        self._nodes = {f"node-{n}": f"{_HOST}:{port}" for n, port in enumerate(ports[:nodes])}
         targets = []
         for name, listen in self._nodes.items():
             targets += ["--shards", listen]
@@ -146,7 +144,9 @@ class MovingCluster:
         await asyncio.to_thread(self._children.wait, name)
         self._children.restart(name)
         async with asyncio.timeout(_FIRST_SECONDS), open_channel(self._nodes[name]) as channel:
-            while not await self._has_loaded(channel, name):
+            while True:
+                if await self._has_loaded(channel, name):
+                    break
                 await asyncio.sleep(_POLL_SECONDS)
             await asyncio.sleep(_FRONT_SECONDS)
             while True:

@@ -1,7 +1,7 @@
 """Content nodes that follow an assignment, in this process, over real gRPC."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,9 +66,14 @@ async def briefly(_seconds: float) -> None:
 
 @asynccontextmanager
 async def assigned_node(
-    name: str, data: Path, assignment: Path, bundle: Bundle, **flags: Any
+    name: str,
+    data: Path,
+    assignment: Path,
+    bundle: Bundle,
+    sleep: Callable[[float], Awaitable[None]] = briefly,
+    **flags: Any,
 ) -> AsyncIterator[AssignedNode]:
-    """Runs a node with the shards in `data`."""
+    """Runs a node with the shards in `data`, which waits by `sleep`."""
     registry, health = CollectorRegistry(), list[bool]()
     server = Server(
         services=[SERVICE, FEED_SERVICE, TRANSFER_SERVICE],
@@ -86,7 +91,7 @@ async def assigned_node(
         runtimes=RuntimeMetrics(registry),
         set_serving=set_serving,
         peers=PLAIN_TEXT,
-        sleep=briefly,
+        sleep=sleep,
     )
     copies = OpenCopies(open_shard_files)
     shard_pb2_grpc.add_ShardServiceServicer_to_server(

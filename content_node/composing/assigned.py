@@ -35,8 +35,8 @@ _INTERVAL = 1.0
 """Seconds between two looks at the assignment."""
 _RETRY_AFTER = 10.0
 """Seconds after which a shard that could not be opened is tried again."""
-_HIDDEN_SECONDS = 3.0
-"""Seconds between the last report of a shard and its end. Fronts poll twice a second."""
+_POLLED_SECONDS = 7.0
+"""Seconds in which every front has polled all nodes. Idle fronts poll every 5 s by default."""
 _REMOVED = ".removed"
 """Suffix of a directory that is being deleted."""
 Sleep = Callable[[float], Awaitable[None]]
@@ -236,7 +236,7 @@ class AssignedShards:
         }
 
     async def _may_still_close(self, shard: int) -> bool:
-        """Whether other nodes still serve a shard that is no longer reported.
+        """Whether a shard that is being closed may still be.
 
         The assignment may have changed meanwhile, and the other nodes may be closing it, too.
         """
@@ -313,8 +313,11 @@ class AssignedShards:
     async def _close(self, shard: int) -> None:
         """Ends the service of a shard that other nodes serve, and deletes its directory."""
         running = self._held[shard]
+        await self._sleep(_POLLED_SECONDS)  # fronts find the other nodes first
+        if not await self._may_still_close(shard):
+            return
         self._shards.served.hide(running.served)
-        await self._sleep(_HIDDEN_SECONDS)
+        await self._sleep(_POLLED_SECONDS)  # fronts send no more calls here
         if not await self._may_still_close(shard):
             self._shards.served.show(running.served)
             return

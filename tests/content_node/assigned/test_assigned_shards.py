@@ -4,10 +4,11 @@ import shutil
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
-from assigned_nodes import AssignedNode, assigned_node
+from assigned_nodes import AssignedNode, assigned_node, briefly
 from awaited import AwaitedCount
 
 from winnow.assignment import AssignmentFile
@@ -34,7 +35,7 @@ class Nodes:
         self.index_id = manifest.index_id
         self.nodes: dict[str, AssignedNode] = {}
 
-    async def start(self, name: str, **flags: object) -> AssignedNode:
+    async def start(self, name: str, **flags: Any) -> AssignedNode:
         node = await self.stack.enter_async_context(
             assigned_node(name, self.root / name, self.path, self.bundle, **flags)
         )
@@ -78,6 +79,29 @@ async def test_a_shard_moves_and_its_directory_with_it(
         await a.reports(lambda _: not moved.exists())
     assert [each.name for each in sorted((tmp_path / "b").iterdir())] == [shard_name(1, 3)]
     assert False not in (*a.health, *b.health)
+
+
+async def test_fronts_can_find_the_new_node_before_the_old_one_hides_its_shard(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    """A front polls the nodes at different moments, and must never see the shard nowhere."""
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        reported: list[set[int]] = []
+
+        async def sleep(seconds: float) -> None:
+            if seconds > 1.0:  # it waits until it was polled
+                reported.append({info.shard for info in (await a.report()).infos})
+            await briefly(seconds)
+
+        a = await nodes.start("a", sleep=sleep)
+        b = await nodes.start("b")
+        nodes.assign({1: "b"})
+        await b.serves(1)
+        await a.serves(0, 2)
+        moved = tmp_path / "a" / shard_name(1, 3)
+        await a.reports(lambda _: not moved.exists())
+    assert reported == [{0, 1, 2}, {0, 2}]
 
 
 async def test_writes_go_with_a_shard_and_then_to_its_new_node(
