@@ -11,8 +11,6 @@ from winnow.content_node.composing.assigned import AssignedShards, open_assigned
 from winnow.content_node.composing.parts import NodeParts, open_node_parts
 from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.daemon_work import DaemonWork
-from winnow.content_node.feed_servicer import FEED_SERVICE, MAX_WRITE_BYTES, ShardFeedServicer
-from winnow.content_node.servicer import MAX_MESSAGE_BYTES, SERVICE, ShardServicer
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.snapshots.contents import open_shard_files
 from winnow.content_node.startup_checks import check_reader, shards_to_serve
@@ -25,6 +23,8 @@ from winnow.rpc.server import Server
 from winnow.rpc.service import serve_metrics
 from winnow.security.from_settings import peer_channels, server_security
 from winnow.security.metrics import CertificateMetrics
+from winnow.shard_service.feed_servicer import FEED_SERVICE, MAX_WRITE_BYTES, ShardFeedServicer
+from winnow.shard_service.servicer import MAX_MESSAGE_BYTES, SERVICE, ShardServicer
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.telemetry.tracing.tracer import Tracer

@@ -1,7 +1,6 @@
 """A shard in the states that callers can see: loading, served, withdrawn, leaving or failed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from winnow.content_node.transfer.source import TransferSource
 from winnow.deadline import Deadline
@@ -10,17 +9,7 @@ from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
 from winnow.errors import LeavingError, NotLoadedError, UnavailableError
 from winnow.searcher import Read, Retrieved, Searcher
-from winnow.shard_writer import CountingShardWriter
-
-
-@dataclass(frozen=True, slots=True)
-class WritableShard:
-    """A shard that stores writes, and what they have to match."""
-
-    writer: CountingShardWriter
-    info: ShardInfo
-    encoding_fingerprint: str
-    """Fingerprint of the encoder of the vectors."""
+from winnow.shard_writer import WritableShard
 
 
 class ServedShard:

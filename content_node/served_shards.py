@@ -6,6 +6,7 @@ from winnow.content_node.served_shard import ServedShard
 from winnow.deadline import Deadline
 from winnow.domain.shard import NodeReport, ShardFault
 from winnow.errors import IdentityError, LeavingError, UnavailableError
+from winnow.shard_writer import WritableShard
 
 
 class ServedShards:
@@ -70,6 +71,10 @@ class ServedShards:
         if len(unknown) == 1:
             return unknown[0]
         raise UnavailableError(f"this node does not serve shard {shard}")
+
+    def writing(self, shard: int | None) -> WritableShard:
+        """Returns a shard that takes writes. Raises as `searcher`, or if it is not served."""
+        return self.searcher(shard).writing
 
     def _only(self) -> ServedShard:
         if len(self._shards) != 1:

@@ -45,6 +45,16 @@ class FrontSettings(PeerSettings, ServiceSettings):
         description="HOST:PORT of a content node, or dns:///HOST:PORT of a group of content nodes. "
         "Give it once for each, in any order.",
     )
+    fronts: list[str] = Field(
+        default_factory=list,
+        description="HOST:PORT of another front node's --shards-listen, or dns:///HOST:PORT of a "
+        "group: it is used as a content node with all its shards. Give it once for each.",
+    )
+    shards_listen: OptionalListenAddress = Field(
+        "",
+        description="HOST:PORT to serve the shards of this front node on, to other front nodes "
+        "(--fronts); empty for none. Like the port of a content node, it demands no keys.",
+    )
     listen: ListenAddress = Field(
         "127.0.0.1:8080", description="HOST:PORT to serve gRPC on; port 0 for any free one."
     )
@@ -376,7 +386,7 @@ class FrontSettings(PeerSettings, ServiceSettings):
     @property
     def serves_answers(self) -> bool:
         """Whether the front node answers questions."""
-        return bool(self.shards)
+        return bool(self.shards or self.fronts)
 
     @property
     def serves_heads(self) -> bool:

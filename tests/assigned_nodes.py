@@ -12,8 +12,6 @@ from tenacious import available
 
 from winnow.bundle import Bundle
 from winnow.content_node.composing.assigned import AssignedShards, open_assigned
-from winnow.content_node.feed_servicer import FEED_SERVICE, ShardFeedServicer
-from winnow.content_node.servicer import SERVICE, ShardServicer
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.snapshots.contents import open_shard_files
 from winnow.content_node.transfer.copies import OpenCopies
@@ -24,6 +22,8 @@ from winnow.errors import UnavailableError
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.security.peers import PLAIN_TEXT
+from winnow.shard_service.feed_servicer import FEED_SERVICE, ShardFeedServicer
+from winnow.shard_service.servicer import SERVICE, ShardServicer
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
 from winnow.v1 import shard_feed_pb2_grpc, shard_pb2_grpc, shard_transfer_pb2_grpc

@@ -21,8 +21,6 @@ from winnow.content_node.reader import open_reader
 from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.reader.reader import Reader
 from winnow.content_node.searcher import LocalSearcher
-from winnow.content_node.servicer import SERVICE as SHARD_SERVICE
-from winnow.content_node.servicer import ShardServicer
 from winnow.content_node.shard import open_shard, view_of
 from winnow.domain.question import ReadScope
 from winnow.heads.admission import TextAdmission
@@ -41,6 +39,8 @@ from winnow.resolving import StaticTarget
 from winnow.rpc.channel import open_channel
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
+from winnow.shard_service.servicer import SERVICE as SHARD_SERVICE
+from winnow.shard_service.servicer import ShardServicer
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.answer_cache import AnswerCache
 from winnow.stateless.answer.answering import Answerer

@@ -5,9 +5,11 @@ behind gRPC), `tests.fakes` (a scripted shard).
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from winnow.deadline import Deadline
+from winnow.domain.shard import ShardInfo
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.domain.write import Write, Written
 from winnow.passages.canonical import PassageDigest
@@ -53,3 +55,23 @@ class ShardWriter(Protocol):
 
 class CountingShardWriter(ShardWriter, WordSource, Protocol):
     """A shard that stores passages, and counts their words."""
+
+
+@dataclass(frozen=True, slots=True)
+class WritableShard:
+    """A shard that stores writes, and what they have to match."""
+
+    writer: CountingShardWriter
+    info: ShardInfo
+    encoding_fingerprint: str
+    """Fingerprint of the encoder of the vectors."""
+
+
+class WritableShards(Protocol):
+    """The shards of a node that takes writes."""
+
+    def writing(self, shard: int | None) -> WritableShard:
+        """Returns a shard; None stands for the only one of the node.
+
+        Raises UnavailableError if the node does not serve the shard now.
+        """

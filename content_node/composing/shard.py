@@ -27,7 +27,7 @@ from winnow.content_node.merging.tidying import remove_obsolete
 from winnow.content_node.metrics import MergeMetrics, ShardMetrics, WriteMetrics
 from winnow.content_node.pulling import pull_shard
 from winnow.content_node.searcher import LocalSearcher
-from winnow.content_node.served_shard import ServedShard, WritableShard
+from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.shard.changes import Change
 from winnow.content_node.shard.manifest import ShardManifest
@@ -45,6 +45,7 @@ from winnow.errors import (
 )
 from winnow.heap import give_back
 from winnow.inference.niceness import lower_priority
+from winnow.shard_writer import WritableShard
 
 _log = structlog.get_logger("content_node")
 _FILE_CHECK_INTERVAL = 2.0

@@ -24,6 +24,7 @@ from winnow.stateless.composing.feed import open_feed
 from winnow.stateless.composing.front import Front
 from winnow.stateless.composing.serving import open_front_parts
 from winnow.stateless.early_rejection import EarlyRejection
+from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.feed.servicer import FeedServicer
 from winnow.stateless.metrics import FrontMetrics
 from winnow.telemetry.metrics import RpcMetrics
@@ -101,7 +102,9 @@ async def open_embedded(
         stack.callback(_finish_loading, shards.all)
         opened = await open_front_parts(front, shards.source, [shards.part])
         if writable and opened.cluster is not None:
-            feed = await open_feed(front, shards.source, opened.cluster)
+            feed = await open_feed(
+                front, shards.source, opened.cluster, FeedMetrics(front.registry)
+            )
             servicer = FeedServicer(feed.core, settings.feed_deadline)
             feed_pb2_grpc.add_FeedServiceServicer_to_server(servicer, front.services)
         for part in opened.parts:

@@ -40,9 +40,11 @@ class OpenFeed:
     encoder: FeedEncoder
 
 
-async def open_feed(front: Front, source: NodeSource, cluster: OpenCluster) -> OpenFeed:
+async def open_feed(
+    front: Front, source: NodeSource, cluster: OpenCluster, metrics: FeedMetrics
+) -> OpenFeed:
     """Opens the feeding service for the cluster that the front searches; the front closes it."""
-    settings, metrics = front.settings, FeedMetrics(front.registry)
+    settings = front.settings
     encoder = await to_the_end(_open_encoder(front))
     writers = Writers(lambda: cluster.builder.view, cluster.nodes.present, source.open_writer)
     front.stack.push_async_callback(writers.close)

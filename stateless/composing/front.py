@@ -1,7 +1,7 @@
 """The collaborators that the parts of a front share, and the server that runs all parts."""
 
 import contextlib
-from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -67,6 +67,10 @@ async def _do_nothing() -> None:
     return None
 
 
+def _nothing() -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """The preparation, tasks and further ports of a part of a front."""
@@ -77,6 +81,8 @@ class Part:
     """Tasks that run while the front serves. If one ends, the front ends; see `serve_with_task`."""
     servers: Sequence[Listener] = ()
     """Servers on further ports."""
+    leave: Callable[[], None] = _nothing
+    """Called when the front begins to leave."""
 
 
 @contextlib.asynccontextmanager
@@ -117,11 +123,16 @@ async def serve(front: Front, parts: Iterable[Part]) -> None:
             await part.prepare()
         front.metrics.ready.set(1)
 
+    def leave() -> None:
+        front.metrics.ready.set(0)
+        for part in parts:
+            part.leave()
+
     serving: Coroutine[Any, Any, None] = process.serve(
         front.server,
         front.settings,
         prepare,
-        on_leave=lambda: front.metrics.ready.set(0),
+        on_leave=leave,
         extra_listeners=[each for part in parts for each in part.servers],
     )
     for tasks in (front.access.tasks, *(part.tasks for part in parts)):

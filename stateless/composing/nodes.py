@@ -40,7 +40,8 @@ class RemoteNodes:
     """Content nodes behind gRPC, at the targets of the front's settings."""
 
     def __init__(self, front: Front) -> None:
-        self._targets, self._peers = front.settings.shards, front.access.peers
+        self._targets = [*front.settings.shards, *front.settings.fronts]
+        self._peers = front.access.peers
         self.form_timeout = front.settings.form_timeout
         self._fingerprint = front.bundle.manifest.encoding_fingerprint
 

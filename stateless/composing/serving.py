@@ -10,9 +10,11 @@ from winnow.stateless.composing.encoders import Encoders
 from winnow.stateless.composing.feed import open_feed, serve_feed
 from winnow.stateless.composing.front import Front, Part, serve
 from winnow.stateless.composing.http import serve_http
+from winnow.stateless.composing.middle import open_served_cluster, serve_shards
 from winnow.stateless.composing.nodes import NodeSource
 from winnow.stateless.composing.showing import serve_showing
 from winnow.stateless.encoding import QuestionEncoder
+from winnow.stateless.feed.metrics import FeedMetrics
 from winnow.stateless.heads.questions import QuestionHeads
 
 
@@ -59,8 +61,15 @@ async def serve_front(
     """
     opened = await open_front_parts(front, source, further)
     parts = list(opened.parts)
-    if front.settings.feed_listen and source is not None and opened.cluster is not None:
-        parts.append(serve_feed(front, await open_feed(front, source, opened.cluster)))
-    if front.settings.http_listen:
+    settings = front.settings
+    forwards_writes = settings.feed_listen or settings.shards_listen
+    if forwards_writes and source is not None and opened.cluster is not None:
+        metrics = FeedMetrics(front.registry)
+        if settings.feed_listen:
+            parts.append(serve_feed(front, await open_feed(front, source, opened.cluster, metrics)))
+        if settings.shards_listen:
+            served = open_served_cluster(front, source, opened.cluster, metrics)
+            parts.append(serve_shards(front, served))
+    if settings.http_listen:
         parts.append(serve_http(front))
     await serve(front, parts)

@@ -62,7 +62,7 @@ class WriteRouter:
             async with asyncio.TaskGroup() as group:
                 tasks = {
                     shard: group.create_task(
-                        self._store_in_shard(shard, [writes[index] for index in own], deadline)
+                        self.store_in_shard(shard, [writes[index] for index in own], deadline)
                     )
                     for shard, own in indices.items()
                 }
@@ -77,10 +77,13 @@ class WriteRouter:
                 stored[index] = each.outcome, Position(shard, each.sequence)
         return [stored[index] for index in range(len(writes))]
 
-    async def _store_in_shard(
+    async def store_in_shard(
         self, shard: int, writes: Sequence[Write], deadline: Deadline
     ) -> list[Written] | WinnowError:
-        """Stores the writes of one shard. Returns a failure: it must not cancel other shards."""
+        """Stores the writes of one shard, which all belong to it.
+
+        Returns a failure: it must not cancel other shards.
+        """
         attempt = 0
         tried: list[str] = []
         while True:

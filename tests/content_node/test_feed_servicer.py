@@ -11,12 +11,11 @@ import pytest
 from live_writes import delete, digested, put
 from prometheus_client import CollectorRegistry
 
-from winnow.content_node.feed_servicer import FEED_SERVICE, MAX_WRITE_BYTES, ShardFeedServicer
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.metrics import WriteMetrics
-from winnow.content_node.served_shard import ServedShard, WritableShard
+from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.shard import open_shard
 from winnow.convert import shard_feed as convert
@@ -34,6 +33,8 @@ from winnow.rpc.channel import open_channel
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.rpc.status import error_of
+from winnow.shard_service.feed_servicer import FEED_SERVICE, MAX_WRITE_BYTES, ShardFeedServicer
+from winnow.shard_writer import WritableShard
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 

@@ -23,7 +23,6 @@ from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.served_shards import ServedShards
-from winnow.content_node.servicer import SERVICE, ShardServicer
 from winnow.content_node.shard import StoredSegment, open_shard, view_of
 from winnow.content_node.shard.changes import Change, change_to_report, find_change
 from winnow.content_node.shard.store import PassageStore
@@ -36,6 +35,7 @@ from winnow.rpc.channel import open_channel
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
 from winnow.searcher import Read
+from winnow.shard_service.servicer import SERVICE, ShardServicer
 from winnow.stateless.replicas.remote import RemoteNode, RemoteSearcher
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.text.tokenizer import Tokenizer

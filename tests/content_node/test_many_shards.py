@@ -18,8 +18,6 @@ from winnow.bundle import Bundle
 from winnow.cli.local.cluster import load_failure
 from winnow.content_node.composing.parts import open_node_parts
 from winnow.content_node.composing.shards import RunningShards
-from winnow.content_node.feed_servicer import FEED_SERVICE, ShardFeedServicer
-from winnow.content_node.servicer import SERVICE, ShardServicer
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.shard.changes import Change
 from winnow.content_node.startup_checks import shards_to_serve
@@ -44,6 +42,8 @@ from winnow.rpc.server import Server
 from winnow.rpc.status import error_of
 from winnow.searcher import Retrieved
 from winnow.settings.errors import SettingsError
+from winnow.shard_service.feed_servicer import FEED_SERVICE, ShardFeedServicer
+from winnow.shard_service.servicer import SERVICE, ShardServicer
 from winnow.stateless.replicas.remote import RemoteNode
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics

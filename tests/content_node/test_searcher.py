@@ -21,7 +21,6 @@ from winnow.content_node.searcher import LocalSearcher
 from winnow.content_node.shard import ShardView, StoredSegment, open_shard, view_of
 from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.shard.store import PassageStore, StoredPassage
-from winnow.content_node.validation import check_answer_tokens, check_hits, check_passages
 from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
@@ -34,6 +33,7 @@ from winnow.errors import (
 )
 from winnow.inference.stop import Stop
 from winnow.policy.pace import Pace
+from winnow.shard_service.limits import check_answer_tokens, check_hits, check_passages
 from winnow.text.tokenizer import Tokenizer
 
 

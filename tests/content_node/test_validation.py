@@ -19,13 +19,13 @@ from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.reader import open_reader
 from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.searcher import LocalSearcher
-from winnow.content_node.servicer import ShardServicer
 from winnow.content_node.shard import open_shard, view_of
 from winnow.content_node.validation import question_limits
 from winnow.domain.shard import shard_name
 from winnow.errors import WinnowError
 from winnow.policy.pace import Pace
 from winnow.rpc.status import code_of
+from winnow.shard_service.servicer import ShardServicer
 from winnow.text.tokenizer import Tokenizer
 from winnow.v1 import shard_pb2
 

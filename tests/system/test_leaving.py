@@ -15,7 +15,6 @@ from prometheus_client import CollectorRegistry
 from tenacious import Change
 
 from winnow.content_node.served_shard import ServedShard
-from winnow.content_node.servicer import SERVICE, ShardServicer
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import NodeReport
@@ -24,6 +23,7 @@ from winnow.replicas.routing import ReplicaPolicies
 from winnow.rpc.channel import open_channel
 from winnow.rpc.interceptor import CallInterceptor
 from winnow.rpc.server import Server
+from winnow.shard_service.servicer import SERVICE, ShardServicer
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery

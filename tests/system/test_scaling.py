@@ -114,6 +114,56 @@ def test_shards_and_their_writes_move_although_both_nodes_are_killed(
     until(lambda: not list((tmp_path / "a").glob("shard-*")), SECONDS)
 
 
+def test_fronts_before_fronts_give_the_same_answers_and_take_writes(
+    indexes: dict[int, Path], tmp_path: Path, start: Start
+) -> None:
+    shutil.copytree(indexes[SHARDS], tmp_path / "index")
+    names = ("node-a", "node-b", "middle-a", "middle-b", "top", "feed", "direct", *"xy")
+    at = {
+        name: f"127.0.0.1:{port}" for name, port in zip(names, free_ports(len(names)), strict=True)
+    }
+
+    def node(name: str, *own: int) -> None:
+        shards = (tmp_path / "index" / shard_name(shard, SHARDS) for shard in own)
+        flags = [word for shard in shards for word in ("--shard", shard)]
+        start("node", *flags, "--feed", "--listen", at[name])
+
+    def front(listen: str, *flags: str) -> "subprocess.Popen[bytes]":
+        return start("front", *flags, "--listen", at[listen], "--form-timeout", "1")
+
+    node("node-a", 0, 1)
+    node("node-b", 2)
+    front("x", "--shards", at["node-a"], "--shards-listen", at["middle-a"])
+    second = front("y", "--shards", at["node-b"], "--shards-listen", at["middle-b"])
+    middles = ("--fronts", at["middle-a"], "--fronts", at["middle-b"])
+    front("top", *middles, "--feed-listen", at["feed"])
+    front("direct", "--shards", at["node-a"], "--shards", at["node-b"])
+    on_a, on_b = {at["middle-a"]}, {at["middle-b"]}
+    until(lambda: replicas(at["top"]) == [on_a, on_a, on_b], SECONDS)
+    until(lambda: replicas(at["direct"]) == [{at["node-a"]}] * 2 + [{at["node-b"]}], SECONDS)
+    with Client(at["top"]) as top, Client(at["direct"]) as direct, Client(at["feed"]) as feed:
+        for question in (QUESTION, "How many hearts has an octopus?", "What is Au?"):
+            same = [client.ask(question, timeout=60, max_loss=0) for client in (top, direct)]
+            assert all(reply.coverage.complete for reply in same)
+            assert same[0].answers == same[1].answers
+        stored = feed.put(
+            [{"id": f"fed-{n}", "text": "Ada Lovelace was born in 1815."} for n in range(6)],
+            timeout=60,
+        )
+        after = [each.position for each in stored if each.position is not None]
+        question = "When was Ada Lovelace born?"
+        same = [
+            client.ask(question, timeout=60, max_loss=0, after=after) for client in (top, direct)
+        ]
+        assert same[0].answers == same[1].answers
+        assert same[0].answers[0].text == "1815"
+        end(second)
+        until(lambda: replicas(at["top"])[2:] == [set()], SECONDS)
+        part = top.ask(QUESTION, timeout=60)
+        assert not part.coverage.complete
+        assert part.answers
+
+
 def replicas(front: str) -> list[set[str]]:
     """The nodes that serve each shard, as the front sees them; empty before it serves."""
     with grpc.insecure_channel(front) as channel:

@@ -5,7 +5,6 @@ Refuses writes for another shard, and for shards that are not loaded.
 
 from typing import Any
 
-from winnow.content_node.served_shards import ServedShards
 from winnow.convert import shard_feed as convert
 from winnow.convert.by_name import optional
 from winnow.deadline import Deadline
@@ -13,7 +12,7 @@ from winnow.errors import IdentityError
 from winnow.quoting import shortened
 from winnow.rpc.deadline import deadline_of
 from winnow.rpc.server import KIB
-from winnow.shard_writer import CountingShardWriter
+from winnow.shard_writer import CountingShardWriter, WritableShards
 from winnow.v1 import shard_feed_pb2, shard_feed_pb2_grpc
 
 FEED_SERVICE = "winnow.v1.ShardFeedService"
@@ -24,7 +23,7 @@ MAX_WRITE_BYTES = 1024 * KIB
 class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
     """Serves the writers of a node's shards once they are loaded."""
 
-    def __init__(self, shards: ServedShards, default_deadline: float) -> None:
+    def __init__(self, shards: WritableShards, default_deadline: float) -> None:
         self._shards, self._default_deadline = shards, default_deadline
 
     async def Write(  # noqa: N802
@@ -47,7 +46,7 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         self, request: shard_feed_pb2.GetWordCountsRequest, context: Any
     ) -> shard_feed_pb2.GetWordCountsResponse:
         deadline = self._deadline(context)
-        writer = self._shards.searcher(optional(request, "shard")).writing.writer
+        writer = self._shards.writing(optional(request, "shard")).writer
         built = None if request.changes_only else await writer.built_counts(deadline)
         return convert.counts_to_message(await writer.changes(deadline), built)
 
@@ -55,7 +54,7 @@ class ShardFeedServicer(shard_feed_pb2_grpc.ShardFeedServiceServicer):
         self, request: shard_feed_pb2.WriteRequest | shard_feed_pb2.FindUnchangedRequest
     ) -> CountingShardWriter:
         """Returns the writer; raises IdentityError if the request is meant for another index."""
-        shard = self._shards.searcher(request.shard).writing
+        shard = self._shards.writing(request.shard)
         if request.index_id != shard.info.index_id:
             raise IdentityError(
                 f"the request is for shard {request.shard} of index "

@@ -7,13 +7,6 @@ from typing import Any
 import grpc
 import structlog
 
-from winnow.content_node.validation import (
-    check_answer_tokens,
-    check_depth,
-    check_hits,
-    check_passages,
-    check_shards,
-)
 from winnow.convert import shard as convert
 from winnow.convert.by_name import optional
 from winnow.deadline import Deadline
@@ -24,9 +17,16 @@ from winnow.rpc.deadline import deadline_of
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
 from winnow.searcher import ContentNode, Retrieved, Searcher
+from winnow.shard_service.limits import (
+    check_answer_tokens,
+    check_depth,
+    check_hits,
+    check_passages,
+    check_shards,
+)
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
-_log = structlog.get_logger("content_node")
+_log = structlog.get_logger("winnow.shard_service")
 SERVICE = "winnow.v1.ShardService"
 MAX_MESSAGE_BYTES = 256 * KIB
 """A thousand hits and a question with a long vector take half of it."""

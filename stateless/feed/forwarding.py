@@ -1,0 +1,54 @@
+"""Forwards the writes of another front to a shard of the served cluster."""
+
+from collections.abc import Callable, Sequence
+
+from winnow.deadline import Deadline
+from winnow.domain.word_counts import WordChanges, WordCounts
+from winnow.domain.write import Write, Written
+from winnow.errors import UnavailableError, WinnowError
+from winnow.passages.canonical import PassageDigest
+from winnow.shard_writer import WordSource
+from winnow.stateless.feed.storing import WriteRouter
+from winnow.stateless.feed.writers import Writers
+
+
+class ForwardingShardWriter:
+    """A `CountingShardWriter` that writes to a replica of a shard, and retries."""
+
+    def __init__(
+        self,
+        shard: int,
+        router: WriteRouter,
+        writers: Writers,
+        words: Callable[[int], Sequence[WordSource]],
+    ) -> None:
+        """`words` returns the word counts of a shard's replicas, those with most writes first."""
+        self._shard, self._router, self._writers, self._words = shard, router, writers, words
+
+    async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
+        """Stores writes in their order; returns when all are durable."""
+        written = await self._router.store_in_shard(self._shard, writes, deadline)
+        if isinstance(written, WinnowError):
+            raise written
+        return written
+
+    async def find_unchanged(
+        self, puts: Sequence[PassageDigest], deadline: Deadline
+    ) -> list[Written | None]:
+        """Finds the puts that would change nothing, by the replica that takes writes."""
+        writer = self._writers.writer(self._writers.address(self._shard), self._shard)
+        return await writer.find_unchanged(puts, deadline)
+
+    async def built_counts(self, deadline: Deadline) -> WordCounts:
+        """Returns the passage count of each word in the index as it was built."""
+        return await self._counted().built_counts(deadline)
+
+    async def changes(self, deadline: Deadline) -> WordChanges:
+        """Returns how writes to the shard have changed these counts."""
+        return await self._counted().changes(deadline)
+
+    def _counted(self) -> WordSource:
+        sources = self._words(self._shard)
+        if not sources:
+            raise UnavailableError(f"no node serves shard {self._shard} now")
+        return sources[0]
