@@ -23,6 +23,7 @@ class ServedShard:
         self._transfer: TransferSource | None = None
         self.fault = ""
         """Why there is no shard; every call is refused with it. Empty while there is one."""
+        self._is_temporary = False
         self._withdrawal_reason = ""
         self._is_leaving = False
 
@@ -45,7 +46,7 @@ class ServedShard:
         Raises NotLoadedError or UnavailableError while there is none.
         """
         if self.fault:
-            raise NotLoadedError(self.fault)
+            raise self._fault_error()
         if self._transfer is None:
             raise UnavailableError("the shard is still loading")
         return self._transfer
@@ -57,14 +58,17 @@ class ServedShard:
         Raises NotLoadedError or UnavailableError while there is none.
         """
         if self.fault:
-            raise NotLoadedError(self.fault)
+            raise self._fault_error()
         if self._writing is None:
             raise UnavailableError("the shard is still loading")
         return self._writing
 
-    def fail(self, fault: str) -> None:
-        """Refuses every call with `fault`, the reason why there is no shard."""
-        self.fault = fault
+    def fail(self, fault: str, *, is_temporary: bool = False) -> None:
+        """Refuses every call with `fault`, the reason why there is no shard.
+
+        `is_temporary`: whether the node tries again, so that a retry may help.
+        """
+        self.fault, self._is_temporary = fault, is_temporary
 
     def withdraw(self, reason: str) -> None:
         """Makes `info` fail with a reason not to use the shard; other calls continue.
@@ -111,9 +115,12 @@ class ServedShard:
         """Retrieves and reads this shard's best passages."""
         return await self._available_searcher().search(question, depth, max_answer_tokens, deadline)
 
+    def _fault_error(self) -> UnavailableError:
+        return UnavailableError(self.fault) if self._is_temporary else NotLoadedError(self.fault)
+
     def _available_searcher(self) -> Searcher:
         if self.fault:
-            raise NotLoadedError(self.fault)
+            raise self._fault_error()
         if self._searcher is None:
             raise UnavailableError("the shard is still loading")
         return self._searcher

@@ -25,7 +25,7 @@ from winnow.content_node.transfer.remote import ShardMoves
 from winnow.deadline import Deadline
 from winnow.domain.assignment import Assignment
 from winnow.domain.shard import NodeReport, ShardInfo, number_of, shard_name
-from winnow.errors import ArtefactError, UnavailableError, WinnowError
+from winnow.errors import ArtefactError, NotLoadedError, UnavailableError, WinnowError
 from winnow.files.durable import sync_directory
 from winnow.security.peers import PeerChannels
 from winnow.telemetry.runtimes import RuntimeMetrics
@@ -275,7 +275,10 @@ class AssignedShards:
                 reason=reason,
                 exc_info=None if known else error,
             )
-            running.served.fail(reason)
+            is_temporary = isinstance(error, UnavailableError) and not isinstance(
+                error, NotLoadedError
+            )
+            running.served.fail(reason, is_temporary=is_temporary)
             self._failed[shard] = running
             self._not_before[shard] = asyncio.get_running_loop().time() + _RETRY_AFTER
         else:

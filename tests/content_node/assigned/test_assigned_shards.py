@@ -19,7 +19,7 @@ from winnow.deadline import Deadline
 from winnow.domain.assignment import Assignment
 from winnow.domain.shard import shard_name, shard_of
 from winnow.domain.write import Outcome, Write
-from winnow.errors import UnavailableError
+from winnow.errors import NotLoadedError, UnavailableError
 from winnow.index_directory import shard_directories
 
 
@@ -218,6 +218,7 @@ async def test_a_shard_that_no_node_has_is_a_fault_and_the_others_are_served(
             lambda report: any("--pull" in str(f.error) for f in report.faults)
         )
         assert [fault.shard for fault in report.faults] == [2]
+        assert not isinstance(report.faults[0].error, NotLoadedError)  # it tries again
         assert {info.shard for info in report.infos} == {0, 1}
 
 
