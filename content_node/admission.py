@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from winnow.content_node.local_shard import LocalShard, Retrieval
 from winnow.content_node.metrics import NodeMetrics
 from winnow.deadline import Clock, Deadline
 from winnow.domain.passage import Hit
@@ -19,7 +20,7 @@ from winnow.errors import OverloadedError
 from winnow.policy.load import LoadSettings, ReadLoad
 from winnow.policy.pace import Pace
 from winnow.quoting import are
-from winnow.searcher import Read, Retrieved, Searcher
+from winnow.searcher import Read, Retrieved
 
 
 class NodeLoad:
@@ -93,9 +94,9 @@ class NodeLoad:
 
 
 class AdmittedSearcher:
-    """A `Searcher` that refuses calls which would miss their deadline, and reports the load."""
+    """A `LocalShard` that refuses calls which would miss their deadline, and reports the load."""
 
-    def __init__(self, inner: Searcher, load: NodeLoad) -> None:
+    def __init__(self, inner: LocalShard, load: NodeLoad) -> None:
         self._inner, self._load = inner, load
 
     async def info(self, deadline: Deadline) -> ShardInfo:
@@ -112,6 +113,12 @@ class AdmittedSearcher:
         """Retrieves; raises OverloadedError if too many retrievals are running."""
         with self._load.retrieving():
             return await self._inner.retrieve(question, depth, deadline)
+
+    async def prepare(
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
+    ) -> Retrieval:
+        """Prepares a retrieval. It is admitted with those of other shards, by `JointRetrieval`."""
+        return await self._inner.prepare(question, depth, deadline)
 
     async def read(
         self,

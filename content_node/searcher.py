@@ -5,17 +5,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
 
 from winnow.bundle import Bundle
 from winnow.content_node.identity import shard_info
+from winnow.content_node.joint_retrieval import with_queue
 from winnow.content_node.live.custody import OWNED, Custody
 from winnow.content_node.live.sequence_waiter import SequenceWaiter
+from winnow.content_node.local_shard import Retrieval
 from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.reader.pool import ReaderPool
 from winnow.content_node.reader.reader import Reader
 from winnow.content_node.shard.generations import RecentGenerations
-from winnow.content_node.shard.retrieving import Candidates, retrieve
+from winnow.content_node.shard.retrieving import retrieve
 from winnow.content_node.shard.view import ShardView
 from winnow.content_node.validation import question_limits
 from winnow.deadline import Clock, Deadline
@@ -39,7 +40,6 @@ from winnow.quoting import shortened
 from winnow.searcher import Read, Retrieved
 from winnow.telemetry.tracing.span import Span, span
 
-Result = TypeVar("Result")
 _MAX_RESERVE = 0.01
 """Maximum seconds between the end of reading and the caller's deadline. Serialising and sending a
 few hundred readings takes about a millisecond, on a busy event loop several. Readings that arrive
@@ -119,29 +119,27 @@ class LocalSearcher:
 
         Waits until the write `depth.after` is served.
         """
+        work = await self.prepare(question, depth, deadline)
+        with span("retrieve") as step:
+            done = await self._pool.call(work, deadline, question.client)
+            step.set("winnow.queue_ms", done.queue_seconds * 1e3)
+        (found,) = done.results
+        self._metrics.stage.labels("queue").observe(done.queue_seconds, step.exemplar)
+        self._metrics.stage.labels("retrieve").observe(found.timings.retrieve, step.exemplar)
+        return with_queue(found, done.queue_seconds, self._pool.idle_threads)
+
+    async def prepare(
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
+    ) -> Retrieval:
+        """Returns the retrieval from the newest view, which runs in any thread.
+
+        Waits until the write `depth.after` is served.
+        """
         arrived_at = time.perf_counter()
         self._check(question)
         await self._sequence_waiter.wait(depth.after, deadline)
         view = self._generations.lease_newest(deadline)
-        work = partial(self._retrieve, view, question, depth)
-        with span("retrieve") as step:
-            done = await self._pool.call(partial(_timed, work), deadline, question.client)
-            step.set("winnow.queue_ms", done.queue_seconds * 1e3)
-        found, spent = done.results[0]
-        self._metrics.stage.labels("queue").observe(done.queue_seconds, step.exemplar)
-        self._metrics.stage.labels("retrieve").observe(spent.seconds, step.exemplar)
-        timings = ShardTimings(queue=done.queue_seconds, retrieve=spent.seconds)
-        return Retrieved(
-            found.hits,
-            found.distances,
-            timings,
-            idle_readers=self._pool.idle_threads,
-            candidate_words=found.words,
-            sequence=view.sequence,
-            retrieved=spent.later(-arrived_at),
-            passages=view.passages,
-            log_id=view.log_id,
-        )
+        return partial(self._retrieve, view, question, depth, arrived_at)
 
     async def read(
         self,
@@ -198,10 +196,27 @@ class LocalSearcher:
         )
 
     def _retrieve(
-        self, view: ShardView, question: EncodedQuestion, depth: RetrievalDepth, stop: Stop
-    ) -> Candidates:
+        self,
+        view: ShardView,
+        question: EncodedQuestion,
+        depth: RetrievalDepth,
+        arrived_at: float,
+        stop: Stop,
+    ) -> Retrieved:
+        began = time.perf_counter()
         with _readable():
-            return retrieve(view, question, depth, self._word_weight, stop)
+            found = retrieve(view, question, depth, self._word_weight, stop)
+        spent = Interval(began - arrived_at, time.perf_counter() - began)
+        return Retrieved(
+            found.hits,
+            found.distances,
+            ShardTimings(retrieve=spent.seconds),
+            candidate_words=found.words,
+            sequence=view.sequence,
+            retrieved=spent,
+            passages=view.passages,
+            log_id=view.log_id,
+        )
 
     def _read_one(
         self,
@@ -304,9 +319,3 @@ def _readable() -> Iterator[None]:
         yield
     except ArtefactError as error:
         raise NotLoadedError(str(error)) from error
-
-
-def _timed(work: Callable[[Stop], Result], stop: Stop) -> tuple[Result, Interval]:
-    """Runs `work`; returns its result, and the interval in which it ran."""
-    started = time.perf_counter()
-    return work(stop), Interval(started, time.perf_counter() - started)

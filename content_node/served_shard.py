@@ -2,23 +2,24 @@
 
 from collections.abc import Sequence
 
+from winnow.content_node.local_shard import LocalShard, Retrieval
 from winnow.content_node.transfer.source import TransferSource
 from winnow.deadline import Deadline
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
 from winnow.errors import LeavingError, NotLoadedError, UnavailableError
-from winnow.searcher import Read, Retrieved, Searcher
+from winnow.searcher import Read, Retrieved
 from winnow.shard_writer import WritableShard
 
 
 class ServedShard:
-    """A `Searcher` that refuses calls while there is no shard to answer from."""
+    """A `LocalShard` that refuses calls while there is no shard to answer from."""
 
     def __init__(self, number: int | None = None) -> None:
         self.number = number
         """Number of the shard; None if it is unknown yet."""
-        self._searcher: Searcher | None = None
+        self._searcher: LocalShard | None = None
         self._writing: WritableShard | None = None
         self._transfer: TransferSource | None = None
         self.fault = ""
@@ -27,7 +28,7 @@ class ServedShard:
         self._withdrawal_reason = ""
         self._is_leaving = False
 
-    def serve(self, searcher: Searcher) -> None:
+    def serve(self, searcher: LocalShard) -> None:
         """Sends calls to `searcher`."""
         self._searcher = searcher
 
@@ -95,6 +96,12 @@ class ServedShard:
         """Retrieves the shard's passages that may be among the best of the cluster."""
         return await self._available_searcher().retrieve(question, depth, deadline)
 
+    async def prepare(
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
+    ) -> Retrieval:
+        """Returns a retrieval that runs in any thread."""
+        return await self._available_searcher().prepare(question, depth, deadline)
+
     async def read(
         self,
         question: EncodedQuestion,
@@ -118,7 +125,7 @@ class ServedShard:
     def _fault_error(self) -> UnavailableError:
         return UnavailableError(self.fault) if self._is_temporary else NotLoadedError(self.fault)
 
-    def _available_searcher(self) -> Searcher:
+    def _available_searcher(self) -> LocalShard:
         if self.fault:
             raise self._fault_error()
         if self._searcher is None:

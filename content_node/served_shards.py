@@ -1,11 +1,17 @@
 """The shards of a content node, as callers see them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
+from winnow.content_node.joint_retrieval import JointRetrieval
+from winnow.content_node.local_shard import Retrieval
 from winnow.content_node.served_shard import ServedShard
 from winnow.deadline import Deadline
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import NodeReport, ShardFault
 from winnow.errors import IdentityError, LeavingError, UnavailableError
+from winnow.searcher import RequestedShard, Retrieved
 from winnow.shard_writer import WritableShard
 
 
@@ -13,9 +19,17 @@ class ServedShards:
     """A `ContentNode` that refuses calls for shards that it does not serve."""
 
     def __init__(
-        self, shards: Sequence[ServedShard] = (), *, node: str = "", address: str = ""
+        self,
+        shards: Sequence[ServedShard] = (),
+        *,
+        joint: JointRetrieval,
+        node: str = "",
+        address: str = "",
     ) -> None:
-        """`node` and `address` are those of a node that follows an assignment, else empty."""
+        """`joint` retrieves from several shards. `node` and `address` are those of a node that
+        follows an assignment, else empty.
+        """
+        self._joint = joint
         self._shards, self._node, self._address = list(shards), node, address
         self._hidden: list[ServedShard] = []
         """Shards that are not reported, and still answer calls."""
@@ -71,6 +85,22 @@ class ServedShards:
         if len(unknown) == 1:
             return unknown[0]
         raise UnavailableError(f"this node does not serve shard {shard}")
+
+    async def retrieve(
+        self,
+        question: EncodedQuestion,
+        depth: RetrievalDepth,
+        shards: Sequence[RequestedShard],
+        deadline: Deadline,
+    ) -> list[Retrieved | Exception]:
+        """Retrieves from several shards: see `ContentNode`."""
+
+        async def prepare(requested: RequestedShard) -> Retrieval:
+            own = replace(depth, after=requested.after)
+            return await self.searcher(requested.shard).prepare(question, own, deadline)
+
+        work = [partial(prepare, each) for each in shards]
+        return await self._joint.run(work, depth, deadline, question.client)
 
     def writing(self, shard: int | None) -> WritableShard:
         """Returns a shard that takes writes. Raises as `searcher`, or if it is not served."""

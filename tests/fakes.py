@@ -5,12 +5,20 @@ does, because a reply without a pause hides races.
 """
 
 import asyncio
+import functools
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from prometheus_client import CollectorRegistry
 from tenacious import turn
 
+from winnow.content_node.admission import NodeLoad
+from winnow.content_node.joint_retrieval import JointRetrieval
+from winnow.content_node.local_shard import Retrieval
+from winnow.content_node.metrics import NodeMetrics
+from winnow.content_node.reader.pool import ReaderPool
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, ShardTimings, Timings
 from winnow.domain.coverage import Coverage
@@ -31,7 +39,8 @@ from winnow.domain.write import EncodedPassage, Outcome, Write, Written
 from winnow.errors import GenerationGoneError, NotFoundError, NotLoadedError, WinnowError
 from winnow.heads.heads import States
 from winnow.passages.canonical import PassageDigest, digest
-from winnow.searcher import Read, Retrieved, Searcher
+from winnow.policy.pace import Pace
+from winnow.searcher import Read, RequestedShard, Retrieved, Searcher
 from winnow.stateless.answer.admission import Admitted
 from winnow.text.encoder import OnEncoded, TextEncoding
 
@@ -147,6 +156,12 @@ class FakeSearcher:
             candidate_words=words,
         )
 
+    async def prepare(
+        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
+    ) -> Retrieval:
+        found = await self.retrieve(question, depth, deadline)
+        return lambda _stop: found
+
     def _hit(self, row: int, is_by_words_only: bool) -> Hit:
         reading, generation = self.readings[row], self.generation
         order = -reading.words if is_by_words_only else reading.distance
@@ -236,6 +251,30 @@ class OneShardNode:
 
     def searcher(self, _shard: int | None) -> Searcher:
         return self.shard
+
+    async def retrieve(
+        self,
+        question: EncodedQuestion,
+        depth: RetrievalDepth,
+        shards: Sequence[RequestedShard],
+        deadline: Deadline,
+    ) -> list[Retrieved | Exception]:
+        ((_, after),) = shards
+        try:
+            own = replace(depth, after=after)
+            return [await self.shard.retrieve(question, own, deadline)]
+        except Exception as error:  # noqa: BLE001 (as a node does)
+            return [error]
+
+
+@functools.cache
+def joint_retrieval() -> JointRetrieval:
+    """Returns how a node with one thread retrieves from several shards."""
+    metrics = NodeMetrics(CollectorRegistry())
+    pool = ReaderPool(1, 1, metrics)
+    pace = Pace(1.0, time.monotonic)
+    load = NodeLoad(100, pace=pace, clock=time.monotonic, metrics=metrics)
+    return JointRetrieval(pool, load, metrics)
 
 
 @dataclass

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from fakes import joint_retrieval
 from live_writes import DIMENSION
 from prometheus_client import CollectorRegistry
 
@@ -98,7 +99,7 @@ async def holding(directory: Path) -> AsyncIterator[Holder]:
         interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True),
     )
     shard_transfer_pb2_grpc.add_ShardTransferServiceServicer_to_server(
-        ShardTransferServicer(ServedShards([served]), copies), server.grpc
+        ShardTransferServicer(ServedShards([served], joint=joint_retrieval()), copies), server.grpc
     )
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
     holder = Holder(directory, opened(directory), address, served)

@@ -35,6 +35,7 @@ CALCULATING = {
     "dataclasses",
     "enum",
     "hashlib",
+    "heapq",
     "math",
     "random",
     "statistics",

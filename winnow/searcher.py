@@ -8,7 +8,7 @@ The front node uses content nodes only through them. Implementations of a shard:
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings
@@ -99,6 +99,14 @@ class Searcher(Protocol):
         """Retrieves and reads this shard's best passages in one call."""
 
 
+class RequestedShard(NamedTuple):
+    """A shard of a retrieval from several shards."""
+
+    shard: int
+    after: int = 0
+    """Number of the write that the shard must have; 0 for none."""
+
+
 class ContentNode(Protocol):
     """A content node, which serves any number of shards of an index."""
 
@@ -114,4 +122,18 @@ class ContentNode(Protocol):
 
         Raises UnavailableError if the node does not have the shard; so do the calls of the searcher
         while the node does not serve it.
+        """
+
+    async def retrieve(
+        self,
+        question: EncodedQuestion,
+        depth: RetrievalDepth,
+        shards: Sequence[RequestedShard],
+        deadline: Deadline,
+    ) -> Sequence[Retrieved | Exception]:
+        """Retrieves from up to `MAX_CALL_SHARDS` shards; returns a result for each, in their order.
+
+        `depth.after` is ignored. Hits and candidates may be left out as in
+        `winnow.candidates.joint`. A shard that fails has its error as its result. Raises a
+        WinnowError if the whole call fails.
         """

@@ -347,7 +347,7 @@ def open_assigned(
     addresses: dict[str, str] = {}
     moves = ShardMoves(settings.name, lambda node: addresses.get(node, ""), peers)
     parts = open_node_parts(settings, bundle, registry, runtimes, shards=1, moves=moves)
-    served = ServedShards(node=settings.name, address=settings.peer_address)
+    served = ServedShards(joint=parts.joint, node=settings.name, address=settings.peer_address)
     shards = RunningShards({}, parts, registry, set_serving, served=served)
     assigned = AssignedShards(
         settings,

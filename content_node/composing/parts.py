@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.bundle import Bundle
 from winnow.content_node.admission import NodeLoad
+from winnow.content_node.joint_retrieval import JointRetrieval
 from winnow.content_node.metrics import NodeMetrics
 from winnow.content_node.reader import Reader, open_reader
 from winnow.content_node.reader.pool import ReaderPool
@@ -71,6 +72,8 @@ class NodeParts:
     pace: Pace
     reader: SharedReader
     load: NodeLoad
+    joint: JointRetrieval
+    """Retrieves from several shards for one call."""
     trimmer: HeapTrimmer
     """Returns freed memory to the system after a generation was dropped."""
     merging: asyncio.Lock
@@ -98,16 +101,19 @@ def open_node_parts(
     pace = Pace(_HALF_LIFE, time.monotonic)
     options = replace(settings.inference, chooser=runtimes.chooser(bundle.manifest.name))
     per_request, nice = settings.reader_threads, settings.reader_nice
+    pool = ReaderPool(settings.threads, per_request, metrics, nice=nice)
+    load = NodeLoad(
+        settings.max_reads, pace=pace, clock=time.monotonic, metrics=metrics, shards=shards
+    )
     return NodeParts(
         settings=settings,
         bundle=bundle,
         metrics=metrics,
-        pool=ReaderPool(settings.threads, per_request, metrics, nice=nice),
+        pool=pool,
         pace=pace,
         reader=SharedReader(settings, bundle, options, pace),
-        load=NodeLoad(
-            settings.max_reads, pace=pace, clock=time.monotonic, metrics=metrics, shards=shards
-        ),
+        load=load,
+        joint=JointRetrieval(pool, load, metrics),
         trimmer=HeapTrimmer(trimming()),
         merging=asyncio.Lock(),
         moves=moves,

@@ -57,7 +57,7 @@ class RunningShards:
         """Whether a loaded shard is served."""
         self._is_leaving = False
         self.all: list[RunningShard] = []
-        self.served = served if served is not None else ServedShards()
+        self.served = served if served is not None else ServedShards(joint=parts.joint)
         for directory, pull in directories.items():
             self.add(directory, pull)
 

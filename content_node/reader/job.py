@@ -26,7 +26,7 @@ class ReadJob(Generic[Item, Result]):
         deadline: Deadline,
         *,
         threads: int = 1,
-        on_item_done: Callable[[], object] = lambda: None,
+        on_item_done: Callable[[], object] | None = None,
         item_context: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         """Expects `threads` threads, which call `turn` until it returns False.
@@ -92,7 +92,8 @@ class ReadJob(Generic[Item, Result]):
             if self._closed:  # the result is late
                 return True
             self._results[index] = result
-        call_in_loop(self._loop, self._on_item_done)
+        if self._on_item_done is not None:
+            call_in_loop(self._loop, self._on_item_done)
         return True
 
     def _finish(self, error: BaseException | None) -> None:

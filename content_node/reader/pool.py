@@ -114,6 +114,27 @@ class ReaderPool:
             raise DeadlineExceededError("the deadline passed before the hits were found")
         return PoolResult(results, queue_seconds)
 
+    async def call_each(
+        self,
+        work: Callable[[Item, Stop], Result],
+        items: Sequence[Item],
+        deadline: Deadline,
+        client: str = "",
+    ) -> PoolResult[Result]:
+        """Runs brief work for every item, in as many threads as `map` uses.
+
+        Items that were not done before the deadline have no result. It never raises for them.
+        """
+        if not items:
+            return PoolResult([], 0.0)
+        threads = min(self._per_request, len(items))
+        job = ReadJob(work, items, deadline, threads=threads)
+        try:
+            queue_seconds = await _run_job(job, self._brief, client, threads)
+        finally:
+            results = job.close()
+        return PoolResult(results, queue_seconds, len(items) - len(results))
+
     def close(self) -> None:
         """Waits for the threads to end."""
         self._readers.close()

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.candidates.top_k_bound import CandidateRule, contenders
 from winnow.content_node.shard.bm25 import Terms
 from winnow.content_node.shard.nearest import by_distance
 from winnow.content_node.shard.rows import RowMask, ScoredRows
-from winnow.content_node.shard.top_k_bound import CandidateRule, contenders
 from winnow.content_node.shard.view import ShardView
 from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth

@@ -104,6 +104,7 @@ class Answerer:
             last_known_write=self._cluster.reached_sequence,
             unknown_writes=self._shards_with_unknown_write(question),
             recorder=recorder,
+            joint=self._cluster.joint,
         )
         try:
             rule = self._rule_for(question.max_loss)
@@ -138,17 +139,20 @@ class Answerer:
         return answered
 
     def _required_writes(self, question: Question) -> dict[int, int]:
-        """The write that each shard must have: the later of the one that the question names and
-        the last one that this front acknowledged.
+        """The write that a shard must have, by shard; 0 by default.
+
+        It is the later of the one that the question names and the last one that this front
+        acknowledged.
         """
-        named = {write.shard: write.sequence for write in question.after}
-        return {
-            shard: max(self._cluster.required_sequence(shard), named.get(shard, 0))
-            for shard in self._cluster.searchers
-        }
+        required = self._cluster.required_sequences()
+        for write in question.after:
+            required[write.shard] = max(write.sequence, required.get(write.shard, 0))
+        return required
 
     def _shards_with_unknown_write(self, question: Question) -> frozenset[int]:
         """The shards of which the question names a write that this front does not know."""
+        if not question.after:
+            return frozenset()
         latest = self._cluster.latest_sequences()
         return frozenset(
             write.shard for write in question.after if write.sequence > latest[write.shard]

@@ -19,8 +19,10 @@ from winnow.domain.question import (
 from winnow.domain.shard_call import CallKind
 from winnow.searcher import Read, Retrieved, Searcher
 from winnow.stateless.answer.recording import CallRecorder
-from winnow.stateless.answer.scatter import Gathered, scatter
+from winnow.stateless.answer.scatter import NO_CALLS, Gathered, scatter
 from winnow.stateless.policy.waiting import AdaptiveTimeout, WaitingSettings, of_step
+from winnow.stateless.replicas.joint import JointCalls
+from winnow.stateless.replicas.partial import SendJoint, Shards
 
 Result = TypeVar("Result")
 _MAX_WAIT_FOR_UNKNOWN_WRITE = 10.0
@@ -64,6 +66,8 @@ class ShardCalls:
     unknown_writes: frozenset[int] = frozenset()
     """Shards of which the caller named a write that this front does not know."""
     recorder: CallRecorder = field(default_factory=CallRecorder)
+    joint: JointCalls | None = None
+    """Calls nodes for several shards; None to call each shard alone."""
 
     @property
     def depth(self) -> RetrievalDepth:
@@ -93,8 +97,21 @@ class ShardCalls:
     async def retrieve_all(self) -> Gathered[Retrieved]:
         """Has every shard retrieve, within the retrieval's share of the remaining time."""
         until = self._retrieval_deadline
-        calls = {shard: self._retrieve(shard, until) for shard in self.searchers}
-        return await self._gather(calls, until, lambda retrieved: not retrieved.hits)
+        if self.joint is None:
+            calls = {shard: self._retrieve(shard, until) for shard in self.searchers}
+            return await self._gather(calls, until, _has_no_hits)
+        # a shard that may wait for a write that never comes has an earlier deadline
+        alone, required = self.unknown_writes, self.required_writes
+        with self.joint.begin(self.encoded, self.depth, until, required, alone) as retrieval:
+            return await self._gather(
+                {shard: self._retrieve(shard, until) for shard in retrieval.alone},
+                until,
+                _has_no_hits,
+                joint={
+                    shards: self.recorder.joint(shards, send)
+                    for shards, send in retrieval.calls().items()
+                },
+            )
 
     def retrieve_from(self, shard: int) -> Coroutine[Any, Any, Retrieved]:
         """Has one shard retrieve, as `retrieve_all` does."""
@@ -121,8 +138,9 @@ class ShardCalls:
         until: Deadline,
         is_empty: Callable[[Result], bool],
         failed_before: int = 0,
+        joint: Mapping[Shards, SendJoint[Result]] = NO_CALLS,
     ) -> Gathered[Result]:
-        """Awaits one call per shard, by the question's wait policy; see `scatter`.
+        """Awaits a result of each shard, by the question's wait policy; see `scatter`.
 
         The minimum coverage must be reached over the called shards: a shard without work here takes
         no time from the others. It must also be reached over all shards, of which `failed_before`
@@ -132,16 +150,18 @@ class ShardCalls:
             WinnowError: a shard failed, and the question forbids partial results.
 
         """
+        called = len(calls) + sum(map(len, joint))
         policy = self.question.patience
         settings = WaitingSettings(
             policy.min_coverage, policy.min_wait_factor, policy.max_wait_factor
         )
         if self.allows_partial:
-            settings = of_step(settings, len(self.searchers), len(calls), failed_before)
+            settings = of_step(settings, len(self.searchers), called, failed_before)
         else:
             settings = WaitingSettings()
-        timeout = AdaptiveTimeout(settings, len(calls), until)
-        return await scatter(calls, timeout, self.allows_partial, is_empty, self._awaited_write)
+        timeout = AdaptiveTimeout(settings, called, until)
+        partial, write = self.allows_partial, self._awaited_write
+        return await scatter(calls, timeout, partial, is_empty, write, joint=joint)
 
     def _search(self, shard: int) -> Coroutine[Any, Any, Read]:
         searcher, max_tokens = self.searchers[shard], self.question.max_answer_tokens
@@ -177,6 +197,10 @@ class ShardCalls:
     @property
     def _retrieval_deadline(self) -> Deadline:
         return self.deadline.earlier(self.deadline.left() * (1 - self.limits.retrieve_share))
+
+
+def _has_no_hits(retrieved: Retrieved) -> bool:
+    return not retrieved.hits
 
 
 def _has_no_readings(read: Read) -> bool:

@@ -5,13 +5,15 @@ Every question is recorded, at a cost of a few microseconds a call.
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
-from dataclasses import replace
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from winnow.deadline import Clock
 from winnow.domain.shard_call import NEVER, CallKind, CallOutcome, Interval, ReadTime, ShardCall
 from winnow.searcher import Read, Retrieved
+from winnow.stateless.replicas.partial import PartialResult, SendJoint, Shards
 
 Result = TypeVar("Result")
 
@@ -22,7 +24,7 @@ class CallRecorder:
     def __init__(self, elapsed: float = 0.0, clock: Clock = time.perf_counter) -> None:
         """`elapsed`: seconds since the start of the question."""
         self._clock, self._started = clock, clock() - elapsed
-        self._calls: list[ShardCall] = []
+        self._calls: list[ShardCall | _JointRecord] = []
 
     def elapsed(self) -> float:
         """Seconds since the start of the question."""
@@ -33,33 +35,93 @@ class CallRecorder:
     ) -> Result:
         """Sends a call and records it; returns its result and raises its errors."""
         start, index = self.elapsed(), len(self._calls)
-        self._calls.append(
-            ShardCall(shard=shard, kind=kind, outcome=CallOutcome.ABANDONED, span=Interval(start))
+        sent = ShardCall(
+            shard=shard, kind=kind, outcome=CallOutcome.ABANDONED, span=Interval(start)
         )
+        self._calls.append(sent)
         try:
             result = await send()
         except asyncio.CancelledError:
             raise
         except BaseException:
-            self._calls[index] = self._ended(self._calls[index], CallOutcome.FAILED)
+            self._calls[index] = self._ended(sent, CallOutcome.FAILED)
             raise
         retrieved, reads = _node_times(result, start)
-        ended = self._ended(self._calls[index], CallOutcome.ANSWERED)
+        ended = self._ended(sent, CallOutcome.ANSWERED)
         self._calls[index] = replace(ended, retrieved=retrieved, reads=reads)
         return result
+
+    def joint(self, shards: Shards, send: SendJoint[Retrieved]) -> SendJoint[Retrieved]:
+        """Returns a call for several shards that is recorded, for each shard, when it is sent."""
+
+        async def call() -> PartialResult[Retrieved]:
+            record = _JointRecord(self.elapsed(), shards)
+            self._calls.append(record)
+            return await self._joint(record, shards, send)
+
+        return call
+
+    async def _joint(
+        self, record: "_JointRecord", shards: Shards, send: SendJoint[Retrieved]
+    ) -> PartialResult[Retrieved]:
+        """Sends a call for shards of a record."""
+        try:
+            ended = await send()
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            record.ends.update(dict.fromkeys(shards, (self.elapsed(), None)))
+            raise
+        now = self.elapsed()
+        record.ends.update({shard: (now, result) for shard, result in ended.results.items()})
+        further = {
+            some: partial(self._joint, record, some, call) for some, call in ended.further.items()
+        }
+        return PartialResult(ended.results, further)
 
     def calls(self) -> tuple[ShardCall, ...]:
         """All calls so far, in the order in which they were sent. An abandoned call lasts until
         now.
         """
-        return tuple(
-            self._ended(call, call.outcome) if call.outcome is CallOutcome.ABANDONED else call
-            for call in self._calls
-        )
+        found: list[ShardCall] = []
+        for call in self._calls:
+            if isinstance(call, _JointRecord):
+                found += call.calls(self.elapsed())
+            elif call.outcome is CallOutcome.ABANDONED:
+                found.append(self._ended(call, call.outcome))
+            else:
+                found.append(call)
+        return tuple(found)
 
     def _ended(self, call: ShardCall, outcome: CallOutcome) -> ShardCall:
         start = call.span.start
         return replace(call, outcome=outcome, span=Interval(start, self.elapsed() - start))
+
+
+@dataclass(eq=False, slots=True)
+class _JointRecord:
+    """A call for several shards."""
+
+    start: float
+    shards: Shards
+    ends: dict[int, tuple[float, Retrieved | None]] = field(default_factory=dict)
+    """When each shard got its result, and this result; None for an error."""
+
+    def calls(self, now: float) -> Iterator[ShardCall]:
+        """Yields the call of each shard, as if it had been called alone."""
+        spans: dict[float, Interval] = {}
+        for shard in self.shards:
+            ended_at, result = self.ends.get(shard, (now, None))
+            outcome = CallOutcome.FAILED if shard in self.ends else CallOutcome.ABANDONED
+            if (whole := spans.get(ended_at)) is None:
+                whole = spans[ended_at] = Interval(self.start, ended_at - self.start)
+            yield ShardCall(
+                shard=shard,
+                kind=CallKind.RETRIEVE,
+                outcome=outcome if result is None else CallOutcome.ANSWERED,
+                span=whole,
+                retrieved=NEVER if result is None else _node_times(result, self.start)[0],
+            )
 
 
 def _node_times(result: object, sent_at: float) -> tuple[Interval, tuple[ReadTime, ...]]:

@@ -6,7 +6,7 @@ Knows nodes and their infos; `membership` decides which of them form an index.
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 import structlog
 
@@ -18,9 +18,11 @@ from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.membership import ClusterView, FrontEncoding, form_view
 from winnow.stateless.cluster.node import Infos, Node, ReplicaAt, lost_replicas
 from winnow.stateless.metrics import ClusterMetrics
+from winnow.stateless.replicas.joint import JointCalls
 from winnow.stateless.replicas.replicated import ReplicaCondition, ReplicatedSearcher
 
 _log = structlog.get_logger("stateless.cluster.builder")
+OpenJoint = Callable[[Mapping[int, ReplicatedSearcher]], JointCalls | None]
 
 
 class ClusterBuilder:
@@ -33,10 +35,14 @@ class ClusterBuilder:
         on_cluster: Callable[[Cluster], None],
         *,
         metrics: ClusterMetrics,
+        open_joint: OpenJoint = lambda _: None,
         clock: Clock = time.monotonic,
     ) -> None:
-        """`on_cluster` is called with the first cluster, and with each cluster of another index."""
-        self._clock = clock
+        """`on_cluster` is called with the first cluster, and with each cluster of another index.
+
+        `open_joint` returns the calls for several shards of a cluster; None to call each alone.
+        """
+        self._clock, self._open_joint = clock, open_joint
         self._encoding, self._open_shard = encoding, open_shard
         self._on_cluster, self._metrics = on_cluster, metrics
         self._shards: dict[int, ReplicatedSearcher] = {}
@@ -89,7 +95,8 @@ class ClusterBuilder:
             self._metrics.clear()
             self._last_updates = {}
             self._update_shards(infos, present, nodes)
-            self.cluster = Cluster(self._shards, infos, self._clock)
+            joint = self._open_joint(self._shards)
+            self.cluster = Cluster(self._shards, infos, self._clock, joint)
             self._on_cluster(self.cluster)
             self._formed.set()
         else:
@@ -109,6 +116,9 @@ class ClusterBuilder:
         for replica in self._lost:
             lost[replica.shard].add(replica.address)
         newly_lost = {replica.shard for replica in self._lost - before}
+        if newly_lost and self.cluster is not None and self.cluster.joint is not None:
+            silent = {replica.address for replica in self._lost - before}
+            self.cluster.joint.give_up(silent, "it no longer replies")
         errors = absence_errors(self.view.missing(), nodes, self.view)
         for shard, info in infos.items():
             addresses, error = self.view.replicas[shard], errors.get(shard)

@@ -7,6 +7,7 @@ from winnow.deadline import Clock
 from winnow.domain.shard import ShardInfo
 from winnow.searcher import Searcher
 from winnow.stateless.cluster.sequences import Sequences
+from winnow.stateless.replicas.joint import JointCalls
 
 
 class Cluster:
@@ -20,7 +21,10 @@ class Cluster:
         searchers: Mapping[int, Searcher],
         infos: Mapping[int, ShardInfo],
         clock: Clock = time.monotonic,
+        joint: JointCalls | None = None,
     ) -> None:
+        """`joint` calls nodes for several shards; without it each shard is called alone."""
+        self.joint = joint
         self.searchers = dict(searchers)
         self.shard_infos = dict(infos)
         self._sequences = Sequences(clock)
@@ -49,6 +53,14 @@ class Cluster:
         none.
         """
         return self._sequences.required(self.shard_infos[shard])
+
+    def required_sequences(self) -> dict[int, int]:
+        """The required sequences that are not 0, by shard."""
+        return {
+            shard: required
+            for shard in self._sequences.written_shards
+            if (required := self.required_sequence(shard))
+        }
 
     @property
     def sequences_version(self) -> tuple[int, bool]:

@@ -16,7 +16,7 @@ from winnow.deadline import Clock, Deadline
 from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError, WinnowError
 from winnow.resolving import Resolver
-from winnow.searcher import Searcher
+from winnow.searcher import ContentNode, Searcher
 from winnow.stateless.cluster.node import Infos, Node, ReplicaAt, present
 from winnow.stateless.cluster.polling import DiscoverySettings, PollingSchedule
 
@@ -77,9 +77,13 @@ class Discovery:
 
     def searcher(self, replica: ReplicaAt) -> Searcher:
         """The searcher of a replica; raises UnavailableError if its node was removed."""
-        if replica.address not in self.nodes:
-            raise UnavailableError(f"{replica.address}: the node is no longer in the cluster")
-        return self.nodes[replica.address].content.searcher(replica.shard)
+        return self.content(replica.address).searcher(replica.shard)
+
+    def content(self, address: str) -> ContentNode:
+        """The node at an address; raises UnavailableError if it was removed."""
+        if address not in self.nodes:
+            raise UnavailableError(f"{address}: the node is no longer in the cluster")
+        return self.nodes[address].content
 
     async def run(self) -> None:
         """Discovers and polls nodes until it is cancelled, then closes all nodes."""

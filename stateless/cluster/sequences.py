@@ -4,6 +4,7 @@ Nodes are polled periodically. A caller whose write was acknowledged must not wa
 poll, least of all after a deletion. Knows numbers and a clock; calls no node.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from winnow.deadline import Clock
@@ -41,6 +42,11 @@ class Sequences:
         """Changes whenever `latest` may return another number for the same info."""
         return self._changes, self._clock() < self._log_confirmed_at
 
+    @property
+    def written_shards(self) -> Collection[int]:
+        """The shards of which a write was recorded; `required` is 0 for all others."""
+        return self._written.keys()
+
     def record_write(self, info: ShardInfo, sequence: int, log_id: str = "") -> None:
         """Records a durable write of a shard. It is ignored if `log_id` names another log than
         `info`: a restored shard has a new log, and replies of the old one may arrive late.
@@ -49,6 +55,9 @@ class Sequences:
 
     def record_answer(self, info: ShardInfo, sequence: int, log_id: str = "") -> None:
         """Records that a replica has a write. Another log is ignored, as in `record_write`."""
+        last = self._answered.get(info.shard)
+        if last and sequence <= last.sequence and info.log_id == last.log_id:
+            return  # the case of nearly every answer
         self._record(self._answered, info, sequence, log_id)
 
     def reached(self, info: ShardInfo) -> int:

@@ -3,13 +3,15 @@
 So fronts can stand before fronts, and each calls few nodes, however many shards there are.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from winnow.candidates.joint import join
 from winnow.deadline import Deadline
+from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import NodeReport, ShardFault, ShardInfo
 from winnow.errors import IdentityError, LeavingError, UnavailableError
-from winnow.searcher import Searcher
+from winnow.searcher import RequestedShard, Retrieved, Searcher
 from winnow.shard_writer import CountingShardWriter, WritableShard
 from winnow.stateless.cluster.absence import absence_errors
 from winnow.stateless.cluster.builder import ClusterBuilder
@@ -62,6 +64,20 @@ class ServedCluster:
         """Returns a shard with its replicas; None stands for the only one."""
         cluster = self._cluster()
         return cluster.searchers[_number(cluster.shard_infos, shard)]
+
+    async def retrieve(
+        self,
+        question: EncodedQuestion,
+        depth: RetrievalDepth,
+        shards: Sequence[RequestedShard],
+        deadline: Deadline,
+    ) -> list[Retrieved | Exception]:
+        """Retrieves from several shards, with few calls to nodes: see `ContentNode`."""
+        cluster = self._cluster()
+        if cluster.joint is None:
+            raise UnavailableError("this front node calls each shard alone")
+        results = await cluster.joint.retrieve_each(question, depth, shards, deadline)
+        return join(results, depth)
 
     def writing(self, shard: int | None) -> WritableShard:
         """Returns a shard that takes writes by any of its replicas that can."""

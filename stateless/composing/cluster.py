@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,6 +16,8 @@ from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.composing.front import Front, Part
 from winnow.stateless.composing.nodes import NodeSource
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
+from winnow.stateless.replicas.joint import JointCalls
+from winnow.stateless.replicas.node_calls import NodeCalls
 from winnow.stateless.replicas.replicated import ReplicatedSearcher
 from winnow.stateless.words.served import ServedWords
 
@@ -44,20 +46,35 @@ def open_cluster(
     """
     settings, manifest = front.settings, front.bundle.manifest
     encoding = FrontEncoding(manifest.fingerprint, manifest.encoder.dimension, manifest.name)
-    replicas = ReplicaMetrics(front.registry)
+    replicas, policies = ReplicaMetrics(front.registry), settings.replica_policies
+    node_calls = NodeCalls(policies.replicas.half_life, time.monotonic, random.Random())
 
     def open_shard(shard: int) -> ReplicatedSearcher:
         return ReplicatedSearcher(
             shard,
             lambda address: nodes.searcher(ReplicaAt(address, shard)),
-            settings.replica_policies,
+            policies,
             clock=time.monotonic,
             rng=random.Random(),
             metrics=replicas,
+            joint_calls=node_calls.running,
+        )
+
+    def open_joint(shards: Mapping[int, ReplicatedSearcher]) -> JointCalls:
+        return JointCalls(
+            shards,
+            nodes.content,
+            node_calls,
+            policies=policies,
+            clock=time.monotonic,
         )
 
     builder = ClusterBuilder(
-        encoding, open_shard, on_cluster, metrics=ClusterMetrics(front.registry)
+        encoding,
+        open_shard,
+        on_cluster,
+        metrics=ClusterMetrics(front.registry),
+        open_joint=open_joint,
     )
     nodes = Discovery(
         source.resolvers(),

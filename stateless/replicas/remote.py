@@ -17,8 +17,8 @@ from winnow.rpc import call_metadata
 from winnow.rpc.deadline import timeout
 from winnow.rpc.replying import reply_of
 from winnow.rpc.status import error_of_node
-from winnow.searcher import Read, Retrieved
-from winnow.stateless.replicas.shared_retrieval import RequestedShard, SharedRetrieval
+from winnow.searcher import Read, RequestedShard, Retrieved
+from winnow.stateless.replicas.shared_retrieval import SharedRetrieval
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
 Reply = TypeVar("Reply")
@@ -34,7 +34,7 @@ class RemoteNode:
         """Number of running calls and of retrievals that share one, without polls."""
         self.reads = 0
         """Number of passages that are being read."""
-        self._shared = SharedRetrieval(self._retrieve_from)
+        self._shared = SharedRetrieval(self.retrieve)
         self._served: dict[int, int] = {}
         """Number of the last write that each shard was known to serve."""
 
@@ -55,7 +55,7 @@ class RemoteNode:
         """Returns a searcher of one shard; None stands for the only shard of the node."""
         return RemoteSearcher(self, shard)
 
-    async def retrieve(
+    async def retrieve_from(
         self, shard: int, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
     ) -> Retrieved:
         """Retrieves from a shard, in one call with other shards of the same question.
@@ -71,13 +71,14 @@ class RemoteNode:
         self._served[shard] = max(self._served.get(shard, 0), retrieved.sequence)
         return retrieved
 
-    async def _retrieve_from(
+    async def retrieve(
         self,
         question: EncodedQuestion,
         depth: RetrievalDepth,
         shards: Sequence[RequestedShard],
         deadline: Deadline,
     ) -> Sequence[Retrieved | WinnowError]:
+        """Retrieves from several shards in one call: see `ContentNode`."""
         if len(shards) == 1:
             ((shard, after),) = shards
             alone = replace(depth, after=after)
@@ -136,7 +137,7 @@ class RemoteSearcher:
         """Finds the shard's hits that could be among the cluster's best."""
         if self._shard is None:
             return await self.retrieve_alone(question, depth, deadline)
-        return await self._node.retrieve(self._shard, question, depth, deadline)
+        return await self._node.retrieve_from(self._shard, question, depth, deadline)
 
     async def retrieve_alone(
         self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline

@@ -16,7 +16,8 @@ from winnow.domain.passage import Hit
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError, WinnowError
-from winnow.replicas.call import PoolRequest
+from winnow.replicas.call import EarlierAttempt, PoolRequest
+from winnow.replicas.policy.outcomes import ReplicaOutcome
 from winnow.replicas.policy.replicas import Replica
 from winnow.replicas.pool import ReplicaPool
 from winnow.replicas.routing import ReplicaPolicies, ReplicaRouter
@@ -55,13 +56,19 @@ class ReplicatedSearcher:
         clock: Clock,
         rng: random.Random,
         metrics: ReplicaMetrics,
+        joint_calls: Callable[[str], int] = lambda _: 0,
     ) -> None:
         """`searcher_at` returns the searcher at an address, or raises UnavailableError if it was
-        removed.
+        removed. `joint_calls` returns the running calls to an address for several shards.
         """
         self._shard, self._metrics = shard, metrics.shard(shard)
         self._pool = ReplicaPool(
-            searcher_at, policies.replicas, clock=clock, rng=rng, observer=self._metrics
+            searcher_at,
+            policies.replicas,
+            clock=clock,
+            rng=rng,
+            observer=self._metrics,
+            other_requests=joint_calls,
         )
         self._router = ReplicaRouter(self._pool, policies, clock, observer=self._metrics)
         self._progress = ShardProgress(clock, lambda: self._pool.replicas.by_address)
@@ -69,6 +76,8 @@ class ReplicatedSearcher:
         self._retired = False
         self._lagging: set[str] = set()
         """Addresses of the replicas that were logged as lagging."""
+        self._level: tuple[tuple[str, ...], int] | None = None
+        """All addresses, and the last write of all replicas; None if it may differ."""
 
     def update(
         self,
@@ -91,6 +100,7 @@ class ReplicatedSearcher:
         self._absence = absence or self._absence
         self._pool.update(addresses, lost)
         self._progress.record_poll(sequences or {}, log_id)
+        self._level = None
         self._log_lag()
 
     def retire(self) -> None:
@@ -102,9 +112,7 @@ class ReplicatedSearcher:
         """The condition of each replica, by address."""
         lag = self._progress.lag()
         return {
-            address: ReplicaCondition(
-                r.active, r.outstanding, self._progress.sequence(r), lag[address]
-            )
+            address: ReplicaCondition(r.active, r.load, self._progress.sequence(r), lag[address])
             for address, r in self._pool.replicas.by_address.items()
         }
 
@@ -113,16 +121,88 @@ class ReplicatedSearcher:
         return await self._call("info", 0, lambda replica: replica.info(deadline), deadline)
 
     async def retrieve(
-        self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
+        self,
+        question: EncodedQuestion,
+        depth: RetrievalDepth,
+        deadline: Deadline,
+        earlier: EarlierAttempt[Retrieved] | None = None,
     ) -> Retrieved:
-        """Finds the shard's hits that could be among the cluster's best."""
+        """Finds the shard's hits that could be among the cluster's best.
+
+        `earlier` is the first attempt, if it was sent with those of other shards.
+        """
         return await self._call(
             "retrieve",
             0,
             lambda replica: replica.retrieve(question, depth, deadline),
             deadline,
             after=depth.after,
+            earlier=earlier,
         )
+
+    def joint_addresses(self, after: int = 0) -> tuple[str, ...]:
+        """The addresses that may be called for several shards at once, sorted.
+
+        Any of them can answer now and has the write `after`. Empty if the shard has to be called
+        alone: to wait for the write, to probe a replica, or because there is none.
+        """
+        for replica in self._pool.replicas.by_address.values():
+            if not replica.active:
+                return self._addresses_with(after)
+        level = self._level or self._find_level()
+        if level is not None and after <= level[1]:
+            return level[0]
+        return self._addresses_with(after)
+
+    def _find_level(self) -> tuple[tuple[str, ...], int] | None:
+        """Finds whether all replicas have the same last write, so that none lags."""
+        replicas = self._pool.replicas.by_address
+        sequences = {self._progress.sequence(replica) for replica in replicas.values()}
+        if len(sequences) == 1:
+            self._level = tuple(sorted(replicas)), sequences.pop()
+            self._log_lag_changes()
+        return self._level
+
+    def _addresses_with(self, after: int) -> tuple[str, ...]:
+        self._log_lag_changes()
+        replicas = self._pool.replicas.by_address.values()
+        if any(replica.record.wants_probe(brief=True) for replica in replicas):
+            return ()
+        needed = NeededWrite(self._progress, after)
+        selected = needed.select([replica for replica in replicas if replica.active])
+        return tuple(sorted(r.address for r in selected if not needed.may_wait(r)))
+
+    def has_other(self, address: str) -> bool:
+        """Whether another replica may get calls."""
+        replicas = self._pool.replicas.by_address.items()
+        return any(own != address and replica.active for own, replica in replicas)
+
+    def record_joint(self, address: str, retrieved: Retrieved) -> None:
+        """Records the result of a call for several shards, apart from its latency."""
+        self._router.earn()
+        replica = self._pool.replicas.by_address.get(address)
+        if replica is None:
+            return
+        if replica.record.is_suspect and replica.active:
+            self._pool.record(address, ReplicaOutcome.ANSWERED)
+        self._record_progress(replica, retrieved)
+
+    def record_latency(self, address: str, relative: float) -> bool:
+        """Records the latency of a call for several shards; returns whether it ejects the replica.
+
+        `relative` is the latency divided by the typical one.
+        """
+        replica = self._pool.replicas.by_address.get(address)
+        if replica is None or not replica.active:
+            return False
+        self._pool.record(address, ReplicaOutcome.ANSWERED, relative)
+        return not replica.active
+
+    def record_outcome(self, address: str, outcome: ReplicaOutcome) -> None:
+        """Records the outcome of a call for several shards."""
+        replica = self._pool.replicas.by_address.get(address)
+        if replica is not None and replica.active:
+            self._pool.record(address, outcome)
 
     async def read(
         self,
@@ -164,9 +244,9 @@ class ReplicatedSearcher:
         send: Callable[[Searcher], Coroutine[Any, Any, Result]],
         deadline: Deadline,
         after: int = 0,
+        earlier: EarlierAttempt[Result] | None = None,
     ) -> Result:
-        if self._progress.lagging() != self._lagging:
-            self._log_lag()
+        self._log_lag_changes()
         request = PoolRequest(
             kind=kind,
             work=passages,
@@ -176,6 +256,7 @@ class ReplicatedSearcher:
             preference=NeededWrite(self._progress, after),
             count_missing=_count_unread,
             on_result=self._record_progress,
+            earlier=earlier,
         )
         with span(f"shard {kind}", {"winnow.shard": self._shard}):
             answer = await self._router.call(request)
@@ -185,8 +266,16 @@ class ReplicatedSearcher:
         return answer
 
     def _record_progress(self, replica: Replica, result: ShardInfo | Retrieved | Read) -> None:
-        if not isinstance(result, ShardInfo):
-            self._progress.of(replica).record_answer(result.sequence, result.log_id)
+        if isinstance(result, ShardInfo):
+            return
+        progress = self._progress.of(replica)
+        if result.sequence > progress.sequence:
+            progress.record_answer(result.sequence, result.log_id)
+            self._level = None
+
+    def _log_lag_changes(self) -> None:
+        if self._progress.lagging() != self._lagging:
+            self._log_lag()
 
     def _log_lag(self) -> None:
         """Logs the replicas that began or ceased to lag; updates their metrics."""

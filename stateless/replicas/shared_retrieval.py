@@ -1,34 +1,25 @@
 """Retrieves from several shards of a content node in one call.
 
-Each shard of a question chooses its replica by itself, and all of them in the same iteration of the
-event loop. What they send to one node in that iteration is sent together in the next one.
+It is for shards that are hedged or retried. Each chooses its replica by itself, and many of them in
+the same iteration of the event loop. What they send to one node in that iteration is sent together
+in the next one.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
-from winnow.errors import WinnowError
-from winnow.searcher import MAX_CALL_SHARDS, Retrieved
+from winnow.searcher import MAX_CALL_SHARDS, RequestedShard, Retrieved
 
 MAX_CALL_HITS = 10_000
 """Limit of the hits of one call: with the longest ids they fit into the largest message."""
 
 
-class RequestedShard(NamedTuple):
-    """A shard of a shared retrieval."""
-
-    shard: int
-    after: int
-    """Number of the write that the shard must have; 0 for none."""
-
-
 Send = Callable[
     [EncodedQuestion, RetrievalDepth, Sequence[RequestedShard], Deadline],
-    Awaitable[Sequence[Retrieved | WinnowError]],
+    Awaitable[Sequence[Retrieved | Exception]],
 ]
 """Retrieves from shards; returns a result for each, in their order."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
+from fakes import joint_retrieval
 from live_writes import delete, digested, put
 from prometheus_client import CollectorRegistry
 
@@ -58,7 +59,7 @@ def served() -> ServedShard:
 
 @pytest.fixture
 def servicer(served: ServedShard) -> ShardFeedServicer:
-    return ShardFeedServicer(ServedShards([served]), 10.0)
+    return ShardFeedServicer(ServedShards([served], joint=joint_retrieval()), 10.0)
 
 
 @pytest.fixture

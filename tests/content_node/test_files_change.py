@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from fakes import joint_retrieval
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from manual_clock import ManualClock
 from prometheus_client import CollectorRegistry
@@ -95,7 +96,7 @@ async def node(indexes: dict[int, Path], bundle: Bundle, tmp_path: Path) -> Asyn
         services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(registry), quiet=True)
     )
     shard_pb2_grpc.add_ShardServiceServicer_to_server(
-        ShardServicer(ServedShards([served]), 60.0), server.grpc
+        ShardServicer(ServedShards([served], joint=joint_retrieval()), 60.0), server.grpc
     )
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
     await server.set_serving(True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import structlog
-from fakes import FINGERPRINT, FakeSearcher, reading
+from fakes import FINGERPRINT, FakeSearcher, joint_retrieval, reading
 from prometheus_client import CollectorRegistry
 
 from winnow.content_node.served_shard import ServedShard
@@ -56,7 +56,7 @@ async def serving(*shards: ServedShard) -> AsyncIterator[RemoteNode]:
         services=[SERVICE], interceptor=CallInterceptor(RpcMetrics(CollectorRegistry()), quiet=True)
     )
     shard_pb2_grpc.add_ShardServiceServicer_to_server(
-        ShardServicer(ServedShards(shards), 10.0), server.grpc
+        ShardServicer(ServedShards(shards, joint=joint_retrieval()), 10.0), server.grpc
     )
     address = f"127.0.0.1:{await server.start('127.0.0.1:0')}"
     async with open_channel(address) as channel:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from fakes import joint_retrieval
 
 from winnow.content_node.served_shard import ServedShard
 from winnow.content_node.served_shards import ServedShards
@@ -15,7 +16,7 @@ def test_a_writer_of_a_failed_shard_names_no_file_to_callers() -> None:
     shard = ServedShard(0)
     shard.fail("/data/shard was overwritten")
     load: Any = None
-    node = LocalNode(ServedShards([shard]), load)
+    node = LocalNode(ServedShards([shard], joint=joint_retrieval()), load)
     with pytest.raises(NotLoadedError, match="/data/shard was overwritten") as caught:
         node.open_writer("this process", IndexIdentity("index", 1, 2), 0)
     assert caught.value.public == "a node could not load its data"

@@ -5,7 +5,7 @@ attempt that it sent.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -13,13 +13,26 @@ from winnow.deadline import Deadline
 from winnow.errors import DeadlineExceededError, GenerationGoneError, WinnowError
 from winnow.replicas.observer import PoolObserver
 from winnow.replicas.policy.hedge_schedule import HedgeSchedule
-from winnow.replicas.policy.hedging import HedgeBudget, HedgeDelay
+from winnow.replicas.policy.hedging import HedgeBudget, HedgeDelay, LatencyEstimate
 from winnow.replicas.policy.outcomes import ReplicaOutcome
 from winnow.replicas.policy.replicas import ANY, Attempt, Preference, Replica
 from winnow.replicas.pool import ReplicaPool, Send, SentAttempt
 
 Backend = TypeVar("Backend")
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierAttempt(Generic[Result]):
+    """The first attempt of a request, if it was sent outside the pool before the request began."""
+
+    address: str
+    sent_at: float
+    """When it was sent, on the clock of the deadline."""
+    estimate: LatencyEstimate | None
+    """The expected latency of this attempt."""
+    result: Callable[[], Coroutine[Any, Any, Result]]
+    """Awaits its result, or raises its error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +52,8 @@ class PoolRequest(Generic[Backend, Result]):
     """Returns the amount of requested work that a result lacks; 0 if the result is complete."""
     on_result: Callable[[Replica, Result], None] = lambda *_: None
     """Called with every result and the replica that returned it."""
+    earlier: EarlierAttempt[Result] | None = None
+    """The first attempt, if it was sent already."""
 
 
 class HedgedCall(Generic[Backend, Result]):
@@ -60,6 +75,7 @@ class HedgedCall(Generic[Backend, Result]):
         self._delay, self._budget, self._observer = delay, budget, observer
         self._trace_noun = trace_noun
         self._running: dict[asyncio.Task[Result], SentAttempt[Result]] = {}
+        self._earlier: SentAttempt[Result] | None = None
         self._hedge: SentAttempt[Result] | None = None
         self._retry: SentAttempt[Result] | None = None
         self._best_result: SentAttempt[Result] | None = None
@@ -76,7 +92,7 @@ class HedgedCall(Generic[Backend, Result]):
 
         """
         self._budget.earn()
-        if self._send_to_untried() is None:
+        if not (self._join_earlier() or self._send_to_untried()):
             return None
         try:
             while self._best_result is None or self._can_improve(self._best_result):
@@ -95,6 +111,19 @@ class HedgedCall(Generic[Backend, Result]):
         finally:
             for running in self._running.values():
                 self._pool.end(running, self._outcome(running, None))
+
+    def _join_earlier(self) -> SentAttempt[Result] | None:
+        """Takes over the earlier attempt; None without one, or if its replica is given up."""
+        earlier = self._request.earlier
+        attempt = self._pool.replicas.take_earlier(earlier.address) if earlier else None
+        if earlier is None or attempt is None:
+            return None
+        self._schedule.record_sent(attempt, at=earlier.sent_at)
+        self._earlier = self._pool.send(
+            attempt, lambda _: earlier.result(), f"await {self._trace_noun}".rstrip()
+        )
+        self._running[self._earlier.task] = self._earlier
+        return self._earlier
 
     def _send_to_untried(
         self, purpose: str = "ask", repeat: bool = False
@@ -146,7 +175,8 @@ class HedgedCall(Generic[Backend, Result]):
         if ended.attempt.may_wait:
             self._pool.end(ended, ReplicaOutcome.ANSWERED)
         else:
-            self._delay.observe(self._schedule.elapsed(ended.attempt))
+            if ended is not self._earlier:  # it was for more work than this request
+                self._delay.observe(self._schedule.elapsed(ended.attempt))
             latency = self._schedule.relative_latency(ended.attempt)
             self._pool.end(ended, ReplicaOutcome.ANSWERED, latency)
         if self._best_result is None or self._missing(ended) < self._missing(self._best_result):

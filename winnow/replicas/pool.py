@@ -52,10 +52,14 @@ class ReplicaPool(Generic[Backend]):
         clock: Clock,
         rng: random.Random,
         observer: PoolObserver,
+        other_requests: Callable[[str], int] = lambda _: 0,
     ) -> None:
-        """`backend_at` returns the backend at an address; raises UnavailableError without one."""
+        """`backend_at` returns the backend at an address; raises UnavailableError without one.
+
+        `other_requests` returns the running requests of an address outside this pool.
+        """
         self._backend_at, self._observer = backend_at, observer
-        self.replicas = Replicas((), settings, clock, rng)
+        self.replicas = Replicas((), settings, clock, rng, other_requests=other_requests)
         """Assigns requests: call `take` here, then `send`, then `end`."""
         self._running: set[SentAttempt[Any]] = set()
         self._ending: set[asyncio.Task[Any]] = set()
@@ -109,9 +113,25 @@ class ReplicaPool(Generic[Backend]):
         error = ended.error() if ended.task.done() else None
         self._running.discard(ended)
         self._cancel(ended.task)
-        replica = ended.attempt.replica
+        self._release(ended.attempt, outcome, latency, error)
+
+    def record(self, address: str, outcome: ReplicaOutcome, latency: float | None = None) -> None:
+        """Records the outcome of a request to a replica of this pool that was sent outside it.
+
+        It has the same effects as `end`.
+        """
+        self._release(self.replicas.take_at(address), outcome, latency)
+
+    def _release(
+        self,
+        attempt: Attempt,
+        outcome: ReplicaOutcome,
+        latency: float | None,
+        error: BaseException | None = None,
+    ) -> None:
+        replica = attempt.replica
         before = replica.record.state
-        self.replicas.release(ended.attempt, outcome, latency)
+        self.replicas.release(attempt, outcome, latency)
         self._report_outstanding(replica)
         if replica.record.state is not before:
             self._report_state(replica, before, error)

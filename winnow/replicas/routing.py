@@ -44,12 +44,17 @@ class ReplicaRouter(Generic[Backend]):
         self._budget = HedgeBudget(policies.hedge)
         self.delays = HedgeDelays(policies.hedge, clock)
 
+    def earn(self) -> None:
+        """Counts a request that was answered outside the pool: it pays for hedges, too."""
+        self._budget.earn()
+
     async def call(self, request: PoolRequest[Backend, Result]) -> Result | None:
         """Returns a replica's result; None without any replica. Raises as `HedgedCall.run`."""
         kind, work, policies = request.kind, request.work, self._policies
         silence = policies.replicas.outliers.silence
         # the estimate depends on the work: much work takes longer
-        estimate = self.delays.estimate(kind, work)
+        earlier = request.earlier
+        estimate = earlier.estimate if earlier else self.delays.estimate(kind, work)
         call = HedgedCall(
             request,
             self._pool,

@@ -1,6 +1,5 @@
 """`winnow.v1.ShardService`: convert, call, convert."""
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +15,7 @@ from winnow.rpc import client_key
 from winnow.rpc.deadline import deadline_of
 from winnow.rpc.server import KIB
 from winnow.rpc.status import code_of
-from winnow.searcher import ContentNode, Retrieved, Searcher
+from winnow.searcher import ContentNode, RequestedShard, Retrieved, Searcher
 from winnow.shard_service.limits import (
     check_answer_tokens,
     check_depth,
@@ -67,18 +66,13 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         depth = convert.depth_of_message(request.request)
         check_depth(depth)
         question, deadline = _question(request.request, context), self._deadline(context)
-
-        async def retrieve(requested: shard_pb2.RequestedShard) -> Retrieved | WinnowError:
-            own = replace(depth, after=requested.after)
-            try:
-                return await self._node.searcher(requested.shard).retrieve(question, own, deadline)
-            except Exception as error:  # noqa: BLE001 (the other shards are answered)
-                return _result_of(requested.shard, error)
-
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(retrieve(each)) for each in request.shards]
+        shards = [RequestedShard(each.shard, each.after) for each in request.shards]
+        results = await self._node.retrieve(question, depth, shards, deadline)
         return shard_pb2.RetrieveFromShardsResponse(
-            results=(convert.result_to_message(task.result()) for task in tasks)
+            results=(
+                convert.result_to_message(_result_of(requested.shard, result))
+                for requested, result in zip(shards, results, strict=True)
+            )
         )
 
     async def Read(  # noqa: N802
@@ -119,12 +113,14 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
         return deadline
 
 
-def _result_of(shard: int, error: Exception) -> WinnowError:
-    """The error in the result of a shard. A bug is logged, because callers see no more of it."""
-    result = error if isinstance(error, WinnowError) else WinnowError()
-    if code_of(result) is grpc.StatusCode.INTERNAL:
-        _log.error("retrieval failed", shard=shard, error=str(error), exc_info=error)
-    return result
+def _result_of(shard: int, result: Retrieved | Exception) -> Retrieved | WinnowError:
+    """The result of a shard for callers. A bug is logged, because callers see no more of it."""
+    if isinstance(result, Retrieved):
+        return result
+    error = result if isinstance(result, WinnowError) else WinnowError()
+    if code_of(error) is grpc.StatusCode.INTERNAL:
+        _log.error("retrieval failed", shard=shard, error=str(result), exc_info=result)
+    return error
 
 
 def _question(request: Any, context: Any) -> EncodedQuestion:

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.content_node.shard.top_k_bound import CandidateRule, contenders
+from winnow.candidates.joint import without_outranked
+from winnow.candidates.top_k_bound import CandidateRule, contenders
 from winnow.domain.answered import ShardTimings
 from winnow.domain.passage import Hit
 from winnow.domain.question import RetrievalDepth
@@ -85,6 +86,30 @@ def test_the_best_candidates_are_chosen_however_they_are_spread(
     own = by_shard(chosen)
     assert sum(map(len, own.values())) == len(chosen)
     assert all(some and set(some) <= set(spread[shard]) for shard, some in own.items())
+
+
+@given(hits, depths, st.integers(1, 8), st.integers(1, 4), st.randoms(use_true_random=False))
+def test_the_same_passages_are_chosen_if_nodes_put_their_shards_together(
+    found: list[Hit], depth: RetrievalDepth, shards: int, nodes: int, chance: random.Random
+) -> None:
+    spread: dict[int, list[Hit]] = {shard: [] for shard in range(shards)}
+    for each in found:
+        spread[chance.randrange(shards)].append(each)
+    alone = {shard: retrieved(own, depth) for shard, own in spread.items()}
+    together = {}
+    for node in range(nodes):
+        own = [shard for shard in spread if shard % nodes == node]
+        joined = without_outranked([alone[shard] for shard in own], depth)
+        together |= dict(zip(own, joined, strict=True))
+    assert best_overall(together, depth) == best_overall(alone, depth)
+
+
+def test_a_node_leaves_out_what_its_other_shards_outrank() -> None:
+    depth = RetrievalDepth(passages=1, candidates=2)
+    near, far = retrieved([hit(1, 2, 0), hit(2, 4, 0)], depth), retrieved([hit(3, 8, 0)], depth)
+    first, second = without_outranked([near, far], depth)
+    assert [each.passage_id for each in first.hits] == ["01"]
+    assert (second.hits, second.candidate_distances) == ((), ())
 
 
 @given(hits, depths)

@@ -12,10 +12,9 @@ from winnow.deadline import Deadline
 from winnow.domain.answered import ShardTimings
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.errors import NotLoadedError, UnavailableError, WinnowError
-from winnow.searcher import MAX_CALL_SHARDS, Retrieved
+from winnow.searcher import MAX_CALL_SHARDS, RequestedShard, Retrieved
 from winnow.stateless.replicas.shared_retrieval import (
     MAX_CALL_HITS,
-    RequestedShard,
     SharedRetrieval,
 )
 

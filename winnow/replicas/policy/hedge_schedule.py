@@ -47,9 +47,12 @@ class HedgeSchedule:
         """The addresses of the replicas that the request was sent to."""
         return frozenset(attempt.replica.address for attempt in self._sent)
 
-    def record_sent(self, attempt: Attempt, hedge: bool = False) -> None:
-        """Records an attempt that is sent now. A hedge cancels the pending hedges."""
-        now = self._deadline.clock()
+    def record_sent(self, attempt: Attempt, hedge: bool = False, at: float | None = None) -> None:
+        """Records an attempt. A hedge cancels the pending hedges.
+
+        `at` is the time when it was sent, on the deadline's clock; None for now.
+        """
+        now = self._deadline.clock() if at is None else at
         self._sent[attempt] = now
         if hedge:
             self._hedges.clear()

@@ -8,7 +8,7 @@ all replicas unless the settings allow it, as in Envoy's outlier detection.
 """
 
 import random
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import Protocol
@@ -33,8 +33,15 @@ class ReplicaSettings:
 class Replica:
     """One server of a pool."""
 
-    def __init__(self, address: str, settings: ReplicaSettings, clock: Clock) -> None:
-        self.address = address
+    def __init__(
+        self,
+        address: str,
+        settings: ReplicaSettings,
+        clock: Clock,
+        other_requests: Callable[[str], int] = lambda _: 0,
+    ) -> None:
+        """`other_requests` returns the running requests of an address outside the pool."""
+        self.address, self._other_requests = address, other_requests
         self.outstanding = 0
         """Number of its running requests."""
         self.record = ReplicaRecord(settings.outliers, clock)
@@ -46,6 +53,11 @@ class Replica:
         """Whether it gets requests; if not, it is ejected, or gets probes only."""
         return self.record.state is EjectionState.ACTIVE
 
+    @property
+    def load(self) -> int:
+        """Number of its running requests, with those of its address outside the pool."""
+        return self.outstanding + self._other_requests(self.address)
+
     def expected_latency(self) -> float | None:
         """Its latency, which falls while it gets no requests; None before the first answer."""
         mean = self.latency.value
@@ -55,7 +67,8 @@ class Replica:
         """The cost of a request to it; without a latency, `typical` is taken."""
         expected = self.expected_latency()
         latency = typical if expected is None else expected
-        return latency * (self.outstanding + 1), self.outstanding
+        load = self.load
+        return latency * (load + 1), load
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,8 +114,12 @@ class Replicas:
         settings: ReplicaSettings,
         clock: Clock,
         rng: random.Random,
+        *,
+        other_requests: Callable[[str], int] = lambda _: 0,
     ) -> None:
+        """`other_requests` returns the running requests of an address outside this pool."""
         self._settings, self._clock, self._rng = settings, clock, rng
+        self._other_requests = other_requests
         self.by_address: dict[str, Replica] = {}
         self._draining: dict[str, Replica] = {}
         """Removed replicas that still have running requests."""
@@ -116,7 +133,8 @@ class Replicas:
         busy = {address: r for address, r in self._draining.items() if r.outstanding}
         before = {**busy, **self.by_address}
         self.by_address = {
-            address: before.get(address) or Replica(address, self._settings, self._clock)
+            address: before.get(address)
+            or Replica(address, self._settings, self._clock, self._other_requests)
             for address in addresses
         }
         self._draining = {
@@ -154,7 +172,7 @@ class Replicas:
         to get an answer soon.
         """
         active = [r for a, r in self.by_address.items() if a not in excluding and r.active]
-        usable = [r for r in preference.select(active) if allow_busy or not r.outstanding]
+        usable = [r for r in preference.select(active) if allow_busy or not r.load]
         return self._take_cheaper(usable, preference)
 
     def first_available(self, addresses: Sequence[str], probes: bool) -> str:
@@ -171,6 +189,20 @@ class Replicas:
     def take_at(self, address: str) -> Attempt:
         """Assigns a request to the replica at an address."""
         return self._begin(self.by_address[address], may_wait=False)
+
+    def take_earlier(self, address: str) -> Attempt | None:
+        """Assigns a request that was sent to an address before, outside the pool.
+
+        Returns None if the replica was removed, or was ejected since and another one is active.
+        """
+        replica = self.by_address.get(address)
+        if replica is None or not (replica.active or not self._has_active()):
+            return None
+        replica.outstanding += 1
+        return Attempt(replica, probe=False)
+
+    def _has_active(self) -> bool:
+        return any(replica.active for replica in self.by_address.values())
 
     def release(
         self, attempt: Attempt, outcome: ReplicaOutcome, latency: float | None = None

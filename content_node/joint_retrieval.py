@@ -1,0 +1,100 @@
+"""Retrieves from several shards of a process for one call."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from winnow.candidates.joint import join
+from winnow.content_node.admission import NodeLoad
+from winnow.content_node.local_shard import Retrieval
+from winnow.content_node.metrics import NodeMetrics
+from winnow.content_node.reader.pool import ReaderPool
+from winnow.deadline import Deadline
+from winnow.domain.question import RetrievalDepth
+from winnow.errors import DeadlineExceededError, StoppedError
+from winnow.inference.stop import Stop
+from winnow.searcher import Retrieved
+from winnow.telemetry.tracing.span import span
+
+
+def with_queue(found: Retrieved, queue_seconds: float, idle_readers: int) -> Retrieved:
+    """Returns the result of a `Retrieval` with its queue time and the idle readers."""
+    timings = replace(found.timings, queue=queue_seconds)
+    return replace(found, timings=timings, idle_readers=idle_readers)
+
+
+class JointRetrieval:
+    """Retrieves from several shards of a process, which count as one retrieval in its load."""
+
+    def __init__(self, pool: ReaderPool, load: NodeLoad, metrics: NodeMetrics) -> None:
+        self._pool, self._load, self._metrics = pool, load, metrics
+
+    async def run(
+        self,
+        shards: Sequence[Callable[[], Awaitable[Retrieval]]],
+        depth: RetrievalDepth,
+        deadline: Deadline,
+        client: str,
+    ) -> list[Retrieved | Exception]:
+        """Returns a result for each shard; hits that other results outrank are left out.
+
+        `shards` prepare the retrievals, one after the other. A shard that fails has its error as
+        its result.
+
+        Raises:
+            OverloadedError: too many retrievals are running.
+            DeadlineExceededError: time ran out.
+
+        """
+        with self._load.retrieving():
+            ready = [await _outcome_of(shard) for shard in shards]
+            results = await self._run_ready(ready, deadline, client)
+            if len(results) > 1:
+                work = partial(_join, results, depth)
+                (results,) = (await self._pool.call(work, deadline, client)).results
+        return results
+
+    async def _run_ready(
+        self, ready: Sequence[Retrieval | Exception], deadline: Deadline, client: str
+    ) -> list[Retrieved | Exception]:
+        works = {n: each for n, each in enumerate(ready) if not isinstance(each, Exception)}
+        late = DeadlineExceededError("the deadline passed before the hits were found")
+        results: list[Retrieved | Exception] = [
+            each if isinstance(each, Exception) else late for each in ready
+        ]
+        with span("retrieve", {"winnow.shards": len(works)}) as step:
+            done = await self._pool.call_each(_run, list(works.items()), deadline, client)
+            step.set("winnow.queue_ms", done.queue_seconds * 1e3)
+        self._metrics.stage.labels("queue").observe(done.queue_seconds, step.exemplar)
+        retrieve_seconds = self._metrics.stage.labels("retrieve")
+        for number, found in done.results:
+            if isinstance(found, Retrieved):
+                retrieve_seconds.observe(found.timings.retrieve, step.exemplar)
+                results[number] = with_queue(found, done.queue_seconds, self._pool.idle_threads)
+            else:
+                results[number] = found
+        return results
+
+
+async def _outcome_of(prepare: Callable[[], Awaitable[Retrieval]]) -> Retrieval | Exception:
+    try:
+        return await prepare()
+    except Exception as error:  # noqa: BLE001 (the other shards are answered)
+        return error
+
+
+def _run(item: tuple[int, Retrieval], stop: Stop) -> tuple[int, Retrieved | Exception]:
+    """Runs a retrieval in a thread; returns its error, so that the others continue."""
+    number, retrieval = item
+    try:
+        return number, retrieval(stop)
+    except StoppedError:
+        raise
+    except Exception as error:  # noqa: BLE001 (the other shards are answered)
+        return number, error
+
+
+def _join(
+    results: Sequence[Retrieved | Exception], depth: RetrievalDepth, _stop: Stop
+) -> list[Retrieved | Exception]:
+    return join(results, depth)

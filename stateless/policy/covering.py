@@ -1,0 +1,65 @@
+"""Which content node each shard of a question is retrieved from: few calls, and little load.
+
+Knows addresses, shards and costs; does not know why a node may or may not serve a shard. It is a
+weighted set cover, which is solved greedily (Chvátal, "A Greedy Heuristic for the Set-Covering
+Problem", 1979): the node with the lowest cost for each shard that is left is the next one.
+"""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+
+Choices = Mapping[tuple[str, ...], Sequence[int]]
+"""Shards by the addresses of the nodes that may serve them; each has at least one address."""
+
+
+def cover(choices: Choices, cost: Callable[[str], float]) -> dict[str, list[int]]:
+    """Assigns each shard to one of its nodes; returns the shards of each node that is called.
+
+    Shards with one node are assigned first. A node that is called for them also serves all others
+    that it may serve, unless another called node costs less.
+
+    Args:
+        choices: the nodes of each shard.
+        cost: returns the cost of a call to an address, above 0. It is called once for each address
+            that another address could replace.
+
+    """
+    assigned: dict[str, list[int]] = {}
+    open_choices: dict[tuple[str, ...], Sequence[int]] = {}
+    for addresses, shards in choices.items():
+        if len(addresses) == 1:
+            assigned.setdefault(addresses[0], []).extend(shards)
+        else:
+            open_choices[addresses] = shards
+    costs = {address: cost(address) for addresses in open_choices for address in addresses}
+    for addresses in list(open_choices):
+        if called := [address for address in addresses if address in assigned]:
+            assigned[min(called, key=costs.__getitem__)].extend(open_choices.pop(addresses))
+    return assigned | _cover_greedily(open_choices, costs)
+
+
+def _cover_greedily(choices: Choices, costs: Mapping[str, float]) -> dict[str, list[int]]:
+    assigned: dict[str, list[int]] = {}
+    left = dict(choices)
+    choices_of: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
+    gain: defaultdict[str, int] = defaultdict(int)
+    """Number of shards that are left, by address."""
+    for addresses, shards in choices.items():
+        for address in addresses:
+            choices_of[address].append(addresses)
+            gain[address] += len(shards)
+    # the price of a shard only rises, so the lowest entry is either right or too low
+    prices = [(costs[address] / gain[address], address) for address in gain]
+    heapq.heapify(prices)
+    while left:
+        price, address = heapq.heappop(prices)
+        if gain[address] and (now := costs[address] / gain[address]) > price:
+            heapq.heappush(prices, (now, address))
+            continue
+        for addresses in choices_of[address]:
+            if (own := left.pop(addresses, None)) is not None:
+                assigned.setdefault(address, []).extend(own)
+                for each in addresses:
+                    gain[each] -= len(own)
+    return assigned

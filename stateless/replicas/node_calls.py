@@ -1,0 +1,63 @@
+"""The joint calls to each content node: how many run, and how long they take."""
+
+import random
+from dataclasses import dataclass
+
+from winnow.deadline import Clock
+from winnow.policy.recent import DecayedMean
+
+_MAX_IDLE_NODES = 1_000
+"""Limit of the nodes without running calls that are remembered."""
+
+
+@dataclass(slots=True)
+class _Node:
+    latency: DecayedMean
+    """Mean latency, divided by the typical latency of such calls."""
+    running: int = 0
+
+
+class NodeCalls:
+    """The joint calls to each node, which its replicas of all shards share."""
+
+    def __init__(self, half_life: float, clock: Clock, rng: random.Random) -> None:
+        """`half_life`: seconds after which a latency counts half."""
+        self._half_life, self._clock, self._rng = half_life, clock, rng
+        self._nodes: dict[str, _Node] = {}
+
+    def running(self, address: str) -> int:
+        """Number of running calls to a node."""
+        node = self._nodes.get(address)
+        return node.running if node is not None else 0
+
+    def cost(self, address: str) -> float:
+        """The cost of a call to a node: its expected latency times its running calls and this one.
+
+        It varies at random by up to a factor of two. Otherwise fronts that know the same would all
+        call the same node.
+        """
+        handicap = 1 + self._rng.random()
+        if (node := self._nodes.get(address)) is None:
+            return handicap
+        mean = node.latency.value
+        expected = 1.0 if mean is None else mean * node.latency.freshness()
+        return max(expected, 1e-9) * (node.running + 1) * handicap
+
+    def begin(self, address: str) -> None:
+        """Counts a call that begins."""
+        node = self._nodes.get(address)
+        if node is None:
+            self._forget_idle()
+            node = self._nodes[address] = _Node(DecayedMean(self._half_life, self._clock))
+        node.running += 1
+
+    def end(self, address: str, relative_latency: float | None) -> None:
+        """Counts a call that ended, with its latency divided by the typical one if it is known."""
+        node = self._nodes[address]
+        node.running -= 1
+        if relative_latency is not None:
+            node.latency.add(relative_latency)
+
+    def _forget_idle(self) -> None:
+        if len(self._nodes) >= _MAX_IDLE_NODES:
+            self._nodes = {address: node for address, node in self._nodes.items() if node.running}

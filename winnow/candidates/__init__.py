@@ -1,0 +1,1 @@
+"""Which candidates of shards may be among the best of all shards."""

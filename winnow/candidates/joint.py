@@ -1,0 +1,62 @@
+"""Puts together the candidates of several shards that one caller retrieves from. Pure.
+
+A shard names all hits that may be among the best for any hits of other shards. Several shards
+together can name fewer: a hit that enough hits of its neighbours outrank is left out, too.
+"""
+
+import heapq
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from winnow.candidates.top_k_bound import CandidateRule, contenders
+from winnow.domain.passage import Hit
+from winnow.domain.question import RetrievalDepth
+from winnow.searcher import Retrieved
+
+
+def join(
+    results: Sequence[Retrieved | Exception], depth: RetrievalDepth
+) -> list[Retrieved | Exception]:
+    """Puts the results of several shards together; the errors of shards stay in their places."""
+    found = [each for each in results if isinstance(each, Retrieved)]
+    joined = iter(without_outranked(found, depth))
+    return [next(joined) if isinstance(each, Retrieved) else each for each in results]
+
+
+def without_outranked(results: Sequence[Retrieved], depth: RetrievalDepth) -> list[Retrieved]:
+    """Leaves out hits and candidates that cannot be among the best of all shards.
+
+    The front chooses the same passages from these results as from all hits of these shards. Each
+    result keeps its place and its order. The rule is that of a single shard, `top_k_bound`.
+    """
+    distances = [distance for own in results for distance in own.candidate_distances]
+    words = [score for own in results for score in own.candidate_words]
+    max_distance = _limit(distances, depth.nearest_candidates)
+    min_words = -_limit([-score for score in words], depth.word_candidates)
+    places = [(place, hit) for place, own in enumerate(results) for hit in own.hits]
+    rules = [
+        CandidateRule([hit.distance for _, hit in places], max_distance),
+        CandidateRule([-hit.words for _, hit in places], -min_words),
+    ]
+    keys = [(hit.hybrid_distance, hit.passage_id) for _, hit in places]
+    kept: list[list[Hit]] = [[] for _ in results]
+    for index in contenders(keys, rules, depth.passages):
+        place, hit = places[index]
+        kept[place].append(hit)
+    return [
+        replace(
+            own,
+            hits=tuple(hits),
+            candidate_distances=tuple(d for d in own.candidate_distances if d <= max_distance),
+            candidate_words=tuple(score for score in own.candidate_words if score >= min_words),
+        )
+        for own, hits in zip(results, kept, strict=True)
+    ]
+
+
+def _limit(costs: Sequence[float], k: int) -> float:
+    """The highest cost of a candidate that may be among the `k` lowest of all shards."""
+    if not k:
+        return -math.inf  # no passage is a candidate by this rule
+    return heapq.nsmallest(k, costs)[-1] if len(costs) >= k else math.inf
