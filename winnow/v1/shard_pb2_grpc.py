@@ -93,7 +93,8 @@ class ShardServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def RetrieveFromShards(self, request, context):
-        """Retrieve from several shards for one question. A shard that fails reports it in its result.
+        """Retrieve from several shards for one question. Hits and candidates are left out if those of the other
+        shards are better. A shard that fails reports it in its result.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

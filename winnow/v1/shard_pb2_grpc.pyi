@@ -190,7 +190,9 @@ class ShardServiceStub(typing.Generic[_ShardServiceListShardsType, _ShardService
     """Returns this shard's hits that could be in the cluster's top k."""
 
     RetrieveFromShards: _ShardServiceRetrieveFromShardsType
-    """Retrieve from several shards for one question. A shard that fails reports it in its result."""
+    """Retrieve from several shards for one question. Hits and candidates are left out if those of the other
+    shards are better. A shard that fails reports it in its result.
+    """
 
     Read: _ShardServiceReadType
     """Reads passages and returns the best span of each.
@@ -260,7 +262,9 @@ class ShardServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_pb2.RetrieveFromShardsRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_pb2.RetrieveFromShardsResponse, collections.abc.Awaitable[winnow.v1.shard_pb2.RetrieveFromShardsResponse]]:
-        """Retrieve from several shards for one question. A shard that fails reports it in its result."""
+        """Retrieve from several shards for one question. Hits and candidates are left out if those of the other
+        shards are better. A shard that fails reports it in its result.
+        """
 
     @abc.abstractmethod
     def Read(

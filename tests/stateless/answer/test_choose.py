@@ -96,7 +96,7 @@ def test_the_same_passages_are_chosen_if_nodes_put_their_shards_together(
     for each in found:
         spread[chance.randrange(shards)].append(each)
     alone = {shard: retrieved(own, depth) for shard, own in spread.items()}
-    together = {}
+    together: dict[int, Retrieved] = {}
     for node in range(nodes):
         own = [shard for shard in spread if shard % nodes == node]
         joined = without_outranked([alone[shard] for shard in own], depth)

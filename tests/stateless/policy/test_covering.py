@@ -1,11 +1,9 @@
 """Which node each shard is retrieved from."""
 
-from collections.abc import Sequence
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.stateless.policy.covering import cover
+from winnow.stateless.policy.covering import Choices, cover
 
 nodes = st.sampled_from("abcdef")
 choices = st.dictionaries(
@@ -21,7 +19,7 @@ choices = st.dictionaries(
 costs = st.fixed_dictionaries({node: st.floats(0.1, 10) for node in "abcdef"})
 
 
-def calls(choices: dict[tuple[str, ...], Sequence[int]], **cost: float) -> dict[str, list[int]]:
+def calls(choices: Choices, **cost: float) -> dict[str, list[int]]:
     found = cover(choices, lambda address: cost.get(address, 1.0))
     return {address: sorted(shards) for address, shards in found.items()}
 
@@ -52,12 +50,12 @@ def test_of_nodes_with_the_same_shards_the_cheaper_one_is_called() -> None:
 
 
 def test_a_node_that_has_more_of_the_shards_saves_a_call() -> None:
-    chain = {("a", "b"): [0, 1], ("b", "c"): [2, 3]}
+    chain: Choices = {("a", "b"): [0, 1], ("b", "c"): [2, 3]}
     assert calls(chain) == {"b": [0, 1, 2, 3]}
 
 
 def test_a_busy_node_is_not_called_although_it_would_save_a_call() -> None:
-    chain = {("a", "b"): [0, 1], ("b", "c"): [2, 3]}
+    chain: Choices = {("a", "b"): [0, 1], ("b", "c"): [2, 3]}
     assert calls(chain, b=3.0) == {"a": [0, 1], "c": [2, 3]}
 
 

@@ -186,7 +186,7 @@ async def test_a_node_is_called_once_for_all_its_shards() -> None:
 
 async def test_nodes_with_the_same_shards_get_their_parts_of_the_questions() -> None:
     cluster = Cluster({"a": range(3), "b": range(3)})
-    asked = Counter()
+    asked = Counter[str]()
     for _ in range(50):
         asked.update(set((await cluster.ask()).values()))
     assert min(asked["a"], asked["b"]) > 10

@@ -15,6 +15,8 @@ from typing import Any
 
 import grpc
 
+from winnow.candidates.joint import without_outranked
+from winnow.convert import shard as convert
 from winnow.errors import UnavailableError
 from winnow.v1 import shard_pb2, shard_pb2_grpc
 
@@ -64,9 +66,9 @@ class CannedNode(shard_pb2_grpc.ShardServiceServicer):
     async def RetrieveFromShards(  # noqa: N802
         self, request: shard_pb2.RetrieveFromShardsRequest, context: Any
     ) -> shard_pb2.RetrieveFromShardsResponse:
-        return shard_pb2.RetrieveFromShardsResponse(
-            results=(shard_pb2.ShardResult(retrieved=self._retrieved()) for _ in request.shards)
-        )
+        found = [convert.retrieved_of_message(self._retrieved()) for _ in request.shards]
+        results = without_outranked(found, convert.depth_of_message(request.request))
+        return shard_pb2.RetrieveFromShardsResponse(results=map(convert.result_to_message, results))
 
     def _retrieved(self) -> shard_pb2.RetrieveResponse:
         """The recorded hits. A random shift of all distances makes shards differ."""

@@ -73,11 +73,14 @@ async def test_a_canned_node_may_have_several_shards() -> None:
                 )
                 own = [info.shard for info in listed.shards]
                 request = shard_pb2.RetrieveFromShardsRequest(
+                    request=shard_pb2.RetrieveRequest(passages=1),
                     shards=[shard_pb2.RequestedShard(shard=shard) for shard in own]
                 )
                 reply = await stub.RetrieveFromShards(request, timeout=30)
             numbers.append(own)
-            assert [bool(each.retrieved.hits) for each in reply.results] == [True] * len(own)
+            assert [each.HasField("retrieved") for each in reply.results] == [True] * len(own)
+            # as a node does, it leaves out hits that its other shards outrank
+            assert sum(len(each.retrieved.hits) for each in reply.results) == 1
     assert numbers == [[0, 1], [2]]
 
 
