@@ -138,8 +138,9 @@ class NodeSettings(PeerSettings, ServiceSettings):
     @model_validator(mode="after")
     def _validate_assignment(self) -> Self:
         if not self.assignment:
-            if self.data is not None or self.address:
-                raise ValueError("--data and --address need --assignment")
+            given = [f"--{name}" for name in ("data", "address") if getattr(self, name)]
+            if given:
+                raise ValueError(f"{' and '.join(given)}: only with --assignment")
             return self
         if self.shard or self.shards is not None:
             raise ValueError("--assignment names the shards: leave --shard and --shards out")

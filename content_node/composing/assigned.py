@@ -16,6 +16,7 @@ from winnow.content_node.composing.parts import NodeParts, open_node_parts
 from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.composing.shards import RunningShards
 from winnow.content_node.daemon_work import DaemonWork
+from winnow.content_node.live.locks import DirectoryLock
 from winnow.content_node.pulling import LoggedProgress, pull_shard
 from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.settings import NodeSettings
@@ -28,6 +29,7 @@ from winnow.domain.shard import NodeReport, ShardInfo, number_of, shard_name
 from winnow.errors import ArtefactError, NotLoadedError, UnavailableError, WinnowError
 from winnow.files.durable import sync_directory
 from winnow.security.peers import PeerChannels
+from winnow.settings.errors import SettingsError
 from winnow.telemetry.runtimes import RuntimeMetrics
 
 _log = structlog.get_logger("content_node")
@@ -37,6 +39,7 @@ _RETRY_AFTER = 10.0
 """Seconds after which a shard that could not be opened is tried again."""
 _POLLED_SECONDS = 7.0
 """Seconds in which every front has polled all nodes. Idle fronts poll every 5 s by default."""
+_LOCK = "node.lock"
 _REMOVED = ".removed"
 """Suffix of a directory that is being deleted."""
 Sleep = Callable[[float], Awaitable[None]]
@@ -82,6 +85,7 @@ class AssignedShards:
         """The shards that are served, by number."""
         self._failed: dict[int, RunningShard] = {}
         """The shards that could not be opened, and are tried again."""
+        self._lock: DirectoryLock | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._changing: dict[int, asyncio.Task[None]] = {}
         """The shards that are being opened or closed."""
@@ -96,7 +100,9 @@ class AssignedShards:
     async def load(self) -> None:
         """Loads the shards in the data directory, and begins to follow the assignment."""
         await DaemonWork(partial(_clean, self._data)).result()
+        self._lock = await DaemonWork(partial(_lock, self._data)).result()
         await self._read()
+        await self._check_name()
         for directory in await DaemonWork(partial(_shards_in, self._data)).result():
             number = number_of(directory.name)
             if number is not None and self._is_known(directory):
@@ -119,6 +125,8 @@ class AssignedShards:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._shards.close()
+        if self._lock is not None:
+            self._lock.release()
 
     async def _run(self) -> None:
         while True:
@@ -159,6 +167,21 @@ class AssignedShards:
         self._assignment = assignment
         self._addresses.clear()
         self._addresses.update(assignment.nodes)
+
+    async def _check_name(self) -> None:
+        """Raises ArtefactError if another node has the name of this one."""
+        name, assignment = self._settings.name, self._assignment
+        address = assignment.nodes.get(name, "") if assignment is not None else ""
+        if address in ("", self._settings.peer_address):
+            return
+        try:
+            report = await self._moves.report(name)
+        except WinnowError:
+            return
+        if report.node == name:
+            raise SettingsError(
+                f"the name {name} is taken by the node at {address}: give this one another --name"
+            )
 
     def _is_known(self, directory: Path) -> bool:
         """Whether the directory is named like a shard of the assignment, if there is one."""
@@ -363,14 +386,29 @@ def open_assigned(
 
 def _shards_in(data: Path) -> list[Path]:
     try:
-        data.mkdir(parents=True, exist_ok=True)
         return sorted(each for each in data.iterdir() if number_of(each.name) is not None)
     except OSError as error:
         raise ArtefactError(f"cannot use {data} for shards: {error.strerror}") from error
 
 
+def _lock(data: Path) -> DirectoryLock:
+    """Locks a data directory until the process ends."""
+    try:
+        return DirectoryLock(data / _LOCK)
+    except OSError as error:
+        raise ArtefactError(f"cannot use {data} for shards: {error.strerror}") from error
+    except ArtefactError as error:
+        raise ArtefactError(
+            f"--data {data} is used by another node: give each node another directory"
+        ) from error
+
+
 def _clean(data: Path) -> None:
     """Deletes the directories that a killed node was deleting."""
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArtefactError(f"cannot use {data} for shards: {error.strerror}") from error
     for each in data.glob(f"*{_REMOVED}"):
         shutil.rmtree(each, ignore_errors=True)
 

@@ -42,7 +42,7 @@ _COMMANDS: _Commands = {
         "winnow.standalone.cli:standalone",
         "Run a front node with all shards of an index in one process.",
     ),
-    "node": ("winnow.content_node.cli:node", "Run a content node: serve one shard."),
+    "node": ("winnow.content_node.cli:node", "Run a content node: serve shards of an index."),
     "encoder": (
         "winnow.encoder_node.cli:encoder",
         "Run an encoder node: encode texts for front nodes.",

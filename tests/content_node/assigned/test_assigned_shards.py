@@ -19,8 +19,9 @@ from winnow.deadline import Deadline
 from winnow.domain.assignment import Assignment
 from winnow.domain.shard import shard_name, shard_of
 from winnow.domain.write import Outcome, Write
-from winnow.errors import NotLoadedError, UnavailableError
+from winnow.errors import ArtefactError, NotLoadedError, UnavailableError
 from winnow.index_directory import shard_directories
+from winnow.settings.errors import SettingsError
 
 
 class Nodes:
@@ -77,7 +78,7 @@ async def test_a_shard_moves_and_its_directory_with_it(
         assert (await b.report()).node == "b"
         moved = tmp_path / "a" / shard_name(1, 3)
         await a.reports(lambda _: not moved.exists())
-    assert [each.name for each in sorted((tmp_path / "b").iterdir())] == [shard_name(1, 3)]
+    assert [each.name for each in (tmp_path / "b").glob("shard-*")] == [shard_name(1, 3)]
     assert False not in (*a.health, *b.health)
 
 
@@ -220,6 +221,21 @@ async def test_a_shard_that_no_node_has_is_a_fault_and_the_others_are_served(
         assert [fault.shard for fault in report.faults] == [2]
         assert not isinstance(report.faults[0].error, NotLoadedError)  # it tries again
         assert {info.shard for info in report.infos} == {0, 1}
+
+
+async def test_a_second_node_with_the_name_or_the_directory_of_another_is_refused(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        a = await nodes.start("a")
+        with pytest.raises(ArtefactError, match="is used by another node"):
+            async with assigned_node("b", tmp_path / "a", nodes.path, bundle):
+                raise AssertionError
+        nodes.assign({})
+        with pytest.raises(SettingsError, match=f"name a is taken by the node at {a.address}"):
+            async with assigned_node("a", tmp_path / "other", nodes.path, bundle):
+                raise AssertionError
 
 
 async def test_shards_that_take_writes_are_on_one_node_only(

@@ -65,13 +65,15 @@ def shards(
         print_json(rows)
         return
     shown = table(
-        ["shard", "node", "state", "passages", "last write", "lag", "reason"],
-        words={"node", "state", "reason"},
+        ["shard", "node", "address", "state", "passages", "last write", "lag", "reason"],
+        words={"node", "address", "state", "reason"},
     )
     for row in rows:
-        state = row.state if row.is_assigned else f"{row.state}, moves away"
+        moves_away = row.shard is not None and not row.is_assigned
+        state = f"{row.state}, moves away" if moves_away else row.state
         figures = (f"{number:,}" for number in (row.passages, row.sequence, row.lag))
-        shown.add_row(str(row.shard), row.node, state, *figures, row.reason)
+        number = "-" if row.shard is None else str(row.shard)
+        shown.add_row(number, row.node, row.address, state, *figures, row.reason)
     console().print(shown)
 
 
@@ -102,8 +104,12 @@ def move(
         def change(before: Assignment | None) -> Assignment:
             placement = PlacedShards(cluster, before)
             present = placement.present()
-            if (path := placement.moving().get(shard)) is not None:
-                raise UnavailableError(f"shard {shard} is still moving ({path}): wait for it")
+            path = placement.moving().get(shard)
+            # to move it back to the node that still has it cancels the move
+            if path is not None and not placement.serves(to, shard):
+                raise UnavailableError(
+                    f"shard {shard} is still moving ({path}): wait for it, or move it back"
+                )
             return present.with_move(shard, from_, to, placement.nodes())
 
         changed = AssignmentFile(assignment).change(change)
@@ -146,23 +152,19 @@ def spread(
 
         def change(before: Assignment | None) -> Assignment:
             placement = PlacedShards(cluster, before)
-            present, nodes = placement.present(), placement.nodes()
-            most = max(map(len, present.holders.values()))
-            if still := placement.moving():
-                numbers = ", ".join(map(str, still))
-                raise UnavailableError(f"shards are still moving: {numbers}: wait for them")
-            if not (remaining := nodes.keys() - set(without or ())):
-                raise UnavailableError("no node would remain: start another one first")
-            holders = spread_shards(present.shards, remaining, replicas or most, present.holders)
-            for number, names in holders.items():
-                old = present.holders[number]
-                if set(names) != set(old):
-                    moves[number] = f"{', '.join(old)} -> {', '.join(names)}"
-            return present.changed(holders, nodes)
+            spread = _spread(placement, replicas, set(without or ()))
+            for number, old in placement.present().holders.items():
+                if set(spread.holders[number]) != set(old):
+                    moves[number] = f"{', '.join(old)} -> {', '.join(spread.holders[number])}"
+            return spread
 
         file = AssignmentFile(assignment)
+        stored = file.read()
+        if wait and stored is not None and PlacedShards(cluster, stored).moving():
+            _wait(poller, stored)  # an earlier command
+            cluster = poller.poll().cluster
         if dry_run:
-            change(file.read())
+            change(stored)
             changed = None
         else:
             changed = file.change(change)
@@ -174,10 +176,39 @@ def spread(
             _wait(poller, changed)
 
 
+def _spread(placement: PlacedShards, replicas: int | None, without: set[str]) -> Assignment:
+    """The next assignment, in which the nodes that run share the shards, except `without`.
+
+    Raises UnavailableError if shards are still moving, or there are too few nodes.
+    """
+    present, nodes = placement.present(), placement.nodes()
+    remaining, running = nodes.keys() - without, ", ".join(nodes)
+    if still := placement.moving():
+        numbers = ", ".join(map(str, still))
+        raise UnavailableError(
+            f"shards are still moving: {numbers}: wait for them, for example by --wait"
+        )
+    if unknown := without - nodes.keys() - present.nodes.keys():
+        raise UnavailableError(
+            f"--without: there is no node {min(unknown)}; those that run: {running}"
+        )
+    if not remaining:
+        raise UnavailableError("no node would remain: start another one first")
+    if replicas is not None and replicas > len(remaining):
+        raise UnavailableError(
+            f"--replicas {replicas} needs as many nodes; those that run: {running}"
+        )
+    most = replicas or max(map(len, present.holders.values()))
+    holders = spread_shards(present.shards, remaining, most, present.holders)
+    return present.changed(holders, nodes)
+
+
 def _wait(poller: ClusterPoller, assignment: Assignment) -> None:
     """Returns when the nodes have what the assignment gives them. Shows new reasons of delays."""
     shown: set[str] = set()
-    typer.echo("waiting: Ctrl-C ends only this, and the nodes go on", err=True)
+    typer.echo(
+        "waiting: Ctrl-C ends only this, and the nodes go on; `winnow shards` shows them", err=True
+    )
     with StageProgress() as progress:
         placement = PlacedShards(poller.poll().cluster, assignment)
         left = len(placement.moving())
@@ -185,7 +216,8 @@ def _wait(poller: ClusterPoller, assignment: Assignment) -> None:
         while left:
             for row in placement.rows():
                 line = f"shard {row.shard} on {row.node}: {row.reason}"
-                if row.is_assigned and row.reason and line not in shown:
+                is_new = row.shard is not None and row.is_assigned and line not in shown
+                if is_new and row.reason:
                     shown.add(line)
                     progress.say(line)
             time.sleep(_INTERVAL)

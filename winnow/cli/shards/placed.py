@@ -13,9 +13,12 @@ from winnow.v1.cluster_pb2 import GetClusterResponse, ReplicaState, ShardState
 class PlacedShard:
     """A shard on a node."""
 
-    shard: int
+    shard: int | None
+    """Number of the shard; None for a node that runs without shards."""
     node: str
     """Name of the node; its address if it has no name."""
+    address: str = ""
+    """Address at which the front node calls the node; empty if it does not report the shard yet."""
     state: str
     """State of the replica by the front node, or `assigned` if the node does not report it yet."""
     is_assigned: bool
@@ -44,6 +47,7 @@ class PlacedShards:
                 yield PlacedShard(
                     shard=shard.shard,
                     node=node,
+                    address=replica.address,
                     state=STATES.get(replica.state, ("unknown", ""))[0],
                     is_assigned=wanted is None or node in wanted,
                     passages=replica.passages,
@@ -54,27 +58,51 @@ class PlacedShards:
             reported = {replica.node for replica in shard.replicas}
             for node in sorted(set(wanted or ()) - reported):
                 yield PlacedShard(shard=shard.shard, node=node, state="assigned", is_assigned=True)
+        with_shards = {each.address for shard in self._cluster.shards for each in shard.replicas}
+        for each in self._cluster.strangers:
+            if each.address not in with_shards:
+                yield PlacedShard(
+                    shard=None,
+                    node=each.node or each.address,
+                    address=each.address,
+                    state=STATES.get(each.state, ("unknown", ""))[0],
+                    is_assigned=False,
+                    reason=each.reason,
+                )
 
     def nodes(self) -> dict[str, str]:
-        """The addresses of all nodes that reply and follow an assignment, by name."""
+        """The addresses of all nodes that reply and follow an assignment, by name.
+
+        Raises UnavailableError if two nodes have one name.
+        """
         replicas = [each for shard in self._cluster.shards for each in shard.replicas]
         unreachable = (ReplicaState.STATE_UNREACHABLE, ReplicaState.STATE_LEAVING)
-        return {
-            each.node: each.node_address
-            for each in sorted((*replicas, *self._cluster.strangers), key=lambda each: each.node)
-            if each.node and each.state not in unreachable
-        }
+        addresses: dict[str, str] = {}
+        for each in sorted((*replicas, *self._cluster.strangers), key=lambda each: each.node):
+            if not each.node or each.state in unreachable:
+                continue
+            if (first := addresses.setdefault(each.node, each.node_address)) != each.node_address:
+                raise UnavailableError(
+                    f"two nodes are named {each.node} ({first}, {each.node_address}): stop one, "
+                    "and start it with another --name"
+                )
+        return addresses
 
     def moving(self) -> dict[int, str]:
-        """Describes each shard whose nodes are not those of the assignment."""
+        """Describes each shard that is served by other nodes than those of the assignment.
+
+        A shard that no node serves does not move: its node is down.
+        """
         moving: dict[int, str] = {}
         for shard in self._cluster.shards:
             wanted, serving = self._wanted(shard.shard), _serving(shard)
-            if wanted is not None and set(wanted) != serving:
-                moving[shard.shard] = (
-                    f"{', '.join(sorted(serving)) or 'no node'} -> {', '.join(wanted)}"
-                )
+            if wanted is not None and serving and set(wanted) != serving:
+                moving[shard.shard] = f"{', '.join(sorted(serving))} -> {', '.join(wanted)}"
         return moving
+
+    def serves(self, node: str, shard: int) -> bool:
+        """Whether a node serves a shard now."""
+        return any(node in _serving(each) for each in self._cluster.shards if each.shard == shard)
 
     def present(self) -> Assignment:
         """The assignment, or a first one with the shards where they are.

@@ -24,6 +24,8 @@ class Front(cluster_pb2_grpc.ClusterServiceServicer):
         self.index_id = "index"
         self.shards = {0: ["a"], 1: ["a"], 2: ["a"]}
         self.strangers = ["b"]
+        self.twin = False
+        """Whether a second node is named b."""
         self.next_shards: list[dict[int, list[str]]] = []
         """What later calls see."""
 
@@ -36,6 +38,10 @@ class Front(cluster_pb2_grpc.ClusterServiceServicer):
             ],
             strangers=map(replica, self.strangers),
         )
+        if self.twin:
+            other = replica("b")
+            other.node_address = "elsewhere:9000"
+            reply.strangers.append(other)
         if self.next_shards:
             self.shards = self.next_shards.pop(0)
         return reply
@@ -99,6 +105,7 @@ def test_a_move_creates_the_assignment_from_what_is_served(run: Any, tmp_path: P
         (1, "a", "serving", False),
         (1, "b", "assigned", True),
         (2, "a", "serving", True),
+        (None, "b", "serving", False),
     ]
 
 
@@ -119,6 +126,8 @@ def test_a_move_can_be_awaited(run: Any, front: Front) -> None:
         (["move", "1", "--to", "a"], "node a has shard 1 already"),
         (["move", "1", "--to", "b", "--from", "b"], "shard 1 is on a, not on b"),
         (["spread", "--without", "a", "--without", "b"], "no node would remain"),
+        (["spread", "--without", "x"], "there is no node x; those that run: a, b"),
+        (["spread", "--replicas", "3"], "--replicas 3 needs as many nodes; those that run: a, b"),
     ],
 )
 def test_an_impossible_change_is_refused(
@@ -130,8 +139,11 @@ def test_an_impossible_change_is_refused(
     assert not (tmp_path / "assignment.json").exists()
 
 
-@pytest.mark.parametrize("again", [["move", "1", "--to", "a"], ["spread"]])
-def test_a_shard_that_is_still_moving_does_not_move_again(run: Any, again: list[str]) -> None:
+@pytest.mark.parametrize("again", [["move", "1", "--to", "c"], ["spread"]])
+def test_a_shard_that_is_still_moving_does_not_move_again(
+    run: Any, front: Front, again: list[str]
+) -> None:
+    front.strangers.append("c")
     run("move", "1", "--to", "b")
     code, _, err = run(*again)
     assert code == 1
@@ -152,6 +164,34 @@ def test_shards_are_spread_over_all_nodes_and_away_from_one(
     front.shards = {shard: list(names) for shard, names in spread.items()}
     run("spread", "--without", "a")
     assert set(holders(tmp_path).values()) == {("b",)}
+
+
+def test_a_move_is_cancelled_by_moving_the_shard_back(run: Any, tmp_path: Path) -> None:
+    run("move", "1", "--to", "b")
+    assert run("move", "1", "--to", "a")[0] == 0
+    assert holders(tmp_path)[1] == ("a",)
+
+
+def test_a_shard_whose_node_is_down_does_not_block_the_others(run: Any, front: Front) -> None:
+    run("move", "1", "--to", "b")
+    front.shards[1] = []
+    assert run("move", "2", "--to", "b")[0] == 0
+
+
+def test_waiting_goes_on_after_an_interrupted_command(run: Any, front: Front) -> None:
+    run("move", "1", "--to", "b")
+    moved = {0: ["a"], 1: ["b"], 2: ["a"]}
+    front.next_shards = [front.shards, moved]
+    code, out, _ = run("spread", "--wait")
+    assert code == 0
+    assert "0 shards to move" in out
+
+
+def test_two_nodes_with_one_name_are_refused(run: Any, front: Front) -> None:
+    front.twin = True
+    code, _, err = run("spread")
+    assert code == 1
+    assert "two nodes are named b (b:9000, elsewhere:9000): stop one" in err
 
 
 def test_nodes_without_an_assignment_are_named(run: Any, front: Front) -> None:

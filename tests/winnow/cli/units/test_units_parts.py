@@ -74,7 +74,7 @@ async def test_a_canned_node_may_have_several_shards() -> None:
                 own = [info.shard for info in listed.shards]
                 request = shard_pb2.RetrieveFromShardsRequest(
                     request=shard_pb2.RetrieveRequest(passages=1),
-                    shards=[shard_pb2.RequestedShard(shard=shard) for shard in own]
+                    shards=[shard_pb2.RequestedShard(shard=shard) for shard in own],
                 )
                 reply = await stub.RetrieveFromShards(request, timeout=30)
             numbers.append(own)
