@@ -6,6 +6,7 @@ from collections.abc import Collection
 from prometheus_client import CollectorRegistry
 
 from winnow.replicas.observer import PoolObserver
+from winnow.stateless.shard_histogram import ShardHistogram
 from winnow.telemetry.metrics import COUNTS, FAST, SHARES, MetricFactory, create_series
 
 FRONT_STAGES = ("queue", "tokenise", "encode", "retrieve", "read", "merge")
@@ -22,13 +23,10 @@ class FrontMetrics:
         self.stage = make.histogram(
             "winnow_front_stage_seconds", "Time of each stage", "stage", buckets=FAST
         )
-        self.shard = make.histogram(
-            "winnow_front_shard_seconds",
-            "Time of each stage as a shard reported it",
-            "shard",
-            "stage",
-            buckets=FAST,
+        self.shard = ShardHistogram(
+            "winnow_front_shard_seconds", "Time of each stage as a shard reported it", FAST
         )
+        registry.register(self.shard)
         self.shard_failures = make.counter(
             "winnow_front_shard_failures",
             "Shards that did not answer a question",

@@ -166,9 +166,7 @@ class Answerer:
         step.set("winnow.complete", coverage.complete)
         for stage in FRONT_STAGES:
             metrics.stage.labels(stage).observe(getattr(timings, stage), exemplar)
-        for shard, seconds in timings.shards.items():
-            for stage in ("queue", "retrieve", "read"):
-                metrics.shard.labels(str(shard), stage).observe(getattr(seconds, stage), exemplar)
+        metrics.shard.observe(timings.shards, exemplar)
         for part in coverage.shards:
             if part.status is not ShardStatus.SEARCHED:
                 metrics.shard_failures.labels(str(part.shard), part.status.value).inc()

@@ -120,15 +120,20 @@ class _JointRecord:
                 kind=CallKind.RETRIEVE,
                 outcome=outcome if result is None else CallOutcome.ANSWERED,
                 span=whole,
-                retrieved=NEVER if result is None else _node_times(result, self.start)[0],
+                retrieved=_retrieved(result, self.start) if result is not None else NEVER,
             )
+
+
+def _retrieved(result: Retrieved | Read, sent_at: float) -> Interval:
+    """When the content node retrieved."""
+    return result.retrieved.later(sent_at) if result.retrieved.seconds else NEVER
 
 
 def _node_times(result: object, sent_at: float) -> tuple[Interval, tuple[ReadTime, ...]]:
     """When the content node retrieved, and when it read each passage."""
     if not isinstance(result, Retrieved | Read):
         return NEVER, ()
-    retrieved = result.retrieved.later(sent_at) if result.retrieved.seconds else NEVER
+    retrieved = _retrieved(result, sent_at)
     readings = result.readings if isinstance(result, Read) else ()
     reads = (ReadTime(each.passage.id, each.span.later(sent_at)) for each in readings)
     return retrieved, tuple(reads)

@@ -102,7 +102,8 @@ class SearchResult:
             self.passages[shard] = result.passages
 
     def _add_timings(self, shard: int, timings: ShardTimings) -> None:
-        self.timings[shard] = self.timings.get(shard, ShardTimings()) + timings
+        before = self.timings.get(shard)
+        self.timings[shard] = timings if before is None else before + timings
 
 
 def _unread_failure(read: Read) -> Failure:

@@ -48,6 +48,8 @@ class Node:
         self._reads, self.busy, self.words = reads, busy, words
         self.report: NodeReport | None = None
         """The last successful reply, kept while polls fail."""
+        self._infos: dict[int, ShardInfo] = {}
+        """Its shards, by number."""
         self.error: WinnowError | None = UnavailableError(f"{address}: has not replied yet")
         """The error of the last poll; None if it succeeded."""
         self.others_reads = 0
@@ -68,7 +70,7 @@ class Node:
 
     def info(self, shard: int) -> ShardInfo | None:
         """The last report of a shard; None if the node does not serve it."""
-        return next((info for info in self.infos if info.shard == shard), None)
+        return self._infos.get(shard)
 
     def errors(self) -> Iterator[tuple[int | None, WinnowError]]:
         """Yields the errors of the node, each with its shard, or with None if that is unknown."""
@@ -81,6 +83,7 @@ class Node:
     def record_reply(self, report: NodeReport, started: float = 0.0) -> None:
         """Records a successful poll that began at the time `started`."""
         self.report, self.error, self._misses, self.replied_at = report, None, 0, started
+        self._infos = {info.shard: info for info in reversed(report.infos)}
         reads = max((info.reads_in_hand for info in report.infos), default=0)
         self.others_reads = max(reads - self._reads(), 0)
 

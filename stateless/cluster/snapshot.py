@@ -4,6 +4,7 @@ Knows the served view and the last replies of its nodes; calls no node.
 """
 
 from collections.abc import Callable
+from operator import is_
 
 from winnow.shard_writer import WordSource
 from winnow.stateless.cluster.builder import ClusterBuilder
@@ -11,7 +12,7 @@ from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery
 from winnow.stateless.cluster.index_version import IndexVersion, index_version_of
 from winnow.stateless.cluster.membership import ClusterView
-from winnow.stateless.cluster.node import Node, ReplicaAt
+from winnow.stateless.cluster.node import Node
 from winnow.stateless.policy.reading import seconds_per_read
 
 _RECHECK_SHARE = 0.05
@@ -33,21 +34,30 @@ class ClusterSnapshot:
         """
         self._builder, self._nodes, self._max_silence = builder, nodes, max_silence
         self._words = words
+        self._seconds_per_read: float | None = None
+        self._replies: list[object] = []
+        """What `_seconds_per_read` was computed from."""
         self._index_version = IndexVersion(None)
         self._inputs: tuple[object, ...] = ()
         """What `_index_version` was built from."""
         self._valid_until = float("-inf")
 
     def seconds_per_read(self) -> float | None:
-        """Seconds per passage of all nodes together; None if no node has reported any."""
-        replicas = self._builder.view.replicas.items()
-        return seconds_per_read(
-            [[self._seconds_per_read(shard, address) for address in own] for shard, own in replicas]
-        )
+        """Seconds per passage of all nodes together; None if no node has reported any.
 
-    def _seconds_per_read(self, shard: int, address: str) -> float:
-        info = self._nodes.info(ReplicaAt(address, shard))
-        return info.seconds_per_read if info is not None else 0.0
+        Every question needs it, so it is computed again only after a node has replied.
+        """
+        replicas, nodes = self._builder.view.replicas, self._nodes.nodes
+        replies: list[object] = [replicas, *(node.report for node in nodes.values())]
+        if len(replies) != len(self._replies) or not all(map(is_, replies, self._replies)):
+            self._replies = replies
+            self._seconds_per_read = seconds_per_read(
+                [
+                    [_seconds_per_read(nodes.get(address), shard) for address in own]
+                    for shard, own in replicas.items()
+                ]
+            )
+        return self._seconds_per_read
 
     def others_reads(self) -> int:
         """Number of passages that the nodes are reading for other fronts."""
@@ -105,6 +115,11 @@ class ClusterSnapshot:
         nodes = [node for each in addresses if (node := self._nodes.nodes.get(each)) is not None]
         nodes.sort(key=lambda node: _sequence(node, shard), reverse=True)
         return [words for node in nodes if (words := node.words(shard)) is not None]
+
+
+def _seconds_per_read(node: Node | None, shard: int) -> float:
+    info = node.info(shard) if node is not None else None
+    return info.seconds_per_read if info is not None else 0.0
 
 
 def _sequence(node: Node, shard: int) -> int:

@@ -179,13 +179,14 @@ class ReplicatedSearcher:
 
     def record_joint(self, address: str, retrieved: Retrieved) -> None:
         """Records the result of a call for several shards, apart from its latency."""
-        self._router.earn()
+        self._router.budget.earn()
         replica = self._pool.replicas.by_address.get(address)
         if replica is None:
             return
         if replica.record.is_suspect and replica.active:
             self._pool.record(address, ReplicaOutcome.ANSWERED)
-        self._record_progress(replica, retrieved)
+        if self._level is None or retrieved.sequence > self._level[1]:
+            self._record_progress(replica, retrieved)
 
     def record_latency(self, address: str, relative: float) -> bool:
         """Records the latency of a call for several shards; returns whether it ejects the replica.

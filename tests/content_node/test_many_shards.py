@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import numpy as np
 import pytest
 import structlog
+from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry
 from tenacious import turn
 
@@ -18,6 +20,7 @@ from winnow.bundle import Bundle
 from winnow.cli.local.cluster import load_failure
 from winnow.content_node.composing.parts import open_node_parts
 from winnow.content_node.composing.shards import RunningShards
+from winnow.content_node.reader.lower_layers import LowerLayers
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.shard.changes import Change
 from winnow.content_node.startup_checks import shards_to_serve
@@ -99,6 +102,17 @@ async def serving(shards: Sequence[Path], bundle: Bundle, **flags: Any) -> Async
         parts.pool.close()
 
 
+def encoded(text: str, bundle: Bundle) -> EncodedQuestion:
+    tokenizer = Tokenizer(bundle.tokenizer)
+    ids = tokenizer.tokenise(text).ids
+    return EncodedQuestion(
+        text=text,
+        token_ids=ids,
+        vector=open_question_encoder(bundle, tokenizer.special).question(ids),
+        bundle_fingerprint=bundle.manifest.fingerprint,
+    )
+
+
 def damaged(shard: Path) -> Path:
     path = shard / "passages.sqlite"
     with path.open("r+b") as file:
@@ -147,14 +161,7 @@ async def test_shards_retrieve_together_as_each_does_alone(
     index = Path(shutil.copytree(indexes[8], tmp_path / "index"))
     shards = shard_directories(index)
     damaged(shards[3])
-    tokenizer = Tokenizer(bundle.tokenizer)
-    ids = tokenizer.tokenise("who won the tour").ids
-    question = EncodedQuestion(
-        text="who won the tour",
-        token_ids=ids,
-        vector=open_question_encoder(bundle, tokenizer.special).question(ids),
-        bundle_fingerprint=bundle.manifest.fingerprint,
-    )
+    question = encoded("who won the tour", bundle)
     depth, until = RetrievalDepth(passages=5, candidates=20, by_words=10), Deadline.after(60)
     async with serving(shards, bundle) as node:
         await node.shards.load()
@@ -186,6 +193,30 @@ async def test_shards_retrieve_together_as_each_does_alone(
             await node.remote.call(
                 node.remote.stub.RetrieveFromShards(shard_pb2.RetrieveFromShardsRequest())
             )
+
+
+@pytest.mark.bundle
+async def test_the_lower_layers_run_once_for_a_question_however_many_shards_it_reads_from(
+    indexes: dict[int, Path], bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed, compute = [], LowerLayers.question_states
+
+    def record(self: LowerLayers, ids: Sequence[int]) -> NDArray[np.float32]:
+        computed.append(tuple(ids))
+        return compute(self, ids)
+
+    monkeypatch.setattr(LowerLayers, "question_states", record)
+    question, until = encoded("who won the tour", bundle), Deadline.after(60)
+    async with serving(shard_directories(indexes[3]), bundle) as node:
+        await node.shards.load()
+        await node.report()
+        read = 0
+        for shard in range(3):
+            searcher = node.remote.searcher(shard)
+            found = await searcher.retrieve(question, RetrievalDepth(passages=2), until)
+            read += len((await searcher.read(question, found.hits, 10, until)).readings)
+    assert read > 3
+    assert computed.count(question.token_ids) == 1
 
 
 async def test_a_shard_that_cannot_be_loaded_is_named_and_the_others_serve(

@@ -19,7 +19,7 @@ from winnow.domain.answered import Answer, Answered, PackedAnswers, Timings
 from winnow.domain.coverage import Coverage, ShardCoverage, ShardStatus
 from winnow.domain.passage import Passage
 from winnow.domain.question import AnswerRequest, PartialResults, ReadScope, Retriever
-from winnow.domain.shard_call import CallKind, CallOutcome, ShardCall
+from winnow.domain.shard_call import CallKind, CallOutcome, ReadTime, ShardCall
 from winnow.domain.write import Position
 from winnow.errors import InvalidRequestError, Violation
 from winnow.v1 import answer_pb2
@@ -188,7 +188,7 @@ def _shard_coverage_to_message(part: ShardCoverage) -> answer_pb2.ShardCoverage:
         shard=part.shard,
         passages=part.passages,
         status=_STATUSES[part.status],
-        reason=_reason(part),
+        reason=_reason(part) if part.reason or part.detail else "",
         sequence=part.sequence,
     )
 
@@ -204,10 +204,21 @@ def _timings_to_message(timings: Timings) -> answer_pb2.Timings:
     return answer_pb2.Timings(
         **milliseconds(timings, *_STAGES),
         shards=[
-            answer_pb2.ShardTimings(shard=shard, **milliseconds(spent, "queue", "retrieve", "read"))
+            answer_pb2.ShardTimings(
+                shard=shard,
+                queue_ms=spent.queue * 1e3,
+                retrieve_ms=spent.retrieve * 1e3,
+                read_ms=spent.read * 1e3,
+            )
             for shard, spent in sorted(timings.shards.items())
         ],
         calls=map(_call_to_message, timings.calls),
+    )
+
+
+def _read_time_to_message(read: ReadTime) -> answer_pb2.ReadTiming:
+    return answer_pb2.ReadTiming(
+        passage_id=read.passage_id, start_ms=read.span.start * 1e3, ms=read.span.seconds * 1e3
     )
 
 
@@ -220,12 +231,5 @@ def _call_to_message(call: ShardCall) -> answer_pb2.ShardCall:
         ms=call.span.seconds * 1e3,
         retrieve_start_ms=call.retrieved.start * 1e3,
         retrieve_ms=call.retrieved.seconds * 1e3,
-        reads=[
-            answer_pb2.ReadTiming(
-                passage_id=each.passage_id,
-                start_ms=each.span.start * 1e3,
-                ms=each.span.seconds * 1e3,
-            )
-            for each in call.reads
-        ],
+        reads=map(_read_time_to_message, call.reads),
     )

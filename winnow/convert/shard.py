@@ -142,15 +142,17 @@ def retrieved_to_message(retrieved: Retrieved) -> shard_pb2.RetrieveResponse:
 
 
 def retrieved_of_message(message: shard_pb2.RetrieveResponse) -> Retrieved:
+    retrieve_seconds = message.retrieve_ms / 1e3
+    # a front converts the results of all shards for each question: hence no helpers
     return Retrieved(
-        hits_of_messages(message.hits, message.generation),
+        hits_of_messages(message.hits, message.generation) if message.hits else (),
         tuple(message.candidate_distances),
-        ShardTimings(message.queue_ms / 1e3, message.retrieve_ms / 1e3),
+        ShardTimings(message.queue_ms / 1e3, retrieve_seconds),
         idle_readers=message.idle_readers,
         candidate_words=tuple(message.candidate_words),
         sequence=message.sequence,
-        retrieved=_retrieved(message),
-        passages=optional(message, "passages"),
+        retrieved=Interval(message.retrieve_start_ms / 1e3, retrieve_seconds),
+        passages=message.passages if message.HasField("passages") else None,
         log_id=message.log_id,
     )
 
@@ -203,14 +205,10 @@ def search_of_message(message: shard_pb2.SearchResponse) -> Read:
         timings,
         message.unread,
         sequence=message.sequence,
-        retrieved=_retrieved(message),
+        retrieved=Interval(message.retrieve_start_ms / 1e3, message.retrieve_ms / 1e3),
         passages=optional(message, "passages"),
         log_id=message.log_id,
     )
-
-
-def _retrieved(message: shard_pb2.RetrieveResponse | shard_pb2.SearchResponse) -> Interval:
-    return Interval(message.retrieve_start_ms / 1e3, message.retrieve_ms / 1e3)
 
 
 def info_to_message(info: ShardInfo) -> shard_pb2.GetShardInfoResponse:

@@ -41,12 +41,8 @@ class ReplicaRouter(Generic[Backend]):
         self._pool, self._policies = pool, policies
         self._observer, self._trace_noun = observer, trace_noun
         # each pool has its own budget, so that a slow pool does not use up the budget of others
-        self._budget = HedgeBudget(policies.hedge)
+        self.budget = HedgeBudget(policies.hedge)
         self.delays = HedgeDelays(policies.hedge, clock)
-
-    def earn(self) -> None:
-        """Counts a request that was answered outside the pool: it pays for hedges, too."""
-        self._budget.earn()
 
     async def call(self, request: PoolRequest[Backend, Result]) -> Result | None:
         """Returns a replica's result; None without any replica. Raises as `HedgedCall.run`."""
@@ -60,7 +56,7 @@ class ReplicaRouter(Generic[Backend]):
             self._pool,
             schedule=HedgeSchedule(policies.retry, estimate, silence, request.deadline),
             delay=self.delays.of(kind, work),
-            budget=self._budget,
+            budget=self.budget,
             observer=self._observer,
             trace_noun=self._trace_noun,
         )

@@ -73,7 +73,8 @@ class HedgeBudget:
 
     def earn(self) -> None:
         """Counts a request; hedges do not count."""
-        self._balance = min(self._balance + 1, self._capacity)
+        balance = self._balance + 1
+        self._balance = balance if balance < self._capacity else self._capacity
 
     def spend(self, urgent: bool = False) -> bool:
         """Whether a hedge may be sent now; if so, pays for it.

@@ -62,6 +62,11 @@ class ReplicaRecord:
         self._active_since = clock()
 
     @property
+    def is_active(self) -> bool:
+        """Whether the state is `ACTIVE`."""
+        return self._ejected_until is None
+
+    @property
     def state(self) -> EjectionState:
         if self._ejected_until is None:
             return EjectionState.ACTIVE

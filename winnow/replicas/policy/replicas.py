@@ -16,7 +16,7 @@ from typing import Protocol
 from winnow.deadline import Clock
 from winnow.policy.recent import DecayedMean
 from winnow.replicas.policy.outcomes import ReplicaOutcome
-from winnow.replicas.policy.outliers import EjectionState, OutlierSettings, ReplicaRecord
+from winnow.replicas.policy.outliers import OutlierSettings, ReplicaRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Replica:
     @property
     def active(self) -> bool:
         """Whether it gets requests; if not, it is ejected, or gets probes only."""
-        return self.record.state is EjectionState.ACTIVE
+        return self.record.is_active
 
     @property
     def load(self) -> int:

@@ -1,0 +1,111 @@
+"""Retrieving from several shards of a process for one call."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from winnow.content_node.admission import NodeLoad
+from winnow.content_node.joint_retrieval import JointRetrieval
+from winnow.content_node.local_shard import Retrieval
+from winnow.content_node.metrics import NodeMetrics
+from winnow.content_node.reader.pool import ReaderPool
+from winnow.deadline import Deadline
+from winnow.domain.answered import ShardTimings
+from winnow.domain.passage import Hit
+from winnow.domain.question import RetrievalDepth
+from winnow.errors import DeadlineExceededError, NotLoadedError, OverloadedError, StoppedError
+from winnow.inference.stop import Stop
+from winnow.policy.pace import Pace
+from winnow.searcher import Retrieved
+
+DEPTH = RetrievalDepth(passages=1)
+
+
+class Node:
+    """A node with two threads that admits one retrieval at a time."""
+
+    def __init__(self) -> None:
+        metrics = NodeMetrics(CollectorRegistry())
+        self.pool = ReaderPool(2, 2, metrics)
+        pace = Pace(1.0, time.monotonic)
+        load = NodeLoad(1, pace=pace, clock=time.monotonic, metrics=metrics)
+        self.joint = JointRetrieval(self.pool, load, metrics)
+
+    async def run(self, *retrievals: Retrieval, seconds: float = 60) -> list[Retrieved | Exception]:
+        async def prepare(retrieval: Retrieval) -> Retrieval:
+            return retrieval
+
+        shards = [lambda each=each: prepare(each) for each in retrievals]  # type: ignore[misc]
+        return await self.joint.run(shards, DEPTH, Deadline.after(seconds), "")
+
+
+@pytest.fixture
+def node() -> Iterator[Node]:
+    made = Node()
+    yield made
+    made.pool.close()
+
+
+def finds(distance: float) -> Retrieval:
+    """A retrieval that finds one passage at a distance."""
+
+    def retrieve(_: Stop) -> Retrieved:
+        hit = Hit(row=0, passage_id=str(distance), distance=distance, hybrid_distance=distance)
+        return Retrieved((hit,), (distance,), ShardTimings(retrieve=0.001), sequence=int(distance))
+
+    return retrieve
+
+
+class Hanging:
+    """A retrieval that ends when it is stopped."""
+
+    def __init__(self) -> None:
+        self.began, self.stopped = threading.Event(), threading.Event()
+
+    def __call__(self, stop: Stop) -> Retrieved:
+        self.began.set()
+        with stop.on_stop(self.stopped.set):
+            self.stopped.wait(60)
+        raise StoppedError
+
+
+def hits(result: Retrieved | Exception) -> list[str]:
+    assert isinstance(result, Retrieved)
+    return [hit.passage_id for hit in result.hits]
+
+
+async def test_shards_together_name_the_best_passages_of_all(node: Node) -> None:
+    results = await node.run(finds(3.0), finds(1.0), finds(2.0))
+    assert list(map(hits, results)) == [[], ["1.0"], []]
+    assert [r.sequence for r in results if isinstance(r, Retrieved)] == [3, 1, 2]
+
+
+async def test_a_shard_that_fails_leaves_the_others_in_their_places(node: Node) -> None:
+    def fail(_: Stop) -> Retrieved:
+        raise NotLoadedError("damaged")
+
+    first, second, third = await node.run(finds(2.0), fail, finds(1.0))
+    assert isinstance(second, NotLoadedError)
+    assert (hits(first), hits(third)) == ([], ["1.0"])
+
+
+async def test_a_call_counts_as_one_retrieval_for_all_its_shards(node: Node) -> None:
+    hanging = Hanging()
+    running = asyncio.create_task(node.run(hanging, finds(1.0), finds(2.0)))
+    assert await asyncio.to_thread(hanging.began.wait, 60)
+    with pytest.raises(OverloadedError, match="1 question is retrieving"):
+        await node.run(finds(1.0))
+    running.cancel()
+    assert await asyncio.to_thread(hanging.stopped.wait, 60)
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert hits((await node.run(finds(1.0)))[0]) == ["1.0"]
+
+
+async def test_a_call_after_its_deadline_retrieves_nothing(node: Node) -> None:
+    with pytest.raises(DeadlineExceededError):
+        await node.run(finds(1.0), finds(2.0), seconds=0)
