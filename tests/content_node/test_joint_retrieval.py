@@ -39,7 +39,7 @@ class Node:
         async def prepare(retrieval: Retrieval) -> Retrieval:
             return retrieval
 
-        shards = [lambda each=each: prepare(each) for each in retrievals]  # type: ignore[misc]
+        shards = [lambda each=each: prepare(each) for each in retrievals]
         return await self.joint.run(shards, DEPTH, Deadline.after(seconds), "")
 
 

@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import fields
 from enum import Enum
+from functools import cache
 from typing import Any, TypeVar
 
+from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
 Value = TypeVar("Value")
@@ -16,8 +18,21 @@ def value_of_message(kind: type[Value], message: Message, /, **other_fields: Any
 
     Fields are matched by name. A field with presence that is not set becomes None.
     """
-    names = (item.name for item in fields(kind) if item.name not in other_fields)  # type: ignore[arg-type]
-    return kind(**{name: optional(message, name) for name in names}, **other_fields)
+    for name, has_presence in _fields(kind, message.DESCRIPTOR):  # type: ignore[arg-type]
+        if name not in other_fields:
+            is_set = not has_presence or message.HasField(name)
+            other_fields[name] = getattr(message, name) if is_set else None
+    return kind(**other_fields)
+
+
+@cache
+def _fields(kind: type[Any], descriptor: Descriptor) -> tuple[tuple[str, bool], ...]:
+    """The names of the fields of a dataclass, and whether they have presence in the message."""
+    in_message = descriptor.fields_by_name
+    return tuple(
+        (item.name, item.name in in_message and in_message[item.name].has_presence)
+        for item in fields(kind)
+    )
 
 
 def optional(message: Message, name: str) -> Any:
