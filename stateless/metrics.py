@@ -130,7 +130,7 @@ class ReplicaMetrics:
         )
         self.outstanding = make.gauge(
             "winnow_front_replica_outstanding",
-            "Requests that a replica has in hand",
+            "Requests that a replica has in hand, without calls for several shards",
             "shard",
             "replica",
         )
