@@ -48,13 +48,23 @@ def next_steps(
     own = assignment.of_node(name)
     close = []
     for shard, copy in sorted(held.items()):
-        if shard in own and not copy.must_be_replaced:
+        is_settled = shard in own and not copy.must_be_replaced
+        if is_settled or not _is_of(assignment, shard, copy):
             continue
         serving = nodes_with(assignment.index_id, shard, copy.info, reports)
         wanted = assignment.holders[shard]
         if set(wanted) <= set(serving) if shard not in own else serving:
             close.append(shard)
     return Steps(open=tuple(sorted(own - held.keys())), close=tuple(close))
+
+
+def _is_of(assignment: Assignment, shard: int, copy: HeldShard) -> bool:
+    """Whether a shard is one of the assignment. Shards of another index or numbering are kept."""
+    if shard not in assignment.holders:
+        return False
+    if (info := copy.info) is None:
+        return copy.must_be_replaced  # else its index is unknown
+    return (info.index_id, info.shards) == (assignment.index_id, assignment.shards)
 
 
 def nodes_with(

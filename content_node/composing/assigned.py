@@ -317,6 +317,7 @@ class AssignedShards:
         assignment, settings = self._assignment, self._settings
         assert assignment is not None
         if not sources:
+            await self._check_absent(assignment, shard)
             if not settings.pull:
                 raise UnavailableError(
                     f"no node serves shard {shard}, and there is no --pull to restore it from"
@@ -336,16 +337,35 @@ class AssignedShards:
                 only_holder=len(assignment.holders[shard]) == 1,
             )
 
+    async def _check_absent(self, assignment: Assignment, shard: int) -> None:
+        """Raises UnavailableError unless all other nodes reply, and none of them has the shard.
+
+        Else a snapshot would be restored beside a newer copy, and both would take writes.
+        """
+        reports = await self._reports(assignment)
+        for name in other_nodes(assignment, self._settings.name):
+            report = reports.get(name)
+            if report is None:
+                raise UnavailableError(
+                    f"node {name} does not reply, and may have shard {shard}: it is not restored "
+                    "from a snapshot"
+                )
+            numbers = {*(info.shard for info in report.infos), *(f.shard for f in report.faults)}
+            if shard in numbers:
+                raise UnavailableError(f"node {name} has shard {shard}, and cannot send it now")
+
     async def _close(self, shard: int) -> None:
         """Ends the service of a shard that other nodes serve, and deletes its directory."""
         running = self._held[shard]
         await self._sleep(_POLLED_SECONDS)  # fronts find the other nodes first
         if not await self._may_still_close(shard):
+            running.keep()
             return
         self._shards.served.hide(running.served)
         await self._sleep(_POLLED_SECONDS)  # fronts send no more calls here
         if not await self._may_still_close(shard):
             self._shards.served.show(running.served)
+            running.keep()
             return
         del self._held[shard]
         await self._shards.remove(running)

@@ -196,6 +196,11 @@ class RunningShard:
             return await self._follower.may_drop()
         return False
 
+    def keep(self) -> None:
+        """Goes on with a shard that `may_close` allowed to be closed, and that was not closed."""
+        if self._follower is not None:
+            self._follower.keep()
+
     def _follow(self, live: LiveShard, info: ShardInfo) -> None:
         """Starts to follow the owner of this copy."""
         moves = self._parts.moves

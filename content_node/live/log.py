@@ -42,8 +42,8 @@ from winnow.files.durable import sync_directory
 
 _TRIM_BATCH = 256
 """Writes that are trimmed in one transaction, for which commits have to wait."""
-HOLD_SECONDS = 60.0
-"""Seconds for which writes are held for another node: loading a copied shard takes some of them."""
+HOLD_SECONDS = 300.0
+"""Seconds for which writes are held for another node, which verifies and loads a copied shard."""
 
 
 class WriteLog:

@@ -300,11 +300,11 @@ class LiveShard:
 
     async def trim(self, upto: int) -> None:
         """Removes the writes up to `upto` from the log, except those that the base lacks, or that
-        another node still copies.
+        another node still copies. A former owner keeps all: the new one may lack some.
 
         Raises as `WriteLog.trim`.
         """
-        if not self._limits.refusal:
+        if not self._limits.refusal and self.custody.role is not Role.FORMER_OWNER:
             await asyncio.to_thread(self._log.trim, min(upto, self.merged))
 
     def abandon(self) -> None:

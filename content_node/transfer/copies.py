@@ -25,6 +25,8 @@ class OpenCopy:
     files: dict[str, SnapshotFile]
     """The files by path."""
     resources: ExitStack
+    on_read: "Callable[[OpenCopy], None]"
+    """Called with each read."""
     timer: asyncio.TimerHandle | None = None
     """Closes the copy when it was not read for long."""
 
@@ -39,15 +41,21 @@ class OpenCopies:
         """The id of the last copy of a shard that a node has opened."""
         self._closing: set[asyncio.Task[None]] = set()
 
-    async def open(self, shard: Path, node: str) -> OpenCopy:
+    async def open(
+        self, shard: Path, node: str, on_read: Callable[[OpenCopy], None] = lambda _: None
+    ) -> OpenCopy:
         """Opens a copy of the shard in a directory for a node; closes its earlier one.
+
+        `on_read` is called with each read of the copy.
 
         Raises ArtefactError or UnavailableError as `snapshots.contents.open_shard_files`.
         """
         resources = ExitStack()
         contents = await asyncio.to_thread(resources.enter_context, self._open_files(shard))
         files = {each.path: each for each in (*contents.files, *contents.states)}
-        copy = OpenCopy(id=uuid4().hex, contents=contents, files=files, resources=resources)
+        copy = OpenCopy(
+            id=uuid4().hex, contents=contents, files=files, resources=resources, on_read=on_read
+        )
         self._close(self._copy_of.get((shard, node), ""))
         self._copies[copy.id], self._copy_of[shard, node] = copy, copy.id
         self._start_timer(copy)
@@ -64,6 +72,7 @@ class OpenCopies:
         if (file := copy.files.get(path)) is None:
             raise NotFoundError(f"{shortened(path)} is no file of the shard")
         self._start_timer(copy)
+        copy.on_read(copy)
         count = max(min(count, file.entry.bytes - start), 0)
         return await asyncio.to_thread(file.file.read, count, start)
 

@@ -116,6 +116,10 @@ class LogFollower:
             self._wanted = not (await anext(batches)).takes_writes
         return not self._wanted
 
+    def keep(self) -> None:
+        """Makes the copy take over, after `may_drop` was true and the copy was not dropped."""
+        self._wanted = True
+
     async def _follow(self) -> None:
         node, end = self._copy.custody.node, None
         async with (

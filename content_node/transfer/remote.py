@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 import grpc
@@ -14,6 +14,7 @@ from winnow.convert.shard import report_of_message
 from winnow.deadline import Deadline
 from winnow.domain.shard import NodeReport
 from winnow.errors import UnavailableError
+from winnow.quoting import shortened
 from winnow.rpc import call_metadata
 from winnow.rpc.channel import open_unshared
 from winnow.rpc.deadline import timeout
@@ -91,7 +92,8 @@ class PeerCopy:
         self._peer, self._id = peer, contents.copy
         self._loop = asyncio.get_running_loop()
         self.files = {
-            each.path: PulledFile(each.path, each.sha256, each.bytes) for each in contents.files
+            _checked_path(each.path, peer): PulledFile(each.path, each.sha256, each.bytes)
+            for each in contents.files
         }
         self.sequence = contents.sequence
         """The number of the last write that the files hold."""
@@ -115,6 +117,14 @@ class PeerCopy:
     def _read(self, path: str, start: int) -> bytes:
         reading = self._peer.read(self._id, path, start)
         return asyncio.run_coroutine_threadsafe(reading, self._loop).result()
+
+
+def _checked_path(path: str, peer: PeerShard) -> str:
+    """Returns the path of a file within a shard; raises UnavailableError for any other."""
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts:
+        raise UnavailableError(f"{peer.address}: named the file {shortened(path)} of a shard")
+    return path
 
 
 class ShardMoves:

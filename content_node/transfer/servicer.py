@@ -8,7 +8,7 @@ from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.snapshots.contents import SnapshotFile
-from winnow.content_node.transfer.copies import OpenCopies
+from winnow.content_node.transfer.copies import OpenCopies, OpenCopy
 from winnow.content_node.transfer.following import LogBatch
 from winnow.content_node.transfer.messages import batch_to_message
 from winnow.content_node.transfer.source import TransferSource
@@ -43,9 +43,13 @@ class ShardTransferServicer(shard_transfer_pb2_grpc.ShardTransferServiceServicer
     ) -> shard_transfer_pb2.OpenCopyResponse:
         source, node = self._source(request.transfer), request.transfer.node
         source.shard.hold_log(node, 0)
-        copy = await self._copies.open(source.directory, node)
+
+        def hold(copy: OpenCopy) -> None:
+            source.shard.hold_log(node, copy.contents.sequence)
+
+        copy = await self._copies.open(source.directory, node, hold)
         sequence = copy.contents.sequence
-        source.shard.hold_log(node, sequence)
+        hold(copy)
         return shard_transfer_pb2.OpenCopyResponse(
             copy=copy.id,
             files=map(_file_to_message, copy.files.values()),

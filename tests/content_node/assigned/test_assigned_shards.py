@@ -223,6 +223,23 @@ async def test_a_shard_that_no_node_has_is_a_fault_and_the_others_are_served(
         assert {info.shard for info in report.infos} == {0, 1}
 
 
+async def test_no_snapshot_is_restored_while_a_node_is_silent(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    """The silent node may have the shard, and then both would take writes."""
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle, stack)
+        async with AsyncExitStack() as gone:
+            nodes.stack = gone
+            await nodes.start("a")
+        nodes.stack = stack
+        b = await nodes.start("b", pull=str(tmp_path / "snapshots"))
+        nodes.assign({1: "b"})
+        report = await b.reports(lambda report: bool(report.faults))
+        report = await b.reports(lambda report: "does not reply" in str(report.faults[0].error))
+        assert [fault.shard for fault in report.faults] == [1]
+
+
 async def test_a_second_node_with_the_name_or_the_directory_of_another_is_refused(
     tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
 ) -> None:

@@ -67,10 +67,20 @@ def test_a_copy_that_is_out_of_date_for_good_is_replaced_while_another_node_serv
     assert next_steps(assignment(), "a", held, {"c": serving()}) == Steps(close=(0,))
 
 
-def test_a_shard_that_is_not_served_here_can_be_closed() -> None:
+def test_a_copy_whose_index_is_unknown_is_kept_unless_it_is_out_of_date() -> None:
     reports = {"b": serving(sequence=0)}
-    held = {0: HeldShard(None), 1: HELD}
-    assert next_steps(assignment(s0="b"), "a", held, reports) == Steps(close=(0,))
+    moved = assignment(s0="b")
+    assert next_steps(moved, "a", {0: HeldShard(None), 1: HELD}, reports) == Steps()
+    held = {0: HeldShard(None, must_be_replaced=True), 1: HELD}
+    assert next_steps(moved, "a", held, reports) == Steps(close=(0,))
+
+
+@pytest.mark.parametrize("other", [{"index_id": "another"}, {"shards": 9}])
+def test_shards_of_another_index_or_numbering_are_kept(other: dict[str, object]) -> None:
+    """Their numbers mean other passages."""
+    own = HeldShard(replace(INFO, **other))  # type: ignore[arg-type]
+    held = {0: own, 1: HELD, 8: own}
+    assert next_steps(assignment(s0="b"), "a", held, {"b": serving()}) == Steps()
 
 
 def test_shards_are_copied_from_nodes_that_take_their_writes() -> None:

@@ -15,7 +15,7 @@ from winnow.content_node.live.custody import CUSTODY_FILE, OWNED, Custody, Role,
 from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.transfer.following import LogFollower
 from winnow.content_node.transfer.receiving import receive_shard
-from winnow.content_node.transfer.remote import PeerShard
+from winnow.content_node.transfer.remote import PeerCopy, PeerShard
 from winnow.deadline import Deadline
 from winnow.errors import (
     ArtefactError,
@@ -25,6 +25,7 @@ from winnow.errors import (
     WinnowError,
 )
 from winnow.storage.pull import NoProgress
+from winnow.v1.shard_transfer_pb2 import OpenCopyResponse, ShardFile
 
 TEXTS = {"a": "one two", "b": "two two three", "c": "four"}
 
@@ -132,6 +133,56 @@ async def test_a_copy_that_stayed_too_far_behind_must_be_copied_again(
     assert owner.shard.trimmed == 2
     with pytest.raises(ArtefactError, match="copy the shard again"):
         await follower(copy, owner).run()
+    await copy.close()
+
+
+async def test_a_former_owner_keeps_the_writes_that_the_new_owner_may_lack(
+    owner: Holder, tmp_path: Path
+) -> None:
+    """The new owner may have been killed before it stored them, and the old one after."""
+    copy = opened(await copied(owner, tmp_path / "copy"))
+    await store(owner.shard, put("d"))
+    await owner.shard.hand_over("new")
+    await owner.restart()
+    await merged(owner.shard, owner.directory)
+    await follower(copy, owner).run()
+    assert (copy.sequence, copy.custody) == (1, Custody(moves=1))
+    await copy.close()
+
+
+async def test_reading_a_copy_keeps_the_writes_after_it(owner: Holder, tmp_path: Path) -> None:
+    await store(owner.shard, put("d"))
+    held: list[int] = []
+    async with peer(owner) as shard:
+        copy = await shard.copy()
+
+        def hold_log(node: str, after: int) -> None:
+            assert node == "new"
+            held.append(after)
+
+        owner.shard.hold_log = hold_log  # type: ignore[method-assign]
+        path = next(iter(copy.files))
+        await asyncio.to_thread(copy.download, path, tmp_path / "file", lambda _: None)
+    assert set(held) == {1}
+
+
+@pytest.mark.parametrize("path", ["../escaped", "/escaped", "live/../../escaped", ""])
+async def test_a_file_outside_of_the_shard_is_refused(owner: Holder, path: str) -> None:
+    reply = OpenCopyResponse(copy="id", files=[ShardFile(path=path, sha256="0", bytes=1)])
+    async with peer(owner) as shard:
+        with pytest.raises(UnavailableError, match="named the file"):
+            PeerCopy(shard, reply)
+
+
+async def test_a_copy_that_was_not_dropped_takes_over_after_all(
+    owner: Holder, tmp_path: Path
+) -> None:
+    copy = opened(await copied(owner, tmp_path / "copy"))
+    following = follower(copy, owner)
+    assert await following.may_drop()
+    following.keep()
+    await following.run()
+    assert copy.custody.takes_writes
     await copy.close()
 
 
