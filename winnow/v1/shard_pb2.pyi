@@ -165,8 +165,8 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     writes_elsewhere: builtins.bool
     """Whether another node takes the writes of this shard, because it is being moved here or away."""
     moves: builtins.int
-    """Number of times that the shard was handed over to another node. Of two nodes that claim to take its writes, the
-    one with fewer moves has handed it over since its report.
+    """Number of times that the shard was handed over to another node. If two nodes report that they take its writes,
+    the report with fewer moves is outdated: that node has handed the shard over since.
     """
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
@@ -314,7 +314,7 @@ class RetrieveResponse(google.protobuf.message.Message):
     """Passages that the shard held after that write. Older versions leave it unset."""
     log_id: builtins.str
     """Identifies the log that sequence counts in, as GetShardInfoResponse.log_id. Empty if the shard takes no
-    writes. An older node leaves it empty: then it is the log of GetShardInfoResponse.
+    writes. If an older node leaves it empty, the log is that of GetShardInfoResponse.
     """
     @property
     def hits(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Hit]:
@@ -328,7 +328,9 @@ class RetrieveResponse(google.protobuf.message.Message):
 
     @property
     def candidate_words(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
-        """BM25 scores of this shard's best passages by words, best first. They serve as candidate_distances do."""
+        """BM25 scores of this shard's best passages by words, best first. The front node uses them like
+        candidate_distances.
+        """
 
     def __init__(
         self,
@@ -359,7 +361,9 @@ class RetrieveFromShardsRequest(google.protobuf.message.Message):
     SHARDS_FIELD_NUMBER: builtins.int
     @property
     def request(self) -> Global___RetrieveRequest:
-        """The question and the depth for each shard. Its fields after and shard are ignored."""
+        """The question, and how many passages and candidates each shard retrieves. The fields after and shard are
+        ignored.
+        """
 
     @property
     def shards(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___RequestedShard]:

@@ -93,8 +93,8 @@ class ShardServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def RetrieveFromShards(self, request, context):
-        """Retrieve from several shards for one question. Hits and candidates are left out if those of the other
-        shards are better. A shard that fails reports it in its result.
+        """Retrieves from several shards for one question. Hits and candidates of a shard are left out if those of
+        the other shards are better. A shard that fails has an error as its result.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -109,7 +109,7 @@ class ShardServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Search(self, request, context):
-        """Retrieve and Read in one round trip.
+        """Retrieves and reads in one round trip.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -190,8 +190,8 @@ class ShardServiceStub(typing.Generic[_ShardServiceListShardsType, _ShardService
     """Returns this shard's hits that could be in the cluster's top k."""
 
     RetrieveFromShards: _ShardServiceRetrieveFromShardsType
-    """Retrieve from several shards for one question. Hits and candidates are left out if those of the other
-    shards are better. A shard that fails reports it in its result.
+    """Retrieves from several shards for one question. Hits and candidates of a shard are left out if those of
+    the other shards are better. A shard that fails has an error as its result.
     """
 
     Read: _ShardServiceReadType
@@ -200,7 +200,7 @@ class ShardServiceStub(typing.Generic[_ShardServiceListShardsType, _ShardService
     """
 
     Search: _ShardServiceSearchType
-    """Retrieve and Read in one round trip."""
+    """Retrieves and reads in one round trip."""
 
 ShardServiceAsyncStub: typing_extensions.TypeAlias = ShardServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -262,8 +262,8 @@ class ShardServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_pb2.RetrieveFromShardsRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_pb2.RetrieveFromShardsResponse, collections.abc.Awaitable[winnow.v1.shard_pb2.RetrieveFromShardsResponse]]:
-        """Retrieve from several shards for one question. Hits and candidates are left out if those of the other
-        shards are better. A shard that fails reports it in its result.
+        """Retrieves from several shards for one question. Hits and candidates of a shard are left out if those of
+        the other shards are better. A shard that fails has an error as its result.
         """
 
     @abc.abstractmethod
@@ -282,6 +282,6 @@ class ShardServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_pb2.SearchRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_pb2.SearchResponse, collections.abc.Awaitable[winnow.v1.shard_pb2.SearchResponse]]:
-        """Retrieve and Read in one round trip."""
+        """Retrieves and reads in one round trip."""
 
 def add_ShardServiceServicer_to_server(servicer: ShardServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -74,9 +74,7 @@ class OpenCopyResponse(google.protobuf.message.Message):
     sequence: builtins.int
     """Sequence number of the last write that the files hold."""
     takes_writes: builtins.bool
-    """Whether this node takes the writes of the shard. Then they have to be followed, and the shard has to be handed
-    over.
-    """
+    """Whether this node takes the writes of the shard. If so, the caller follows its log and then calls HandOver."""
     moves: builtins.int
     """As GetShardInfoResponse.moves."""
     @property
@@ -126,7 +124,7 @@ class ReadFileRequest(google.protobuf.message.Message):
     START_FIELD_NUMBER: builtins.int
     copy: builtins.str
     path: builtins.str
-    """Path of one of its files."""
+    """Path of a file of the copy."""
     start: builtins.int
     """First byte to read."""
     def __init__(

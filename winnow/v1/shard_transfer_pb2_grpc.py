@@ -62,8 +62,8 @@ class ShardTransferServiceServicer(object):
     """
 
     def OpenCopy(self, request, context):
-        """Opens the files of a shard as of one of its writes, while it is served. They stay open until they were not read
-        for five minutes. Each node has one open copy of a shard: its next one replaces it.
+        """Opens the files of a shard as of one of its writes, while the shard is served. They are closed after five minutes
+        without a read. A calling node has at most one open copy of a shard: the next one replaces it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -78,16 +78,16 @@ class ShardTransferServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ReadLog(self, request, context):
-        """Returns the next writes of a shard, or none after a while. After OpenCopy and after each ReadLog, the node keeps
-        the writes that its caller lacks for a minute.
+        """Returns the next writes of a shard, or none if no write comes within wait_ms. For a minute after OpenCopy and
+        after each ReadLog, the node keeps the writes that the caller does not have yet.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def HandOver(self, request, context):
-        """Takes no more writes to a shard, for ever, and returns the last one. The caller takes the writes once it has
-        stored that one. A repeated call of the same node returns the same.
+        """Stops taking writes to a shard, permanently, and returns the sequence number of the last one. The caller takes
+        the writes as soon as it has stored that write. If the same node calls again, the reply is the same.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -133,8 +133,8 @@ class ShardTransferServiceStub(typing.Generic[_ShardTransferServiceOpenCopyType,
     ], channel: grpc.aio.Channel) -> None: ...
 
     OpenCopy: _ShardTransferServiceOpenCopyType
-    """Opens the files of a shard as of one of its writes, while it is served. They stay open until they were not read
-    for five minutes. Each node has one open copy of a shard: its next one replaces it.
+    """Opens the files of a shard as of one of its writes, while the shard is served. They are closed after five minutes
+    without a read. A calling node has at most one open copy of a shard: the next one replaces it.
     """
 
     ReadFile: _ShardTransferServiceReadFileType
@@ -143,13 +143,13 @@ class ShardTransferServiceStub(typing.Generic[_ShardTransferServiceOpenCopyType,
     """
 
     ReadLog: _ShardTransferServiceReadLogType
-    """Returns the next writes of a shard, or none after a while. After OpenCopy and after each ReadLog, the node keeps
-    the writes that its caller lacks for a minute.
+    """Returns the next writes of a shard, or none if no write comes within wait_ms. For a minute after OpenCopy and
+    after each ReadLog, the node keeps the writes that the caller does not have yet.
     """
 
     HandOver: _ShardTransferServiceHandOverType
-    """Takes no more writes to a shard, for ever, and returns the last one. The caller takes the writes once it has
-    stored that one. A repeated call of the same node returns the same.
+    """Stops taking writes to a shard, permanently, and returns the sequence number of the last one. The caller takes
+    the writes as soon as it has stored that write. If the same node calls again, the reply is the same.
     """
 
 ShardTransferServiceAsyncStub: typing_extensions.TypeAlias = ShardTransferServiceStub[
@@ -180,8 +180,8 @@ class ShardTransferServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_transfer_pb2.OpenCopyRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_transfer_pb2.OpenCopyResponse, collections.abc.Awaitable[winnow.v1.shard_transfer_pb2.OpenCopyResponse]]:
-        """Opens the files of a shard as of one of its writes, while it is served. They stay open until they were not read
-        for five minutes. Each node has one open copy of a shard: its next one replaces it.
+        """Opens the files of a shard as of one of its writes, while the shard is served. They are closed after five minutes
+        without a read. A calling node has at most one open copy of a shard: the next one replaces it.
         """
 
     @abc.abstractmethod
@@ -200,8 +200,8 @@ class ShardTransferServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_transfer_pb2.ReadLogRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_transfer_pb2.ReadLogResponse, collections.abc.Awaitable[winnow.v1.shard_transfer_pb2.ReadLogResponse]]:
-        """Returns the next writes of a shard, or none after a while. After OpenCopy and after each ReadLog, the node keeps
-        the writes that its caller lacks for a minute.
+        """Returns the next writes of a shard, or none if no write comes within wait_ms. For a minute after OpenCopy and
+        after each ReadLog, the node keeps the writes that the caller does not have yet.
         """
 
     @abc.abstractmethod
@@ -210,8 +210,8 @@ class ShardTransferServiceServicer(metaclass=abc.ABCMeta):
         request: winnow.v1.shard_transfer_pb2.HandOverRequest,
         context: _ServicerContext,
     ) -> typing.Union[winnow.v1.shard_transfer_pb2.HandOverResponse, collections.abc.Awaitable[winnow.v1.shard_transfer_pb2.HandOverResponse]]:
-        """Takes no more writes to a shard, for ever, and returns the last one. The caller takes the writes once it has
-        stored that one. A repeated call of the same node returns the same.
+        """Stops taking writes to a shard, permanently, and returns the sequence number of the last one. The caller takes
+        the writes as soon as it has stored that write. If the same node calls again, the reply is the same.
         """
 
 def add_ShardTransferServiceServicer_to_server(servicer: ShardTransferServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...
