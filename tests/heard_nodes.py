@@ -1,6 +1,7 @@
 """Nodes as a front discovers them, with a manual clock."""
 
 import random
+from collections.abc import Mapping
 from typing import Any
 
 from fakes import FINGERPRINT, FakeSearcher, OneShardNode, reading
@@ -17,6 +18,8 @@ from winnow.stateless.cluster.node import Node, ReplicaAt
 from winnow.stateless.cluster.polling import DiscoverySettings
 from winnow.stateless.cluster.snapshot import ClusterSnapshot
 from winnow.stateless.metrics import ClusterMetrics, ReplicaMetrics
+from winnow.stateless.replicas.joint import JointCalls
+from winnow.stateless.replicas.node_calls import NodeCalls
 from winnow.stateless.replicas.replicated import ReplicatedSearcher
 
 LATELY = 1.0
@@ -52,6 +55,7 @@ class Nodes:
             ),
             lambda _: None,
             metrics=ClusterMetrics(registry),
+            open_joint=self._open_joint,
         )
         self.snapshot = ClusterSnapshot(self.builder, self.found, LATELY)
 
@@ -82,6 +86,11 @@ class Nodes:
 
     def _update(self) -> None:
         self.builder.update(self.found.present(), self.found.nodes.values())
+
+    def _open_joint(self, shards: Mapping[int, ReplicatedSearcher]) -> JointCalls:
+        policies = ReplicaPolicies()
+        calls = NodeCalls(policies.replicas.half_life, self.clock, random.Random(1))
+        return JointCalls(shards, self.found.content, calls, policies=policies, clock=self.clock)
 
     def _open(self, address: str) -> Node:
         return Node(address, OneShardNode(FakeSearcher([reading(address)])), closed)

@@ -3,6 +3,7 @@
 So fronts can stand before fronts, and each calls few nodes, however many shards there are.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -17,6 +18,11 @@ from winnow.stateless.cluster.absence import absence_errors
 from winnow.stateless.cluster.builder import ClusterBuilder
 from winnow.stateless.cluster.cluster import Cluster
 from winnow.stateless.cluster.discovery import Discovery
+from winnow.stateless.cluster.node import ReplicaAt
+from winnow.stateless.policy.reading import shard_pace
+
+_MAX_BUSY_PAUSE = 1.0
+"""Seconds between two reports below which a front has requests: fronts without any poll seldom."""
 
 
 class ServedCluster:
@@ -35,6 +41,7 @@ class ServedCluster:
         self._builder, self._nodes = builder, nodes
         self._open_writer, self._encoding = open_writer, encoding_fingerprint
         self._is_leaving = False
+        self._reported_at = -math.inf
 
     def leave(self) -> None:
         """Makes `report` tell that the front is leaving; other calls continue."""
@@ -47,6 +54,7 @@ class ServedCluster:
         """
         if self._is_leaving:
             raise LeavingError("the front node is leaving")
+        self._record_report()
         cluster, view, nodes = self._cluster(), self._builder.view, self._nodes.nodes.values()
         known = {shard for node in nodes for shard, _ in node.errors()}
         missing = set(view.missing())
@@ -54,14 +62,38 @@ class ServedCluster:
         # as a content node reports it: the work of all its shards
         reads = sum(max((each.reads_in_hand for each in node.infos), default=0) for node in nodes)
         infos = [
-            replace(info, sequence=cluster.reached_sequence(shard), reads_in_hand=reads)
+            replace(
+                _joined(info, self._replicas(shard)),
+                sequence=cluster.reached_sequence(shard),
+                reads_in_hand=reads,
+            )
             for shard, info in cluster.shard_infos.items()
             if shard not in missing
         ]
         return NodeReport(tuple(infos), tuple(ShardFault(*each) for each in errors.items()))
 
+    def _replicas(self, shard: int) -> list[ShardInfo]:
+        """The last reports of the replicas of a shard.
+
+        That of the cluster may be older: it is replaced only if a shard has changed.
+        """
+        addresses = self._builder.view.replicas[shard]
+        infos = (self._nodes.info(ReplicaAt(address, shard)) for address in addresses)
+        return [info for info in infos if info is not None]
+
+    def _record_report(self) -> None:
+        """Records a report as a request if the fronts before this one have requests.
+
+        They may answer from their caches, and then only poll.
+        """
+        now, last = self._nodes.now(), self._reported_at
+        self._reported_at = now
+        if now - last < _MAX_BUSY_PAUSE:
+            self._nodes.record_request()
+
     def searcher(self, shard: int | None) -> Searcher:
         """Returns a shard with its replicas; None stands for the only one."""
+        self._nodes.record_request()
         cluster = self._cluster()
         return cluster.searchers[_number(cluster.shard_infos, shard)]
 
@@ -73,6 +105,7 @@ class ServedCluster:
         deadline: Deadline,
     ) -> list[Retrieved | Exception]:
         """Retrieves from several shards, with few calls to nodes: see `ContentNode`."""
+        self._nodes.record_request()
         cluster = self._cluster()
         if cluster.joint is None:
             raise UnavailableError("this front node calls each shard alone")
@@ -103,3 +136,20 @@ def _number(infos: Mapping[int, ShardInfo], shard: int | None) -> int:
     if number not in infos:
         raise UnavailableError(f"this front node does not serve shard {number}")
     return number
+
+
+def _joined(info: ShardInfo, replicas: Sequence[ShardInfo]) -> ShardInfo:
+    """Returns the description of a shard with what depends on all its replicas.
+
+    They share its reads. It takes writes if a replica does: of two that claim to, the one with most
+    moves.
+    """
+    if not replicas:
+        return info
+    owners = [each.moves for each in replicas if not each.writes_elsewhere]
+    return replace(
+        info,
+        seconds_per_read=shard_pace([each.seconds_per_read for each in replicas]) or 0.0,
+        writes_elsewhere=not owners,
+        moves=max(owners or [each.moves for each in replicas]),
+    )

@@ -52,16 +52,23 @@ def seconds_per_read(shards: Iterable[Sequence[float]]) -> float | None:
     share its passages. A replica that has not read anything yet counts like the others.
 
     Args:
-        shards: seconds per read of each replica, by shard; 0 if unknown. Values that are not
-            finite count as unknown. Shards without replicas are ignored.
+        shards: seconds per read of each replica, by shard, as for `shard_pace`. Shards without
+            replicas are ignored.
 
     """
     serving = [replicas for replicas in shards if replicas]
-    paces = [pace for replicas in serving if (pace := _shard_pace(replicas)) is not None]
+    paces = [pace for replicas in serving if (pace := shard_pace(replicas)) is not None]
     return max(paces) / len(serving) if paces else None
 
 
-def _shard_pace(replicas: Sequence[float]) -> float | None:
+def shard_pace(replicas: Sequence[float]) -> float | None:
+    """Seconds per passage of a shard whose replicas share its passages; None if unknown.
+
+    Args:
+        replicas: seconds per read of each replica; values that are not finite and positive count
+            as unknown.
+
+    """
     rates = [1 / seconds for seconds in replicas if 0 < seconds < math.inf]
     if not rates:
         return None
