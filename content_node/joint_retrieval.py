@@ -1,6 +1,7 @@
 """Retrieves from several shards of a process for one call."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -38,20 +39,20 @@ class JointRetrieval:
     ) -> list[Retrieved | Exception]:
         """Returns a result for each shard; hits that other results outrank are left out.
 
-        `shards` prepare the retrievals, one after the other. A shard that fails has its error as
-        its result.
+        `shards` prepare the retrievals, one after the other. A shard that fails, or is late, has
+        its error as its result.
 
         Raises:
             OverloadedError: too many retrievals are running.
-            DeadlineExceededError: time ran out.
 
         """
         with self._load.retrieving():
             ready = [await _outcome_of(shard) for shard in shards]
-            results = await self._run_ready(ready, deadline, client)
-            if len(results) > 1:
-                work = partial(_join, results, depth)
-                (results,) = (await self._pool.call(work, deadline, client)).results
+            results = await self._run_ready(ready, deadline.before_reply(), client)
+            if sum(isinstance(each, Retrieved) for each in results) > 1:
+                with suppress(DeadlineExceededError):  # too many hits are better than none
+                    work = partial(_join, results, depth)
+                    (results,) = (await self._pool.call(work, deadline, client)).results
         return results
 
     async def _run_ready(

@@ -40,14 +40,6 @@ from winnow.quoting import shortened
 from winnow.searcher import Read, Retrieved
 from winnow.telemetry.tracing.span import Span, span
 
-_MAX_RESERVE = 0.01
-"""Maximum seconds between the end of reading and the caller's deadline. Serialising and sending a
-few hundred readings takes about a millisecond, on a busy event loop several. Readings that arrive
-after the deadline are lost.
-"""
-_RESERVE_SHARE = 0.1
-"""Maximum share of the remaining time that is reserved."""
-
 
 class LocalSearcher:
     """A `Searcher` that retrieves from the newest view of a shard, and reads hits in their
@@ -164,10 +156,8 @@ class LocalSearcher:
         started = time.perf_counter()
         with span("read", {"winnow.passages": len(hits)}) as step:
             work = partial(self._read_one, view, question, max_answer_tokens, arrived_at, step)
-            reading_deadline = _reserve_reply_time(deadline)
-            done = await self._pool.map(
-                work, hits, reading_deadline, self._count_read, question.client
-            )
+            until = deadline.before_reply()
+            done = await self._pool.map(work, hits, until, self._count_read, question.client)
             step.set("winnow.queue_ms", done.queue_seconds * 1e3)
         spent = time.perf_counter() - started - done.queue_seconds
         self._metrics.stage.labels("read").observe(spent, step.exemplar)
@@ -305,11 +295,6 @@ def _relocate_hits(view: ShardView, hits: Sequence[Hit], _: Stop) -> Sequence[Hi
             f"{view.manifest.shard}: retrieve again"
         )
     return found
-
-
-def _reserve_reply_time(deadline: Deadline) -> Deadline:
-    """Returns the deadline of reading, so that the readings reach the caller in time."""
-    return deadline.earlier(max(min(_MAX_RESERVE, deadline.left() * _RESERVE_SHARE), 0.0))
 
 
 @contextlib.contextmanager

@@ -9,6 +9,10 @@ from winnow.errors import DeadlineExceededError
 Clock = Callable[[], float]
 MAX_SECONDS = 3_600.0
 """Limit of seconds of any call. gRPC mistakes deadlines in centuries for past ones."""
+_MAX_REPLY_SECONDS, _REPLY_SHARE = 0.01, 0.1
+"""Limits of the time that a reply takes: seconds, and share of the remaining time. To serialise and
+send some hundred readings takes about a millisecond, on a busy event loop several.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,13 @@ class Deadline:
     def earlier(self, seconds: float) -> "Deadline":
         """Returns a deadline that is `seconds` earlier, to leave the caller a reserve."""
         return Deadline(self.at - seconds, self.clock)
+
+    def before_reply(self) -> "Deadline":
+        """Returns the deadline of work whose results, even if only a part, must reach the caller.
+
+        What arrives after the caller's deadline is lost.
+        """
+        return self.earlier(max(min(_MAX_REPLY_SECONDS, self.left() * _REPLY_SHARE), 0.0))
 
     def check(self, work: str) -> None:
         """Raises DeadlineExceededError if the deadline has passed; `work` names the next step."""

@@ -104,12 +104,17 @@ class ServedCluster:
         shards: Sequence[RequestedShard],
         deadline: Deadline,
     ) -> list[Retrieved | Exception]:
-        """Retrieves from several shards, with few calls to nodes: see `ContentNode`."""
+        """Retrieves from several shards, with few calls to nodes: see `ContentNode`.
+
+        A node that hangs makes only its shards late.
+        """
         self._nodes.record_request()
         cluster = self._cluster()
         if cluster.joint is None:
             raise UnavailableError("this front node calls each shard alone")
-        results = await cluster.joint.retrieve_each(question, depth, shards, deadline)
+        results = await cluster.joint.retrieve_each(
+            question, depth, shards, deadline.before_reply()
+        )
         return join(results, depth)
 
     def writing(self, shard: int | None) -> WritableShard:

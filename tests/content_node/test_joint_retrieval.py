@@ -107,5 +107,11 @@ async def test_a_call_counts_as_one_retrieval_for_all_its_shards(node: Node) -> 
 
 
 async def test_a_call_after_its_deadline_retrieves_nothing(node: Node) -> None:
-    with pytest.raises(DeadlineExceededError):
-        await node.run(finds(1.0), finds(2.0), seconds=0)
+    results = await node.run(finds(1.0), finds(2.0), seconds=0)
+    assert list(map(type, results)) == [DeadlineExceededError] * 2
+
+
+async def test_a_shard_that_hangs_is_late_and_the_others_are_answered(node: Node) -> None:
+    late, found = await node.run(Hanging(), finds(1.0), seconds=0.3)
+    assert isinstance(late, DeadlineExceededError)
+    assert hits(found) == ["1.0"]

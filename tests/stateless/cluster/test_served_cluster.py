@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from fakes import FINGERPRINT
+from fakes import FINGERPRINT, FakeSearcher, OneShardNode
 from heard_nodes import Nodes
 
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import ShardInfo
+from winnow.errors import DeadlineExceededError
 from winnow.searcher import RequestedShard, Retrieved
 from winnow.shard_writer import CountingShardWriter
 from winnow.stateless.cluster.served_cluster import ServedCluster
@@ -95,3 +96,20 @@ async def test_the_pace_of_a_shard_is_that_of_all_its_nodes_at_their_last_polls(
     for address in "ac":
         middle.hear(address, 0, log_id="log", sequence=5, seconds_per_read=0.2)
     assert (await middle.infos())[0].seconds_per_read == pytest.approx(0.1)
+
+
+async def test_a_node_that_hangs_until_its_deadline_leaves_time_to_reply(middle: Middle) -> None:
+    deadlines = []
+
+    class Late(FakeSearcher):
+        async def retrieve(
+            self, question: EncodedQuestion, depth: RetrievalDepth, deadline: Deadline
+        ) -> Retrieved:
+            deadlines.append(deadline)
+            raise DeadlineExceededError
+
+    middle.found.nodes["a"].content = OneShardNode(Late([]))
+    late, found = await middle.retrieve()
+    assert isinstance(late, DeadlineExceededError)
+    assert isinstance(found, Retrieved)
+    assert deadlines[0].left() < 60
