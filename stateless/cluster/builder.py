@@ -117,7 +117,9 @@ class ClusterBuilder:
             lost[replica.shard].add(replica.address)
         newly_lost = {replica.shard for replica in self._lost - before}
         if newly_lost and self.cluster is not None and self.cluster.joint is not None:
-            silent = {replica.address for replica in self._lost - before}
+            silent: defaultdict[str, set[int]] = defaultdict(set)
+            for replica in self._lost - before:
+                silent[replica.address].add(replica.shard)
             self.cluster.joint.give_up(silent, "it no longer replies")
         errors = absence_errors(self.view.missing(), nodes, self.view)
         for shard, info in infos.items():

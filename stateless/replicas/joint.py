@@ -39,6 +39,8 @@ class _NodeCall:
     shards: Sequence[RequestedShard]
     deadline: Deadline
     estimate: LatencyEstimate | None
+    late_after: float | None
+    """Seconds after which it is late; None for never."""
     overdue_after: float
     """Seconds after which the node probably hangs."""
     task: asyncio.Task[_Results]
@@ -49,10 +51,37 @@ class _NodeCall:
     """The reason, if its node was given up."""
     waiting: set[int] = field(init=False)
     """The shards whose outcome is not recorded yet."""
+    lost: set[int] = field(init=False, default_factory=set)
+    """The shards that another node has to answer."""
+    _loss: asyncio.Future[None] = field(init=False)
+    """Ends when further shards are lost."""
 
     def __post_init__(self) -> None:
         self.sent_at = self.deadline.clock()
         self.waiting = {each.shard for each in self.shards}
+        self._loss = self.task.get_loop().create_future()
+
+    def lose(self, shards: Collection[int], error: WinnowError) -> None:
+        """Has another node answer these shards; fails the call with `error` if none is left."""
+        self.lost.update(each.shard for each in self.shards if each.shard in shards)
+        if len(self.lost) < len(self.shards):
+            self._loss.set_result(None)
+            self._loss = self.task.get_loop().create_future()
+        elif self.given_up is None:
+            self.given_up = error
+            self.task.cancel()
+
+    async def wait(self, shards: Collection[int], may_be_late: bool) -> None:
+        """Waits until the call ends, or is late, or one of these shards is lost."""
+        while not self.task.done() and self.lost.isdisjoint(shards):
+            seconds = None
+            if may_be_late and self.late_after is not None:
+                seconds = max(self.sent_at + self.late_after - self.deadline.clock(), 0.0)
+            done, _ = await asyncio.wait(
+                (self.task, self._loss), timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not done:
+                return
 
     def results(self) -> dict[int, Retrieved | Exception]:
         """The result of each shard, once the call has ended."""
@@ -79,7 +108,8 @@ class _NodeCall:
     @property
     def relative_latency(self) -> float | None:
         """Its duration divided by the typical one; None if that is unknown."""
-        return self.seconds / self.estimate.typical if self.estimate else None
+        typical = self.estimate.typical if self.estimate else 0.0
+        return self.seconds / typical if typical else None
 
 
 class JointCalls:
@@ -180,13 +210,15 @@ class JointCalls:
         missing = UnavailableError("this front node does not serve the shard")
         return [results.get(each.shard, missing) for each in shards]
 
-    def give_up(self, addresses: Collection[str], why: str) -> None:
-        """Fails the running calls to these nodes, so that they can be retried in time."""
+    def give_up(self, lost: Mapping[str, Collection[int]], why: str) -> None:
+        """Retries some shards of the running calls to some nodes in time, each at another node.
+
+        `lost` has the shards by the address of the node. For its other shards a call continues.
+        """
         for call in self._running:
-            if call.address in addresses and call.given_up is None:
+            if shards := lost.get(call.address):
                 error = UnavailableError(f"{call.address} was given up: {why}")
-                call.given_up = error.with_public(_GIVEN_UP)
-                call.task.cancel()
+                call.lose(shards, error.with_public(_GIVEN_UP))
 
     def send(
         self,
@@ -195,8 +227,8 @@ class JointCalls:
         question: EncodedQuestion,
         depth: RetrievalDepth,
         deadline: Deadline,
-    ) -> tuple[_NodeCall, float | None]:
-        """Sends a call; returns it, and the seconds after which it is late (None for never)."""
+    ) -> _NodeCall:
+        """Sends a call."""
         estimate = self._delays.estimate(str(shards[0].shard), len(shards))
         silence = self.policies.replicas.outliers.silence
         schedule = HedgeSchedule(self.policies.retry, estimate, silence, deadline)
@@ -213,13 +245,14 @@ class JointCalls:
             shards=shards,
             deadline=deadline,
             estimate=estimate,
+            late_after=schedule.hedge_wait(),
             overdue_after=overdue,
             task=task,
         )
         self.nodes.begin(address)
         self._running.add(call)
         task.add_done_callback(lambda _: self._end(call))
-        return call, schedule.hedge_wait()
+        return call
 
     def _end(self, call: _NodeCall) -> None:
         self._running.discard(call)
@@ -298,28 +331,35 @@ class QuestionRetrieval:
     async def _call(
         self, address: str, shards: Sequence[RequestedShard]
     ) -> PartialResult[Retrieved]:
-        call, late_after = self._owner.send(
-            address, shards, self._question, self._depth, self._deadline
-        )
+        call = self._owner.send(address, shards, self._question, self._depth, self._deadline)
         self._calls.append(call)
-        done, _ = await asyncio.wait([call.task], timeout=late_after)
-        if done:
-            return self._collect(call, shards)
-        hedged = [each for each in shards if self._owner.shards[each.shard].has_other(address)]
-        others = [each for each in shards if each not in hedged]
-        if not hedged:
-            return await self._finish(call, shards)
-        further = self._continue(call, hedged)
-        if others:
-            further[tuple(each.shard for each in others)] = partial(self._finish, call, others)
-        return PartialResult({}, further)
+        return await self._await(call, shards)
 
-    async def _finish(
-        self, call: _NodeCall, shards: Sequence[RequestedShard]
+    async def _await(
+        self, call: _NodeCall, shards: Sequence[RequestedShard], may_hedge: bool = True
     ) -> PartialResult[Retrieved]:
-        """Awaits the call for shards that no other replica can answer."""
-        await asyncio.wait([call.task])
-        return self._collect(call, shards)
+        """Awaits the call for some of its shards.
+
+        Shards that are lost continue alone; if it `may_hedge` and is late, so do those that another
+        replica has.
+        """
+        await call.wait([each.shard for each in shards], may_hedge)
+        if call.task.done():
+            return self._collect(call, shards)
+        if lost := [each for each in shards if each.shard in call.lost]:
+            alone = lost
+        else:
+            may_hedge = False
+            replicas = self._owner.shards
+            alone = [each for each in shards if replicas[each.shard].has_other(call.address)]
+        others = [each for each in shards if each not in alone]
+        if not alone:
+            return await self._await(call, others, may_hedge)
+        further = self._continue(call, alone)
+        if others:
+            names = tuple(each.shard for each in others)
+            further[names] = partial(self._await, call, others, may_hedge)
+        return PartialResult({}, further)
 
     def _collect(
         self, call: _NodeCall, shards: Sequence[RequestedShard]

@@ -305,7 +305,32 @@ async def test_a_hanging_node_is_ejected_once_hedges_have_won() -> None:
 async def test_calls_to_a_silent_node_are_given_up_and_retried() -> None:
     cluster = Cluster({"a": range(2), "b": range(2)})
     task = await late(cluster, "a")
-    cluster.joint.give_up({"a"}, "it no longer replies")
+    cluster.joint.give_up({"a": {0, 1}}, "it no longer replies")
+    assert await task == {0: "b", 1: "b"}
+    assert cluster.idle()
+
+
+async def test_a_silent_node_may_still_answer_for_the_shards_that_no_other_node_has() -> None:
+    cluster = Cluster({"a": range(3), "b": range(2)})
+    task = await late(cluster, "a")
+    for shard in range(2):
+        del cluster.sequences["a"][shard]
+        cluster.joint.give_up({"a": {shard}}, "it no longer replies")
+        cluster.poll()
+        await happens(lambda shard=shard: cluster["b"].shards[shard].calls > 0)  # type: ignore[misc]
+    cluster["a"].go_on.set()
+    assert await task == {0: "b", 1: "b", 2: "a"}
+    assert cluster["a"].calls == [[0, 1, 2]]
+    assert cluster.idle()
+
+
+async def test_a_call_is_given_up_once_each_of_its_shards_is() -> None:
+    cluster = Cluster({"a": range(2), "b": range(2)})
+    task = await late(cluster, "a")
+    for shard in range(2):
+        cluster.joint.give_up({"a": {shard}}, "it no longer replies")
+        await turn()
+    await asyncio.wait_for(cluster["a"].cancelled.wait(), 5)
     assert await task == {0: "b", 1: "b"}
     assert cluster.idle()
 
