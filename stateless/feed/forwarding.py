@@ -27,7 +27,12 @@ class ForwardingShardWriter:
 
     async def write(self, writes: Sequence[Write], deadline: Deadline) -> list[Written]:
         """Stores writes in their order; returns when all are durable."""
-        written = await self._router.store_in_shard(self._shard, writes, deadline)
+        if not writes:
+            return []
+        try:
+            written = await self._router.store_in_shard(self._shard, writes, deadline)
+        finally:
+            await self._writers.close_unused()
         if isinstance(written, WinnowError):
             raise written
         return written
