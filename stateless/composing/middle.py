@@ -39,7 +39,7 @@ def serve_shards(front: Front, served: ServedCluster) -> Part:
     settings = front.settings
     server = Server(
         services=[SERVICE, FEED_SERVICE],
-        interceptor=front.interceptor,
+        interceptor=front.interceptor.quieted(),
         max_message_bytes=MAX_WRITE_BYTES,
         max_pending_bytes=_PENDING_MESSAGES * MAX_WRITE_BYTES,
         security=front.access.security,

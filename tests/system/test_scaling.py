@@ -1,5 +1,6 @@
 """The steps of docs/scaling.md with processes: overlapping replicas, and shards that move."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -163,6 +164,9 @@ def test_fronts_before_fronts_give_the_same_answers_and_take_writes(
         part = top.ask(QUESTION, timeout=60)
         assert not part.coverage.complete
         assert part.answers
+    # a line for each question and write, and none for each of their calls to a shard
+    methods = re.findall(r'"method": "(\w+)"', (tmp_path / "log").read_text())
+    assert set(methods) <= {"Answer", "Put"}
 
 
 def replicas(front: str) -> list[set[str]]:

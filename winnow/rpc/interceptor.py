@@ -42,6 +42,10 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         self.tracer = tracer
         """The tracer of gRPC and HTTP calls."""
 
+    def quieted(self) -> "CallInterceptor":
+        """Returns a quiet interceptor with the same metrics and tracer, for calls between nodes."""
+        return CallInterceptor(self._metrics, True, self.tracer)
+
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
     ) -> Any:
