@@ -189,10 +189,11 @@ async def test_shards_retrieve_together_as_each_does_alone(
         assert sum(len(own.hits) for own in shared.values()) < sum(
             len(own.hits) for own in alone.values()
         )
-        with pytest.raises(WinnowError, match="shards: 0 is not between 1 and 64"):
-            await node.remote.call(
-                node.remote.stub.RetrieveFromShards(shard_pb2.RetrieveFromShardsRequest())
-            )
+        for requested, reason in (((), "0 is not between 1 and 64"), ((1, 1), "shard 1 occurs")):
+            names = [shard_pb2.RequestedShard(shard=shard) for shard in requested]
+            request = shard_pb2.RetrieveFromShardsRequest(shards=names)
+            with pytest.raises(WinnowError, match=f"shards: {reason}"):
+                await node.remote.call(node.remote.stub.RetrieveFromShards(request))
 
 
 @pytest.mark.bundle

@@ -1,7 +1,8 @@
 """Limits of the calls of front nodes to a shard. Every valid call can be answered."""
 
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from winnow.domain.passage import Hit
 from winnow.domain.question import RetrievalDepth
@@ -19,10 +20,15 @@ def check_passages(count: int, field: str = "passages") -> None:
         raise _invalid(field, f"{count} is not between 1 and {MAX_PASSAGES}")
 
 
-def check_shards(count: int) -> None:
-    """Refuses a number of shards of one call that is out of range."""
-    if not 1 <= count <= MAX_CALL_SHARDS:
-        raise _invalid("shards", f"{count} is not between 1 and {MAX_CALL_SHARDS}")
+def check_shards(shards: Sequence[int]) -> None:
+    """Refuses a number of shards of one call that is out of range, and repeated shards.
+
+    The hits of a repeated shard would outrank themselves.
+    """
+    if not 1 <= len(shards) <= MAX_CALL_SHARDS:
+        raise _invalid("shards", f"{len(shards)} is not between 1 and {MAX_CALL_SHARDS}")
+    if repeated := [shard for shard, count in Counter(shards).items() if count > 1]:
+        raise _invalid("shards", f"shard {repeated[0]} occurs twice")
 
 
 def check_depth(depth: RetrievalDepth) -> None:

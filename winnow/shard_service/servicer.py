@@ -62,7 +62,7 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
     async def RetrieveFromShards(  # noqa: N802
         self, request: shard_pb2.RetrieveFromShardsRequest, context: Any
     ) -> shard_pb2.RetrieveFromShardsResponse:
-        check_shards(len(request.shards))
+        check_shards([each.shard for each in request.shards])
         depth = convert.depth_of_message(request.request)
         check_depth(depth)
         question, deadline = _question(request.request, context), self._deadline(context)

@@ -367,7 +367,7 @@ class RetrieveFromShardsRequest(google.protobuf.message.Message):
 
     @property
     def shards(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___RequestedShard]:
-        """Shards to retrieve from, 1 to 64."""
+        """Shards to retrieve from, 1 to 64, each once."""
 
     def __init__(
         self,
