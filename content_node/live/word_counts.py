@@ -9,6 +9,7 @@ from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.shard.stored_segment import StoredSegment
 from winnow.domain.word_counts import WordChanges, WordCounts
 from winnow.errors import ArtefactError, NotLoadedError
+from winnow.files.stored_array import read_integers
 
 
 class WordTally:
@@ -87,8 +88,7 @@ def built_counts(base: StoredSegment) -> WordCounts:
         )
     [file] = [file for file in base.files if file.path.name == words.frequencies]
     try:
-        with file.reader() as reader:
-            passages = np.asarray(np.load(reader, allow_pickle=False), np.uint32)
+        passages = read_integers(file).astype(np.uint32)
         file.check()
     except ArtefactError as error:
         raise NotLoadedError(str(error)) from error

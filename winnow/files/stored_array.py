@@ -4,6 +4,10 @@ The file is not mapped into memory, because truncating a mapped file kills the p
 Reading from the page cache takes as long, and reports truncation as an error.
 """
 
+import io
+import threading
+from typing import Any
+
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
@@ -12,6 +16,10 @@ from winnow.errors import ArtefactError
 from winnow.files.opened import OpenFile
 
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+_PARSING = threading.Lock()
+"""Held while a header is parsed. Two threads that parse literals at once may both fail with a
+SystemError (https://github.com/python/cpython/issues/106905, mended in Python 3.11.8 and 3.12.2).
+"""
 
 
 class StoredArray:
@@ -22,7 +30,7 @@ class StoredArray:
         self._file = file
         try:
             with file.reader() as reader:
-                shape, _, self._type = _HEADERS[npy.read_magic(reader)](reader)
+                shape, self._type = _read_header(reader)
                 self._start = reader.tell()
             (self._length,) = shape
         except (OSError, ValueError, KeyError) as error:
@@ -61,9 +69,19 @@ def read_integers(file: OpenFile) -> NDArray[np.int64]:
     """
     try:
         with file.reader() as reader:
-            values = np.load(reader, allow_pickle=False)
-    except (OSError, ValueError, EOFError, MemoryError) as error:
+            shape, number_type = _read_header(reader)
+            if len(shape) != 1 or number_type.kind not in "iu":
+                raise ArtefactError(f"{file.path} holds no one-dimensional array of integers")
+            values = np.frombuffer(reader.read(), number_type)
+    except (OSError, ValueError, KeyError, MemoryError) as error:
         raise ArtefactError(f"{file.path} cannot be loaded: {error}") from error
-    if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "iu":
-        raise ArtefactError(f"{file.path} holds no one-dimensional array of integers")
-    return values.astype(np.int64, copy=False)
+    if values.shape != shape:
+        raise ArtefactError(f"{file.path} does not end where its {shape[0]} values end")
+    return values.astype(np.int64)
+
+
+def _read_header(reader: io.BufferedReader) -> tuple[tuple[int, ...], "np.dtype[Any]"]:
+    """Reads the shape and the type of an array; raises KeyError, OSError or ValueError."""
+    with _PARSING:
+        shape, _, number_type = _HEADERS[npy.read_magic(reader)](reader)
+    return shape, number_type

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from winnow.content_node.shard.manifest import WordsEntry
 from winnow.content_node.shard.stored_words import load_words
 from winnow.content_node.shard.words import WordIndex
 from winnow.errors import ArtefactError
+from winnow.files import stored_array
 from winnow.files.opened import OpenFile
 from winnow.files.stored_array import StoredArray
 
@@ -151,3 +153,21 @@ def test_another_array_than_a_row_of_tokens_is_refused(
     np.save(tmp_path / "t.npy", values)
     with pytest.raises(ArtefactError, match=r"t\.npy holds"):
         StoredArray(OpenFile(tmp_path / "t.npy"))
+
+
+def test_no_two_threads_parse_the_headers_of_arrays_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shards are loaded in several threads, and Python 3.11.7 may fail to parse literals in two."""
+    parse, alone = stored_array._HEADERS[1, 0], []
+
+    def observe(reader: Any) -> Any:
+        alone.append(stored_array._PARSING.locked())
+        return parse(reader)
+
+    monkeypatch.setitem(stored_array._HEADERS, (1, 0), observe)
+    np.save(tmp_path / "t.npy", np.arange(3, dtype=np.uint16))
+    file = OpenFile(tmp_path / "t.npy")
+    assert stored_array.read_integers(file).tolist() == [0, 1, 2]
+    assert StoredArray(file)[slice(0, 3)].tolist() == [0, 1, 2]
+    assert alone == [True, True]
