@@ -57,7 +57,7 @@ class DaemonWork(Generic[Result]):
             _resolve(loop, future, partial(future.set_result, result), discard)
 
     def finish_before_exit(self) -> None:
-        """Has a normal exit of the interpreter wait for the thread, if the work is not done.
+        """Makes a normal exit of the interpreter wait for the thread, if the work is not done.
 
         For programs that Winnow does not end itself: such an exit would abort the process.
         """

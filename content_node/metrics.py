@@ -21,26 +21,26 @@ class NodeMetrics:
         self.passages_read = make.counter("winnow_node_passages_read", "Passages read")
         self.reads_stopped = make.counter(
             "winnow_node_reads_stopped",
-            "Passages that were not read because time ran out or the caller gave up",
+            "Passages that were not read because the deadline passed or the caller cancelled",
         )
         self.reads_in_hand = make.gauge(
             "winnow_node_reads_in_hand", "Passages that wait to be read or are being read"
         )
         self.seconds_per_read = make.gauge(
             "winnow_node_seconds_per_read",
-            "Seconds per passage while reading, all threads together; first an estimate",
+            "Seconds per passage while reading, over all threads; an estimate at first",
         )
         self.admission = make.counter(
             "winnow_node_admission",
-            "Calls by whether they were let in",
+            "Calls by whether they were admitted: granted or refused",
             "result",
             values=("granted", "refused"),
         )
         self.runs_ended = make.counter(
-            "winnow_node_runs_ended", "Passages given up in the middle of being read"
+            "winnow_node_runs_ended", "Passages whose reading was stopped before its end"
         )
-        self.threads_busy = make.gauge("winnow_node_reader_threads_busy", "Reader threads at work")
-        self.threads = make.gauge("winnow_node_reader_threads", "Reader threads there are")
+        self.threads_busy = make.gauge("winnow_node_reader_threads_busy", "Busy reader threads")
+        self.threads = make.gauge("winnow_node_reader_threads", "Number of reader threads")
         self.passages = make.gauge("winnow_node_index_passages", "Passages in the shard", "shard")
 
 
@@ -54,7 +54,7 @@ class ShardMetrics:
         )
         self.changed = make.gauge(
             "winnow_node_shard_changed",
-            "1 while the shard's files on disk are not those that were loaded, else 0",
+            "1 while the shard's files on disk differ from the loaded ones, else 0",
         )
 
 
@@ -63,18 +63,21 @@ class WriteMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
-        self._sequence = make.gauge("winnow_node_sequence", "The last write that is served")
+        self._sequence = make.gauge(
+            "winnow_node_sequence", "Sequence number of the last write that is served"
+        )
         self._unmerged = make.gauge("winnow_node_unmerged_writes", "Writes since the last merge")
         self._limit = make.gauge(
             "winnow_node_unmerged_limit_writes",
-            "Writes since the last merge beyond which no more are taken; 0 where none are taken",
+            "Limit of unmerged writes, beyond which writes are refused; 0 if the shard takes no "
+            "writes",
         )
         self._waiting = make.gauge(
-            "winnow_node_writes_waiting", "Writes that wait to be stored or are being stored"
+            "winnow_node_writes_waiting", "Writes that are queued or being stored"
         )
         self._writes = make.counter(
             "winnow_node_writes",
-            "Writes that are durable, by outcome: stored, unchanged or outdated",
+            "Durable writes, by outcome: stored, unchanged or outdated",
             "outcome",
             values=(outcome.value for outcome in Outcome),
         )
@@ -84,7 +87,7 @@ class WriteMetrics:
             buckets=FAST,
         )
         self.batch = make.histogram(
-            "winnow_node_commit_writes", "Writes that shared a transaction", buckets=COUNTS
+            "winnow_node_commit_writes", "Number of writes in a transaction", buckets=COUNTS
         )
 
     def observe_waiting(self, waiting: Callable[[], int], limit: int) -> None:
@@ -110,16 +113,18 @@ class MergeMetrics:
         make = MetricFactory(registry)
         self.merges = make.counter(
             "winnow_node_merges",
-            "Merges by how they ended: done or failed",
+            "Merges by result: done or failed",
             "result",
             values=("done", "failed"),
         )
-        self.running = make.gauge("winnow_node_merging", "1 while the shard is merged, else 0")
+        self.running = make.gauge(
+            "winnow_node_merging", "1 while the shard is being merged, else 0"
+        )
         self.seconds = make.histogram(
             "winnow_node_merge_seconds",
             "Time from the beginning of a merge until its result is served",
             buckets=LONG,
         )
         self.holes = make.gauge(
-            "winnow_node_holes", "Rows of the shard that hold no passage any more"
+            "winnow_node_holes", "Rows of the shard whose passages were deleted or replaced"
         )

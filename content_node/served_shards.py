@@ -32,14 +32,16 @@ class ServedShards:
         self._joint = joint
         self._shards, self._node, self._address = list(shards), node, address
         self._hidden: list[ServedShard] = []
-        """Shards that are not reported, and still answer calls."""
+        """Shards that are not reported but still answer calls."""
 
     def add(self, shard: ServedShard) -> None:
         """Reports a shard, and sends it calls."""
         self._shards.append(shard)
 
     def hide(self, shard: ServedShard) -> None:
-        """Reports a shard no more, so that fronts send it no new calls; it still answers calls."""
+        """Stops reporting a shard, so that fronts send it no new calls. The shard still answers
+        calls.
+        """
         self._shards.remove(shard)
         self._hidden.append(shard)
 

@@ -30,63 +30,70 @@ class NodeSettings(PeerSettings, ServiceSettings):
 
     shard: list[Path] = Field(
         default_factory=list,
-        description="Directory of a shard, written by `winnow index build`. Give it once for each.",
+        description="Directory of a shard, written by `winnow index build`. Give it once for each "
+        "shard.",
     )
     shards: Path | None = Field(
-        None, description="Directory of an index: the node serves all shards in it."
+        None,
+        description="Directory of an index. The node serves all shards in it.",
     )
     pull: str = Field(
         "",
-        description="URL of a shard's snapshots, such as "
-        "s3://bucket/index/shard-00000-of-00003; the newest is restored to --shard unless a shard "
-        "is there. For several shards the URL of the index.",
+        description="URL of a shard's snapshots, such as s3://bucket/index/shard-00000-of-00003. "
+        "If --shard does not exist, the newest snapshot is restored to it. With several shards "
+        "give the URL of the index.",
     )
     assignment: str = Field(
         "",
         description="File or URL of the assignment of shards, such as "
-        "s3://bucket/index/assignment.json. The node serves the shards that `winnow shards` gives "
-        "it, instead of --shard or --shards.",
+        "s3://bucket/index/assignment.json. The node serves the shards that `winnow shards` "
+        "assigns to it. Replaces --shard and --shards.",
     )
     name: str = Field(
         default_factory=socket.gethostname,
         description="Name of the node in the assignment; by default the name of the machine.",
     )
     data: Path | None = Field(
-        None, description="Directory in which the node keeps the shards that are assigned to it."
+        None,
+        description="Directory for the shards that are assigned to the node.",
     )
     address: str = Field(
         "",
-        description="HOST:PORT at which other nodes reach this one, to copy its shards; empty for "
-        "--listen, or NAME:PORT if that is every interface.",
+        description="HOST:PORT at which other nodes reach this one to copy its shards. By default "
+        "that of --listen, or NAME:PORT if it listens on all networks.",
     )
     listen: ListenAddress = Field(
         "127.0.0.1:9000", description="HOST:PORT to serve gRPC on; port 0 for any free one."
     )
     threads: Threads = Field(default_factory=cores, description="Threads that retrieve and read.")
     reader_threads: Threads = Field(
-        default_factory=cores, description="Maximum threads of one request."
+        default_factory=cores,
+        description="Maximum number of threads of one request.",
     )
     reader_nice: int = Field(
         5,
         ge=0,
         le=19,
-        description="Niceness of loading and reading: a higher value gives way to other processes.",
+        description="Niceness of the threads that load and read: a higher value gives way to other "
+        "processes.",
     )
     max_reads: Count = Field(
-        1_000, description="Maximum passages that wait to be read; further calls are refused."
+        1_000,
+        description="Maximum number of passages that wait to be read. Further calls are refused.",
     )
     max_tokens: int = Field(
         0,
         ge=0,
         le=512,
-        description="Maximum input length of the reader, in tokens; 0 for the bundle's. Not for a "
-        "split reader, such as that of the default bundle.",
+        description="Maximum input length of the reader, in tokens; 0 for the length in the "
+        "bundle. Split readers, such as the default bundle's, refuse it.",
     )
     ef: int = Field(
         256,
         ge=16,
         le=10_000,
-        description="Breadth of the graph search: a higher value finds more and takes longer.",
+        description="Search width of the graph: a higher value finds more of the nearest passages "
+        "and takes longer.",
     )
     feed: bool = Field(
         False,
@@ -95,28 +102,32 @@ class NodeSettings(PeerSettings, ServiceSettings):
     )
     journal: Annotated[str, AfterValidator(journal_url)] = Field(
         "",
-        description="Journal that all replicas of the shard follow, such as nats://HOST:4222; "
-        "writes go there first. Needs --feed. Empty for a shard without replicas.",
+        description="Journal that all replicas of a shard follow, such as nats://HOST:4222; empty "
+        "for shards without replicas. Writes are published there first. Needs --feed.",
     )
     journal_skew: float = Field(
         SKEW,
         ge=0,
         le=60,
-        description="Seconds by which the clocks of the nodes and of the journal's servers may "
-        "differ. Deadlines of writes must be longer. A write that arrives too late is skipped.",
+        description="Maximum difference between the clocks of nodes and journal servers, in "
+        "seconds. Deadlines of writes must be longer. A write that reaches the journal too late "
+        "is skipped.",
     )
     merge_after: Count = Field(
         2_000,
-        description="Minimum writes that are merged into the shard's files together. A large shard "
-        "waits for a tenth of its passages. After ten minutes without writes, fewer are merged.",
+        description="Minimum number of writes before they are merged into the files of the shard. "
+        "A large shard waits for a tenth of its passages. After ten minutes without writes, "
+        "fewer are merged.",
     )
     max_unmerged: Count = Field(
         200_000,
-        description="Maximum unmerged writes of the node, which are in memory; further ones are "
-        "refused. Its shards get equal parts of it. At half of it a shard of any size is merged.",
+        description="Maximum number of unmerged writes of the node, which are kept in memory. "
+        "Further writes are refused. Each shard gets an equal part, and is merged at half of its "
+        "part.",
     )
     exact: bool = Field(
-        False, description="Compare every passage with the question instead of searching the graph."
+        False,
+        description="Compare the question with every passage instead of searching the graph.",
     )
     exact_up_to: int = Field(
         EXACT_UP_TO,

@@ -80,7 +80,7 @@ def _missing(directory: Path) -> str:
 
 def shard_advice(base: StoredSegment, shard: Path, bundle: Bundle) -> Iterator[str]:
     """Yields improvements of a shard as sentences, each with a command."""
-    rebuild = "`winnow index build --passages INDEX --out NEW --shards N` brings it up to date"
+    rebuild = "`winnow index build --passages INDEX --out NEW --shards N` converts it"
     if not base.manifest.has_checksum:
         yield (
             "the shard is of an older version: changed values in its manifest are not detected; "

@@ -25,12 +25,12 @@ class AdmittedEncoder:
     """An encoder that refuses texts that it cannot encode in time."""
 
     def __init__(
-        self, inner: TextEncoder, most: int, clock: Clock, metrics: EncoderMetrics
+        self, inner: TextEncoder, max_texts: int, clock: Clock, metrics: EncoderMetrics
     ) -> None:
-        """`most` bounds the texts that wait."""
+        """`max_texts` limits the texts that wait."""
         # all or nothing: a text is one piece of work
         settings = LoadSettings(
-            max_reads=most,
+            max_reads=max_texts,
             horizon=math.inf,
             usable_share=1.0,
             min_granted_share=1.0,

@@ -14,7 +14,7 @@ class EncoderMetrics:
         make = MetricFactory(registry)
         self._stage = make.histogram(
             "winnow_encoder_stage_seconds",
-            "Seconds that a text waits (queue) and is encoded (encode)",
+            "Seconds that a text waits (queue) and that its encoding takes (encode)",
             "stage",
             buckets=FAST,
         )

@@ -32,5 +32,5 @@ def check_ids(ids: Sequence[int], max_tokens: int, vocabulary: int) -> None:
         )
     if ids and (greatest := max(ids)) >= vocabulary:
         raise InvalidRequestError(
-            Violation("token_ids", f"{greatest} is no token id: the vocabulary has {vocabulary}")
+            Violation("token_ids", f"{greatest} is not a token id: the vocabulary has {vocabulary}")
         )

@@ -14,7 +14,7 @@ class HeldShard:
     info: ShardInfo | None
     """Its description; None if it is not served."""
     must_be_replaced: bool = False
-    """Whether this copy is out of date for good: its owner is another node."""
+    """Whether this copy is permanently out of date: another node is the owner of the shard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class Steps:
     """What a node does next."""
 
     open: tuple[int, ...] = ()
-    """Shards that it lacks."""
+    """Shards that the node should serve and does not have."""
     close: tuple[int, ...] = ()
-    """Shards that it has, that other nodes serve instead, and that it may close."""
+    """Shards that the node may close, because other nodes serve them instead."""
 
 
 def next_steps(
@@ -35,8 +35,8 @@ def next_steps(
 ) -> Steps:
     """The next steps of a node.
 
-    A shard is closed only once all nodes that shall serve it do so, with all its writes. A copy
-    that is out of date for good is closed once any other node serves the shard.
+    A shard is closed only once all nodes that it is assigned to serve it with all its writes. A
+    copy that is permanently out of date is closed once any other node serves the shard.
 
     Args:
         assignment: the assignment.

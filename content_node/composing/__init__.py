@@ -1,1 +1,1 @@
-"""Puts the shards of a process together: a content node's one, or all of an index."""
+"""Composes the shards of a process: those of a content node, or all shards of an index."""

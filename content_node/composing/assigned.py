@@ -1,4 +1,4 @@
-"""Composes the shards of a node that follows an assignment, and keeps them as it says."""
+"""Composes the shards of a node that follows an assignment, and opens and closes them by it."""
 
 import asyncio
 import shutil
@@ -34,7 +34,7 @@ from winnow.telemetry.runtimes import RuntimeMetrics
 
 _log = structlog.get_logger("content_node")
 _INTERVAL = 1.0
-"""Seconds between two looks at the assignment."""
+"""Seconds between two reads of the assignment."""
 _RETRY_AFTER = 10.0
 """Seconds after which a shard that could not be opened is tried again."""
 _POLLED_SECONDS = 7.0
@@ -59,11 +59,11 @@ class AssignedShards:
         watch_files: Callable[[], Awaitable[None]] | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        """Takes what serves the shards.
+        """Opens nothing yet.
 
         Args:
-            settings: of the node.
-            shards: has no shard yet.
+            settings: settings of the node.
+            shards: serves the shards; has none yet.
             moves: calls the other nodes.
             file: the file of the assignment.
             addresses: gets the addresses of the nodes by name, for `moves`.
@@ -113,7 +113,7 @@ class AssignedShards:
             self._tasks.append(asyncio.create_task(watching))
 
     def leave(self) -> None:
-        """Opens and closes no more shards, and reports to callers that the node is leaving."""
+        """Stops opening and closing shards, and reports to callers that the node is leaving."""
         for task in (*self._tasks, *self._changing.values()):
             task.cancel()
         self._shards.leave()
@@ -196,7 +196,7 @@ class AssignedShards:
             await self._shards.remove(self._failed.pop(shard))
         held = await self._describe_held()
         if held.keys() == own and not any(copy.must_be_replaced for copy in held.values()):
-            return  # nothing to ask other nodes for
+            return  # then the other nodes need not be asked
         reports = await self._reports(assignment)
         held = await self._describe_held()  # a shard may have been opened meanwhile
         steps = next_steps(assignment, self._settings.name, held, reports)
@@ -280,7 +280,9 @@ class AssignedShards:
     async def _open(
         self, shard: int, directory: Path, *, receive: bool, sources: Sequence[str] = ()
     ) -> None:
-        """Serves a shard, after receiving it if it is not there; a failure is a fault of it."""
+        """Serves a shard, after receiving it if it is not there. A failure is reported as its
+        fault.
+        """
         if (failed := self._failed.pop(shard, None)) is not None:
             await self._shards.remove(failed)
         running = self._shards.add(directory, max_unmerged=self._max_unmerged())
@@ -352,7 +354,7 @@ class AssignedShards:
                 )
             numbers = {*(info.shard for info in report.infos), *(f.shard for f in report.faults)}
             if shard in numbers:
-                raise UnavailableError(f"node {name} has shard {shard}, and cannot send it now")
+                raise UnavailableError(f"node {name} has shard {shard}, but cannot send it now")
 
     async def _close(self, shard: int) -> None:
         """Ends the service of a shard that other nodes serve, and deletes its directory."""

@@ -55,7 +55,7 @@ class SharedReader:
             if self._reader is None:
                 settings, special = self._settings, self.tokenizer.special
                 reader = open_reader(self._bundle, special, self._options, settings.max_tokens)
-                # one thread reads here; under load every core does
+                # here one thread reads, under load every core
                 self._pace.assume(warm_up(reader) / min(settings.threads, cores()))
                 self._reader = reader
             return self._reader

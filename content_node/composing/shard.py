@@ -71,7 +71,7 @@ class RunningShard:
         check: Callable[[ShardManifest, Path], None],
         pull: str = "",
     ) -> None:
-        """Takes what serves the shard in a directory.
+        """Loads nothing yet.
 
         Args:
             directory: the shard.
@@ -178,7 +178,7 @@ class RunningShard:
 
     @property
     def must_be_replaced(self) -> bool:
-        """Whether this copy is out of date for good: another node is the owner of the shard."""
+        """Whether this copy is permanently out of date: another node is the owner of the shard."""
         was_owner = self._live is not None and self._live.custody.role is Role.FORMER_OWNER
         return was_owner or self._cannot_follow
 
@@ -197,7 +197,7 @@ class RunningShard:
         return False
 
     def keep(self) -> None:
-        """Goes on with a shard that `may_close` allowed to be closed, and that was not closed."""
+        """Keeps a shard that `may_close` allowed to be closed, and that was not closed."""
         if self._follower is not None:
             self._follower.keep()
 

@@ -36,7 +36,7 @@ class RunningShards:
         index_id: str = "",
         served: ServedShards | None = None,
     ) -> None:
-        """Takes what serves the shards in these directories.
+        """Loads nothing yet.
 
         Args:
             directories: the shards, each with the URL of snapshots to restore it from if it is not
@@ -94,7 +94,7 @@ class RunningShards:
     def add(self, directory: Path, pull: str = "", max_unmerged: int | None = None) -> RunningShard:
         """Adds a shard that is not loaded yet: calls for it fail until then.
 
-        `max_unmerged`: most unmerged writes of the shard; None for those of `parts`.
+        `max_unmerged`: maximum number of unmerged writes of the shard; None for those of `parts`.
         """
         self._labels.setdefault(directory, *_labels([directory]).values())
         shard = self._open(directory, pull, max_unmerged)

@@ -23,9 +23,10 @@ from winnow.text.tokenizer import Tokenizer
 ENCODING = "encoding passages"
 """The name of the stage, as progress shows it."""
 COMMIT_CHUNK = 1024
-"""Most passages between two commits."""
+"""Maximum number of passages between two commits."""
 COMMIT_SECONDS = 2.0
-"""Most seconds of work between two commits, which a kill may lose. An exception loses nothing."""
+"""Maximum seconds of work between two commits, which a kill may lose. An exception loses nothing.
+"""
 Vector = tuple[int, NDArray[np.float32]]
 """The sequence number of a passage, and its vector."""
 

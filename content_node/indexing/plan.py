@@ -22,7 +22,7 @@ class BuildPlan:
     shards: int | None = None
     """Number of shards; None for one that suits the number of passages."""
     passages_per_shard: int = PASSAGES_PER_SHARD
-    """Most passages of a shard, on average, if `shards` is None."""
+    """Maximum number of passages of a shard, on average, if `shards` is None."""
     skip_bad_rows: bool = False
     graph: GraphPlan = field(default_factory=GraphPlan)
     cut_documents: bool = False

@@ -120,7 +120,7 @@ class JournaledShard:
 
     def stop_following(self, reason: str) -> None:
         """Fails all calls from now on, since the journal cannot be followed."""
-        self._fail_calls(NotWritableError(f"this replica follows its journal no more: {reason}"))
+        self._fail_calls(NotWritableError(f"this replica no longer follows its journal: {reason}"))
 
     def leave(self) -> None:
         """Fails all calls from now on, since the node ends; another replica takes the writes."""

@@ -14,7 +14,7 @@ from winnow.errors import InvalidRequestError, Violation
 from winnow.v1.shard_feed_pb2 import WriteRequest
 
 _MAX_FRAME_BYTES = 16
-"""Most bytes that a message adds to an encoded write."""
+"""Maximum bytes that a message adds to an encoded write."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,18 +12,25 @@ class JournalMetrics:
         make = MetricFactory(registry)
         self._behind = make.gauge(
             "winnow_node_journal_behind_entries",
-            "Entries of the journal that this replica has yet to store, when it last heard of it",
+            "Journal entries that this replica has not stored yet, as of its last contact with the "
+            "journal",
         )
         self._followed = make.gauge(
-            "winnow_node_journal_followed", "1 while this replica hears from the journal, else 0"
+            "winnow_node_journal_followed",
+            "1 while this replica is in contact with the journal, else 0",
         )
-        self._place = make.gauge("winnow_node_journal_place", "Last entry that this replica stored")
+        self._place = make.gauge(
+            "winnow_node_journal_place",
+            "Sequence number of the last journal entry that this replica stored",
+        )
         self._entries = make.counter(
-            "winnow_node_journal_entries", "Entries that this replica stored"
+            "winnow_node_journal_entries",
+            "Journal entries that this replica has stored since its start",
         )
         self._expired = make.counter(
             "winnow_node_journal_expired_entries",
-            "Entries that all replicas skip, because the journal stored them after their expiry",
+            "Journal entries that all replicas skip, because the journal stored them after their "
+            "expiry",
         )
 
     def record_followed(self, behind: int) -> None:

@@ -22,7 +22,7 @@ class DiskMetrics(Collector):
         """Yields the current values; omits any that cannot be read."""
         yield GaugeMetricFamily(
             "winnow_node_log_bytes",
-            "Bytes on disk of the writes that were not forgotten after a merge",
+            "Size of the log on disk, in bytes",
             value=sum(_size(path) for path in (self._log, wal_path(self._log))),
         )
         try:
@@ -31,7 +31,7 @@ class DiskMetrics(Collector):
             return
         yield GaugeMetricFamily(
             "winnow_node_disk_free_bytes",
-            "Bytes that are free where the shard lies",
+            "Free bytes on the disk of the shard",
             value=free,
         )
 

@@ -23,9 +23,11 @@ Returns for each caller either the outcomes or the error for invalid writes.
 """
 Result = TypeVar("Result")
 MAX_BATCH_WRITES = 1_000
-"""Most writes of a transaction, which takes some tenths of a second while other writes wait."""
+"""Maximum number of writes of a transaction, which takes some tenths of a second while other writes
+wait.
+"""
 MAX_QUEUED_WRITES = 20_000
-"""Most writes that are queued or being stored: some seconds of work."""
+"""Maximum number of writes that are queued or being stored: some seconds of work."""
 _RETRY_AFTER = 0.5
 """Seconds after which a caller retries when the queue was full."""
 

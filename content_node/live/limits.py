@@ -13,12 +13,12 @@ from winnow.errors import InvalidRequestError, Violation
 from winnow.quoting import quoted
 
 MAX_CALL_WRITES = 10_000
-"""Most writes or passages of one call."""
+"""Maximum number of writes or passages of one call."""
 _FLOAT_BYTES = 4
 _FEED_DISABLED = "the node takes no writes: start the node with --feed"
 _OLD_VERSION = (
     "the shard is of an older version and takes no writes: `winnow index build --passages INDEX "
-    "--out NEW` brings it up to date"
+    "--out NEW` converts it"
 )
 
 
@@ -35,7 +35,9 @@ class WriteLimits:
     vocabulary: int
     """Number of token ids of the bundle: the greatest id and one more."""
     max_unmerged: int
-    """Most writes that the base lacks: they are held in memory and searched one by one."""
+    """Maximum number of writes that the base lacks: they are held in memory and searched one by
+    one.
+    """
     refusal: str = ""
     """Why the shard takes no writes at all; empty if it takes writes."""
 

@@ -71,7 +71,7 @@ class LiveShard:
         """Serves what `open_live` has loaded; `words` has the counts of all writes of `state`."""
         self._state, self._words, self._log = state, words, log
         self.custody = custody
-        """Whether this copy takes the writes, or that of another node."""
+        """Whether this copy takes the writes, or the copy of another node."""
         self._limits, self._metrics, self._clock = limits, metrics, clock
         self._on_new_view: Callable[[ShardView], None] = lambda _: None
         self._served_view = self.view = state.view
@@ -195,7 +195,7 @@ class LiveShard:
         await self._group.run_alone(partial(self._store_followed, writes, log_id))
 
     async def hand_over(self, node: str) -> int:
-        """Takes no more writes, for ever, since another node does; returns the last write.
+        """Stops taking writes permanently, since another node takes them; returns the last write.
 
         Raises:
             NotWritableError: the shard follows a journal: each replica takes writes.

@@ -13,7 +13,7 @@ from winnow.files.stored_array import read_integers
 
 
 class WordTally:
-    """Sums up by how much writes changed the counts of words, passages and tokens."""
+    """Sums up the changes of the counts of words, passages and tokens by writes."""
 
     def __init__(self, packed: bytes = b"", passages: int = 0, tokens: int = 0) -> None:
         """Starts from an earlier tally with this `packed`, or from zero."""
@@ -84,7 +84,7 @@ def built_counts(base: StoredSegment) -> WordCounts:
     if words is None:
         raise NotLoadedError(
             f"shard {base.manifest.shard} is of an older version without word counts: `winnow "
-            "index build --passages INDEX --out NEW` brings it up to date"
+            "index build --passages INDEX --out NEW` converts it"
         )
     [file] = [file for file in base.files if file.path.name == words.frequencies]
     try:

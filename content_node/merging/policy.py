@@ -49,12 +49,12 @@ class MergePolicy:
     """Decides when a shard is merged."""
 
     min_writes: int = 2_000
-    """Fewest writes that cause a merge. About as many are searched without a graph.
+    """Minimum number of writes that cause a merge. About as many are searched without a graph.
 
     Deleted rows and an idle shard cause a merge with fewer.
     """
     max_unmerged: int = 200_000
-    """Most unmerged writes: beyond it, the shard takes no writes.
+    """Maximum number of unmerged writes: beyond it, the shard takes no writes.
 
     Half of them always cause a merge, since more arrive while it runs.
     """

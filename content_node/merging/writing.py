@@ -87,7 +87,7 @@ def _open_base(directory: Path) -> _Base:
     if manifest.words is None:
         raise ArtefactError(
             f"{directory} is of an older version and has no words: `winnow index build --passages "
-            "INDEX --out NEW` brings it up to date"
+            "INDEX --out NEW` converts it"
         )
     files = {name: OpenFile(directory / name) for name in manifest.files}
     for name, entry in manifest.files.items():

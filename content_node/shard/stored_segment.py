@@ -89,7 +89,7 @@ def open_shard(
         return _open(directory, None if exact else ef, exact_up_to, lower_fingerprint)
     except ArtefactError:
         raise
-    except Exception as error:  # a checksum can be made for any nonsense
+    except Exception as error:  # a file with a valid checksum may still have invalid content
         raise ArtefactError(f"{directory} cannot be loaded: {error!r}: build it again") from error
 
 

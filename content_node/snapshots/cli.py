@@ -23,7 +23,7 @@ from winnow.telemetry.progress import StageProgress
 _MB = 1e6
 _SHOWN = 8
 _SECONDS = len("2026-01-31T12:00:00")
-"""Of a time; the rest stands in the name."""
+"""Number of characters of a time up to the seconds; the name has the rest."""
 _Url = Annotated[
     str,
     typer.Argument(
@@ -124,11 +124,11 @@ def snapshots(url: _Url, as_json: AsJson = False) -> None:
 
 
 def _said(parts: Sequence[SnapshotShard]) -> str:
-    """At which write each shard is."""
+    """Formats the last write of each shard."""
     return _listed(parts, lambda part: f"shard {part.shard} at write {part.sequence:,}")
 
 
 def _listed(parts: Sequence[SnapshotShard], shown: Callable[[SnapshotShard], str]) -> str:
-    """The first of many."""
+    """Formats at most some of the parts, and the number of the others."""
     rest = ["…"] if len(parts) > _SHOWN else []
     return ", ".join([*map(shown, parts[:_SHOWN]), *rest])

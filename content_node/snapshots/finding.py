@@ -18,7 +18,7 @@ SNAPSHOTS, FILES = "snapshots", "files"
 _SUFFIX = ".json"
 _SHARD = re.compile(r"shard-[0-9]{5}-of-[0-9]{5}")
 _MAX_LISTED = 10
-"""Most names of snapshots in an error."""
+"""Maximum number of names of snapshots in an error."""
 
 
 @dataclass(frozen=True, slots=True)

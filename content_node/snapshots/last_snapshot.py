@@ -70,11 +70,11 @@ class SnapshotMetrics(Collector):
             return
         yield GaugeMetricFamily(
             "winnow_node_snapshot_timestamp_seconds",
-            "When the last snapshot of the shard was taken, in seconds since 1970",
+            "Time of the last snapshot of the shard, in seconds since 1970",
             value=last.taken,
         )
         yield GaugeMetricFamily(
             "winnow_node_snapshot_sequence",
-            "The last write that the last snapshot of the shard holds",
+            "Sequence number of the last write in the last snapshot of the shard",
             value=last.sequence,
         )

@@ -23,7 +23,7 @@ from winnow.files.stored_array import read_integers
 
 _log = structlog.get_logger("content_node")
 _MAX_LOGGED = 20
-"""Maximum damaged passages that are logged: a damaged file could fill the log."""
+"""Maximum number of damaged passages that are logged: a damaged file could fill the log."""
 
 
 class StateFile:

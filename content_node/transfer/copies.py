@@ -1,4 +1,4 @@
-"""The copies of shards that other nodes read at present."""
+"""The copies of shards that other nodes are reading."""
 
 import asyncio
 from collections.abc import Callable
@@ -28,11 +28,11 @@ class OpenCopy:
     on_read: "Callable[[OpenCopy], None]"
     """Called with each read."""
     timer: asyncio.TimerHandle | None = None
-    """Closes the copy when it was not read for long."""
+    """Timer that closes the copy when it was not read for a while."""
 
 
 class OpenCopies:
-    """Opens copies, and closes those that are read no more. Used on the event loop."""
+    """Opens copies, and closes a copy that was not read for a while. Used on the event loop."""
 
     def __init__(self, open_files: OpenFiles, idle_seconds: float = IDLE_SECONDS) -> None:
         self._open_files, self._idle_seconds = open_files, idle_seconds
@@ -70,7 +70,7 @@ class OpenCopies:
         if copy is None:
             raise NotFoundError(f"copy {shortened(copy_id)} is not open any more: open it again")
         if (file := copy.files.get(path)) is None:
-            raise NotFoundError(f"{shortened(path)} is no file of the shard")
+            raise NotFoundError(f"{shortened(path)} is not a file of the shard")
         self._start_timer(copy)
         copy.on_read(copy)
         count = max(min(count, file.entry.bytes - start), 0)

@@ -38,7 +38,7 @@ class LogBatch:
 
 @dataclass(frozen=True, slots=True)
 class HandedOver:
-    """The end of the log of a shard that was handed over."""
+    """The end of the log of a shard that its owner has handed over."""
 
     sequence: int
     log_id: str
@@ -48,7 +48,7 @@ class Owner(Protocol):
     """The shard of the node that takes its writes; see `content_node.transfer.remote`."""
 
     async def hand_over(self) -> HandedOver:
-        """Makes the owner take no more writes."""
+        """Makes the owner stop taking writes."""
 
     def follow(self, after: int) -> AsyncGenerator[LogBatch, None]:
         """Yields the writes after a sequence number, without end."""
@@ -82,7 +82,8 @@ class LogFollower:
     def __init__(self, copy: Copy, open_owner: OpenOwner, sleep: Sleep = asyncio.sleep) -> None:
         self._copy, self._open_owner, self._sleep = copy, open_owner, sleep
         self._asking = asyncio.Lock()
-        """Held while the owner is asked to hand over, or whether it has done so."""
+        """Lock that is held while the owner is asked to hand over, or asked whether it has done so.
+        """
         self._wanted = True
         """Whether the copy is to become the owner."""
 
@@ -117,7 +118,7 @@ class LogFollower:
         return not self._wanted
 
     def keep(self) -> None:
-        """Makes the copy take over, after `may_drop` was true and the copy was not dropped."""
+        """Lets the copy take over again, after `may_drop` was true and the copy was not dropped."""
         self._wanted = True
 
     async def _follow(self) -> None:

@@ -14,7 +14,7 @@ from winnow.storage.pull import MB, CopyProgress, PullSource, pull_files
 
 _log = structlog.get_logger("content_node")
 _ROOM_FACTOR = 1.1
-"""Room that a copy needs, as a multiple of its size: the log grows meanwhile."""
+"""Disk space that a copy needs, as a multiple of its size: the log grows meanwhile."""
 
 
 async def receive_shard(

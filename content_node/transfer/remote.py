@@ -1,4 +1,4 @@
-"""The shards of other content nodes, as the node sees them that they move to."""
+"""Shards on other content nodes that move to this node."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -46,7 +46,7 @@ class PeerShard:
         self._transfer = shard_transfer_pb2.Transfer(index_id=index_id, shard=shard, node=node)
 
     async def hand_over(self) -> HandedOver:
-        """Makes the other node take no more writes, because this node takes them."""
+        """Makes the other node stop taking writes, because this node takes them."""
         request = shard_transfer_pb2.HandOverRequest(transfer=self._transfer)
         reply = await self._call(self._stub.HandOver(request, **_options()))
         return HandedOver(reply.sequence, reply.log_id)
@@ -80,7 +80,7 @@ class PeerShard:
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 raise UnavailableError(
-                    f"{self.address}: its version cannot move shards: update it"
+                    f"{self.address}: its version cannot move shards: update the node"
                 ) from error
             raise error_of_node(error, self.address) from error
 
@@ -165,7 +165,8 @@ class ShardMoves:
         address = self._address_of(node)
         if not address:
             raise UnavailableError(
-                f"node {node} is not in the assignment, so its address is unknown: start it again"
+                f"node {node} is not in the assignment, so its address is unknown: restart that "
+                f"node"
             )
         channel = open_unshared(address, self._peers)
         try:

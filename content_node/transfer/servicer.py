@@ -29,7 +29,7 @@ _READ_BYTES = 1024 * KIB
 _BATCH_WRITES = 32
 """Writes of a reply: at most some 8 MB."""
 _MAX_WAIT = 10.0
-"""Most seconds that a reply without writes takes."""
+"""Maximum seconds that a reply without writes takes."""
 
 
 class ShardTransferServicer(shard_transfer_pb2_grpc.ShardTransferServiceServicer):

@@ -71,12 +71,12 @@ async def test_texts_of_every_length_it_takes_are_encoded(
         (
             encoder_pb2.EncodeRequest(token_ids=[VOCABULARY], fingerprint=INFO.fingerprint),
             grpc.StatusCode.INVALID_ARGUMENT,
-            "token_ids: 100 is no token",
+            "token_ids: 100 is not a token id",
         ),
         (
             encoder_pb2.EncodeRequest(token_ids=[2**32 - 1], fingerprint=INFO.fingerprint),
             grpc.StatusCode.INVALID_ARGUMENT,
-            "token_ids: 4294967295 is no token",
+            "token_ids: 4294967295 is not a token id",
         ),
         (
             encoder_pb2.EncodeRequest(token_ids=[1] * 9, fingerprint=INFO.fingerprint),

@@ -112,8 +112,8 @@ INVALID, PRECONDITION = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED
         (asking(), INVALID, "head_ids: 0 heads; name 1 to 32"),
         (asking(*map(str, range(33))), INVALID, "head_ids: 33 heads"),
         (asking("a", "a"), INVALID, "a head is named twice"),
-        (asking("../etc"), INVALID, "is no head id"),
-        (asking("x" * 9_000), INVALID, "is no head id"),
+        (asking("../etc"), INVALID, "is not a head id"),
+        (asking("x" * 9_000), INVALID, "is not a head id"),
         (asking("a", fingerprint="other"), PRECONDITION, "the states are of encoder"),
         (asking("a", fingerprint="y" * 9_000), PRECONDITION, "the states are of encoder"),
         (

@@ -306,7 +306,7 @@ async def test_another_journal_ends_it_and_fails_all_waiting_calls() -> None:
     node.shard.stop_following("another journal")
     with pytest.raises(NotWritableError, match="another journal"):
         await writing
-    with pytest.raises(NotWritableError, match="follows its journal no more: another journal"):
+    with pytest.raises(NotWritableError, match="no longer follows its journal: another journal"):
         await node.shard.write([put("b")], LATER)
 
 

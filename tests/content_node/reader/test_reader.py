@@ -101,7 +101,7 @@ def test_a_passage_without_tokens_has_no_answer(bundle: Bundle) -> None:
 
 @pytest.mark.parametrize("weight", [1.0, 0.0, -1.0])
 def test_no_span_is_the_least_score_for_any_weight(weight: float) -> None:
-    """DPR's rule gives spans no weight, and 0 times infinity is no number."""
+    """DPR's rule gives spans no weight, and 0 times infinity is not a number."""
     weights = ScoreEntry(relevance=1, span=weight, distance=0, no_answer_below=0)
     assert combine_scores(weights, 3.0, float("-inf"), 0.5) == float("-inf")
 
