@@ -148,8 +148,8 @@ class Index(Calls):
             directory: the index, written by `winnow index build`.
             bundle: directory of the models; None for the default ones.
             heads: store of heads for `predict`; empty for none.
-            writable: whether `put`, `delete` and `merge` work. A shard that was written to has a
-                lock: no other program or node can load it while it is open with `writable=True`.
+            writable: whether `put`, `delete` and `merge` work. A shard that has taken writes is
+            locked: no other program or node can load it while it is open with `writable=True`.
                 Any number of processes may open an index for reading.
             config: TOML file with further settings, in the tables 'front' and 'node'.
 
@@ -199,8 +199,8 @@ class Index(Calls):
         return self._loop.run(work)
 
     def _end(self) -> None:
-        """Stops reading at the end of the program: a thread in native code would abort it."""
-        with contextlib.suppress(RuntimeError):  # executors take no more work by now
+        """Stops reading at the end of the program: its threads would abort the process."""
+        with contextlib.suppress(RuntimeError):  # executors accept no work any more
             self.close()
 
 

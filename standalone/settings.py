@@ -26,19 +26,19 @@ class StandaloneSettings(FrontSettings):
 
     @property
     def serves_answers(self) -> bool:
-        """Always: there is an index."""
+        """Always true: there is an index."""
         return True
 
     def node(self, shard: Path, *, feed: bool | None) -> NodeSettings:
         """The settings of the shards.
 
         Args:
-            shard: one of them.
-            feed: whether they take writes; None leaves it to variables and file.
+            shard: directory of one of the shards.
+            feed: whether the shards take writes; None leaves it to the variables and the file.
 
         Raises SettingsError if a variable, or the file, has a wrong value for content nodes.
 
         """
-        # a URL of one shard, which all of them would pull
+        # otherwise all shards would pull the one shard at this URL
         flags = {"shard": shard, "bundle": self.bundle, "feed": feed, "pull": ""}
         return NodeSettings.load(flags, self.file)

@@ -18,18 +18,18 @@ class FrontMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
         self.ready = make.gauge(
-            "winnow_front_ready", "1 while questions and texts are taken, else 0"
+            "winnow_front_ready", "1 while the front accepts questions and texts, else 0"
         )
         self.stage = make.histogram(
             "winnow_front_stage_seconds", "Time of each stage", "stage", buckets=FAST
         )
         self.shard = ShardHistogram(
-            "winnow_front_shard_seconds", "Time of each stage as a shard reported it", FAST
+            "winnow_front_shard_seconds", "Time of each stage, as shards report it", FAST
         )
         registry.register(self.shard)
         self.shard_failures = make.counter(
             "winnow_front_shard_failures",
-            "Shards that did not answer a question",
+            "Shards that did not answer a question, by reason",
             "shard",
             "status",
         )
@@ -38,12 +38,12 @@ class FrontMetrics:
         )
         self.passages_needed = make.histogram(
             "winnow_front_passages_needed",
-            "Passages that the answers to one question rest on, without those read ahead in vain",
+            "Passages that the answers to one question needed, without unneeded speculative reads",
             buckets=COUNTS,
         )
         self.coverage = make.histogram(
             "winnow_front_coverage_ratio",
-            "Share of known passages that was searched",
+            "Share of the index's passages that was searched for a question",
             buckets=SHARES,
         )
         self.in_flight = make.gauge("winnow_front_questions_in_flight", "Questions being answered")
@@ -56,17 +56,17 @@ class AdmissionMetrics:
         make = MetricFactory(registry)
         self._admissions = make.counter(
             "winnow_front_admissions",
-            "Questions by result: granted, dimmed (fewer passages are read than were asked for) or "
+            "Questions by result: granted, dimmed (fewer passages may be read than requested) or "
             "refused",
             "result",
             values=("granted", "dimmed", "refused"),
         )
         self.reads = make.gauge(
-            "winnow_front_reads_in_hand", "Passages that questions being answered may read"
+            "winnow_front_reads_in_hand", "Passages that the questions in progress may read"
         )
         self.pace = make.gauge(
             "winnow_front_seconds_per_read",
-            "Seconds per passage of all content nodes together, as they report it",
+            "Seconds per passage read, over all content nodes, as they report it",
         )
 
     def count(self, result: str) -> None:
@@ -79,9 +79,7 @@ class ClusterMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
-        self._index = make.gauge(
-            "winnow_front_index_passages", "Passages known on each shard", "shard"
-        )
+        self._index = make.gauge("winnow_front_index_passages", "Passages of each shard", "shard")
         self._replicas = make.gauge(
             "winnow_front_replicas", "Replicas of each shard that get new requests", "shard"
         )
@@ -111,32 +109,32 @@ class ReplicaMetrics:
         make = MetricFactory(registry)
         self.hedges = make.counter(
             "winnow_front_hedges",
-            "Late requests to be sent to a second replica, too: sent, won, or refused because the "
-            "budget was spent",
+            "Hedges of late requests, by result: sent, won, or refused because the budget was "
+            "spent",
             "shard",
             "result",
         )
         self.retries = make.counter(
             "winnow_front_retries",
-            "Requests sent again because they had failed: sent or won",
+            "Retries of failed requests, by result: sent or won",
             "shard",
             "result",
         )
         self.ejections = make.counter(
             "winnow_front_ejections",
-            "Times that a replica was ejected because it failed, hung or was too slow",
+            "Ejections of replicas that failed, hung or were too slow",
             "shard",
             "replica",
         )
         self.outstanding = make.gauge(
             "winnow_front_replica_outstanding",
-            "Requests that a replica has in hand, without calls for several shards",
+            "Requests in progress on a replica, without calls for several shards",
             "shard",
             "replica",
         )
         self.lag = make.gauge(
             "winnow_front_replica_lag_writes",
-            "Writes of its shard that a replica does not have yet, as far as is known",
+            "Known writes of its shard that a replica does not have yet",
             "shard",
             "replica",
         )

@@ -47,13 +47,14 @@ class FrontSettings(PeerSettings, ServiceSettings):
     )
     fronts: list[str] = Field(
         default_factory=list,
-        description="HOST:PORT of another front node's --shards-listen, or dns:///HOST:PORT of a "
-        "group: it is used as a content node with all its shards. Give it once for each.",
+        description="HOST:PORT of another front node (its --shards-listen), or dns:///HOST:PORT of "
+        "a group. The front node is used like a content node with many shards. Give it once for "
+        "each.",
     )
     shards_listen: OptionalListenAddress = Field(
         "",
-        description="HOST:PORT to serve the shards of this front node on, to other front nodes "
-        "(--fronts); empty for none. Like the port of a content node, it demands no keys.",
+        description="HOST:PORT on which other front nodes (--fronts) can use the shards of this "
+        "one; empty for none. Like the port of a content node, it requires no keys.",
     )
     listen: ListenAddress = Field(
         "127.0.0.1:8080", description="HOST:PORT to serve gRPC on; port 0 for any free one."
@@ -78,15 +79,15 @@ class FrontSettings(PeerSettings, ServiceSettings):
         100,
         ge=1,
         le=1_000,
-        description="Nearest passages that hybrid retrieval ranks; at most --ef of the content "
-        "nodes.",
+        description="Number of nearest passages that hybrid retrieval ranks; at most the --ef of "
+        "the content nodes.",
     )
     word_candidates: int = Field(
         100,
         ge=0,
         le=1_000,
-        description="Best passages by words that hybrid retrieval ranks, too, however far they are "
-        "by meaning; 0 for none. Sparse retrieval ranks at least --candidates.",
+        description="Number of best passages by words that hybrid retrieval also ranks, however "
+        "far they are by meaning; 0 for none. Sparse retrieval ranks at least --candidates.",
     )
     max_loss: float = Field(
         0.3,
@@ -101,8 +102,9 @@ class FrontSettings(PeerSettings, ServiceSettings):
         default_factory=lambda: min(cores(), _MOST_AHEAD),
         ge=0,
         le=100,
-        description="Most passages of a question to read at once where reading may stop early. "
-        "Uses idle cores: answers come sooner and stay the same. 0 never reads ahead.",
+        description="Maximum number of passages that a question reads at once if it may stop "
+        "early. Idle cores read them speculatively: answers come sooner and stay the same. 0 "
+        "disables speculative reads.",
     )
     encoder_threads: Threads = Field(
         default_factory=cores,
@@ -112,108 +114,124 @@ class FrontSettings(PeerSettings, ServiceSettings):
         64,
         ge=0,
         le=1 << 20,
-        description="Memory for encoded questions, in MiB; 0 keeps none. One takes about 2 KB, and "
-        "12 KB where heads are served.",
+        description="Memory for cached encodings of questions, in MiB; 0 disables the cache. An "
+        "encoding takes about 2 KB, or 12 KB if heads are served.",
     )
     answer_cache_mb: int = Field(
         16,
         ge=0,
         le=1 << 20,
-        description="Memory for answers that are given again if the same question is asked of an "
-        "unchanged index, in MiB; about 6 KB each. 0 reads passages for every question.",
+        description="Memory for cached answers, in MiB; 0 disables the cache. An answer takes "
+        "about 6 KB. Cached answers are used only while the index is unchanged.",
     )
     trace_share: Share = Field(
         1.0,
-        description="Share, 0 to 1, of the calls without a trace context to trace. A call with a "
-        "trace context is traced if its caller sampled it.",
+        description="Share of the calls to trace, 0 to 1, of those without a trace context. A call "
+        "with a trace context is traced if its caller sampled it.",
     )
     max_in_flight: Count = Field(
-        64, description="Most questions at the same time; more are refused with RESOURCE_EXHAUSTED."
+        64,
+        description="Maximum number of questions in progress. Further ones are refused with "
+        "RESOURCE_EXHAUSTED.",
     )
     max_reads: Count = Field(
-        2_000, description="Most passages waiting to be read, of all questions together."
+        2_000,
+        description="Maximum number of passages to read for all questions in progress.",
     )
     brown_out_floor: float = Field(
         0.3,
         gt=0,
         le=1,
-        description="Under load, fewer passages are read: at least this share. A question without "
-        "time for that is refused. 1 never reads fewer.",
+        description="Smallest share of its passages that a question may get under load, above 0 to "
+        "1. A question that cannot read this share in time is refused. 1 disables the reduction.",
     )
     merge_reserve: float = Field(
-        0.02, ge=0, description="Seconds before the deadline to stop waiting for shards, and merge."
+        0.02,
+        ge=0,
+        description="Seconds before the deadline of a question at which late shards are given up.",
     )
     retrieve_share: float = Field(
         0.4,
         gt=0,
         lt=1,
-        description="Share of the remaining time that retrieval may wait for a shard.",
+        description="Share of the remaining time that retrieval may take, between 0 and 1.",
     )
     min_coverage: Share = Field(
         1.0,
         description="Share of the shards to wait for until the deadline, unless the question says "
-        "otherwise. After that, the others get a part of the remaining time.",
+        "otherwise. Once they have replied, the other shards get a part of the remaining time.",
     )
     min_wait_factor: Share = Field(
-        0.0, description="Share of the remaining time to wait for the last shard."
+        0.0,
+        description="Share of the remaining time to wait for the last missing shard, after "
+        "--min-coverage is reached.",
     )
     max_wait_factor: Share = Field(
         1.0,
-        description="Share of the remaining time to wait when --min-coverage has just been "
-        "reached.",
+        description="Share of the remaining time to wait for the other shards when --min-coverage "
+        "has just been reached.",
     )
     partial_results: PartialResults = Field(
         PartialResults.ALLOW,
-        description="Allow or forbid answers from a part of the index, unless the question says "
-        "otherwise.",
+        description="Whether an answer may come from a part of the index (allow or forbid), unless "
+        "the question says otherwise.",
     )
     resolve_every: Seconds = Field(
-        5.0, description="Seconds between two look-ups of a dns:/// target."
+        5.0,
+        description="Seconds between two lookups of a dns:/// target.",
     )
     poll_every: Seconds = Field(
-        0.5, description="Seconds between two health checks of a content node."
+        0.5,
+        description="Seconds between two polls of a content node while questions come.",
     )
     poll_idle: Seconds = Field(
         5.0,
-        description="Seconds between two health checks of a content node while no questions come.",
+        description="Seconds between two polls of a healthy content node while no questions come.",
     )
     poll_timeout: Seconds = Field(
         1.0,
-        description="Seconds that a health check may take; a content node that misses two is left "
-        "out.",
+        description="Seconds that a poll may take. A content node that misses two polls gets no "
+        "calls.",
     )
     form_timeout: float = Field(
-        30.0, ge=0, description="Seconds to wait for all shards before serving a part of them."
+        30.0,
+        ge=0,
+        description="Seconds to wait for all shards at start. After that the front node serves the "
+        "shards that it has found.",
     )
     retries: int = Field(
-        1, ge=0, le=3, description="Times to try a failed call again, on another replica."
+        1,
+        ge=0,
+        le=3,
+        description="How often a failed call is retried on another replica.",
     )
     hedge_budget: Share = Field(
         0.05,
-        description="Share of all calls that may be repeated on a second replica because they are "
-        "late; 0 for none.",
+        description="Hedges per call, 0 to 1: a late call is also sent to a second replica. 0 "
+        "disables hedging.",
     )
     hedge_quantile: float = Field(
         0.95,
         gt=0,
         lt=1,
-        description="A call is late if it is slower than this share of the recent calls.",
+        description="Quantile of recent latencies after which a call is late, between 0 and 1.",
     )
     eject_after: Count = Field(
-        3, description="Failures in a row before a replica is left out for a while."
+        3,
+        description="Failures in a row after which a replica gets no calls for a while.",
     )
     eject_latency_factor: float = Field(
         5.0,
         gt=1,
-        description="A replica that is this many times slower than the others is left out for a "
+        description="A replica that is this many times slower than the others gets no calls for a "
         "while.",
     )
 
     feed_listen: OptionalListenAddress = Field(
         "",
-        description="HOST:PORT to take passages and deletions on, while questions are answered; "
-        "empty to take none. Any caller who reaches it can change the index. The content "
-        "nodes need --feed.",
+        description="HOST:PORT that accepts passages and deletions, while questions are answered; "
+        "empty for none. Everyone who can reach it can change the index. The content nodes need "
+        "--feed.",
     )
     feed_threads: Threads = Field(
         default_factory=cores, description="Threads that encode fed passages."
@@ -223,48 +241,50 @@ class FrontSettings(PeerSettings, ServiceSettings):
         10,
         ge=0,
         le=19,
-        description="Niceness of encoding fed passages: a higher value gives way to questions.",
+        description="Niceness of the threads that encode fed passages: a higher value gives way to "
+        "questions.",
     )
     feed_in_hand: int = Field(
         1_000,
         ge=100,
-        description="Most fed passages being encoded and stored at the same time; more are refused "
-        "with RESOURCE_EXHAUSTED. A passage of more than 2000 characters counts as several.",
+        description="Maximum number of fed passages that are being encoded and stored. Further "
+        "ones are refused with RESOURCE_EXHAUSTED. A passage of more than 2000 characters counts "
+        "as several.",
     )
     feed_deadline: float = Field(
         30.0,
         gt=0,
         le=3_600,
-        description="Seconds that a call that feeds may take if its caller sets no deadline, and "
-        "at most for each message of a stream.",
+        description="Seconds for a feeding call whose caller sets no deadline, and for each "
+        "message of a feeding stream.",
     )
 
     http_listen: OptionalListenAddress = Field(
-        "", description="HOST:PORT to serve HTTP on, beside gRPC; empty to serve none."
+        "",
+        description="HOST:PORT to serve HTTP on, beside gRPC; empty for none.",
     )
     http_hosts: list[str] = Field(
         default_factory=list,
-        description="A name by which callers may call the HTTP server, such as qa.example.org. "
-        "Give it once for each. IP addresses and localhost are always allowed; other names are "
-        "refused with 421. Only with --keys, and with none given here, any name is allowed, unless "
-        "the server listens on 127.0.0.1.",
+        description="Host name under which callers may use HTTP, such as qa.example.org. Give it "
+        "once for each. IP addresses and localhost are always allowed, and other names are "
+        "refused with 421. With --keys and without this setting any name is allowed, unless HTTP "
+        "listens on 127.0.0.1.",
     )
     http_pages: bool = Field(
         True,
-        description="Serve pages for people over HTTP: / to ask and to see the cluster, and /docs; "
-        "or calls only.",
+        description="Serve web pages over HTTP: / to ask and to see the cluster, and /docs.",
     )
     http_feed: bool = Field(
         False,
-        description="Take passages and deletions over HTTP, too. Any caller who reaches it can "
+        description="Accept passages and deletions over HTTP, too. Everyone who can reach it can "
         "change the index. Needs --feed-listen.",
     )
     http_connections: int = Field(
         512,
         ge=1,
         le=65_536,
-        description="Most HTTP connections that are open at the same time; of more, the one that "
-        "was silent for longest is closed.",
+        description="Maximum number of open HTTP connections. Beyond it, the connection that was "
+        "silent for longest is closed.",
     )
 
     heads: str = Field(
@@ -274,46 +294,47 @@ class FrontSettings(PeerSettings, ServiceSettings):
     )
     rings: list[str] = Field(
         default_factory=list,
-        description="A further encoder group, NAME=BUNDLE,STORE: another encoder with its own "
-        "heads. Repeat the flag for each group; leave out STORE with --head-servers. The default "
-        "group is that of --bundle and --heads, and has the bundle's name.",
+        description="A further encoder group as NAME=BUNDLE,STORE: another encoder with its own "
+        "heads. Give it once for each group. With --head-servers leave out STORE. The default "
+        "group has --bundle and --heads, and the name of the bundle.",
     )
     heads_budget_mb: Count = Field(
         512,
-        description="Megabytes that the heads in memory may take, in each encoder group. The "
-        "least recently used leave.",
+        description="Memory for heads in each encoder group, in MB. The least recently used heads "
+        "are evicted.",
     )
     head_threads: Threads = Field(
-        default_factory=cores, description="Threads that heads are run in."
+        default_factory=cores,
+        description="Threads that run heads.",
     )
     head_servers: list[str] = Field(
         default_factory=list,
-        description="HOST:PORT of a head server, or dns:///HOST:PORT of a group of head servers. "
-        "Heads are applied there instead of here; --heads is not needed then.",
+        description="HOST:PORT of a head server, or dns:///HOST:PORT of a group. Head servers "
+        "apply the heads instead of this process, and --heads is not needed.",
     )
     encoder_address: str = Field(
         "",
-        description="HOST:PORT of an encoder server, or dns:///HOST:PORT of a group of them. Texts "
-        "are encoded there instead of here; empty to encode here.",
+        description="HOST:PORT of an encoder server, or dns:///HOST:PORT of a group. Encoder "
+        "servers encode texts instead of this process; empty to encode here.",
     )
     max_predictions: int = Field(
         64,
         ge=MAX_TEXTS,
-        description="Most texts that heads are applied to at the same time; more are refused with "
-        "RESOURCE_EXHAUSTED.",
+        description="Maximum number of texts that heads are being applied to. Further ones are "
+        "refused with RESOURCE_EXHAUSTED.",
     )
 
     keys: Path | None = Field(
         None,
         description="File of the keys that callers must have, made by `winnow keys new`. Without "
-        "it any caller who reaches a port may call. The file is read again when it changes.",
+        "it, everyone who can reach a port may call. The file is read again when it changes.",
     )
     peer_calls: Count = Field(
         1_000,
-        description="Maximum concurrent calls of a caller on each port, streams included. It is "
-        "at least twice --max-in-flight. Further calls get RESOURCE_EXHAUSTED. A caller is a key "
-        "or, without --keys, a client address. Behind a proxy all clients share one address. For "
-        "health watches and reflection the limit is a tenth of it per address.",
+        description="Maximum number of concurrent calls of a caller on each port, streams "
+        "included; at least twice --max-in-flight. Further calls get RESOURCE_EXHAUSTED. A "
+        "caller is a key or, without --keys, a client address: all clients behind a proxy share "
+        "one. For health watches and reflection the limit is a tenth for each address.",
     )
 
     @field_validator("shards", "head_servers")
@@ -380,7 +401,7 @@ class FrontSettings(PeerSettings, ServiceSettings):
 
     @property
     def most_peer_calls(self) -> int:
-        """Most calls of one caller: enough that the limits of questions refuse calls first."""
+        """Limit of calls of one caller, so high that the limits of questions refuse calls first."""
         return max(self.peer_calls, 2 * self.max_in_flight)
 
     @property

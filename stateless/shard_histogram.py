@@ -1,4 +1,4 @@
-"""A histogram of the stages of many shards, for a front that every question calls them all from.
+"""A histogram of the stages of many shards, all of which every question calls.
 
 A histogram of Prometheus' client takes some microseconds for each value, of each shard and stage.
 This one takes about half a microsecond.

@@ -1,4 +1,4 @@
-"""A front with all shards of an index that listens nowhere: a program calls it directly."""
+"""A front with all shards of an index, without a port: a program calls it directly."""
 
 import asyncio
 import contextlib
@@ -69,7 +69,7 @@ class Embedded:
 
     def _expect_writable(self) -> None:
         if not self._writable:
-            raise NotWritableError("the index was opened to be read: open it with writable=True")
+            raise NotWritableError("the index was opened for reading: open it with writable=True")
 
 
 @contextlib.asynccontextmanager
@@ -117,7 +117,7 @@ async def open_embedded(
 
 
 def _finish_loading(shards: Sequence[RunningShard]) -> None:
-    """Has the program wait at its exit for shards whose loading was cancelled."""
+    """Makes the program wait at its exit for shards whose loading was cancelled."""
     for shard in shards:
         shard.loading.finish_before_exit()
 

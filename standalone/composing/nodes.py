@@ -29,11 +29,11 @@ class LocalNode:
         """Set once each shard is loaded, or cannot be: there is nothing to poll before."""
 
     def resolvers(self) -> Sequence[Resolver]:
-        """One, which finds the node."""
+        """Returns one resolver, which finds the node."""
         return [_Local(self.loaded)]
 
     def open_node(self, address: str) -> Node:
-        """The node. All its reads are of this front."""
+        """Opens the node. All its reads are for this front."""
         return Node(
             address,
             self._shards,
@@ -43,7 +43,7 @@ class LocalNode:
         )
 
     def open_writer(self, address: str, index: IndexIdentity, shard: int) -> OpenWriter:
-        """The writer of a shard. Raises UnavailableError if the shard has just failed."""
+        """Opens the writer of a shard. Raises UnavailableError if the shard has just failed."""
         try:
             writing = self._shards.searcher(shard).writing
         except UnavailableError as error:
@@ -69,4 +69,4 @@ class _Local:
 
 
 async def _close() -> None:
-    """The shards are closed at the end of the process."""
+    """Does nothing: the shards are closed at the end of the process."""

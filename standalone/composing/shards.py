@@ -18,7 +18,7 @@ class LocalShards:
     """All shards of an index, as a content node of the front in the same process."""
 
     def __init__(self, front: Front, settings: NodeSettings, directories: Sequence[Path]) -> None:
-        """The front closes them. `settings` are those of every shard.
+        """Opens nothing yet; the front closes the shards. `settings` are those of every shard.
 
         Raises SettingsError if the bundle's reader cannot run with the settings, ArtefactError if
         the index cannot be read.
@@ -38,7 +38,7 @@ class LocalShards:
         front.stack.push_async_callback(self._shards.close)
         self.source = LocalNode(self._shards.served, parts.load)
         self.part = Part(self._load)
-        """Loads them. The front serves without those that cannot be loaded."""
+        """Loads the shards. The front serves without the shards that cannot be loaded."""
 
     @property
     def all(self) -> Sequence[RunningShard]:
@@ -46,7 +46,7 @@ class LocalShards:
         return self._shards.all
 
     async def _load(self) -> None:
-        """Raises ArtefactError if no shard can be loaded."""
+        """Loads all shards; raises ArtefactError if none can be loaded."""
         try:
             await self._shards.load()
         except NotLoadedError as error:
@@ -56,4 +56,6 @@ class LocalShards:
 
 
 async def _stay_serving(_serving: bool) -> None:
-    """A front serves the other shards on; its coverage tells which one is missing."""
+    """Does nothing: the front keeps serving the other shards, and its coverage names the missing
+    ones.
+    """

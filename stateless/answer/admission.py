@@ -81,7 +81,7 @@ class Admission:
 
     @property
     def in_flight(self) -> int:
-        """Number of questions being answered, or abandoned by their callers a moment ago."""
+        """Number of questions in progress, including some that were abandoned a moment ago."""
         return self._slots.total
 
     @property

@@ -92,7 +92,7 @@ class Answerer:
         question, timings = admitted.question, Timings()
         encoded, _ = await self._encoder.encode(tokens, timings, admitted.client)
         deadline.check("the shards were called")
-        # of a short deadline the reserve takes only a tenth
+        # the reserve takes at most a tenth of a short deadline
         reserve = min(self._limits.merge_reserve, deadline.left() / 10)
         calls = ShardCalls(
             self._cluster.searchers,

@@ -90,12 +90,12 @@ class ShardCalls:
         return self.question.partial_results is PartialResults.ALLOW
 
     async def search_all(self) -> Gathered[Read]:
-        """Has every shard retrieve and read its own best passages, in one round trip."""
+        """Makes every shard retrieve and read its own best passages, in one round trip."""
         calls = {shard: self._search(shard) for shard in self.searchers}
         return await self._gather(calls, self.deadline, _has_no_readings)
 
     async def retrieve_all(self) -> Gathered[Retrieved]:
-        """Has every shard retrieve, within the retrieval's share of the remaining time."""
+        """Makes every shard retrieve, within the retrieval's share of the remaining time."""
         until = self._retrieval_deadline
         if self.joint is None:
             calls = {shard: self._retrieve(shard, until) for shard in self.searchers}
@@ -114,11 +114,11 @@ class ShardCalls:
             )
 
     def retrieve_from(self, shard: int) -> Coroutine[Any, Any, Retrieved]:
-        """Has one shard retrieve, as `retrieve_all` does."""
+        """Makes one shard retrieve, as `retrieve_all` does."""
         return self._retrieve(shard, self._retrieval_deadline)
 
     def read(self, shard: int, hits: Sequence[Hit]) -> Coroutine[Any, Any, Read]:
-        """Has one shard read passages that it retrieved."""
+        """Makes one shard read passages that it retrieved."""
         searcher, max_tokens = self.searchers[shard], self.question.max_answer_tokens
         return self.recorder.call(
             shard,
@@ -192,7 +192,11 @@ class ShardCalls:
     def _awaited_write(self, shard: int) -> str:
         """Describes the write that a late shard waited for; empty if it waited for none."""
         required, known = self.required_writes.get(shard, 0), self.last_known_write(shard)
-        return f"waited for write {required}, got write {known}" if required > known else ""
+        return (
+            f"waited for write {required}, but the shard has only write {known}"
+            if required > known
+            else ""
+        )
 
     @property
     def _retrieval_deadline(self) -> Deadline:

@@ -31,7 +31,7 @@ _log = structlog.get_logger("stateless.answer")
 _HEADS_SCOPE = "predict"
 """Scope that a key needs for heads, also for heads on a question."""
 _MAX_LOGGED_SHARDS = 8
-"""Limit of the failed shards in a log line."""
+"""Maximum number of failed shards that a log line names."""
 _ANSWER_RESERVE = 0.1
 """Share of the remaining time that heads may not use: no answer is late because of them."""
 
@@ -75,7 +75,7 @@ class AnswerCore:
         return self._answerer is not None
 
     def set_answerer(self, answerer: Answerer) -> None:
-        """Has `answerer` answer all later questions."""
+        """Makes `answerer` answer all later questions."""
         self._answerer = answerer
 
     async def answer(
@@ -161,7 +161,7 @@ class AnswerCore:
         deadline: Deadline,
         client: str,
     ) -> Answered:
-        """Admits the question and has the shards answer it."""
+        """Admits the question and answers it from the shards."""
         with (
             self._admission.enter(question, answerer.shards, deadline.left(), client) as admitted,
             self._metrics.in_flight.track_inprogress(),

@@ -24,7 +24,7 @@ _FAULT_PREFIX = "SHARD_"
 _REASON_OF = {
     ShardStatus.TIMEOUT: "no reply in time",
     ShardStatus.UNAVAILABLE: "none of its replicas could be reached",
-    ShardStatus.OVERLOADED: "its nodes have too much to do",
+    ShardStatus.OVERLOADED: "its nodes are overloaded",
     ShardStatus.FAILED: "its node failed",
     ShardStatus.NOT_LOADED: "its nodes could not load it",
 }
@@ -112,7 +112,7 @@ def _list(failures: Mapping[int, Failure], text: Callable[[Failure], str]) -> st
 def _error_with_faults(failures: Mapping[int, Failure], message: str) -> WinnowError:
     some = sorted(failures.items())[:_MAX_NAMED_SHARDS]
     faults = [Fault(f"{_FAULT_PREFIX}{f.status.name}", {"shard": str(shard)}) for shard, f in some]
-    # a shard that the question allows to give up early did not fail: the others are the reason
+    # a shard that was given up early, as the question allows, did not fail: the others did
     statuses = {failure.status for failure in failures.values()} - {ShardStatus.ADAPTIVE}
     if statuses <= {ShardStatus.TIMEOUT}:
         return DeadlineExceededError(message, faults)

@@ -7,7 +7,7 @@ question will stop at the check. Speculative reads change no answer. A passage w
 read failed is read again when it is needed. A read of a passage that is not needed is cancelled.
 
 The needed passages of a shard share one call, so calls are few. Only the last ones before a check
-have calls of their own: their ends show which readers are idle.
+are read by separate calls: their ends show which readers are idle.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from winnow.stateless.answer.choose import Ranked, by_shard
 from winnow.stateless.policy.reading import SpeculationLimit
 
 SendRead = Callable[[int, Sequence[Hit]], Coroutine[Any, Any, Read]]
-"""Has a shard read some of its passages: `send(shard, hits)`."""
+"""Makes a shard read some of its passages: `send(shard, hits)`."""
 MayStop = Callable[[int, Iterable[Reading]], bool]
 """Whether reading may stop before the ranked passage at an index, if these readings count, too."""
 _ReadTask = asyncio.Task[Read]
@@ -60,7 +60,7 @@ class ReadSchedule:
         """Begins nothing yet.
 
         Args:
-            send: has a shard read some of its passages.
+            send: makes a shard read some of its passages.
             ranked: the passages, in the order of reading.
             limit: limit of speculative reads.
             may_stop: the stopping rule. If it holds for some readings, it holds for more of them.
@@ -81,7 +81,8 @@ class ReadSchedule:
         """The shards whose needed passages are being read, or could not be read."""
 
     def begin(self, end: int) -> dict[int, Coroutine[Any, Any, Read]]:
-        """Begins the reads of the passages before index `end`; returns what awaits them, by shard.
+        """Begins the reads of the passages before index `end`; returns an awaitable of them by
+        shard.
 
         The awaited read raises a WinnowError if a passage could not be read, also when it was read
         again.
@@ -123,8 +124,8 @@ class ReadSchedule:
             task.cancel()
 
     def _split(self, new: Ranked) -> list[tuple[int, Sequence[Hit]]]:
-        """Splits passages into calls. Those that end last have calls of their own if passages
-        remain to be read speculatively.
+        """Splits passages into calls. If passages remain to be read speculatively, the passages
+        that end last get separate calls.
         """
         alone = self._limit.concurrent_reads if self._begun < len(self._ranked) else 0
         shared = max(len(new) - alone, 0)

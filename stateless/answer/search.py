@@ -39,7 +39,7 @@ async def search(calls: ShardCalls, rule: StoppingRule | None, timings: Timings)
 
 
 async def _search_per_shard(calls: ShardCalls, result: SearchResult, timings: Timings) -> None:
-    """Has every shard retrieve and read its own best passages, in one round trip."""
+    """Makes every shard retrieve and read its own best passages, in one round trip."""
     timings.read_start = calls.recorder.elapsed()
     with span("search"):
         gathered = await calls.search_all()
@@ -52,7 +52,7 @@ async def _search_per_shard(calls: ShardCalls, result: SearchResult, timings: Ti
 async def _search_globally(
     calls: ShardCalls, result: SearchResult, rule: StoppingRule | None, timings: Timings
 ) -> None:
-    """Has every shard retrieve, then has the best passages of all shards read where they are."""
+    """Makes every shard retrieve, then reads the best passages of all shards where they are."""
     timings.retrieve_start = calls.recorder.elapsed()
     with span("retrieve"):
         gathered = await calls.retrieve_all()

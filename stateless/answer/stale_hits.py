@@ -31,8 +31,8 @@ class StaleHitRetry:
         """Creates a retry that has retrieved nothing yet.
 
         Args:
-            read: has a shard read some of its passages.
-            choose_again: has a shard retrieve again; returns the hits to read, best first.
+            read: makes a shard read some of its passages.
+            choose_again: makes a shard retrieve again; returns the hits to read, best first.
             chosen: hits that were chosen from the first retrieval, by shard.
 
         """

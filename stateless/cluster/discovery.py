@@ -43,7 +43,7 @@ class Discovery:
         self._settings, self._rng = settings, rng
         self._clock, self._schedule = clock, PollingSchedule(clock)
         self.record_request = self._schedule.record_request
-        """Call it for every question and write: it has nodes polled more often."""
+        """Records a question or a write, after which nodes are polled more often."""
         self.nodes: dict[str, Node] = {}
         self._resolved: dict[str, frozenset[str]] = {}
         """Addresses by target."""
@@ -53,7 +53,7 @@ class Discovery:
         """Whether the last call of `on_change` failed."""
 
     def present(self) -> Infos:
-        """Last reports of the replicas that may get new calls."""
+        """The last reports of the replicas that may get new calls."""
         return present(self.nodes.values(), self._settings.max_misses)
 
     def info(self, replica: ReplicaAt) -> ShardInfo | None:
@@ -149,7 +149,7 @@ class Discovery:
         return is_kept
 
     def _resolve_now(self) -> None:
-        """Has every target resolved immediately: a new node may have replaced the lost one."""
+        """Resolves every target immediately: a new node may have replaced the lost one."""
         self._node_lost.set()
         self._node_lost = asyncio.Event()
 

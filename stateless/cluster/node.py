@@ -41,7 +41,7 @@ class Node:
             close: closes the connection to the node.
             reads: returns the number of passages that the node is reading for this front.
             busy: returns whether a call of this front to the node is running.
-            words: returns what counts the words of a shard; None if nothing does.
+            words: returns the source of the word counts of a shard; None if there is none.
 
         """
         self.address, self.content, self.close = address, content, close

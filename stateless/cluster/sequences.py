@@ -1,4 +1,4 @@
-"""Numbers of the last known write of each shard, from polls, answers and acknowledged writes.
+"""The last known write of each shard, from polls, answers and acknowledged writes.
 
 Nodes are polled periodically. A caller whose write was acknowledged must not wait for the next
 poll, least of all after a deletion. Knows numbers and a clock; calls no node.

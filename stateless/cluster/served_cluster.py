@@ -1,6 +1,5 @@
-"""The shards of a cluster, as the content node that other fronts call.
-
-So fronts can stand before fronts, and each calls few nodes, however many shards there are.
+"""Serves the shards of a front's cluster to other fronts, like a content node. So a front can use
+other fronts as nodes, and calls few of them, however many shards there are.
 """
 
 import math
@@ -44,7 +43,7 @@ class ServedCluster:
         self._reported_at = -math.inf
 
     def leave(self) -> None:
-        """Makes `report` tell that the front is leaving; other calls continue."""
+        """Makes `report` say that the front is leaving; other calls continue."""
         self._is_leaving = True
 
     async def report(self, deadline: Deadline) -> NodeReport:

@@ -15,8 +15,8 @@ from winnow.stateless.cluster.membership import ClusterView, IndexIdentity
 from winnow.stateless.cluster.node import Node, ReplicaAt
 from winnow.stateless.replicas.replicated import ReplicaCondition
 
-_EJECTED = "it failed or was slow: it is tried again soon"
-_NEW = "it has just replied: it gets calls soon"
+_EJECTED = "it failed or was slow, and is tried again soon"
+_NEW = "it has just replied, and gets calls soon"
 _EMPTY = "it has no shard"
 _UNUSED = ReplicaCondition(is_active=True)
 

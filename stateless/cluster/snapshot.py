@@ -36,10 +36,10 @@ class ClusterSnapshot:
         self._words = words
         self._seconds_per_read: float | None = None
         self._replies: list[object] = []
-        """What `_seconds_per_read` was computed from."""
+        """The replies from which `_seconds_per_read` was computed."""
         self._index_version = IndexVersion(None)
         self._inputs: tuple[object, ...] = ()
-        """What `_index_version` was built from."""
+        """The values from which `_index_version` was built."""
         self._valid_until = float("-inf")
 
     def seconds_per_read(self) -> float | None:

@@ -79,7 +79,7 @@ def _defaults(front: Front, serves_heads: bool) -> Defaults:
 
 
 def _admission(front: Front, snapshot: ClusterSnapshot) -> Admission:
-    """Opens the admission of questions, and has it refuse calls before their messages are read."""
+    """Opens the admission of questions, which may refuse calls before their messages are read."""
     settings, metrics = front.settings, AdmissionMetrics(front.registry)
 
     def pace() -> float | None:

@@ -1,4 +1,4 @@
-"""Composes the services of a front's shards, for fronts that stand before it."""
+"""Composes the services by which other fronts use the shards of this front."""
 
 from winnow.rpc.server import Server
 from winnow.rpc.service import Listener

@@ -30,7 +30,7 @@ class FrontParts:
 async def open_front_parts(
     front: Front, source: NodeSource | None, further: Sequence[Part] = ()
 ) -> FrontParts:
-    """Opens what answers and predicts.
+    """Opens the parts that answer and predict.
 
     Args:
         front: result of `open_front`.

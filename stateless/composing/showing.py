@@ -1,4 +1,4 @@
-"""Has the server of a front show its cluster."""
+"""Adds the cluster service to the server of a front."""
 
 import time
 
@@ -15,7 +15,7 @@ from winnow.v1 import cluster_pb2_grpc
 
 
 def serve_showing(front: Front, cluster: OpenCluster | None, groups: EncoderGroups) -> ShowingCore:
-    """Has the server show the front, its cluster if it has one, and its encoder groups."""
+    """Adds the service that shows the front, its cluster if it has one, and its encoder groups."""
     manifest = front.bundle.manifest
     names = Names(running_version(), manifest.name, manifest.fingerprint)
     shown = ClusterReporter(cluster.builder, cluster.nodes).report if cluster else ClusterState

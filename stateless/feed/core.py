@@ -46,7 +46,7 @@ NewDeadline = Callable[[], Deadline]
 
 
 async def _no_wait() -> None:
-    """The turn of a request without a stream: no message is before it."""
+    """The turn of a request that is not part of a stream: no message is before it."""
 
 
 class FeedCore:

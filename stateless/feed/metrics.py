@@ -17,13 +17,13 @@ class FeedMetrics:
         make = MetricFactory(registry)
         self._stage = make.histogram(
             "winnow_front_feed_stage_seconds",
-            "Time of each stage of a request that feeds: encode what is new, store it durably",
+            "Time of each stage of a feeding request: encode new passages, store them durably",
             "stage",
             buckets=SLOW,
         )
         self._writes = make.counter(
             "winnow_front_feed_writes",
-            "Writes that are durable, by outcome: stored, unchanged or outdated",
+            "Durable writes, by outcome: stored, unchanged or outdated",
             "outcome",
             values=(outcome.value for outcome in Outcome),
         )
@@ -33,11 +33,11 @@ class FeedMetrics:
         )
         self.refusals = make.counter(
             "winnow_front_feed_refusals",
-            "Requests that feed and were refused because too much was in hand",
+            "Feeding requests that were refused because too many passages were in flight",
         )
         self.retries = make.counter(
             "winnow_front_feed_retries",
-            "Writes to a shard that were sent again because they had failed",
+            "Retries of failed writes to a shard",
             "shard",
         )
 

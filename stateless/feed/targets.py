@@ -31,13 +31,13 @@ def choose_target(
             that get no questions now count, too: later they would lack the writes.
         tried: addresses of failed attempts; the address with the fewest is chosen.
         preferred: address that took the last writes.
-        moving: addresses of nodes with a copy of the shard whose writes another node takes.
+        moving: addresses of nodes with a copy of a moving shard whose writes another node takes.
 
     Raises:
         UnavailableError: no node serves the shard, none has begun to follow its journal, or it
             is just being handed over.
-        NotWritableError: its replicas do not follow one journal. Several nodes with the same log
-            and no journal have copies of it, and each would continue its copy.
+        NotWritableError: its replicas do not follow one journal. Without a journal, each of several
+        nodes would continue its own copy of the log.
 
     """
     if not replicas:

@@ -26,7 +26,7 @@ _TIME_SHARE = 0.25
 
 
 class UnchangedPuts:
-    """Has shards find the puts whose passages they already store."""
+    """Asks shards which puts contain passages that they already store."""
 
     def __init__(
         self, writers: Writers, record_write: RecordWrite = lambda _shard, _sequence, _log_id: None

@@ -108,8 +108,8 @@ class Writers:
 def _not_owners(infos: Mapping[str, ShardInfo]) -> list[str]:
     """The addresses of copies of a shard whose writes another node takes.
 
-    The reports of two nodes are of different moments. So both may claim to be the owner for a
-    moment, and then the one that got the shard last is.
+    Nodes report at different moments, so both may claim to be the owner for a moment. Then the node
+    that got the shard last is the owner.
     """
     moves = max((info.moves for info in infos.values() if not info.writes_elsewhere), default=0)
     return [

@@ -26,7 +26,7 @@ class EncoderGroupSetting:
         match = _GROUP.fullmatch(text)
         if match is None:
             raise ValueError(
-                f"{text!r} is no encoder group: expected NAME=BUNDLE,STORE, such as "
+                f"{text!r} is not an encoder group: expected NAME=BUNDLE,STORE, such as "
                 "de=bundles/german,heads/german, with a name of a-z, 0-9, dot, dash and underscore"
             )
         return cls(match[1], Path(match[2]), match[3] or "")

@@ -28,7 +28,7 @@ class HeadMetrics:
         make = MetricFactory(registry)
         self._stage = make.histogram(
             "winnow_front_predict_stage_seconds",
-            "Time of each stage of a request for predictions, its texts together",
+            "Time of each stage of a request for predictions, summed over its texts",
             "stage",
             buckets=FAST,
         )
@@ -39,10 +39,12 @@ class HeadMetrics:
             "result",
             values=("ok", *(name for _, name in _RESULTS), "failed"),
         )
-        self.texts = make.gauge("winnow_front_texts_in_hand", "Texts that heads are applied to now")
+        self.texts = make.gauge(
+            "winnow_front_texts_in_hand", "Texts that heads are being applied to"
+        )
         self.refusals = make.counter(
             "winnow_front_predict_refusals",
-            "Requests for predictions that were refused because too many texts were in hand",
+            "Requests for predictions that were refused because too many texts were in flight",
         )
 
     def count_prediction(self, failure: WinnowError | None) -> None:

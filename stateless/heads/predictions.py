@@ -61,7 +61,7 @@ def failed_prediction(head: str, error: WinnowError) -> HeadPrediction:
 
 
 def no_result_error(head: str) -> UnavailableError:
-    """The error of a head without a result, which is a bug in the code that applied it."""
+    """The error of a head without a result. It is a bug in the code that applied the head."""
     return UnavailableError(f"head {head} returned no result")
 
 

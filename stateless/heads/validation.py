@@ -52,7 +52,8 @@ def head_id_violations(field: str, ids: Sequence[str]) -> Iterator[Violation]:
         name = f"{field}[{number}]"
         if not _is_head_id(each):
             yield Violation(
-                name, f"{briefly(each)} is no head id: 1 to 64 of a-z, 0-9, dot, dash, underscore"
+                name,
+                f"{briefly(each)} is not a head id: 1 to 64 of a-z, 0-9, dot, dash, underscore",
             )
         elif each in ids[:number]:
             yield Violation(name, f"{briefly(each)} is there twice: name each head once")

@@ -60,9 +60,9 @@ def answer_operations(
         HttpOperation(
             name="Answers",
             path="/v1/answers",
-            about=f"Answers up to {MAX_QUESTIONS} questions, {_MAX_CONCURRENT} at a time. One that "
-            "fails has a problem in the place of its answer; the others stay. The time that a "
-            "caller allows is for all of them together.",
+            about=f"Answers up to {MAX_QUESTIONS} questions, {_MAX_CONCURRENT} at a time. If a "
+            "question fails, its result is a problem instead of an answer; the other questions are "
+            "answered. The timeout of the request covers all questions together.",
             scope="ask",
             run=partial(_answers, core, record_part),
             request=http_pb2.AnswersRequest,

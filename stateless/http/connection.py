@@ -68,7 +68,8 @@ class HttpConnection(H11Protocol):
 
     def _on_opened(self, opened: socket.socket, handshake: asyncio.Task[Any]) -> None:
         if not handshake.cancelled():
-            handshake.exception()  # retrieve it: a failed handshake is the client's error
+            # retrieved, so that asyncio does not warn: a failed handshake is the client's error
+            handshake.exception()
         if self._is_opening():
             opened.close()
             self._limiter.remove(self)
@@ -110,7 +111,7 @@ class HttpConnection(H11Protocol):
 
     def send_400_response(self, _msg: str) -> None:
         """Refuses bytes that are not HTTP, unless a reply has begun: they may be in a body."""
-        if self.cycle is not None:  # it has no caller any more
+        if self.cycle is not None:  # the caller has gone
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):

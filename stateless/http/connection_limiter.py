@@ -18,11 +18,12 @@ class HttpMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         make = MetricFactory(registry)
-        self.connections = make.gauge("winnow_http_connections", "HTTP connections that are open")
+        self.connections = make.gauge("winnow_http_connections", "Open HTTP connections")
         self.ended = make.counter(
             "winnow_http_connections_ended",
-            "HTTP connections that the server ended: slow (headers took too long), idle (no "
-            "request for a while), crowded (too many others), unread (nobody took the reply)",
+            "HTTP connections that the server closed, by reason: slow (headers took too long), "
+            "idle (no request for a while), crowded (too many connections), unread (the client did "
+            "not read the reply)",
             "reason",
         )
 

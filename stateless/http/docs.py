@@ -1,6 +1,6 @@
 """`/docs`, the description of the interface for people, and `/openapi.json`, for programs.
 
-One page without scripts, and without anything from other places.
+It is one page without scripts, and loads nothing from other sites.
 """
 
 import asyncio

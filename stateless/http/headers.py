@@ -53,7 +53,7 @@ def new_deadline_of(headers: Headers, default: float) -> NewDeadline:
         return partial(Deadline.after, default)
     seconds = float(value) if _SECONDS.fullmatch(value) else 0.0
     if not seconds:
-        problem = f"{quoted(value)} is no number of seconds above 0, such as 0.5"
+        problem = f"{quoted(value)} is not a number of seconds above 0, such as 0.5"
         raise InvalidRequestError(Violation(TIMEOUT, problem))
     deadline = Deadline.after(min(seconds, MAX_SECONDS))
     return lambda: deadline

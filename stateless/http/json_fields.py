@@ -111,5 +111,5 @@ def _fields(kind: Any) -> dict[str, FieldDescriptor]:
 
 def _wrong(field: FieldDescriptor) -> str:
     if field.enum_type is not None:
-        return "is no choice: give its name in quotes"
-    return "is no number" if field.cpp_type in _FLOAT_TYPES else "is no whole number"
+        return "is not a choice: give its name in quotes"
+    return "is not a number" if field.cpp_type in _FLOAT_TYPES else "is not a whole number"

@@ -41,14 +41,14 @@ _UNKNOWN = re.compile(r'[^"]*"[^"]*" has no field named "(.*)" at ', re.DOTALL)
 _FIELD_PATH = re.compile(r"\w+((?:\.\w+)*)")
 _ENUM = re.compile(r"Invalid enum value (.*) for enum type ([\w.]+)", re.DOTALL)
 _PLAIN_MESSAGES = (
-    (r"expected string or bytes-like object, got '\w+'", "is no string: give it in quotes"),
-    (r"invalid literal for int\(\) with base \d+: (?P<value>.*)", "is no whole number"),
-    (r"Couldn't parse integer: (?P<value>.*)", "is no whole number"),
-    (r"Bool value \w+ is not acceptable for integer field", "is no whole number"),
-    (r"int\(\) argument must be .*", "is no whole number"),
-    (r"Couldn't parse float: (?P<value>.*)", "is no number"),
-    (r"float\(\) argument must be .*", "is no number"),
-    (r"repeated field \w+ must be in \[\] .*", "is no list: put it in [ ]"),
+    (r"expected string or bytes-like object, got '\w+'", "is not a string: give it in quotes"),
+    (r"invalid literal for int\(\) with base \d+: (?P<value>.*)", "is not a whole number"),
+    (r"Couldn't parse integer: (?P<value>.*)", "is not a whole number"),
+    (r"Bool value \w+ is not acceptable for integer field", "is not a whole number"),
+    (r"int\(\) argument must be .*", "is not a whole number"),
+    (r"Couldn't parse float: (?P<value>.*)", "is not a number"),
+    (r"float\(\) argument must be .*", "is not a number"),
+    (r"repeated field \w+ must be in \[\] .*", "is not a list: put it in [ ]"),
     (r"Expected true or false without quotes", "is neither true nor false"),
 )
 """Patterns of the library's errors, and plain messages for callers who do not know Python."""
@@ -103,13 +103,13 @@ def read(kind: type[AnyMessage], data: bytes) -> AnyMessage:
 
     """
     if not data.lstrip(_SPACE).startswith(b"{"):
-        raise _invalid("request", "is no JSON object: send one, such as {}")
+        raise _invalid("request", "is not a JSON object: send one, such as {}")
     value = _parse(data)
     if violation := misplaced_boolean(kind, value):
         raise InvalidRequestError(violation)
     try:
         return json_format.ParseDict(with_full_names(kind.DESCRIPTOR, value), kind())
-    except Exception as error:  # the library has errors of many kinds for what a caller sends
+    except Exception as error:  # the library raises many types of errors for invalid requests
         raise _request_error(str(error)) from error
 
 
@@ -160,7 +160,7 @@ def _request_error(message: str) -> InvalidRequestError:
         path.append(nested[1])
         at = nested.end()
     if unknown := _UNKNOWN.match(message, at):
-        problem = f"{quoted(unknown[1])} is no field of this request: see /openapi.json"
+        problem = f"{quoted(unknown[1])} is not a field of this request: see /openapi.json"
         return _invalid(shortened(unknown[1]) or "request", problem)
     message = message[at:].rstrip(".")
     problem, _, location = message.rpartition(" at ")

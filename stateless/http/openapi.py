@@ -101,16 +101,16 @@ def _name(descriptor: Descriptor | EnumDescriptor) -> str:
 
 
 ABOUT = (
-    "Names of fields are lowerCamelCase in replies; requests may also have those of the protos, "
-    "such as passages_to_read, and short names of choices in any case, such as hybrid for "
-    "RETRIEVER_HYBRID. Numbers of 64 bits are strings. An error is a Problem, with the "
-    "fields that break a rule and the id of the request. A client that closes its connection gives "
-    "its request up."
+    "Field names are lowerCamelCase in replies. Requests may also use the names of the protos, "
+    "such as passages_to_read, and short names of enum values in any case, such as hybrid for "
+    "RETRIEVER_HYBRID. Numbers of 64 bits are strings. An error is a Problem. It names the fields "
+    "that break a rule and the id of the request. If a client closes its connection, its "
+    "request is cancelled."
 )
 _HEADERS = {
     TIMEOUT: "Seconds that the request may take, such as 0.5.",
-    client_key.KEY: "A name of the caller, for sharing fairly; 1 to 64 of A-Z, a-z, 0-9, ._:@-",
-    request_id.KEY: "A name of the request for logs; 1 to 64 of A-Z, a-z, 0-9, ._-",
+    client_key.KEY: "Name of the caller, for fair sharing: 1 to 64 of A-Z, a-z, 0-9, ._:@-",
+    request_id.KEY: "Id of the request for logs: 1 to 64 of A-Z, a-z, 0-9, ._-",
 }
 
 

@@ -30,8 +30,8 @@ def feed_operations(
         HttpOperation(
             name="Put",
             path="/v1/passages",
-            about="Stores passages; replies when they are durable. One whose id is known replaces "
-            "the old one.",
+            about="Stores passages; replies when they are durable. A passage with a known id "
+            "replaces the stored one.",
             scope="feed",
             run=partial(_put, core),
             request=feed_pb2.PutRequest,
@@ -43,8 +43,8 @@ def feed_operations(
         HttpOperation(
             name="Delete",
             path="/v1/passages:delete",
-            about="Deletes passages by id; replies when that is durable. An id that is not there "
-            "is no error.",
+            about="Deletes passages by id; replies when the deletions are durable. An unknown id "
+            "is not an error.",
             scope="feed",
             run=partial(_delete, core),
             request=feed_pb2.DeleteRequest,

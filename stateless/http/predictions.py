@@ -18,7 +18,7 @@ def predict_operations(core: PredictCore, default_deadline: float) -> list[HttpO
             name="Predict",
             path="/v1/predict",
             about="Predicts labels and entities: encodes each text once and applies every head to "
-            "that.",
+            "the encoding.",
             scope="predict",
             run=partial(_predict, core),
             request=head_pb2.PredictRequest,

@@ -19,7 +19,7 @@ def cluster_operations(core: ShowingCore, default_deadline: float) -> list[HttpO
             name="GetCluster",
             verb="GET",
             path="/v1/cluster",
-            about="Shows the shards, their replicas, and what the front has in hand.",
+            about="Shows the shards, their replicas, and the front's work in progress.",
             scope="admin",
             run=show,
             request=cluster_pb2.GetClusterRequest,

@@ -2,7 +2,7 @@
 
 Knows addresses, shards and costs; does not know why a node may or may not serve a shard. It is a
 weighted set cover, which is solved greedily (Chvátal, "A Greedy Heuristic for the Set-Covering
-Problem", 1979): the node with the lowest cost for each shard that is left is the next one.
+Problem", 1979): at each step the node with the lowest cost for each remaining shard is added.
 """
 
 import heapq
@@ -44,7 +44,7 @@ def _cover_greedily(choices: Choices, costs: Mapping[str, float]) -> dict[str, l
     left = dict(choices)
     choices_of: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
     gain: defaultdict[str, int] = defaultdict(int)
-    """Number of shards that are left, by address."""
+    """Number of remaining shards that each address may serve."""
     for addresses, shards in choices.items():
         for address in addresses:
             choices_of[address].append(addresses)

@@ -1,8 +1,8 @@
 """How far the replicas of a shard have got in its log, and which of them a request needs.
 
 Knows numbers of writes and a clock; does not know the writes. Replicas are polled one after the
-other while writes arrive, so the last poll makes one seem to be ahead of another. A replica lags
-only if it lacks a write that another replica had some time ago.
+other while writes arrive, so a replica that was polled later seems to be ahead. A replica lags only
+if it lacks a write that another replica had some time ago.
 """
 
 from collections import deque

@@ -1,8 +1,8 @@
-"""Retrieves from the shards of a cluster with one call for each of few content nodes.
+"""Retrieves from the shards of a cluster by one call to each of a few content nodes.
 
-A call has the shards that a question wants of its node. If it is late or fails, the shards that
-another replica has continue one by one, as `ReplicatedSearcher` calls them: the call to the node is
-the first attempt of each of them. So a hedge and a retry are only for the shards that need them.
+If a call is late or fails, its shards with another replica are called one by one, as
+`ReplicatedSearcher` calls them. The call to the node counts as the first attempt of each of them.
+So only the shards that need a hedge or a retry get one.
 """
 
 import asyncio
@@ -364,7 +364,7 @@ class QuestionRetrieval:
     def _collect(
         self, call: _NodeCall, shards: Sequence[RequestedShard]
     ) -> PartialResult[Retrieved]:
-        """The results of an ended call for some of its shards; those that failed continue."""
+        """The results of an ended call for some of its shards; failed shards are called alone."""
         every, failed = call.results(), []
         results: dict[int, Retrieved] = {}
         for each in shards:

@@ -288,7 +288,7 @@ class ReplicatedSearcher:
         for address in sorted(lagging - self._lagging):
             _log.warning("replica lags", shard=self._shard, address=address, writes=behind[address])
         for address in sorted(self._lagging & behind.keys() - lagging):
-            _log.info("replica lags no more", shard=self._shard, address=address)
+            _log.info("replica no longer lags", shard=self._shard, address=address)
         self._lagging = lagging
 
 

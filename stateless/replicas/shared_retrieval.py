@@ -1,8 +1,8 @@
 """Retrieves from several shards of a content node in one call.
 
-It is for shards that are hedged or retried. Each chooses its replica by itself, and many of them in
-the same iteration of the event loop. What they send to one node in that iteration is sent together
-in the next one.
+It combines the calls of shards that are hedged or retried. Each shard chooses its replica
+separately, and many do so in the same iteration of the event loop. All calls to one node in an
+iteration are sent as one call in the next iteration.
 """
 
 import asyncio

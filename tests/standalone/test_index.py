@@ -155,7 +155,7 @@ def test_a_program_that_never_closes_its_index_ends(indexes: dict[int, Path]) ->
 
 
 def test_a_directory_without_an_index_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ArtefactError, match="is no index"):
+    with pytest.raises(ArtefactError, match="is not an index"):
         Index.open(tmp_path)
 
 
@@ -297,7 +297,7 @@ except KeyboardInterrupt:
 def test_a_timeout_that_is_no_number_is_refused(indexes: dict[int, Path]) -> None:
     with (
         Index.open(indexes[1]) as index,
-        pytest.raises(InvalidRequestError, match="timeout: nan is no number of seconds"),
+        pytest.raises(InvalidRequestError, match="timeout: nan is not a number of seconds"),
     ):
         index.ask("Who?", timeout=float("nan"))
 

@@ -178,13 +178,15 @@ async def test_a_shard_that_does_not_get_so_far_is_late_and_says_how_far_it_is()
     found = await LiveFront(x, other).ask("Who?", Position(0, 7))
     part = found.coverage.shards[0]
     assert part.status is ShardStatus.TIMEOUT
-    assert part.reason.startswith("waited for write 7, got write 1")
+    assert part.reason.startswith("waited for write 7, but the shard has only write 1")
     assert answered(found) == {"z"}
 
 
 async def test_if_no_shard_gets_so_far_that_is_the_error() -> None:
     _, (x,) = one_log("x")
-    with pytest.raises(DeadlineExceededError, match="waited for write 7, got write 0"):
+    with pytest.raises(
+        DeadlineExceededError, match="waited for write 7, but the shard has only write 0"
+    ):
         await LiveFront(x).ask("Who?", Position(0, 7))
 
 
@@ -404,5 +406,7 @@ async def test_where_every_shard_reads_its_own_writes_are_known_and_waited_for_t
     log.put("d", (1,))
     x.follow()
     assert sequences(await front.ask("Who?", Position(0, 1), read_scope=scope)) == [1]
-    with pytest.raises(DeadlineExceededError, match="waited for write 2, got write 1"):
+    with pytest.raises(
+        DeadlineExceededError, match="waited for write 2, but the shard has only write 1"
+    ):
         await front.ask("Who?", Position(0, 2), read_scope=scope)

@@ -150,7 +150,7 @@ async def test_a_key_without_predict_has_no_heads_applied_to_its_questions(
 ) -> None:
     """A text to apply heads to could be sent as a question else."""
     with called_by(Scope.ASK):
-        with pytest.raises(PermissionDeniedError, match="no scope 'predict'"):
+        with pytest.raises(PermissionDeniedError, match="lacks the scope 'predict'"):
             await house.core.answer(WITH_HEADS, Deadline.after(5))
         assert len((await house.core.answer(PLAIN, Deadline.after(5))).answers) == 1
     assert heads.applied == []

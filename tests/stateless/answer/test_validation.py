@@ -157,7 +157,7 @@ def test_heads_of_a_question_are_kept_in_their_order() -> None:
     ("heads", "defaults", "said"),
     [
         (("intent",), DEFAULTS, "heads: cannot be applied: start the front with --heads STORE"),
-        (("ok", "Bad"), WITH_HEADS, r"heads\[1\]: 'Bad' is no head id"),
+        (("ok", "Bad"), WITH_HEADS, r"heads\[1\]: 'Bad' is not a head id"),
         (("a", "a"), WITH_HEADS, r"heads\[1\]: 'a' is there twice"),
         (tuple(map(str, range(33))), WITH_HEADS, "heads: has 33 heads, at most 32 are allowed"),
     ],

@@ -66,8 +66,8 @@ def test_several_passages_with_one_id_are_kept_in_their_order() -> None:
             "at most 10000 are allowed: cut it into passages, as --cut does",
         ),
         ({"version": 2**63}, "version", "9223372036854775808 is more than 9223372036854775807"),
-        ({"metadata": {"": 1}}, "metadata", "'' is no name of 1 to 100 characters"),
-        ({"metadata": {"a" * 101: 1}}, "metadata", "is no name of 1 to 100 characters"),
+        ({"metadata": {"": 1}}, "metadata", "'' is not a name of 1 to 100 characters"),
+        ({"metadata": {"a" * 101: 1}}, "metadata", "is not a name of 1 to 100 characters"),
         (
             {"metadata": {"a": float("nan")}},
             "metadata",

@@ -131,7 +131,7 @@ def test_a_field_that_is_not_known_is_named_wherever_it_is(name: str) -> None:
         read(http_pb2.AnswersRequest, data)
     (violation,) = caught.value.violations
     assert violation.field[:90] == name[:90]
-    assert "is no field of this request: see /openapi.json" in violation.description
+    assert "is not a field of this request: see /openapi.json" in violation.description
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_a_boolean_is_no_number_and_no_choice_however_deep(
         read(kind, json.dumps(sent).encode())
     (violation,) = caught.value.violations
     assert violation.field == field
-    assert violation.description.startswith(("true is no ", "false is no "))
+    assert violation.description.startswith(("true is not a ", "false is not a "))
 
 
 REQUESTS = [

@@ -227,9 +227,9 @@ def test_a_key_is_asked_for_sent_and_kept_in_the_tab_only(page: Any, front: Page
     page.keyboard.press("Enter")
     page.locator("#key-wrong", has_text="a key is needed").wait_for()
     assert page.get_attribute("#key", "aria-invalid") == "true"
-    front.reply = {"status": 403, "detail": "key bob has no scope 'ask'"}
+    front.reply = {"status": 403, "detail": "key bob lacks the scope 'ask'"}
     page.keyboard.press("Enter")
-    page.locator("#key-wrong", has_text="key bob has no scope").wait_for()
+    page.locator("#key-wrong", has_text="key bob lacks the scope").wait_for()
     front.clear()
     page.fill("#key", "secret")
     page.keyboard.press("Enter")

@@ -22,7 +22,7 @@ def test_shards_and_replicas_are_listed_with_why_one_gets_no_calls(page: Any) ->
     said = rows(page)
     serving = ["10.0.0.1:9000", "serving", "2", "14", "12 ms", "0", "0.3 s ago"]
     assert said[0] == ["0\n600 passages", *serving]
-    out = "out\nit failed or was slow: it is tried again soon"
+    out = "out\nit failed or was slow, and is tried again soon"
     assert said[1] == ["10.0.0.2:9000", out, "0", "0", "?", "4", "0.4 s ago"]
     assert said[3] == ["2\n600 passages", "no replica was found"]
     assert said[4][:2] == ["no shard", "10.0.0.9:9000"]

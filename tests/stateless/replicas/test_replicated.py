@@ -520,7 +520,7 @@ async def test_a_replica_that_lags_is_named_once_with_how_far_and_again_when_it_
         shard.searcher.update("ab", sequences={"a": 9, "b": 9})
     assert [(each["event"], each["address"], each.get("writes")) for each in logs] == [
         ("replica lags", "a", 4),
-        ("replica lags no more", "a", None),
+        ("replica no longer lags", "a", None),
     ]
     assert shard.series("a", "replica_lag_writes") == 0
 
