@@ -88,7 +88,7 @@ def busy_cluster() -> cluster_pb2.GetClusterResponse:
     first.replicas.add(
         address="10.0.0.2:9000",
         state=states.STATE_OUT,
-        reason="it failed or was slow: it is tried again soon",
+        reason="it failed or was slow, and is tried again soon",
         lag=4,
         heard_seconds=0.4,
     )

@@ -26,11 +26,11 @@ class Address:
         """Parses HOST:PORT, with an IPv6 address in brackets; raises ValueError if invalid."""
         host, colon, port = text.rpartition(":")
         if not colon or (text.startswith("[") and text.endswith("]")):
-            raise ValueError(f"{text!r} names no port: {_EXPECTED}")
+            raise ValueError(f"{text!r} has no port: {_EXPECTED}")
         if not host:
-            raise ValueError(f"{text!r} names no host: {_EXPECTED}")
+            raise ValueError(f"{text!r} has no host: {_EXPECTED}")
         if not (port.isascii() and port.isdecimal() and int(port) <= _MAX_PORT):
-            raise ValueError(f"port {port!r} is no number from 0 to {_MAX_PORT}: {_EXPECTED}")
+            raise ValueError(f"port {port!r} is not a number from 0 to {_MAX_PORT}: {_EXPECTED}")
         return cls(_host(host), int(port))
 
     @property
@@ -65,8 +65,8 @@ def _host(text: str) -> str:
         elif _NUMBERS.fullmatch(text):
             ipaddress.IPv4Address(text)
     except ValueError as error:
-        raise ValueError(f"{text!r} is no IP address: {_EXPECTED}") from error
+        raise ValueError(f"{text!r} is not an IP address: {_EXPECTED}") from error
     if not inner and not _HOST_NAME.fullmatch(text):
         hint = "put an IPv6 address in brackets" if ":" in text else "the name is invalid"
-        raise ValueError(f"{text!r} is no host ({hint}): {_EXPECTED}")
+        raise ValueError(f"{text!r} is not a host ({hint}): {_EXPECTED}")
     return inner or text

@@ -38,7 +38,8 @@ class AssignmentFile:
         return None if content is None else _decode(content, self.url)
 
     def change(self, change: Callable[[Assignment | None], Assignment]) -> Assignment:
-        """Replaces the assignment by `change` of the present one, and returns the new one.
+        """Replaces the assignment by the result of `change`, which gets the present one; returns
+        the result.
 
         Raises UnavailableError if somebody else has changed it at the same time. Raises the errors
         of `read` and `change`; then nothing is written.

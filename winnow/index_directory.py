@@ -13,14 +13,14 @@ from winnow.files.checksummed_json import (
 
 
 def shard_directories(index: Path) -> list[Path]:
-    """The shards of an index, in order. Raises ArtefactError if `index` is no index."""
+    """The shards of an index, in order. Raises ArtefactError if `index` is not an index."""
     path = index / INDEX_FILE
     if not path.is_file() and index.is_dir() and (index.parent / INDEX_FILE).is_file():
-        raise ArtefactError(f"{index} is a part of an index: name {index.parent}")
+        raise ArtefactError(f"{index} is a part of an index: use {index.parent}")
     if not path.is_file():
         raise ArtefactError(
-            f"{index} is no index (there is no {INDEX_FILE} in it): build one with "
-            "`winnow index build`"
+            f"{index} is not an index, since it has no {INDEX_FILE}: build one with `winnow index "
+            f"build`"
         )
     text, manifest = read_json_object(open_json(path, "an index"))
     if CHECKSUM_FIELD in manifest and not has_valid_checksum(text, manifest):
@@ -28,7 +28,7 @@ def shard_directories(index: Path) -> list[Path]:
     shards = manifest.get("shards")
     if type(shards) is not int or not 1 <= shards <= MAX_SHARDS:
         raise ArtefactError(
-            f"{path} is damaged: {shards!r} is no number of shards from 1 to "
+            f"{path} is damaged: {shards!r} is not a number of shards from 1 to "
             f"{MAX_SHARDS}; copy it again, or build the index again"
         )
     return [index / shard_name(shard, shards) for shard in range(shards)]

@@ -15,14 +15,14 @@ class LoopThread:
     """Runs coroutines of any number of threads on one event loop."""
 
     def __init__(self, name: str) -> None:
-        """Starts the thread. `name` is its name, and that of what runs on it in errors."""
+        """Starts the thread. `name` is the name of the thread; error messages use it, too."""
         self._closed = f"the {name} was closed: open it again"
         self._loop = asyncio.new_event_loop()
         self._lock = threading.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
-        """Those that run on the loop; only the loop's thread uses it."""
+        """Tasks that run on the loop. Only the loop's thread uses this set."""
         self.is_closed = False
-        """Whether nothing can be run any more."""
+        """Whether `close` was called; `run` then raises an error."""
         self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
         self._thread.start()
 
@@ -45,7 +45,7 @@ class LoopThread:
             raise
 
     def close(self, last: Coroutine[Any, Any, None]) -> None:
-        """Cancels what is running, waits until it has ended, runs `last`, and ends the thread.
+        """Cancels all running work, waits until it has ended, runs `last`, and ends the thread.
 
         Does nothing if it was called before.
         """
@@ -63,7 +63,7 @@ class LoopThread:
 
     async def _tracked(self, work: Coroutine[Any, Any, Result]) -> Result:
         task = asyncio.current_task()
-        assert task is not None  # a coroutine runs in one
+        assert task is not None  # a coroutine runs in a task
         self._tasks.add(task)
         try:
             return await work
@@ -72,7 +72,7 @@ class LoopThread:
 
     async def _end(self, last: Coroutine[Any, Any, None]) -> None:
         for task in self._tasks:
-            if not task.cancelling():  # a second time would interrupt its cleanup
+            if not task.cancelling():  # a second cancellation would interrupt the cleanup
                 task.cancel()
         if self._tasks:
             await asyncio.wait(tuple(self._tasks))

@@ -40,7 +40,7 @@ class Retrieved:
     retrieved: Interval = NEVER
     """When the shard retrieved, as a part of the call."""
     passages: int | None = None
-    """Number of passages that the shard held after that write; None if it did not say."""
+    """Number of passages that the shard held after that write; None if it did not report it."""
     log_id: str = ""
     """Name of the log that `sequence` counts in; empty if there is none, or it has no name."""
 
@@ -59,7 +59,7 @@ class Read:
     retrieved: Interval = NEVER
     """When this call retrieved, as a part of the call; NEVER if it did not retrieve."""
     passages: int | None = None
-    """Number of passages that the shard held after that write; None if it did not say."""
+    """Number of passages that the shard held after that write; None if it did not report it."""
     log_id: str = ""
     """Name of the log that `sequence` counts in; empty if there is none, or it has no name."""
 

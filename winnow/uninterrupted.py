@@ -1,4 +1,4 @@
-"""Work that a cancellation of its caller does not interrupt, such as closing."""
+"""Runs work to its end even if its caller is cancelled, such as closing."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -8,7 +8,9 @@ Result = TypeVar("Result")
 
 
 async def to_the_end(work: Coroutine[Any, Any, Result]) -> Result:
-    """Does `work`, and returns its result. A cancellation of the caller is raised after it."""
+    """Completes `work` and returns its result. If the caller is cancelled, the cancellation is
+    raised afterwards.
+    """
     task = asyncio.create_task(work)
     interrupted = False
     while not task.done():

@@ -27,7 +27,7 @@ _SLOWDOWN = 10
 _OVERLOAD_FACTOR = 4
 _CANCEL_COUNT = 10
 MIN_RESTART_QUESTIONS = 2_000
-"""Fewest questions during a rolling restart."""
+"""Minimum number of questions during a rolling restart."""
 _CHECK_INTERVAL = 0.05
 """Seconds between two health checks."""
 

@@ -19,7 +19,7 @@ from bench.scenarios.rows import (
 )
 
 MIN_ANSWERS = 500
-"""Fewest answers from which a p99 is judged."""
+"""Minimum number of answers from which a p99 is judged."""
 _COVERAGE_TOLERANCE = 0.01
 
 

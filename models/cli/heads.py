@@ -52,8 +52,8 @@ def _parse_encoder_group(value: str | None) -> str | None:
     """Returns the name if it is valid for an encoder group of a front node."""
     if value is not None and not _ENCODER_GROUP.fullmatch(value):
         raise typer.BadParameter(
-            f"{quoted(value)} is no name of an encoder group: use 1 to 64 of a-z, 0-9, dot, dash "
-            "and underscore, as in --rings of `winnow front`"
+            f"{quoted(value)} is not the name of an encoder group: use 1 to 64 of a-z, 0-9, dot, "
+            "dash and underscore, as in --rings of `winnow front`"
         )
     return value
 

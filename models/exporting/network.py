@@ -90,7 +90,7 @@ def _require_all_weights(
     wrong = sorted(name for name, w in network.named_parameters() if not w.isfinite().all())
     if wrong:
         raise CheckpointError(
-            f"{checkpoint.weights} has values that are no numbers in {_first_names(wrong)}: "
+            f"{checkpoint.weights} has values that are not numbers in {_first_names(wrong)}: "
             "download it again"
         )
 

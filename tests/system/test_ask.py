@@ -219,4 +219,4 @@ async def test_an_index_is_asked_without_a_server(indexes: dict[int, Path]) -> N
     assert reply["coverage"]["complete"]
     code, out, err = await ask(question, "--index", str(indexes[2].parent))
     assert (code, out) == (1, "")
-    assert "is no index" in err
+    assert "is not an index" in err

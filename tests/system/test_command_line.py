@@ -188,10 +188,10 @@ def test_the_training_commands_are_listed_only_where_they_can_run(here: InProces
     [
         (["front"], 2, "--shards (or WINNOW_FRONT_SHARDS)"),
         (["node", "--shard", ".", "--threads", "0"], 2, "--threads"),
-        (["up", "--index", "nowhere"], 1, "is no index"),
-        (["up", "--index", ".", "--listen", "127.0.0.1"], 2, "names no port"),
+        (["up", "--index", "nowhere"], 1, "is not an index"),
+        (["up", "--index", ".", "--listen", "127.0.0.1"], 2, "has no port"),
         (["up", "--index", ".", "--bundle", "nowhere"], 1, "is this a bundle"),
-        (["demo", "--listen", ":8080"], 2, "--listen: ':8080' names no host"),
+        (["demo", "--listen", ":8080"], 2, "--listen: ':8080' has no host"),
         (["index", "build", "--passages", "no.tsv", "--out", "x"], 1, "no file or index no.tsv"),
         (["index", "inspect", "nowhere"], 1, "nowhere"),
         (["ask", "?", "--address", "localhost"], 2, "'localhost' is neither HOST:PORT nor"),

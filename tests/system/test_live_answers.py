@@ -76,7 +76,7 @@ def test_a_question_after_a_future_write_times_out_at_its_shard(cluster: LocalCl
             ShardStatus.SEARCHED,
             ShardStatus.TIMEOUT,
         ]
-        waited = f"waited for write 1000000, got write {last}"
+        waited = f"waited for write 1000000, but the shard has only write {last}"
         assert waited in reply.coverage.shards[1].reason
         with pytest.raises(DeadlineExceededError, match="waited for write 700"):
             asking.ask(ASKED, timeout=5, after=[Position(0, 700), Position(1, 700)])

@@ -90,7 +90,7 @@ async def test_refused_lines_of_a_file_do_not_affect_the_others(
         (["hello", "--heads", "mood", "--file", "x"], 2, "give a text or a file, not both"),
         (["--heads", "mood", "--file", "/missing"], 1, "cannot read /missing: No such file"),
         (["hello", "--heads", "nope"], 1, "there is no head 'nope' in this encoder group"),
-        (["hello", "--heads", "Bad"], 1, "head_ids[0]: 'Bad' is no head id"),
+        (["hello", "--heads", "Bad"], 1, "head_ids[0]: 'Bad' is not a head id"),
     ],
 )
 async def test_errors_are_reported(

@@ -113,14 +113,14 @@ def test_the_scopes_of_a_key_decide_whether_it_may_feed_or_ask(secured: Secured)
     }
     with (
         Client(secured.cluster.feed, credentials=asker) as client,
-        pytest.raises(PermissionDeniedError, match="no scope 'feed'"),
+        pytest.raises(PermissionDeniedError, match="lacks the scope 'feed'"),
     ):
         client.put(passage)
     with Client(secured.cluster.feed, credentials=feeder) as client:
         assert [each.outcome for each in client.put(passage)] == [Outcome.STORED]
     with (
         Client(secured.cluster.address, credentials=feeder) as client,
-        pytest.raises(PermissionDeniedError, match="no scope 'ask'"),
+        pytest.raises(PermissionDeniedError, match="lacks the scope 'ask'"),
     ):
         client.ask(ASKED)
 
@@ -140,7 +140,7 @@ def test_an_idle_stream_ends_when_its_key_is_removed(secured: Secured) -> None:
 
         call = put.future(idle(), timeout=60, metadata=access.metadata())
         call.add_done_callback(lambda _: ended.set())
-        with pytest.raises(grpc.RpcError, match="streamer was taken back") as caught:
+        with pytest.raises(grpc.RpcError, match="streamer was revoked") as caught:
             call.result()
     assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
 

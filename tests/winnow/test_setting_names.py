@@ -63,7 +63,7 @@ def test_what_others_read_or_set_is_left_alone(name: str, value: str) -> None:
     ("content", "said"),
     [
         ("[frnt]\nanswers = 3", r"there is no table \[frnt\]; did you mean \[front\]\?"),
-        ("answers = 3", r"w.toml: answers stands in no table: put it below a line \[front\]"),
+        ("answers = 3", r"w.toml: answers is in no table: put it below a line \[front\]"),
         ("[front]\nanswers = 'x'", r"w.toml: --answers \(or WINNOW_FRONT_ANSWERS\): "),
         (
             "[front]\npasages_to_read = 3",

@@ -74,7 +74,7 @@ def test_a_deadline_that_grpc_takes_for_none_is_refused() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("metrics_listen", "9100", r"'9100' names no port: expected HOST:PORT"),
+        ("metrics_listen", "9100", r"'9100' has no port: expected HOST:PORT"),
         ("bundle", "s3://models/mini", "expected a directory, not a URL: copy the bundle to one"),
         ("log_level", "loud", "expected debug, info, warning or error, not 'loud'"),
     ],
@@ -111,7 +111,7 @@ def test_true_in_the_file_is_no_number(name: str, tmp_path: Path) -> None:
     """It was 1, such as `max_loss = true`."""
     config = tmp_path / "w.toml"
     config.write_text(f'[oven]\n{name} = true\nrack = "x"\nlight = true\n', encoding="utf-8")
-    with pytest.raises(SettingsError, match=rf"--{name} \(or .*\): true is no number$"):
+    with pytest.raises(SettingsError, match=rf"--{name} \(or .*\): true is not a number$"):
         Oven.load({}, config, {})
 
 
@@ -125,7 +125,9 @@ def test_a_path_that_no_system_can_have_is_named(tmp_path: Path) -> None:
         Oven.load({"rack": "x"}, Path("a\0b"), {})
     config = tmp_path / "w.toml"
     config.write_text('[oven]\nrack = "a\\u0000b"\n', encoding="utf-8")
-    with pytest.raises(SettingsError, match=r"--rack \(or WINNOW_OVEN_RACK\): 'a\?b' is no path"):
+    with pytest.raises(
+        SettingsError, match=r"--rack \(or WINNOW_OVEN_RACK\): 'a\?b' is not a path"
+    ):
         Oven.load({}, config, {})
 
 

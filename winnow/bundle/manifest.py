@@ -115,7 +115,7 @@ class ScoreEntry(_ManifestModel):
     span: float
     distance: float
     no_answer_below: float
-    """Candidates with a lower score are no answer."""
+    """Score below which the best candidate does not count as an answer."""
     confidence: ConfidenceEntry | None = None
     """None in bundles of older versions."""
 

@@ -46,7 +46,7 @@ def push_bundle(directory: Path, url: str) -> Bundle:
     entries = {*storage.sizes(), *storage.folders()}
     if published is None and (others := sorted(entries.difference(files))):
         raise ArtefactError(
-            f"{storage.name} already holds {shortened(others[0])}, which is no part of this "
+            f"{storage.name} already holds {shortened(others[0])}, which is not a part of this "
             "bundle: remove it, or push the bundle to another URL"
         )
     for name in files:

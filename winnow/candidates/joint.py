@@ -1,7 +1,7 @@
-"""Puts together the candidates of several shards that one caller retrieves from. Pure.
+"""Joins the candidates of several shards that one call retrieves from. Pure.
 
-A shard names all hits that may be among the best for any hits of other shards. Several shards
-together can name fewer: a hit that enough hits of its neighbours outrank is left out, too.
+A single shard returns each hit that could be among the best of all shards. Several shards together
+return fewer: a hit is also left out if enough hits of the other shards outrank it.
 """
 
 import heapq
@@ -18,7 +18,7 @@ from winnow.searcher import Retrieved
 def join(
     results: Sequence[Retrieved | Exception], depth: RetrievalDepth
 ) -> list[Retrieved | Exception]:
-    """Puts the results of several shards together; the errors of shards stay in their places."""
+    """Joins the results of several shards; the error of a shard stays in its place."""
     found = [each for each in results if isinstance(each, Retrieved)]
     joined = iter(without_outranked(found, depth))
     return [next(joined) if isinstance(each, Retrieved) else each for each in results]
@@ -58,5 +58,5 @@ def without_outranked(results: Sequence[Retrieved], depth: RetrievalDepth) -> li
 def _limit(costs: Sequence[float], k: int) -> float:
     """The highest cost of a candidate that may be among the `k` lowest of all shards."""
     if not k:
-        return -math.inf  # no passage is a candidate by this rule
+        return -math.inf  # by this rule no passage is a candidate
     return heapq.nsmallest(k, costs)[-1] if len(costs) >= k else math.inf

@@ -66,7 +66,7 @@ _GROUPS: _Commands = {
     "heads": ("winnow.cli.heads.cli:app", "Publish, pin, verify and serve heads of a store."),
     "shards": ("winnow.cli.shards.cli:app", "List shards with their nodes, and move them."),
     "keys": ("winnow.cli.keys.cli:app", "Make, list and remove keys of a front node."),
-    "pareto": ("winnow.cli.pareto.cli:app", "Draw accuracy against latency, and choose."),
+    "pareto": ("winnow.cli.pareto.cli:app", "Compare bundles and options by accuracy and latency."),
     "models": ("models.cli:app", "Train, export, quantise and verify models."),
 }
 _GROUP_COMMANDS: Mapping[str, _Commands] = {

@@ -55,4 +55,4 @@ def draw_after(picture: Path | None, draw: Callable[[Path], None]) -> Iterator[N
     finally:
         if picture is not None:
             draw(picture)
-            typer.echo(f"drawn: {picture}", err=True)
+            typer.echo(f"wrote {picture}", err=True)

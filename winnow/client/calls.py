@@ -70,7 +70,7 @@ class Call(Generic[Result]):
 def check_timeout(seconds: float) -> None:
     """Raises InvalidRequestError if a timeout is NaN."""
     if math.isnan(seconds):
-        raise InvalidRequestError(Violation("timeout", "nan is no number of seconds"))
+        raise InvalidRequestError(Violation("timeout", "nan is not a number of seconds"))
 
 
 class CallOptions:

@@ -127,7 +127,7 @@ class Calls(ABC):
         timeout: float = DEFAULT_FEED_TIMEOUT,
         request_id: str | None = None,
     ) -> tuple[WriteResult, ...]:
-        """Deletes passages by their ids, at most 1000. An unknown id is no error.
+        """Deletes passages by their ids, at most 1000. An unknown id is not an error.
 
         Errors are those of `put`.
 

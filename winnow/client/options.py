@@ -111,7 +111,7 @@ def _set(message: answer_pb2.AnswerRequest, name: str, value: Any) -> None:
 
 def _position(value: Position) -> answer_pb2.Position:
     if not isinstance(value, Position):
-        raise TypeError(f"{quoted(str(value))} is no winnow.client.Position")
+        raise TypeError(f"{quoted(str(value))} is not a winnow.client.Position")
     return answer_pb2.Position(shard=value.shard, sequence=value.sequence)
 
 

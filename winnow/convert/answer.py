@@ -31,7 +31,7 @@ _STAGES = (
     *("retrieve_start", "read_start", "merge_start"),
 )
 _QUICK_METADATA = 1_000
-"""Most characters of metadata that are converted in less than half a millisecond."""
+"""Maximum number of characters of metadata that are converted in less than half a millisecond."""
 _SCOPES = numbers_of(ReadScope, answer_pb2.ReadScope, "READ_SCOPE_")
 _SCOPE_BY_NUMBER = choices_of(_SCOPES)
 _RETRIEVERS = numbers_of(Retriever, answer_pb2.Retriever, "RETRIEVER_")
@@ -118,7 +118,7 @@ def answered_to_message(answered: Answered, request_id: str) -> answer_pb2.Answe
 def _choice(
     field: str, number: int, numbers: dict[Choice, Any], violations: list[Violation]
 ) -> Choice | None:
-    """The choice with a number; 0 is no choice, and an unknown number a violation."""
+    """The choice with a number; None for 0. An unknown number is a violation."""
     choice = next((choice for choice, each in numbers.items() if each == number), None)
     if number and choice is None:
         violations.append(Violation(field, f"{number} is not a known value"))

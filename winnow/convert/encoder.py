@@ -92,7 +92,7 @@ def _check_sizes(message: encoder_pb2.TokenStates, states_format: StatesFormat) 
 
 
 _QUICK_VALUES = 1 << 16
-"""Most values that are converted from or to INT8 in less than half a millisecond."""
+"""Maximum number of values that are converted from or to INT8 in less than half a millisecond."""
 
 
 def is_quick(states: States | None, states_format: StatesFormat) -> bool:

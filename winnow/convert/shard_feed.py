@@ -26,7 +26,7 @@ from winnow.v1 import shard_feed_pb2
 _EMPTY_OBJECT = "{}"
 """Metadata without fields, as JSON."""
 _NORM_TOLERANCE = 0.05
-"""Greatest distance of a vector's norm from 1; lower precision causes less."""
+"""Maximum difference between a vector's norm and 1; rounding causes less."""
 _VALUE_BYTES = 4
 """Bytes of a token id, and of a value of a vector."""
 

@@ -10,7 +10,7 @@ from winnow.errors import InvalidRequestError, Violation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """The nodes that shall serve each shard. Nodes open and close shards to follow it."""
+    """The nodes that should serve each shard. Nodes open and close shards to follow it."""
 
     index_id: str
     shards: int
@@ -37,7 +37,7 @@ class Assignment:
                 raise _invalid(f"holders[{shard}]", f"node {min(unknown)} is not among the nodes")
 
     def of_node(self, name: str) -> set[int]:
-        """The shards that a node shall serve."""
+        """The shards that are assigned to a node."""
         return {shard for shard, names in self.holders.items() if name in names}
 
     def loads(self) -> Counter[str]:

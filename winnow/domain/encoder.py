@@ -28,4 +28,4 @@ class EncoderInfo:
     width: int
     """Number of values of a token's state; 0 if the encoder returns no states."""
     max_tokens: int
-    """Most tokens of a text, without special tokens."""
+    """Maximum number of tokens of a text, without special tokens."""

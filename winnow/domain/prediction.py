@@ -151,6 +151,6 @@ class EncoderGroupInfo:
     fingerprint: str
     """Fingerprint of the encoder, as far as heads depend on it."""
     budget_bytes: int = 0
-    """Most bytes of the heads in memory; 0 if heads run on other servers."""
+    """Maximum bytes of the heads in memory; 0 if heads run on other servers."""
     warm: tuple[HeadInMemory, ...] = ()
     """Heads in memory."""

@@ -82,7 +82,7 @@ class WaitPolicy:
     min_wait_factor: float = 0.0
     """Share of the remaining time, 0 to 1, to wait for the last missing shard."""
     max_wait_factor: float = 1.0
-    """Share of the remaining time, up to 1, to wait if the most allowed shards are missing."""
+    """Share of the remaining time, up to 1, to wait if as many shards are missing as allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

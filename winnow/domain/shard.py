@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from winnow.errors import WinnowError
 
 MAX_FIELDS = 1_000
-"""Most field names that a shard reports; at this number, further ones may be left out."""
+"""Maximum number of field names that a shard reports; at this number, further ones may be left out.
+"""
 EXACT_UP_TO = 2_000
 """Up to this number of passages, exhaustive search is as fast as a graph search."""
 
@@ -50,8 +51,9 @@ class ShardInfo:
     writes_elsewhere: bool = field(default=False, compare=False)
     """Whether another node takes the writes of the shard, because it is being moved."""
     moves: int = field(default=0, compare=False)
-    """Number of times that the shard was handed over to another node. Of two nodes that claim to
-    take its writes, the one with fewer moves has handed it over since its report.
+    """Number of times that the shard was handed over to another node. If two nodes report that they
+    take its writes, the report with fewer moves is outdated: that node has handed the shard over
+    since.
     """
 
     @property
@@ -93,9 +95,9 @@ class NodeReport:
 INDEX_FILE = "index.json"
 """File name of the manifest of an index."""
 MAX_SHARDS = 4_096
-"""Most shards of an index."""
+"""Maximum number of shards of an index."""
 PASSAGES_PER_SHARD = 50_000
-"""Most passages of a shard, on average, if a build chooses the number of shards."""
+"""Maximum number of passages of a shard, on average, if a build chooses the number of shards."""
 
 
 def suitable_shards(passages: int, per_shard: int = PASSAGES_PER_SHARD) -> int:

@@ -187,7 +187,7 @@ def _is_name(token: Token) -> bool:
 
 
 def _value_of(token: Token) -> Value | None:
-    """Returns the value of a token; None if the token is no value."""
+    """Returns the value of a token; None if the token is not a value."""
     if token.kind is TokenKind.STRING:
         return token.text
     if token.keyword in {"true", "false"}:

@@ -117,7 +117,7 @@ def _check_signature(session: onnxruntime.InferenceSession, artefact: HeadArtefa
     outputs = [each.name for each in session.get_outputs()]
     if inputs != [INPUT] or OUTPUT not in outputs:
         raise ArtefactError(
-            f"{artefact.directory} is no model of a head: its inputs are "
+            f"{artefact.directory} is not the model of a head: its inputs are "
             f"{shortened(', '.join(inputs))} and its outputs {shortened(', '.join(outputs))}, "
             f"expected {INPUT} and {OUTPUT}"
         )

@@ -36,7 +36,7 @@ def validate_head_id(value: str) -> str:
     """Returns `value` if it is a valid id of a head; raises ValueError otherwise."""
     if not _ID.fullmatch(value) or ".." in value:
         raise ValueError(
-            f"{quoted(value)} is no head id: use 1 to 64 characters of a-z, 0-9, dot, dash and "
+            f"{quoted(value)} is not a head id: use 1 to 64 characters of a-z, 0-9, dot, dash and "
             "underscore; begin and end with a letter or a digit"
         )
     return value

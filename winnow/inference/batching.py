@@ -58,7 +58,7 @@ class BatchingTextEncoder:
         threads: int = 1,
         clock: Clock = time.perf_counter,
     ) -> None:
-        """`threads`: most runs at the same time; one is best for a GPU."""
+        """`threads`: maximum number of runs at the same time; one is best for a GPU."""
         self._encoder, self._limits, self._clock = encoder, limits, clock
         self._queue = FairQueue[_Text]()
         self._changed = threading.Condition()

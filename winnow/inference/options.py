@@ -32,7 +32,7 @@ class InferenceOptions:
     pad_to: int = 0
     """Number of tokens that every input is padded to; 0 for no padding."""
     runs: int = 1
-    """Most runs at the same time. OpenVINO needs it; further runs wait."""
+    """Maximum number of runs at the same time. OpenVINO needs it; further runs wait."""
     chooser: "RuntimeChooser | None" = None
     """Times the runtimes of a model. With None the processor's flags decide, so that equal
     processors compute the same vectors, as stored vectors require.

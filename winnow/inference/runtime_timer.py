@@ -13,7 +13,7 @@ from winnow.inference.session import Inputs, Session
 MIN_SAVING = 0.1
 """Share of the first session's time that another must save; noise is smaller."""
 _MIN_ROUNDS = 3
-"""Fewest rounds, even for slow models: a median of fewer would be noise."""
+"""Minimum number of rounds, even for slow models: a median of fewer would be noise."""
 _MAX_STRETCH = 10
 """Factor of the requested time after which one round is enough, because the start waits."""
 

@@ -48,7 +48,7 @@ def read_keys(path: Path) -> tuple[Key, ...]:
             raise ValueError(f"it has more than {_MAX_BYTES >> 20} MiB")
         return _parse_keys(json.loads(data))
     except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
-        raise KeyFileError(f"{path} is no file of keys: {error}") from error
+        raise KeyFileError(f"{path} is not a file of keys: {error}") from error
 
 
 def write_keys(path: Path, keys: Iterable[Key]) -> None:

@@ -71,7 +71,7 @@ class Gate:
         if key is None:
             self._on_refusal(scope, RefusalReason.UNAUTHENTICATED)
             raise UnauthenticatedError(
-                "the key that was sent is not known here"
+                "the key is unknown"
                 if token
                 else "no key was sent: send `authorization: Bearer TOKEN`"
             )
@@ -117,10 +117,10 @@ class Gate:
         """The error for a key that was revoked or lacks the scope; None if it is allowed."""
         current = self._keys.get(key.id)
         if current is None or current.digest != key.digest:
-            return UnauthenticatedError(f"key {key.name} was taken back")
+            return UnauthenticatedError(f"key {key.name} was revoked")
         if scope not in current.scopes:
             return PermissionDeniedError(
-                f"key {key.name} has no scope {scope.value!r}, which this needs"
+                f"key {key.name} lacks the scope {scope.value!r}, which this call needs"
             )
         return None
 

@@ -16,15 +16,15 @@ class KeyMetrics:
         make = MetricFactory(registry)
         self._refusals = make.counter(
             "winnow_front_key_refusals",
-            "Calls by gRPC or HTTP that were refused, by the scope that they need and the reason: "
-            "unauthenticated (no key, or none that is known), permission_denied (the key has "
-            "another scope) or rate (the key was used too often)",
+            "Refused calls over gRPC and HTTP, by the scope that they need and the reason: "
+            "unauthenticated (the key is missing or unknown), permission_denied (the key lacks the "
+            "scope) or rate (the key exceeds its rate)",
             "scope",
             "reason",
         )
         self._current = make.gauge(
             "winnow_front_keys_current_timestamp_seconds",
-            "When the keys in use were last found to be those of the file; in seconds since 1970",
+            "Last time at which the keys in use were those of the file, in seconds since 1970",
         )
         for scope in Scope:
             create_series(

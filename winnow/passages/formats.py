@@ -13,14 +13,14 @@ from winnow.quoting import many, shortened
 
 
 class RowError(ValueError):
-    """A line is no passage; the message says why."""
+    """A line is not a passage; the message says why."""
 
 
 Parser = Callable[[int, str], FedPassage | None]
 """Parses a line, given its number and text. Returns None for a header.
 
-Raises RowError if the line is no passage, or ArtefactError if it is a header whose columns are in
-the wrong order.
+Raises RowError if the line is not a passage, or ArtefactError if it is a header whose columns are
+in the wrong order.
 """
 
 _HEADER = ["id", "text", "title"]
@@ -109,7 +109,7 @@ def _object(line: str) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> None:
     """Refuses NaN and Infinity, which Python's parser accepts although JSON has neither."""
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _identifier(value: dict[str, Any]) -> str | None:

@@ -30,7 +30,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """The number of a line that is no valid passage, and the reason."""
+    """The number of a line that is not a valid passage, and the reason."""
 
     line: int
     reason: str

@@ -76,7 +76,7 @@ def _metadata(metadata: Mapping[str, Any]) -> Iterator[Violation]:
     problems = []
     for name, value in metadata.items():
         if not name or len(name) > _MAX_NAME or not is_unicode(name):
-            problems.append(f"{briefly(name)} is no name of 1 to {_MAX_NAME} characters")
+            problems.append(f"{briefly(name)} is not a name of 1 to {_MAX_NAME} characters")
         if problem := _value_problem(value):
             problems.append(f"{briefly(name)} {problem}")
     yield from (Violation("metadata", each) for each in problems)

@@ -14,9 +14,9 @@ class BatchLimits:
 
     texts: int = 16
     tokens: int = 4_096
-    """Most tokens of a run, padding and special tokens included."""
+    """Maximum number of tokens of a run, padding and special tokens included."""
     wait: float = 0.003
-    """Most seconds that the first text waits for others."""
+    """Maximum seconds that the first text waits for others."""
 
 
 class EncoderBatch:

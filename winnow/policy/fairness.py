@@ -19,7 +19,8 @@ from winnow.policy.recent import RecentKeys
 from winnow.policy.refusal_queue import RefusalQueue
 
 _MAX_CLIENTS = 1_000
-"""Most clients to remember: callers choose the keys, which must not fill the memory."""
+"""Maximum number of clients to remember: callers choose the keys, which must not fill the memory.
+"""
 
 
 class FairShares:

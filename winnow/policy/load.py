@@ -27,10 +27,10 @@ class LoadSettings:
     """Limits of admission. Shares are from 0 to 1."""
 
     max_reads: int = 2_000
-    """Most reads in flight, which bounds the queue."""
+    """Maximum number of reads in flight, which bounds the queue."""
     horizon: float = 2.0
-    """Most seconds of work in flight. A longer deadline does not allow a longer queue, which would
-    delay others.
+    """Maximum seconds of work in flight. A longer deadline does not allow a longer queue, which
+    would delay others.
     """
     usable_share: float = 0.8
     """Share of the remaining time that reads may take, by the estimate."""
@@ -174,7 +174,7 @@ class ReadLoad:
         return max(min(least, self._settings.max_reads // unit), 1) * unit
 
     def _limit(self, seconds_left: float) -> float:
-        """Most reads in flight that can all be done in time."""
+        """Maximum number of reads in flight that can all be done in time."""
         settings, pace = self._settings, self._pace()
         max_reads = float(settings.max_reads)
         usable_seconds = min(seconds_left, settings.horizon) * settings.usable_share

@@ -12,7 +12,7 @@ class PinnedLru:
 
     def __init__(self, budget: int) -> None:
         self.budget = budget
-        """Most bytes of all keys."""
+        """Maximum bytes of all keys."""
         self.used_bytes = 0
         """Bytes of all keys."""
         self._bytes: dict[str, int] = {}

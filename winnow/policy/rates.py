@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from winnow.deadline import Clock
 
 _ROUNDING = 1e-9
-"""Rounding of seconds."""
+"""Tolerance for rounding, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class SlidingQuantile:
     """A quantile of the last few samples: exact, by nearest rank."""
 
     def __init__(self, window: int, seconds: float, min_samples: int, clock: Clock) -> None:
-        """`window`: most samples. Adding one shifts a sorted list of that length.
+        """`window`: maximum number of samples. Adding one shifts a sorted list of that length.
 
         Samples older than `seconds` are forgotten, except the last `min_samples`.
         """

@@ -24,7 +24,8 @@ class Usage:
     def __init__(self, half_life: float = 256.0, max_keys: int = 1_000) -> None:
         """`half_life`: number of turns of all keys after which a turn counts half.
 
-        `max_keys`: most known keys. A further key replaces the one with the oldest turn.
+        `max_keys`: maximum number of known keys. A further key replaces the one with the oldest
+        turn.
         """
         self._growth, self._max_keys = float(2 ** (1 / half_life)), max_keys
         self._usage_by_key: dict[str, float] = {}

@@ -42,7 +42,7 @@ class PoolRequest(Generic[Backend, Result]):
     kind: str
     """The kind of request. Latencies are compared within one kind, for about the same work."""
     work: int
-    """Amount of work, in a unit of the caller's choice; 0 for hardly any."""
+    """Amount of work, in a unit of the caller's choice; 0 for very little."""
     send: Send[Backend, Result]
     deadline: Deadline
     is_brief: bool = False

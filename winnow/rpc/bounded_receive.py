@@ -32,7 +32,7 @@ class BoundedReceive:
     """Reads the messages of calls, within limits of time and number."""
 
     def __init__(self, max_incomplete: int, seconds: float = _MESSAGE_SECONDS) -> None:
-        """`max_incomplete`: most incomplete messages; `seconds`: time limit of each."""
+        """`max_incomplete`: limit of incomplete messages; `seconds`: time limit of each."""
         self._max_incomplete, self._seconds = max_incomplete, seconds
         self._waits: dict[asyncio.Future[WinnowError | None], float] = {}
         """The future of each awaited message, and its deadline; the oldest first."""

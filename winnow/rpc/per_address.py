@@ -25,7 +25,7 @@ class PerAddressLimit:
     """Counts the running calls of each caller."""
 
     def __init__(self, max_calls: int | None) -> None:
-        """`max_calls`: most running calls of one caller; None for no limit."""
+        """`max_calls`: maximum number of running calls of one caller; None for no limit."""
         self._max_calls = max_calls
         self._running: Counter[_CallGroup] = Counter()
 

@@ -76,7 +76,7 @@ _SIZE_LIMIT_TEXT = "message larger than max"
 _MAX_MESSAGE = 2_000
 _MAX_DESCRIPTION, _MAX_VIOLATIONS = 600, 1_800
 _MAX_DETAILS = 1_900
-"""Most bytes of an error message, of one violation, of all violations, and of all details.
+"""Maximum bytes of an error message, of one violation, of all violations, and of all details.
 
 An error is sent as metadata: the message in a header, and again with the details in base64. Beyond
 8 KB of metadata gRPC may refuse it, at random.

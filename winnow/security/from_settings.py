@@ -16,8 +16,9 @@ class ServerSecurity:
     reflection: bool = True
     """Whether clients may list the methods by gRPC reflection."""
     peer_calls: int | None = None
-    """Maximum running calls of one caller, a key or an address (`winnow.rpc.per_address`); None
-    for no limit."""
+    """Maximum number of running calls of one caller, a key or an address
+    (`winnow.rpc.per_address`); None for no limit.
+    """
 
 
 def server_security(

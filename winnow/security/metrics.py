@@ -17,8 +17,8 @@ class CertificateMetrics:
         make = MetricFactory(registry)
         self._expiry = make.gauge(
             "winnow_certificate_expiry_timestamp_seconds",
-            "When the certificates in a file expire, by the setting that names the file; of a "
-            "certificate and those between it and its authority the first, of authorities the last",
+            "Expiry of the certificates in a file, by the setting that names the file: the "
+            "earliest expiry of a certificate chain, the latest expiry of authorities",
             "file",
         )
 

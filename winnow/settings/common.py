@@ -53,8 +53,8 @@ class ModelSettings(Settings):
         0,
         ge=0,
         le=512,
-        description="Pad every input to this number of tokens; 0 never pads. "
-        "Content nodes refuse it for a split reader, as the default bundle's.",
+        description="Pad every input to this number of tokens; 0 disables padding. Split readers, "
+        "such as the default bundle's, refuse it.",
     )
 
     @property

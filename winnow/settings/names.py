@@ -73,7 +73,7 @@ def unknown_tables(table: str, content: Mapping[str, object]) -> list[str]:
     return [
         f"there is no table [{name}]{_hint(match and f'[{match}]')}"
         if isinstance(value, dict)
-        else f"{name} stands in no table: put it below a line [{table}]"
+        else f"{name} is in no table: put it below a line [{table}]"
         for name, value in content.items()
         if name not in known
         for match in [_closest(name, known)]

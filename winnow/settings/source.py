@@ -39,7 +39,7 @@ class Settings(BaseModel):
     def _check_number(cls, value: Any, info: ValidationInfo) -> Any:
         annotation = cls.model_fields[info.field_name or ""].annotation
         if isinstance(value, bool) and annotation in (int, float):  # Python takes it for 0 or 1
-            raise ValueError(f"{str(value).lower()} is no number")
+            raise ValueError(f"{str(value).lower()} is not a number")
         return value
 
     @field_validator("*")
@@ -47,7 +47,7 @@ class Settings(BaseModel):
     def _check_path(cls, value: Any) -> Any:
         for path in value if isinstance(value, list) else [value]:
             if isinstance(path, Path) and "\0" in str(path):
-                raise ValueError(f"{quoted(str(path))} is no path: it has a null character in it")
+                raise ValueError(f"{quoted(str(path))} is not a path: it contains a null character")
         return value
 
     @property

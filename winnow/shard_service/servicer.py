@@ -1,4 +1,4 @@
-"""`winnow.v1.ShardService`: convert, call, convert."""
+"""Serves `winnow.v1.ShardService`: converts each request, calls the node, converts the result."""
 
 from dataclasses import replace
 from typing import Any
@@ -114,7 +114,9 @@ class ShardServicer(shard_pb2_grpc.ShardServiceServicer):
 
 
 def _result_of(shard: int, result: Retrieved | Exception) -> Retrieved | WinnowError:
-    """The result of a shard for callers. A bug is logged, because callers see no more of it."""
+    """The result of a shard for callers. An unexpected error is logged, because callers get no
+    details.
+    """
     if isinstance(result, Retrieved):
         return result
     error = result if isinstance(result, WinnowError) else WinnowError()

@@ -44,9 +44,9 @@ def exposition(registry: CollectorRegistry, accept: str = "") -> tuple[str, byte
 _REQUEST_SECONDS = 5.0
 """Seconds that a request and its reply may take."""
 _MAX_CONNECTIONS = 128
-"""Most open connections."""
+"""Maximum number of open connections."""
 _MAX_REQUEST_BYTES = 16 * 1024
-"""Most bytes of a request."""
+"""Maximum bytes of a request."""
 _ACCEPT_HEADER = re.compile(rb"\r\naccept:([^\r]*)", re.IGNORECASE)
 
 
@@ -59,7 +59,7 @@ class MetricsEndpoint:
         max_connections: int = _MAX_CONNECTIONS,
         seconds: float = _REQUEST_SECONDS,
     ) -> None:
-        """`max_connections`: most open connections; `seconds`: time limit of each."""
+        """`max_connections`: maximum number of open connections; `seconds`: time limit of each."""
         self._registry, self._max_connections, self._seconds = registry, max_connections, seconds
         self._connections: dict[asyncio.StreamWriter, None] = {}
         """The open connections, the oldest first."""
@@ -125,5 +125,5 @@ def register_process_metrics(registry: CollectorRegistry) -> None:
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
-    build = Info("winnow_build", "The versions that run; always 1", registry=registry)
+    build = Info("winnow_build", "The version of this process; always 1", registry=registry)
     build.info({"version": running_version(), "grpc": metadata.version("grpcio")})

@@ -1,4 +1,4 @@
-"""Metrics of several parts of a process that have the same names: a label says which part."""
+"""Metrics with equal names of several parts of a process. A label names the part."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from prometheus_client.samples import Sample
 
 
 class LabelledRegistries(Collector):
-    """A registry for each part, shown in one registry with a label more."""
+    """A registry for each part. All are exported by one registry, with an additional label."""
 
     def __init__(self, registry: CollectorRegistry, label: str) -> None:
         """`label` is the name of the label."""

@@ -14,9 +14,11 @@ if TYPE_CHECKING:  # commands import this module to print errors
     from structlog.typing import EventDict, Processor, WrappedLogger
 
 MAX_LINE_LENGTH = 8_192
-"""Most characters of a line."""
+"""Maximum number of characters of a line."""
 _MAX_VALUE_LENGTHS = (4_000, 400, 40)
-"""Most characters of each value; the first limit that makes the line short enough applies."""
+"""Maximum number of characters of each value; the first limit that makes the line short enough
+applies.
+"""
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _STACK = "exception"
 

@@ -9,9 +9,9 @@ import threading
 from collections.abc import Callable, Iterator
 
 _ATOMIC_BYTES = 4_096
-"""Most bytes that a pipe takes in one piece (PIPE_BUF on Linux), unmixed with other writers."""
+"""Maximum bytes that a pipe takes in one piece (PIPE_BUF on Linux), unmixed with other writers."""
 _MAX_TAKEN = 100
-"""Most lines taken from the queue in one round."""
+"""Maximum number of lines taken from the queue in one round."""
 _WAKE, _END = b"", None
 
 
@@ -28,7 +28,7 @@ class LogQueue:
 
         Args:
             write: writes whole lines; may block, or raise OSError or ValueError.
-            max_lines: most waiting lines.
+            max_lines: maximum number of waiting lines.
             tick: called by the thread between batches. Returns the seconds until its next call, or
                 None for the time after the next lines.
 

@@ -33,7 +33,7 @@ from winnow.telemetry.python_logs import python_logs
 _log = structlog.get_logger("winnow.logs")
 _MAX_WAITING = 1_000
 _MAX_PER_SECOND, _MAX_WITH_STACK = 20, 2
-"""Most lines of one kind in a second, without and with a stack trace."""
+"""Maximum number of lines of one kind in a second, without and with a stack trace."""
 _CLOSE_SECONDS = 1.0
 """Seconds to write the last lines before the process ends."""
 _SUMMARY = "more lines like this"

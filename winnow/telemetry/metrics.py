@@ -102,8 +102,8 @@ class RpcMetrics:
         make = MetricFactory(registry)
         self._latency = make.histogram(
             "winnow_request_seconds",
-            "Time of a call inside the server, by method and gRPC status; AnswerOfMany: of one "
-            "question of a call Answers",
+            "Time of a call inside the server, by method and gRPC status; AnswerOfMany is one "
+            "question of an Answers call",
             "method",
             "status",
             buckets=SLOW,
@@ -135,11 +135,11 @@ class CacheMetrics:
         """`name` is the prefix of the metric names; `contents` names the entries in their help."""
         make = MetricFactory(registry)
         self._lookups = make.counter(
-            name, f"Looks for {contents} by result: hit or miss", "result", values=("hit", "miss")
+            name, f"Lookups of {contents}, by result: hit or miss", "result", values=("hit", "miss")
         )
-        self._bytes = make.gauge(f"{name}_bytes", f"Memory of {contents} that are kept")
+        self._bytes = make.gauge(f"{name}_bytes", f"Memory of cached {contents}")
         self._evictions = make.counter(
-            f"{name}_evictions", f"Times that {contents} left memory for others"
+            f"{name}_evictions", f"Evictions of {contents} to make room for others"
         )
 
     def count_lookup(self, result: str) -> None:

@@ -103,7 +103,7 @@ def test_an_index_with_an_impossible_number_of_shards_is_refused(index: Path, sh
 def test_for_a_shard_the_index_that_it_lies_in_is_named(index: Path) -> None:
     shard = index / "shard-00000-of-00001"
     shard.mkdir(exist_ok=True)
-    with pytest.raises(ArtefactError, match=re.escape(f"is a part of an index: name {index}")):
+    with pytest.raises(ArtefactError, match=re.escape(f"is a part of an index: use {index}")):
         shard_directories(shard)
 
 

@@ -36,5 +36,5 @@ def test_the_usual_port_is_taken_without_a_word() -> None:
 def test_a_port_that_was_chosen_is_not_replaced(taken: str) -> None:
     with pytest.raises(UnavailableError, match="choose another port with --listen"):
         _choose_address("--listen", taken, "127.0.0.1:8080", print)
-    with pytest.raises(SettingsError, match="--listen: '8080' names no port"):
+    with pytest.raises(SettingsError, match="--listen: '8080' has no port"):
         _choose_address("--listen", "8080", "127.0.0.1:8080", print)

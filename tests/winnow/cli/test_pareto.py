@@ -179,7 +179,7 @@ def test_results_that_cannot_be_written_are_found_out_before_anything_is_asked(
     with pytest.raises(WinnowError, match=r"cannot write .*points\.csv"):
         measure(points, tmp_path / "index", [questions], 10, tmp_path / "out")
     assert [each.name for each in (tmp_path / "out").iterdir()] == ["points.csv"]
-    with pytest.raises(WinnowError, match="is no index"):
+    with pytest.raises(WinnowError, match="is not an index"):
         measure(points, tmp_path / "index", [questions], 10, tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
@@ -214,8 +214,8 @@ def test_failures_make_a_point_slow_and_not_recommended() -> None:
             50.0,
             "as accurate is within the budget; the fastest one is slow",
         ),
-        ([replace(at("timed", 0, 1), exact_match=None)], None, "no point has an accuracy"),
-        ([at("gone", 0, math.inf)], None, "no point has an accuracy"),
+        ([replace(at("timed", 0, 1), exact_match=None)], None, "no point has a measured accuracy"),
+        ([at("gone", 0, math.inf)], None, "no point has a measured accuracy"),
     ],
 )
 def test_an_impossible_budget_is_answered_with_the_nearest_point(

@@ -81,7 +81,7 @@ def test_a_start_that_failed_for_lack_of_processes_is_retried(
     assert cluster.started == ["front", "node 1"]
     assert said[:2] == [
         "front ended with exit code 1: starting it again",
-        "front cannot be started now, retrying until it can: [Errno 11] not now",
+        "front cannot be started now; trying again until it can: [Errno 11] not now",
     ]
     assert len(said) == 4
 

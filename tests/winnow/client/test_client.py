@@ -197,7 +197,7 @@ async def test_a_refusal_names_the_fields(front: ScriptedFront, client: Asks) ->
         ("question", "\udc80", "lone surrogate, not valid Unicode"),
         ("question", 7, "must be a string"),
         ("heads", [7], "argument type"),
-        ("after", [7], "'7' is no winnow.client.Position"),
+        ("after", [7], "'7' is not a winnow.client.Position"),
         ("after", [Position(-1, 7)], "-1"),
         ("after", 7, "not iterable"),
         ("request_id", "two words", "two words"),

@@ -120,7 +120,7 @@ async def test_tools_that_measure_have_the_same_credentials(guarded: Guarded) ->
     ("changed", "kind_of_error", "said"),
     [
         ({"token_file": None}, UnauthenticatedError, "no key was sent"),
-        ({"token_file": None, "token": "wrong"}, UnauthenticatedError, "not known here"),
+        ({"token_file": None, "token": "wrong"}, UnauthenticatedError, "the key is unknown"),
         ({"cert": None, "key": None}, UnavailableError, "it may expect TLS"),
         (PLAIN, UnavailableError, "it may expect TLS"),
         ({"server_name": "other.winnow.test"}, UnavailableError, "another authority or name"),
@@ -195,7 +195,7 @@ async def test_what_a_key_is_not_for_is_refused(guarded: Guarded, kind: Any) -> 
     token = new_token()
     guarded.gate.update([key(token, scope=Scope.FEED)])
     async with asking(kind, guarded, token_file=None, token=token) as client:
-        with pytest.raises(PermissionDeniedError, match="no scope 'ask'"):
+        with pytest.raises(PermissionDeniedError, match="lacks the scope 'ask'"):
             await client.ask("Who?")
 
 

@@ -36,7 +36,7 @@ def limited(rate: Rate) -> Key:
 def test_a_known_token_opens_what_its_key_is_for() -> None:
     gate = Gate([KEY])
     assert gate.admit(Scope.ASK, TOKEN).name == "alice"
-    with pytest.raises(PermissionDeniedError, match="alice has no scope 'predict'"):
+    with pytest.raises(PermissionDeniedError, match="alice lacks the scope 'predict'"):
         gate.admit(Scope.PREDICT, TOKEN)
 
 

@@ -135,8 +135,8 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(
             "title has 20000 characters, at most 1000 are allowed",
         ),
         ("p.tsv", b" \tx\tT", "id is empty"),
-        ("p.jsonl", metadata(b"NaN"), "not JSON: NaN is no JSON number"),
-        ("p.jsonl", metadata(b"[1, -Infinity]"), "not JSON: -Infinity is no JSON number"),
+        ("p.jsonl", metadata(b"NaN"), "not JSON: NaN is not a JSON number"),
+        ("p.jsonl", metadata(b"[1, -Infinity]"), "not JSON: -Infinity is not a JSON number"),
         (
             "p.jsonl",
             metadata(b"1e999"),

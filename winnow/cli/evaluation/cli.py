@@ -66,9 +66,8 @@ def evaluate(
     and latency percentiles. Accuracy is shown for every number of passages up to
     --passages-to-read. A failed question counts as wrong. Exit code 1 if every question fails.
 
-    Where reading may stop early, accuracy is of at most that number of passages. Recall is left
-    out: passages that are not read cannot be recalled. Give --max-loss 0 for recall, and for
-    `winnow models record`.
+    With early stopping, fewer passages may be read than shown, and recall is not measured. Use
+    --max-loss 0 to measure recall, and for `winnow models record`.
     """
     options.check_max_loss(max_loss, read_scope, retriever)
     labelled = read_questions(questions, limit)
@@ -150,8 +149,8 @@ def _show(result: Report) -> None:
         )
     if result.without_answers:
         typer.echo(
-            f"{many(result.without_answers, 'question')} without answers: asked, but not in the "
-            "table"
+            f"{many(result.without_answers, 'question')} without accepted answers: asked, but not "
+            f"counted in the table"
         )
     for line in Failures(result.errors, result.said).lines():
         typer.echo(line)

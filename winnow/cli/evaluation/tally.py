@@ -44,14 +44,15 @@ class Report:
 
     questions: int
     without_answers: int
-    """Questions without accepted answers. They are asked, but not in `figures`."""
+    """Number of questions without accepted answers. They are asked, but do not count in `figures`.
+    """
     failed: int
     errors: dict[str, int]
-    """Failed questions by status."""
+    """Number of failed questions, by status."""
     said: dict[str, str]
     """The first error message with each status."""
     incomplete: int
-    """Replies from a part of the index."""
+    """Number of replies from only a part of the index."""
     dimmed: int
     """Replies for which overload reduced the passages below the requested and needed number."""
     figures: tuple[AccuracyFigures, ...]

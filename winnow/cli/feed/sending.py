@@ -166,7 +166,8 @@ class Sender:
             done, _ = await asyncio.wait(self._in_flight, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 del self._in_flight[task]
-            errors = [task.exception() for task in done]  # of all: asyncio warns of the others
+            # of all tasks: asyncio warns about exceptions that nobody retrieves
+            errors = [task.exception() for task in done]
             for error in filter(None, errors):
                 raise error
 

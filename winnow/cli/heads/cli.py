@@ -50,13 +50,14 @@ def list_(url: _StoreArgument, as_json: AsJson = False) -> None:
         return
     if encoder is None and (Path(url) / FILE).is_file():
         raise ArtefactError(
-            f"{url} is a head and no store of heads: name the store that has it, "
-            f"or publish it with `winnow heads publish {url} --store STORE`"
+            f"{url} is a head, not a store of heads: name the store that has it, or publish it "
+            f"with `winnow heads publish {url} --store STORE`"
         )
     if encoder is None and (Path(url) / CURRENT).is_file():
         raise ArtefactError(f"{url} is one head of a store: name the store, {Path(url).parent}")
     if encoder is None:
-        typer.echo(f"{store.name} holds no heads yet: winnow heads publish DIR --store {url}")
+        advice = f"publish one with `winnow heads publish DIR --store {url}`"
+        typer.echo(f"{store.name} holds no heads yet: {advice}")
         return
     typer.echo(f"{many(len(heads), 'head')} of encoder {encoder.name} ({encoder.fingerprint})")
     columns = ("head", "version", "versions", "kind", "labels", "kB", "measured", "notes")

@@ -103,8 +103,8 @@ def _show(step_results: Sequence[StepResult], plan: LadderPlan) -> None:
     out.print(table(_COLUMNS, rows))
     typer.echo(
         f"{many(plan.workers, 'worker')} of one process and thread, "
-        f"{many(plan.rounds, 'round')}, each step in each; medians, with the minimum and maximum "
-        "of the rounds"
+        f"{many(plan.rounds, 'round')}, each step measured in every round; medians, with the "
+        f"minimum and maximum of the rounds"
     )
     for step in step_results:
         if step.hit_rate is not None:

@@ -80,7 +80,7 @@ class LadderPlan:
     steps: Sequence[LadderStep]
     workers: int
     requests: int
-    """Maximum requests of each worker at each step, over all rounds."""
+    """Maximum number of requests of each worker at each step, over all rounds."""
     rounds: int
     seconds: float
     """Seconds of each step in each round; then no request begins."""

@@ -17,7 +17,7 @@ Ids = tuple[int, ...]
 VOCABULARY = 30_522
 """Number of tokens in BERT's vocabulary."""
 MAX_TOKENS = 126
-"""Maximum tokens of a text, without [CLS] and [SEP]."""
+"""Maximum number of tokens of a text, without [CLS] and [SEP]."""
 _FIRST_WORD = 1_000
 _KEYS = ("text", "question")
 

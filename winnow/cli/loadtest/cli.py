@@ -69,8 +69,8 @@ def bench(
     measures in an open loop: questions come at that rate, answered or not. Latencies are of
     answered questions. Exit code 1 if no question is answered.
 
-    Reading stops early as far as the server does by default: --max-loss 0 reads every passage.
-    With --json each measurement names the max_loss that was used, null if no reply named it.
+    By default the server may stop reading early. --max-loss 0 reads every passage.
+    With --json each measurement has the max_loss that was used, or null if no reply reported it.
 
     `winnow bench ladder` needs no running system: it measures the effect of each lever of
     classifying text on CPUs.

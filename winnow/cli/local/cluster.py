@@ -37,7 +37,8 @@ class LoadFailure:
 
     reason: str
     of_all: bool = True
-    """Whether it is true of all shards of the node; false while others may still be loaded."""
+    """Whether no shard of the node could be loaded; false while another one is loading or serves.
+    """
 
 
 class LocalCluster:

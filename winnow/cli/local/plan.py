@@ -25,7 +25,9 @@ class LocalPlan:
     """HOST:PORT of the front node's metrics; empty for none."""
     _: KW_ONLY
     reader_threads: int | None = None
-    """Maximum threads of one request; None lets the nodes share the cores (`threads_per_node`)."""
+    """Maximum number of threads of one request; None lets the nodes share the cores
+    (`threads_per_node`).
+    """
     one_process: bool = False
     """Whether front node and shards are one process, without content nodes."""
     nodes: int = 0

@@ -8,7 +8,7 @@ from winnow.cli.local.cluster import LoadFailure, LocalCluster
 from winnow.errors import UnavailableError
 
 MAX_RESTARTS = 3
-"""Maximum restarts of a process within the window."""
+"""Maximum number of restarts of a process within the window."""
 WINDOW = 60.0
 """Seconds of the window."""
 
@@ -93,7 +93,7 @@ class ClusterSupervisor:
             self._restarts.undo(name)
             self._unstarted.add(name)
             if not is_reported:
-                self._say(f"{name} cannot be started now, retrying until it can: {error}")
+                self._say(f"{name} cannot be started now; trying again until it can: {error}")
         else:
             self._unstarted.discard(name)
             self._failures.pop(name, None)

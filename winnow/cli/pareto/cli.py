@@ -183,7 +183,7 @@ def _advice(
         return f"recommended: {_summarize(chosen)}"
     best, fastest = recommend(results), recommend(results, min_exact_match=min_exact_match or 0.0)
     if best is None:
-        return "nothing to recommend: no point has an accuracy and answered most questions"
+        return "nothing to recommend: no point has a measured accuracy and answered most questions"
     if fastest is None:
         return f"no point is as accurate; the most accurate one is {_summarize(best)}"
     accurate = "" if min_exact_match is None else " that is as accurate"

@@ -161,5 +161,5 @@ def _lines(units: UnitCosts, request: PlanRequest, planned: ClusterPlan) -> Iter
         f"in {planned.load_minutes:.1f} minutes"
     )
     if planned.replicas == 1:
-        yield "spare          none: a lost node is a lost shard; --replicas 2 has one"
+        yield "spare          none: if a node is lost, so are its shards; --replicas 2 adds a spare"
     yield f"estimated from {units.processor}, bundle {units.bundle}; yours: winnow bench units"

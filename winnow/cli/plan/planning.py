@@ -35,7 +35,7 @@ class PlanRequest:
     node_cores: int = 4
     node_bytes: float = 16 * 2**30
     replicas: int = 1
-    """Minimum replicas of each shard."""
+    """Minimum number of replicas of each shard."""
     fronts: int = 1
     """Minimum number of front nodes."""
     max_utilisation: float = 0.5
@@ -100,7 +100,7 @@ def explain_nodes(planned: ClusterPlan, request: PlanRequest) -> str:
     if planned.nodes > minimum * 1.2:
         return "latency: fewer nodes would hold the index and carry the load, but be too slow"
     if planned.for_load > planned.for_memory * request.replicas:
-        return "load: the nodes have the cores that reading and retrieving take"
+        return "load: reading and retrieving need the cores of that many nodes"
     return "memory: the nodes hold the index, and have cores to spare"
 
 

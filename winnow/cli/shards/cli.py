@@ -20,9 +20,9 @@ from winnow.telemetry.progress import StageProgress
 
 app = typer.Typer()
 _TIMEOUT = 5.0
-"""Seconds that a call to the front node may take."""
+"""Time limit of a call to the front node, in seconds."""
 _INTERVAL = 1.0
-"""Seconds between two looks at a move."""
+"""Seconds between two polls of a move."""
 _URL_HELP = (
     "File or URL of the assignment, the --assignment of the nodes. It is created by the first move."
 )
@@ -95,8 +95,8 @@ def move(
 
     Example: winnow shards move 7 --to node-3 --assignment s3://bucket/index/assignment.json
 
-    The node copies the shard, follows its writes and serves it; then the old node lets it go and
-    deletes its copy. The nodes do this by themselves: Ctrl-C ends only the waiting.
+    The node copies the shard, follows its writes and serves it. Then the old node deletes its copy.
+    The nodes do this by themselves: Ctrl-C ends only the waiting.
     """
     with ClusterPoller(address, [], _TIMEOUT, credentials) as poller:
         cluster = poller.poll().cluster
@@ -129,7 +129,8 @@ def spread(
     without: Annotated[
         list[str] | None,
         typer.Option(
-            help="Name of a node that keeps no shards, so that you can remove it. May be repeated.",
+            help="Name of a node to move all shards away from, so that you can stop it. May be "
+            "repeated.",
             show_default="none",
         ),
     ] = None,
@@ -144,7 +145,7 @@ def spread(
 
     Example: winnow shards spread --assignment s3://bucket/index/assignment.json --wait
 
-    Run it after you have added nodes. Before you remove nodes, name them by --without.
+    Run it after you have added nodes. Before you stop nodes, run it with --without for each.
     """
     with ClusterPoller(address, [], _TIMEOUT, credentials) as poller:
         cluster = poller.poll().cluster

@@ -22,7 +22,7 @@ class PlacedShard:
     state: str
     """State of the replica by the front node, or `assigned` if the node does not report it yet."""
     is_assigned: bool
-    """Whether the node shall have the shard; true without an assignment."""
+    """Whether the shard is assigned to the node; true without an assignment."""
     passages: int = 0
     sequence: int = 0
     """Number of the last write."""
@@ -89,7 +89,7 @@ class PlacedShards:
         return addresses
 
     def moving(self) -> dict[int, str]:
-        """Describes each shard that is served by other nodes than those of the assignment.
+        """Describes each shard that is not yet served by exactly the nodes of the assignment.
 
         A shard that no node serves does not move: its node is down.
         """

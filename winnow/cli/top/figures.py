@@ -79,7 +79,7 @@ def _process(
         return Process(address=address, fault=now)
     name = _kind_of(now)
     if not name:
-        return Process(address=address, fault="these are not metrics of Winnow")
+        return Process(address=address, fault="these are not metrics of a Winnow process")
     kind, threads = _KINDS[name], now.total("winnow_node_reader_threads")
     busy = now.total("winnow_node_reader_threads_busy")
     delta = delta or MetricsPage({})

@@ -24,7 +24,7 @@ class MetricsPage:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parses a page. Raises ValueError if the text is no page of metrics."""
+        """Parses a page. Raises ValueError if the text is not a page of metrics."""
         series: Series = {}
         for family in text_string_to_metric_families(text):
             for sample in family.samples:

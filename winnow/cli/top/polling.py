@@ -80,6 +80,6 @@ def _fetch_page(address: str, timeout: float) -> MetricsPage | str:
     except (OSError, http.client.HTTPException) as error:
         return str(error) or type(error).__name__
     except ValueError:
-        return "this is no page of metrics"
+        return "this is not a page of metrics"
     finally:
         connection.close()

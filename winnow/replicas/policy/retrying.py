@@ -22,7 +22,7 @@ class RetrySettings:
     """How often a request is retried, and how much time must be left for it."""
 
     max_retries: int = 1
-    """Most retries of one request; 0 disables them."""
+    """Maximum number of retries of one request; 0 disables them."""
     min_time_left: float = 0.005
     """Seconds before the deadline below which a request is not retried."""
     repeat: bool = False

@@ -16,9 +16,11 @@ from winnow.telemetry.tracing.recorded import RecordedSpan
 
 _log = structlog.get_logger("winnow.traces")
 _MAX_WAITING = 8_192
-"""Most waiting spans, which take some 4 MB."""
+"""Maximum number of waiting spans, which take some 4 MB."""
 _BATCH_SIZE = 100
-"""Most spans of one export. Converting them delays other threads by half a millisecond."""
+"""Maximum number of spans of one export. Converting them delays other threads by half a
+millisecond.
+"""
 _BATCH_SECONDS = 0.2
 """Seconds that a span waits for others, so that the thread does not wake for each one."""
 _EXIT_SECONDS = 0.5

@@ -15,7 +15,7 @@ from winnow.telemetry.tracing import traceparent
 from winnow.telemetry.tracing.span import CURRENT, NO_ATTRIBUTES, Attributes, Span, SpanKind, Value
 
 _GIVEN_UP = (asyncio.CancelledError, StoppedError, GeneratorExit)
-"""Errors that end abandoned work, such as a call whose hedge was faster. They are no failures."""
+"""Errors that end abandoned work, such as a call whose hedge was faster. They are not failures."""
 GIVEN_UP = "winnow.given_up"
 
 

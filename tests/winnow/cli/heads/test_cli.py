@@ -168,7 +168,7 @@ def test_verifying_a_remote_store_reads_it_again(shell: Shell, tmp_path: Path) -
 
 def test_a_head_in_place_of_a_store_is_named(shell: Shell, tmp_path: Path) -> None:
     publish(shell, tmp_path, "intent")
-    assert "is a head and no store of heads" in shell.fails("list", str(tmp_path / "intent-1"))
+    assert "is a head, not a store of heads" in shell.fails("list", str(tmp_path / "intent-1"))
     assert f"name the store, {shell.store}" in shell.fails("list", f"{shell.store}/intent")
 
 

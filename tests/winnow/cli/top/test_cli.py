@@ -78,7 +78,7 @@ def test_json_is_a_line_with_the_cluster_and_what_metrics_tell(
 
 @pytest.mark.parametrize(
     ("answer", "said"),
-    [(b"nonsense {", "no page of metrics"), (None, "404")],
+    [(b"nonsense {", "not a page of metrics"), (None, "404")],
 )
 def test_an_address_without_metrics_of_winnow_is_reported(
     front: tuple[ShowingFront, str],

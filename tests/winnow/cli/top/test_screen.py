@@ -66,7 +66,7 @@ def test_missing_metrics_and_those_of_other_programs_are_reported() -> None:
     look = ClusterSample(1.0, cluster(), {"a": "connection refused", "b": other})
     assert [each.fault for each in interval_figures(look, look).processes] == [
         "connection refused",
-        "these are not metrics of Winnow",
+        "these are not metrics of a Winnow process",
     ]
 
 
