@@ -137,7 +137,7 @@ def main(arguments: list[str] | None = None) -> None:
         end_on_signals()  # after imports: an interrupt breaks the import of native modules
         return root(args=arguments, prog_name="winnow", standalone_mode=False)
 
-    sys.exit(exit_code(run, command))
+    sys.exit(exit_code(run, command, _named))
 
 
 def _words(arguments: list[str]) -> list[str]:
@@ -149,6 +149,18 @@ def _add_commands(group: typer.Typer, commands: _Commands, selected: list[str]) 
     for name, (target, text) in commands.items():
         command = _load(target) if name in selected else _placeholder
         group.command(name, help=None if name in selected else text)(command)
+
+
+def _named(name: str) -> list[str]:
+    """The commands of all groups with this name, such as `winnow heads publish`."""
+    found = [f"winnow {name}"] if name in _COMMANDS else []
+    for group, (target, _) in _GROUPS.items():
+        if group == "models" and not _can_make_models():
+            continue
+        commands = typer.main.get_group(_load(target)).commands
+        if name in {*commands, *_GROUP_COMMANDS.get(group, {})}:
+            found.append(f"winnow {group} {name}")
+    return found
 
 
 def _completion_words() -> list[str]:

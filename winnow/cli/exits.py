@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import cast
@@ -14,6 +15,7 @@ from winnow.signals import restore_default_handlers
 from winnow.telemetry.logline import prefix_lines
 
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_UNKNOWN_COMMAND = re.compile("no such command '([^']+)'")
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
 # their module depends on the version of typer: click's, or a copy in typer
@@ -25,12 +27,17 @@ def print_error(message: object) -> None:
     _print(f"error: {_message(message)}", style="bold")
 
 
-def exit_code(run: Callable[[], object], command: str) -> int:
+def exit_code(
+    run: Callable[[], object],
+    command: str,
+    named: Callable[[str], list[str]] = lambda _: [],
+) -> int:
     """Runs a command. Returns 0, 1 after an error, 2 after wrong usage, or 130 after Ctrl-C.
 
     Args:
         run: runs the command; returns its exit code, or None for 0.
         command: the command, for the hint after wrong usage.
+        named: finds the commands of all groups with a name, such as `winnow heads publish`.
 
     """
     try:
@@ -46,7 +53,7 @@ def exit_code(run: Callable[[], object], command: str) -> int:
         restore_default_handlers()
         return INTERRUPTED
     except (SettingsError, _UsageError) as error:
-        return _report_usage(error, command)
+        return _report_usage(error, command, named)
     except (WinnowError, _ClickError) as error:
         print_error(error)
         return FAILED
@@ -66,12 +73,16 @@ def _report_output_error(error: OSError) -> int:
     return FAILED
 
 
-def _report_usage(error: Exception, command: str) -> int:
+def _report_usage(error: Exception, command: str, named: Callable[[str], list[str]]) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":  # help is printed already
         return WRONG_USAGE
-    print_error(error)
+    message = _message(error)
     context = getattr(error, "ctx", None)
-    _print(f"try '{context.command_path if context else command} --help'")
+    help_commands = [context.command_path if context else command]
+    if (unknown := _UNKNOWN_COMMAND.match(message)) and (found := named(unknown[1])):
+        message, help_commands = unknown[0], found
+    print_error(message)
+    _print("try " + " or ".join(f"'{each} --help'" for each in help_commands))
     return WRONG_USAGE
 
 

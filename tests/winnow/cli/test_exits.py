@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from winnow.cli.commands import main
 from winnow.cli.exits import exit_code
 from winnow.errors import UnauthenticatedError, UnavailableError
 from winnow.settings.errors import SettingsError
@@ -60,6 +61,26 @@ def test_errors_have_one_style(
 @pytest.mark.parametrize(("returned", "code"), [(None, 0), (0, 0), (1, 1), (3, 3)])
 def test_a_command_says_its_code(returned: int | None, code: int) -> None:
     assert exit_code(lambda: returned, "winnow up") == code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["publish", "x"], "try 'winnow heads publish --help'\n"),
+        (["heads", "build"], "try 'winnow index build --help'\n"),
+        (["index", "ask"], "try 'winnow ask --help'\n"),
+        (["pull"], "try 'winnow index pull --help' or 'winnow bundle pull --help'\n"),
+        (["keys", "nothing"], "try 'winnow keys --help'\n"),
+    ],
+)
+def test_a_command_of_another_group_is_named(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+    error, hint = capsys.readouterr().err.splitlines(keepends=True)
+    assert error.startswith("error: no such command '")
+    assert hint == said
 
 
 def test_other_errors_are_bugs_and_keep_their_stack() -> None:
