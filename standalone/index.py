@@ -149,7 +149,7 @@ class Index(Calls):
             bundle: directory of the models; None for the default ones.
             heads: store of heads for `predict`; empty for none.
             writable: whether `put`, `delete` and `merge` work. A shard that has taken writes is
-            locked: no other program or node can load it while it is open with `writable=True`.
+                locked: no other program or node can load it while it is open with `writable=True`.
                 Any number of processes may open an index for reading.
             config: TOML file with further settings, in the tables 'front' and 'node'.
 

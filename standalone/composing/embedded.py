@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from winnow.client.calls import Call, Metadata
 from winnow.content_node.composing.shard import RunningShard
-from winnow.errors import NotWritableError, WinnowError
+from winnow.errors import NotWritableError, UnavailableError, WinnowError
 from winnow.index_directory import shard_directories
 from winnow.rpc import request_id
 from winnow.rpc.in_process import InProcessServices
@@ -29,7 +29,7 @@ from winnow.stateless.feed.servicer import FeedServicer
 from winnow.stateless.metrics import FrontMetrics
 from winnow.telemetry.metrics import RpcMetrics
 from winnow.telemetry.runtimes import RuntimeMetrics
-from winnow.v1 import feed_pb2_grpc
+from winnow.v1 import feed_pb2_grpc, head_pb2_grpc
 
 _log = structlog.get_logger("standalone")
 Result = TypeVar("Result")
@@ -40,9 +40,15 @@ class Embedded:
     """The services of an index, which are called without a server."""
 
     def __init__(
-        self, services: InProcessServices, shards: Sequence[RunningShard], *, writable: bool
+        self,
+        services: InProcessServices,
+        shards: Sequence[RunningShard],
+        *,
+        writable: bool,
+        serves_heads: bool,
     ) -> None:
-        self._services, self._shards, self._writable = services, shards, writable
+        self._services, self._shards = services, shards
+        self._writable, self._serves_heads = writable, serves_heads
 
     async def call(self, call: Call[Result], timeout: float, metadata: Metadata) -> Result:
         """The result of a call. Raises WinnowError as a client does.
@@ -51,6 +57,8 @@ class Embedded:
         """
         if call.stub is feed_pb2_grpc.FeedServiceStub:
             self._expect_writable()
+        if call.stub is head_pb2_grpc.HeadServiceStub and not self._serves_heads:
+            raise UnavailableError("the index was opened without heads: open it with heads=STORE")
         request_id.accept(metadata)
         method = call.method_of(self._services)
         return call.result(await method(call.request, timeout=timeout, metadata=metadata))
@@ -111,7 +119,7 @@ async def open_embedded(
             await stack.enter_async_context(_running(part.tasks))
         for part in opened.parts:
             await part.prepare()
-        yield Embedded(services, shards.all, writable=writable)
+        yield Embedded(services, shards.all, writable=writable, serves_heads=settings.serves_heads)
         for shard in shards.all:
             shard.leave()
 

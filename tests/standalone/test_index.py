@@ -159,6 +159,14 @@ def test_a_directory_without_an_index_is_named(tmp_path: Path) -> None:
         Index.open(tmp_path)
 
 
+def test_a_prediction_without_heads_says_how_to_open_the_index(indexes: dict[int, Path]) -> None:
+    with (
+        Index.open(indexes[1]) as index,
+        pytest.raises(UnavailableError, match="without heads: open it with heads=STORE"),
+    ):
+        index.predict("Turn it off.", heads=["tickets"])
+
+
 def test_invalid_questions_name_their_fields(indexes: dict[int, Path]) -> None:
     with Index.open(indexes[1]) as index:
         with pytest.raises(InvalidRequestError, match="question: is empty"):

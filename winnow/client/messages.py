@@ -34,6 +34,6 @@ class AnswerClient(AsyncConnection):
         """Raises UnavailableError unless the front node answers questions now."""
         if not await self.available():
             raise UnavailableError(
-                f"{self.address} does not serve {SERVICE}: start it with `winnow up --index DIR`, "
-                "or wait until it is ready"
+                f"no front node serves {SERVICE} at {self.address}: start one with `winnow up "
+                "--index DIR`, wait until it is ready, or use the port of a front instead of a node"
             )

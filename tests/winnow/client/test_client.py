@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import grpc
 import pytest
 from held_ports import free_ports
 from scripted_front import ScriptedFront, full_reply, scripted_front
@@ -25,6 +26,7 @@ from winnow.client import (
 from winnow.errors import (
     DeadlineExceededError,
     InvalidRequestError,
+    NotServedError,
     OverloadedError,
     UnavailableError,
     Violation,
@@ -255,6 +257,17 @@ async def test_an_address_where_nobody_listens_is_named(kind: Any) -> None:
     with pytest.raises(UnavailableError, match="served within 0 s"):
         await client.wait_ready(0.0)
     await client.close()
+
+
+@pytest.mark.parametrize("kind", [InThread, AsyncClient])
+async def test_the_port_of_a_node_is_said_not_to_be_that_of_a_front(kind: Any) -> None:
+    node = grpc.aio.server()
+    client = kind(f"127.0.0.1:{node.add_insecure_port('127.0.0.1:0')}")
+    await node.start()
+    with pytest.raises(NotServedError, match="the address of a front node, not of a content node"):
+        await client.ask("?")
+    await client.close()
+    await node.stop(None)
 
 
 def address(client: Any) -> str:
