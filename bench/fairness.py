@@ -24,7 +24,7 @@ from bench.scenarios.runner import Scenario
 from bench.scenarios.stage import Setup, Stage
 
 MAX_MEDIAN_RATIO = 3.0
-"""Bound of the polite client's median beside a load, as a ratio to its median alone."""
+"""Upper bound of the polite client's median beside a load, divided by its median alone."""
 MIN_SHARE = 0.95
 """Lower bound of the share of polite questions that are answered beside one greedy client. Also of
 the goodput of a load with names, as a ratio to the goodput without names.

@@ -221,7 +221,7 @@ def rate_figures(
     """Returns medians of the rates, in passages a second, and of feeding's ratio to the encoder."""
     ratios = [fed / encoded for fed, encoded in zip(feed_rates, encoder_rates, strict=True)]
     spread = (min(ratios), max(ratios))
-    ratio = Figure("feeding", "feeding, of the encoder", median(ratios), "times", spread=spread)
+    ratio = Figure("feeding", "feeding / the encoder alone", median(ratios), "times", spread=spread)
     return [
         Figure("feeding", "the encoder alone, passages", median(encoder_rates), "/s"),
         Figure("feeding", "feeding, passages", median(feed_rates), "/s"),
@@ -239,7 +239,7 @@ def latency_figures(latencies: Mapping[str, list[float]]) -> list[Figure]:
         *quantile_figures("questions", WITH_FEEDING, latencies[WITH_FEEDING], 0.5, 0.99),
         Figure(
             "questions",
-            "p99 beside feeding, of without (95 %)",
+            "p99 beside feeding / without (95 %)",
             p99_ratio.value,
             "times",
             spread=(p99_ratio.low, p99_ratio.high),

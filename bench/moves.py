@@ -127,7 +127,7 @@ class MovingCluster:
         return chosen
 
     async def moved(self) -> None:
-        """Waits until each shard is on the node that shall have it, and all nodes serve."""
+        """Waits until each shard is on the node that is assigned to it, and all nodes serve."""
         async with asyncio.timeout(_MOVE_SECONDS):
             while True:
                 with suppress(WinnowError):
@@ -295,7 +295,7 @@ def figures(
             holds = None if is_expected else not count
             rows.append(Figure("questions", label, count, target=target, holds=holds))
     ratio = ratio_figure(
-        "questions", "p99 moving, of at rest", moving.latencies, at_rest.latencies, 0.99
+        "questions", "p99 while moving / at rest", moving.latencies, at_rest.latencies, 0.99
     )
     return [
         *rows,

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
         memory = {n: resident_bytes(each.processes.pids()) / 1e6 for n, each in clusters.items()}
     figures += [Figure("memory", name, size, "MB") for name, size in memory.items()]
     if _NODES in memory:
-        ratio = Figure("memory", f"{_ONE}, of {_NODES}", memory[_ONE] / memory[_NODES], "times")
+        ratio = Figure("memory", f"{_ONE} / {_NODES}", memory[_ONE] / memory[_NODES], "times")
         figures.append(at_most(ratio, 0.5))
     return print_figures(figures, as_json=options.json)
 
@@ -79,7 +79,7 @@ async def _measure(addresses: dict[str, str], questions: list[str]) -> list[Figu
             for name, seconds in latencies.items():
                 figures += quantile_figures(kind, name, seconds, 0.5, 0.95)
             for level, limit in ((0.5, p50), (0.95, p95)):
-                name = f"{_ONE}, of {_NODES}, p{level * 100:g}"
+                name = f"{_ONE} / {_NODES}, p{level * 100:g}"
                 ratio = ratio_figure(kind, name, latencies[_ONE], latencies[_NODES], level)
                 figures.append(at_most(ratio, limit))
     return figures

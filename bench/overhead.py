@@ -97,7 +97,7 @@ class BareModels:
         passages: Sequence[Sequence[answer_pb2.Passage]],
         readers: Sequence[Connection],
     ) -> float:
-        """Returns the seconds to encode a question, and to read the passages of each reader.
+        """Returns the seconds to encode a question and then read the passages with all readers.
 
         Tokenising is not counted.
         """
@@ -181,7 +181,7 @@ def figures(latencies: Mapping[str, Sequence[float]]) -> list[Figure]:
         quartiles = (nearest_rank(ratios, 0.25), nearest_rank(ratios, 0.75))
         found += [
             Figure("overhead", f"{name}, p50", 1e3 * bare_p50, "ms"),
-            Figure("overhead", f"an answer, of {name}", answer_p50 / bare_p50, "times",
+            Figure("overhead", f"an answer / {name}, p50", answer_p50 / bare_p50, "times",
                    spread=quartiles),
         ]  # fmt: skip
     return found

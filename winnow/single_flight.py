@@ -108,7 +108,7 @@ class SingleFlight(Generic[Key, Result]):
 
 
 class _Flight(Generic[Result]):
-    """The attempts for one key, and the askers that wait for them."""
+    """The attempts for one key, and the callers that wait for them."""
 
     def __init__(self, judge: Judge[Result], lack_of_error: LackOfError) -> None:
         self._judge, self._lack_of_error = judge, lack_of_error

@@ -51,7 +51,7 @@ async def measure_ten(bundle: Bundle, store: Path, requests: int) -> list[Figure
     one, ten = latencies.values()
     return [
         *(quantile_figure("ten", name, seconds, 0.5) for name, seconds in latencies.items()),
-        at_most(ratio_figure("ten", "ten heads, of one", ten, one, 0.5), MAX_RATIO),
+        at_most(ratio_figure("ten", "ten heads / one head", ten, one, 0.5), MAX_RATIO),
     ]
 
 
@@ -92,7 +92,7 @@ async def _measure_warm(
         }
         latencies = await interleaved_latencies(variants, range(len(heads)))
     bare, local, remote = latencies.values()
-    local_ratio = ratio_figure("many", "p90 in process, of the bare encoder's", local, bare, 0.9)
+    local_ratio = ratio_figure("many", "p90 in process / bare encoder", local, bare, 0.9)
     figures = [
         figure
         for name, seconds in latencies.items()
@@ -101,7 +101,7 @@ async def _measure_warm(
     return [
         *figures,
         at_most(local_ratio, MAX_RATIO),
-        ratio_figure("many", "p90 by gRPC, of the bare encoder's", remote, bare, 0.9),
+        ratio_figure("many", "p90 by gRPC / bare encoder", remote, bare, 0.9),
     ]
 
 

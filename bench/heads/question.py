@@ -43,7 +43,7 @@ async def measure_question(bundle: Bundle, store: Path, requests: int) -> list[F
                 await interleaved_latencies(variants, questions[:_WARM_UP])
                 latencies = await interleaved_latencies(variants, questions)
     plain, with_heads = latencies.values()
-    ratio = ratio_figure("question", "with three heads, of without", with_heads, plain, 0.5)
+    ratio = ratio_figure("question", "with three heads / without heads", with_heads, plain, 0.5)
     return [
         *(quantile_figure("question", name, seconds, 0.5) for name, seconds in latencies.items()),
         at_most(ratio, MAX_RATIO),

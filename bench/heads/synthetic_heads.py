@@ -63,7 +63,7 @@ def trained_shape_model(width: int) -> bytes:
     with tempfile.TemporaryDirectory() as directory:
         source, target = Path(directory) / "whole.onnx", Path(directory) / "int8.onnx"
         source.write_bytes(float_model)
-        # its warning recommends a preprocessing step that gains nothing here
+        # ONNX Runtime's warning recommends a preprocessing step that gains nothing here
         logging.getLogger().setLevel(logging.ERROR)
         quantize_dynamic(
             str(source),

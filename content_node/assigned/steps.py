@@ -12,7 +12,7 @@ class HeldShard:
     """A shard that this node has."""
 
     info: ShardInfo | None
-    """Its description; None if it is not served."""
+    """The shard's description; None while the shard is not served."""
     must_be_replaced: bool = False
     """Whether this copy is permanently out of date: another node is the owner of the shard."""
 

@@ -31,11 +31,11 @@ _RAY_ENVIRONMENT = {
 }
 """Variables of every cluster, set before Ray is imported."""
 _STARTED_ENVIRONMENT = {
-    # else its processes listen on all addresses of the machine; the name of the variable has the
-    # systems on which this is the default
+    # else the processes of Ray listen on all addresses of the machine; the name of the variable has
+    # the systems on which this is the default
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_AUTH_MODE": "token",
-    # seconds for its server to start: on a busy machine the default of 30 can be too few
+    # seconds for Ray's server to start: on a busy machine the default of 30 can be too few
     "RAY_gcs_server_port_wait_time_s": "90",
 }
 """More variables of a cluster that is started."""

@@ -30,7 +30,7 @@ class WriteFindings:
     """The result of checking the newest generation and the log."""
 
     passages: int
-    """Number of passages with all writes."""
+    """Number of passages once all writes are applied."""
     sequence: int
     """The number of the last write."""
     unmerged: int

@@ -114,8 +114,8 @@ def _has_build(directory: Path) -> bool:
     names = {each.name for each in directory.iterdir()}
     if names - {_LOCK} and _STAGING not in names:
         raise ArtefactError(
-            f"the build needs {directory}, but {min(names - {_LOCK})} in it is not of a build: "
-            "move it away, or choose another --out"
+            f"the build needs {directory}, but {min(names - {_LOCK})} in it is not a file of a "
+            f"build: move it away, or choose another --out"
         )
     return bool(names)
 

@@ -21,11 +21,11 @@ class Role(str, Enum):
     """The part of a copy in a move."""
 
     OWNER = "owner"
-    """It takes the writes."""
+    """This copy of the shard takes the writes."""
     FOLLOWER = "follower"
-    """It follows the log of the owner, until it becomes the owner itself."""
+    """This copy follows the log of the owner, until it becomes the owner itself."""
     FORMER_OWNER = "former owner"
-    """Its shard was handed over. It never takes writes again."""
+    """This copy was handed over. It never takes writes again."""
 
 
 @dataclass(frozen=True, slots=True)

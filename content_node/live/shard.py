@@ -285,7 +285,7 @@ class LiveShard:
 
     async def changes(self, deadline: Deadline) -> WordChanges:
         """Returns how the served writes of this shard changed these counts."""
-        deadline.check("changes of word counts were read")
+        deadline.check("word counts were read")
         return self._word_changes
 
     async def swap(self, base: StoredSegment) -> None:

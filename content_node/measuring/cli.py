@@ -7,7 +7,7 @@ import typer
 
 from winnow.bundle import load_bundle
 from winnow.content_node.measuring import finding, reading
-from winnow.content_node.measuring.made_up import RandomVectors
+from winnow.content_node.measuring.synthetic import RandomVectors
 from winnow.packaged import default_bundle
 from winnow.passages.encoding import tokenise
 from winnow.settings.common import cores

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from winnow.content_node.measuring.made_up import RandomVectors, write_synthetic_shard
+from winnow.content_node.measuring.synthetic import RandomVectors, write_synthetic_shard
 from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.shard.memory_segment import MemoryVectors
 from winnow.content_node.shard.nearest import GraphIndex, NearestIndex, build_graph

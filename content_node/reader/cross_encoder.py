@@ -19,7 +19,7 @@ from winnow.passages.encoding import MAX_TITLE_TOKENS
 from winnow.text.tokenizer import SpecialTokens
 
 _TYPICAL_TOKENS, _TYPICAL_QUESTION_TOKENS = 160, 12
-"""Tokens of a typical input, and of its question with special tokens."""
+"""Number of tokens of a typical input, and of the question in it with special tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

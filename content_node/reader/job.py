@@ -58,7 +58,7 @@ class ReadJob(Generic[Item, Result]):
         return False
 
     async def wait(self) -> None:
-        """Waits until all items are done, or for the deadline; raises the error of an item."""
+        """Waits until all items are done or the deadline is over; raises the error of an item."""
         await asyncio.wait([self._finished], timeout=max(self._deadline.left(), 0))
         if self._finished.done():
             self._finished.result()

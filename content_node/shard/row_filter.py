@@ -43,7 +43,7 @@ class SortedValues(Protocol):
     """
 
     def all_rows(self) -> ValueRows:
-        """Returns the rows that have any of these values."""
+        """Returns all rows with a value of this field and kind."""
 
     def rows_equal(self, values: Sequence[Value]) -> ValueRows:
         """Returns the rows that have one of `values`, which are of this kind."""

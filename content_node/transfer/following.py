@@ -63,7 +63,7 @@ class Copy(Protocol):
 
     @property
     def sequence(self) -> int:
-        """The number of its last write."""
+        """The number of the copy's last write."""
 
     async def store_followed(self, writes: Sequence[LoggedWrite], log_id: str) -> None:
         """Stores writes of the owner's log as they are."""

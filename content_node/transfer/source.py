@@ -14,4 +14,4 @@ class TransferSource:
     directory: Path
     index_id: str
     takes_writes: bool
-    """Whether it takes writes that other nodes would lack; false if it follows a journal."""
+    """Whether the shard takes writes that other nodes would lack; false if it follows a journal."""

@@ -22,7 +22,8 @@ _MOVE_TO_FRONT, _USE_WHICH, _DROP_WORD, _ADD_QUESTION_MARK = 0.7, 0.3, 0.1, 0.5
 _SENTENCE = re.compile(
     r"(?:(?<=\w{3}[.!?])|(?<=[)\"\u201d][.!?])|(?<=[.!?][)\"\u201d]))\s+(?=[A-Z\"\u201c])"
 )
-"""Boundary of two sentences. A full stop after one or two letters more likely abbreviates."""
+"""Boundary of two sentences. A full stop after one or two letters more likely ends an abbreviation.
+"""
 _MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _DATE = re.compile(
     rf"(?<![\w.,$])(?:{_MONTH} \d{{1,2}}, |\d{{1,2}} {_MONTH} |{_MONTH} )?(?:1\d|20)\d\ds?\b"

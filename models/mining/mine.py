@@ -28,7 +28,7 @@ NEGATIVES = 8
 
 _PASSAGES, _QUESTIONS = "passages.jsonl", "questions.jsonl"
 _COMMANDS = {"ranked": "mine-ranking", "clozes": "mine-clozes"}
-"""Commands by the name of the directory that they fill. The default is `mine`."""
+"""The command that fills each directory, by the directory's name. For all others it is `mine`."""
 _NEAREST = 40
 """Nearest passages to draw negatives from."""
 _COMPARED = 2

@@ -89,9 +89,9 @@ class AnswerCore:
             client: key of the caller, for fair sharing; may be empty.
 
         Raises:
-            InvalidRequestError: the request breaks a rule; has every invalid field.
+            InvalidRequestError: the request breaks a rule; the error names every invalid field.
             DeadlineExceededError: nothing was read before the deadline.
-            OverloadedError: it cannot be answered in time; has the time to try again.
+            OverloadedError: it cannot be answered in time; the error says when to try again.
             PermissionDeniedError: it names heads, and the caller's key lacks that scope.
             UnavailableError: not every shard was found yet, no shard answered, or a shard failed
                 and partial results are forbidden.

@@ -59,7 +59,7 @@ def validate(
     `fields` are the fields that a filter may name; None if not all are known.
 
     Raises:
-        InvalidRequestError: a field breaks a rule; has every invalid field.
+        InvalidRequestError: a field breaks a rule; the error names every invalid field.
 
     """
     where, filter_violations = _filter(request.where, fields)

@@ -49,11 +49,11 @@ class Node:
         self.report: NodeReport | None = None
         """The last successful reply, kept while polls fail."""
         self._infos: dict[int, ShardInfo] = {}
-        """Its shards, by number."""
+        """The shards of the node, by number."""
         self.error: WinnowError | None = UnavailableError(f"{address}: has not replied yet")
         """The error of the last poll; None if it succeeded."""
         self.others_reads = 0
-        """Number of passages that it was reading for other fronts at its last reply."""
+        """Number of passages that the node was reading for other fronts at its last reply."""
         self._misses = 0
         self.replied_at = float("-inf")
         """Time at which the last successful poll began, on the clock of `Discovery`."""

@@ -50,11 +50,11 @@ class Front:
     services: grpc.aio.Server
     """Gets the services of all parts."""
     server: Server | None
-    """Serves them; None in a program that calls them directly."""
+    """The server of the services; None in a program that calls them directly."""
     rejection: EarlyRejection
     """Refuses calls early, by a rule of each service."""
     access: FrontAccess
-    """Keys and certificates of its servers, and channels to other nodes."""
+    """Keys and certificates of the front's servers, and channels to other nodes."""
     stack: contextlib.AsyncExitStack
     """Closes the parts in the reverse order of their opening."""
     http_operations: list[HttpOperation] = field(default_factory=list)

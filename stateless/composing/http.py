@@ -12,7 +12,7 @@ from winnow.stateless.http.docs import docs
 from winnow.stateless.http.endpoint import Edge
 from winnow.stateless.http.hosts import host_check
 from winnow.stateless.http.json_text import JsonText
-from winnow.stateless.http.outside import OuterApp
+from winnow.stateless.http.outer_app import OuterApp
 from winnow.stateless.http.probes import Readiness, probes
 from winnow.stateless.http.server import HttpServer
 from winnow.stateless.page.routes import routes
@@ -20,7 +20,7 @@ from winnow.telemetry.endpoint import register_process_metrics
 
 
 def serve_http(front: Front) -> Part:
-    """Opens the HTTP server of the operations that the parts have added so far."""
+    """Opens the HTTP server. It serves the operations that parts have added before this call."""
     settings, registry, gate = front.settings, front.registry, front.access.gate
     metrics, readiness = HttpMetrics(registry), Readiness()
     json_thread = FairThreads(1, "json")

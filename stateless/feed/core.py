@@ -80,7 +80,7 @@ class FeedCore:
 
         Raises:
             InvalidRequestError: a field breaks a rule; nothing was stored.
-            OverloadedError: the front or a shard is overloaded; has the time to try again.
+            OverloadedError: the front or a shard is overloaded; the error says when to try again.
             NotWritableError: the index is not set up for writes; says what to change.
             UnavailableError: a shard could not be reached. Some passages may have been stored.
             DeadlineExceededError: time ran out. Some passages may have been stored.

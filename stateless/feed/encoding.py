@@ -73,7 +73,7 @@ class FeedEncoder:
         in a thread.
 
         Raises:
-            InvalidRequestError: a field breaks a rule; has every invalid field.
+            InvalidRequestError: a field breaks a rule; the error names every invalid field.
 
         """
         tokenised = list(tokenise(self._tokenizer, validate_puts(passages)))

@@ -37,7 +37,7 @@ def choose_target(
         UnavailableError: no node serves the shard, none has begun to follow its journal, or it
             is just being handed over.
         NotWritableError: its replicas do not follow one journal. Without a journal, each of several
-        nodes would continue its own copy of the log.
+            nodes would continue its own copy of the log.
 
     """
     if not replicas:

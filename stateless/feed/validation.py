@@ -25,7 +25,7 @@ def validate_puts(passages: Sequence[FedPassage]) -> list[Put]:
     """Converts the passages of a request to canonical puts, in their order.
 
     Raises:
-        InvalidRequestError: a field breaks a rule; has every invalid field.
+        InvalidRequestError: a field breaks a rule; the error names every invalid field.
 
     """
     _check("passages", passages, MAX_PASSAGES, passage_violations)

@@ -62,9 +62,9 @@ class PredictCore:
             client: key of the caller, for fair sharing; may be empty.
 
         Raises:
-            InvalidRequestError: the request breaks a rule; has every invalid field.
+            InvalidRequestError: the request breaks a rule; the error names every invalid field.
             NotFoundError: the encoder group or a head is unknown; has every unknown head.
-            OverloadedError: too many texts are in flight; has the time to try again.
+            OverloadedError: too many texts are in flight; the error says when to try again.
             UnavailableError: this front serves no heads.
             WinnowError: no head could be applied to any text; it is the first head's error.
 

@@ -18,7 +18,7 @@ class EncoderGroupSetting:
     name: str
     bundle: Path
     store: str
-    """Store of its heads, a directory or a URL; empty if heads are on servers."""
+    """Store of the group's heads, a directory or a URL; empty if the heads run on head servers."""
 
     @classmethod
     def parse(cls, text: str) -> Self:

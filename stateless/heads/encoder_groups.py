@@ -116,7 +116,7 @@ class EncoderGroups:
         """The encoder group `name`, or the default group if it is empty.
 
         Raises:
-            NotFoundError: the group is unknown; has the known groups.
+            NotFoundError: the group is unknown; the error names the known groups.
             UnavailableError: the front serves no heads.
 
         """

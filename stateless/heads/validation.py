@@ -31,7 +31,7 @@ def validate(request: PredictRequest) -> ValidPredictRequest:
     """Returns the texts of a request, and the heads to apply to them.
 
     Raises:
-        InvalidRequestError: a field breaks a rule; has every invalid field.
+        InvalidRequestError: a field breaks a rule; the error names every invalid field.
 
     """
     texts = request.texts or (request.text,)

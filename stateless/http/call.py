@@ -41,10 +41,10 @@ class HttpOperation:
     """One path of the interface, with its method."""
 
     name: str
-    """The gRPC call that it mirrors, as metrics and logs name it."""
+    """The gRPC call that the operation mirrors, as metrics and logs name it."""
     path: str
     about: str
-    """Its description for users, one or two sentences."""
+    """Description of the operation for users, one or two sentences."""
     scope: str
     """The scope that a caller's key needs: ask, predict, feed or admin."""
     run: Run
@@ -58,6 +58,6 @@ class HttpOperation:
     refusal: Refusal = lambda _client: None
     """The rule of early refusals, which is called before the body is read."""
     before_ready: bool = False
-    """Whether it is served before the front is ready."""
+    """Whether the operation is served before the front is ready."""
     calls_of_request: Callable[[Any], int] = lambda _request: 1
     """Returns the number of calls of a request, for the rate limits of keys."""

@@ -147,21 +147,21 @@ class HttpConnection(H11Protocol):
         return self.transport.get_write_buffer_size() + encrypted
 
     def close(self) -> None:
-        """Closes it once everything was sent."""
+        """Closes the connection once everything was sent."""
         if self._is_opening():
             self._handshake.cancel()
         else:
             self.transport.close()
 
     def abort(self) -> None:
-        """Closes it immediately, even if bytes wait to be sent."""
+        """Closes the connection immediately, even if bytes wait to be sent."""
         if self._is_opening():
             self._handshake.cancel()
         else:
             self.transport.abort()
 
     def _is_opening(self) -> bool:
-        """Whether it is still being opened, for example in a TLS handshake."""
+        """Whether the connection is still being opened, for example in a TLS handshake."""
         return self.transport is None
 
 

@@ -46,10 +46,10 @@ class OpenConnection(Protocol):
         """Bytes that wait for the other side to take them."""
 
     def close(self) -> None:
-        """Closes it once everything was sent."""
+        """Closes the connection once everything was sent."""
 
     def abort(self) -> None:
-        """Closes it immediately, even if bytes wait to be sent."""
+        """Closes the connection immediately, even if bytes wait to be sent."""
 
 
 class ConnectionLimiter:

@@ -99,7 +99,7 @@ def read(kind: type[AnyMessage], data: bytes) -> AnyMessage:
     """Parses the JSON of a message.
 
     Raises:
-        InvalidRequestError: the JSON is invalid; has the invalid field.
+        InvalidRequestError: the JSON is invalid; the error names the invalid field.
 
     """
     if not data.lstrip(_SPACE).startswith(b"{"):

@@ -23,7 +23,7 @@ class Readiness:
         self._ready = self._was_ready = self._closed = False
 
     def set_ready(self, ready: bool) -> None:
-        """Sets the readiness, unless it was closed."""
+        """Sets whether the front is ready, unless it was closed."""
         self._ready = ready and not self._closed
         self._was_ready |= self._ready
 
@@ -33,17 +33,17 @@ class Readiness:
 
     @property
     def ready(self) -> bool:
-        """Whether it should be sent requests."""
+        """Whether callers should send requests to this front."""
         return self._ready
 
     @property
     def starting(self) -> bool:
-        """Whether it was never ready: models may be cold, or shards missing."""
+        """Whether the front was never ready: models may be cold, or shards missing."""
         return not self._was_ready
 
     @property
     def leaving(self) -> bool:
-        """Whether callers should go elsewhere, though it still answers."""
+        """Whether callers should use another front, although this one still answers."""
         return self._closed or (self._was_ready and not self._ready)
 
 

@@ -15,7 +15,7 @@ _MEDIA_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A file."""
+    """A file of the web page."""
 
     content: bytes
     media_type: str

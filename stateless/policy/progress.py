@@ -31,12 +31,12 @@ class ReplicaProgress:
 
     @property
     def sequence(self) -> int:
-        """Number of the last write that it is known to have; 0 for none."""
+        """Number of the last write that the replica is known to have; 0 for none."""
         return self._history[-1][1]
 
     @property
     def settled(self) -> int:
-        """Number of the last write that it was known to have `SETTLED_SECONDS` ago."""
+        """Number of the last write that the replica was known to have `SETTLED_SECONDS` ago."""
         until = self._clock() - SETTLED_SECONDS
         while len(self._history) > 1 and self._history[1][0] <= until:
             self._history.popleft()
@@ -111,7 +111,9 @@ class ShardProgress:
         return self.of(replica).sequence
 
     def record_poll(self, sequences: Mapping[str, int], log_id: str = "") -> None:
-        """Records the last writes that polls reported, by address, in the log of the shard."""
+        """Records a poll: the last write of each replica, by address. All belong to the log of the
+        shard.
+        """
         present = self._replicas()
         kept = {*present.values(), *(r for r in self._progress if r.outstanding)}
         self._progress = {r: progress for r, progress in self._progress.items() if r in kept}

@@ -73,8 +73,8 @@ class AdaptiveTimeout:
     def next(self, answered: int, failed: int = 0, empty: int = 0) -> Wait:
         """How long to wait now that `answered` shards gave a result and `failed` an error.
 
-        A failed shard does not count towards the minimum, and is not awaited. No wait ends later
-        than the wait before.
+        A failed shard does not count towards the minimum, and is not awaited. Each wait ends no
+        later than the previous one.
 
         `empty`: number of the `answered` shards that found nothing.
         """

@@ -40,7 +40,7 @@ class _NodeCall:
     deadline: Deadline
     estimate: LatencyEstimate | None
     late_after: float | None
-    """Seconds after which it is late; None for never."""
+    """Seconds after which the call counts as late; None for never."""
     overdue_after: float
     """Seconds after which the node probably hangs."""
     task: asyncio.Task[_Results]
@@ -48,7 +48,7 @@ class _NodeCall:
     seconds: float = field(init=False, default=0.0)
     """Duration, once it has ended."""
     given_up: WinnowError | None = None
-    """The reason, if its node was given up."""
+    """The reason, if the node was given up."""
     waiting: set[int] = field(init=False)
     """The shards whose outcome is not recorded yet."""
     lost: set[int] = field(init=False, default_factory=set)
@@ -107,7 +107,7 @@ class _NodeCall:
 
     @property
     def relative_latency(self) -> float | None:
-        """Its duration divided by the typical one; None if that is unknown."""
+        """Duration of the call divided by the typical duration; None if that is unknown."""
         typical = self.estimate.typical if self.estimate else 0.0
         return self.seconds / typical if typical else None
 

@@ -39,9 +39,9 @@ class ReplicaCondition:
     calls: int = 0
     """Number of requests in flight."""
     sequence: int = 0
-    """Number of the last write that it is known to have."""
+    """Number of the last write that the replica is known to have."""
     lag: int = 0
-    """Number of writes that another replica has and it lacks."""
+    """Number of writes that another replica has and this one lacks."""
 
 
 class ReplicatedSearcher:
@@ -104,7 +104,7 @@ class ReplicatedSearcher:
         self._log_lag()
 
     def retire(self) -> None:
-        """Stops its metrics; questions that started with it may still call it."""
+        """Stops the metrics of this shard. Questions that started with it may still call it."""
         self._retired = True
         self._pool.retire()
 

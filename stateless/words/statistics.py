@@ -1,4 +1,4 @@
-"""Counts the words of one index, by fetching the counts of shards that were written to.
+"""Counts the words of one index. It fetches the counts of the shards that were written to.
 
 Every shard has the same counts at the build of the index. Each shard counts the changes by its own
 later writes. Knows shards by number; does not know gRPC.

@@ -43,11 +43,11 @@ class ReplicaState:
     generation: str = ""
     writable: bool = False
     heard_seconds: float | None = None
-    """Seconds since the last poll that it replied to; None if it never did."""
+    """Seconds since the last poll that the node replied to; None if it never did."""
     node: str = ""
     """Name of the node; empty unless it follows an assignment of shards."""
     node_address: str = ""
-    """Address at which other nodes reach it; empty unless it follows an assignment."""
+    """Address at which other nodes reach the node; empty unless it follows an assignment."""
 
 
 @dataclass(frozen=True, slots=True)

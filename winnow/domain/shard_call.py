@@ -56,7 +56,7 @@ class ShardCall:
     kind: CallKind
     outcome: CallOutcome
     span: Interval
-    """The time from sending the call to its end."""
+    """The interval from sending the call to its end."""
     retrieved: Interval = NEVER
     """The retrieval on the content node, without network time."""
     reads: tuple[ReadTime, ...] = ()

@@ -73,7 +73,7 @@ class Choice:
     """The runtime that runs a model, and why."""
 
     model: str
-    """The name of its file."""
+    """The name of the model's file."""
     runtime: str
     by: ChosenBy
     """What decided the choice."""

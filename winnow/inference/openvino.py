@@ -52,8 +52,8 @@ class OpenVinoSession:
         """
         if not installed():
             raise ArtefactError(f"OpenVINO is not installed: {extra('openvino')}")
-        # with a preloaded allocator such as jemalloc, its threading library would free memory with
-        # the wrong allocator, which ends the process (oneTBB #1645)
+        # with a preloaded allocator such as jemalloc, OpenVINO's threading library would free
+        # memory with the wrong allocator, which ends the process (oneTBB #1645)
         os.environ.setdefault("TBB_ENABLE_SANITIZERS", "1")
         try:
             import openvino  # noqa: PLC0415 (an extra)
@@ -68,7 +68,7 @@ class OpenVinoSession:
             "INFERENCE_NUM_THREADS": intra_op_threads * runs,
             "NUM_STREAMS": runs,
             "PERFORMANCE_HINT": "LATENCY",
-            # it would bind its threads to the first cores, in every process of the machine
+            # OpenVINO would bind its threads to the first cores, in every process of the machine
             "ENABLE_CPU_PINNING": False,
         }
         core = openvino.Core()

@@ -27,7 +27,7 @@ class TimedSession:
     seconds: list[float] = field(default_factory=list)
     """Processor time of each run."""
     fault: str = ""
-    """Why it cannot run the input; empty if it can."""
+    """Why the session cannot run the input; empty if it can."""
 
     def run(self, inputs: Inputs, cpu: Clock) -> None:
         """Runs once and records the processor time, unless an earlier run failed."""

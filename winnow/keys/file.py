@@ -41,7 +41,7 @@ def read_keys(path: Path) -> tuple[Key, ...]:
             data = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise KeyFileError(
-            f"cannot read {path}: {error.strerror}; `winnow keys new` makes a file of keys"
+            f"cannot read {path}: {error.strerror}; `winnow keys new` makes a key file"
         ) from error
     try:
         if len(data) > _MAX_BYTES:

@@ -40,7 +40,7 @@ class Key:
     """Digest of the token (`winnow.keys.token`)."""
     scopes: frozenset[Scope]
     rate: Rate | None = None
-    """Limit of its calls; None for no limit."""
+    """Rate limit of calls with this key; None for no limit."""
     created: str = ""
     """Date of creation, in ISO 8601."""
 

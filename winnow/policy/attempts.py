@@ -45,7 +45,7 @@ class Lack(Flag):
     NOTHING = 0
     TIME = auto()
     SHARE = auto()
-    """Its client was refused; another client may be accepted."""
+    """The client of the attempt was refused; another client may be accepted."""
     ROOM = auto()
     """Less work was done than requested, because of the load."""
 
@@ -68,7 +68,7 @@ class FlightCaller:
     work: int = 1
     """Amount of work of an attempt."""
     work_in_flight: Callable[[], int] = lambda: 0
-    """Returns the unfinished work of its client, which is done before the next attempt."""
+    """Returns the unfinished work of the caller's client, which is done before the next attempt."""
     has_room_for_attempt: Callable[[], bool] = lambda: True
     """Whether there is room now for all work of an attempt."""
 
@@ -83,12 +83,12 @@ class FlightAttempt:
         self._work_ahead = 0
 
     def record_start(self) -> None:
-        """Records that its work is queued now, behind the other work of its client."""
+        """Records that the attempt's work is queued now, behind the other work of its client."""
         self._work_ahead = self.caller.work_in_flight()
 
     @property
     def work_ahead(self) -> int:
-        """Upper bound of the work of its client that is done before it."""
+        """Upper bound of the work of the same client that is done before this attempt."""
         return min(self._work_ahead, self.caller.work_in_flight() - self.caller.work)
 
 
@@ -143,7 +143,9 @@ class FlightWaiter(Generic[Result]):
 
     @property
     def _own_has_result(self) -> bool:
-        """Whether its own attempt ended with a result, which it would take if it were alone."""
+        """Whether the caller's own attempt ended with a result, which the caller would take if it
+        were alone.
+        """
         return any(e.attempt is self.own_attempt and e.error is None for e in self._ended)
 
     def outcome(self) -> EndedAttempt[Result]:

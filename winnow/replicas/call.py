@@ -28,11 +28,11 @@ class EarlierAttempt(Generic[Result]):
 
     address: str
     sent_at: float
-    """When it was sent, on the clock of the deadline."""
+    """When the attempt was sent, on the clock of the deadline."""
     estimate: LatencyEstimate | None
     """The expected latency of this attempt."""
     result: Callable[[], Coroutine[Any, Any, Result]]
-    """Awaits its result, or raises its error."""
+    """Awaits the result of the attempt, or raises its error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,9 @@ class PoolRequest(Generic[Backend, Result]):
     send: Send[Backend, Result]
     deadline: Deadline
     is_brief: bool = False
-    """Whether it may probe a replica as soon as the ejection ends: a late reply costs it little."""
+    """Whether the request may probe a replica as soon as its ejection ends: a late reply does
+    little harm.
+    """
     preference: Preference = ANY
     count_missing: Callable[[Result], int] = lambda _: 0
     """Returns the amount of requested work that a result lacks; 0 if the result is complete."""

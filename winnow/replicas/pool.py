@@ -31,10 +31,10 @@ class SentAttempt(Generic[Result]):
     attempt: Attempt
     task: asyncio.Task[Result]
     given_up: WinnowError | None = None
-    """The reason, if its replica was given up."""
+    """The reason, if the replica of the attempt was given up."""
 
     def error(self) -> BaseException | None:
-        """The error of its task, which must be done; None if the task has a result."""
+        """The error of the attempt's task, which must be done; None if the task has a result."""
         if not self.task.cancelled():
             return self.task.exception()
         cancelled = UnavailableError(f"{self.attempt.replica.address}: the call was cancelled")
@@ -187,5 +187,5 @@ class ReplicaPool(Generic[Backend]):
             self._observer.on_drained(replica.address)
 
     def _is_member(self, replica: Replica) -> bool:
-        """Whether it still is in the pool: the metrics of removed replicas were dropped."""
+        """Whether a replica is still in the pool. If not, its metrics were dropped."""
         return self.replicas.by_address.get(replica.address) is replica

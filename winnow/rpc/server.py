@@ -71,15 +71,14 @@ class Server:
         Args:
             services: full names, such as `winnow.v1.AnswerService`.
             interceptor: counts and logs their calls, and converts their errors.
-            max_message_bytes: maximum bytes of one message; a question of 1 000 characters takes 4
-            KB.
+            max_message_bytes: maximum bytes of one message; a question of 1 000 characters
+                takes 4 KB.
             idle_seconds: seconds without a call after which a connection is closed. This includes a
                 client that never completes its headers; gRPC would read them for ever.
             max_pending_bytes: maximum bytes of all incomplete messages.
             reject: rejects calls of these services before their messages are read.
             max_streams: maximum number of running calls of a connection; further calls wait at the
-            client. None
-                for no limit.
+                client. None for no limit.
             security: certificates, the limit of calls per caller, and whether there is reflection.
 
         """

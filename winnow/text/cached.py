@@ -22,7 +22,7 @@ from winnow.single_flight import SingleFlight
 from winnow.text.encoder import OnEncoded, TextEncoder, TextEncoding
 
 _OVERHEAD = 512
-"""Bytes of an entry without its arrays and its key, measured with `tracemalloc`."""
+"""Memory of an entry in bytes, without its arrays and its key, measured with `tracemalloc`."""
 Value = TypeVar("Value", bound=np.generic)
 
 

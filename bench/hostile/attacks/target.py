@@ -22,7 +22,7 @@ class Target:
 
 
 Attack = Callable[[Target], Coroutine[Any, Any, Counter[str]]]
-"""Attacks a target for its seconds; returns the count of each outcome."""
+"""Attacks a target for its duration; returns the count of each outcome."""
 
 
 def host_and_port(address: str) -> tuple[str, int]:

@@ -170,7 +170,7 @@ def test_files_of_a_user_with_the_name_of_a_workspace_are_not_touched(
     own.mkdir(parents=True)
     (own / "notes.txt").write_text("mine")
     before = tree(tmp_path)
-    with pytest.raises(ArtefactError, match="is not of a build"):
+    with pytest.raises(ArtefactError, match="is not a file of a build"):
         build_index(
             BuildPlan(source=passages_file, target=tmp_path / "index", shards=1, threads=1),
             bundle,

@@ -10,7 +10,7 @@ from winnow.bundle import Bundle, load_bundle
 from winnow.cli.commands import app
 from winnow.content_node.measuring import reading
 from winnow.content_node.measuring.finding import measure_graph, measure_shard
-from winnow.content_node.measuring.made_up import RandomVectors
+from winnow.content_node.measuring.synthetic import RandomVectors
 from winnow.domain.passage import Passage
 from winnow.domain.write import Put
 from winnow.passages.encoding import TokenisedPut

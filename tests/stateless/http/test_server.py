@@ -27,7 +27,7 @@ from winnow.security.serving import http_context
 from winnow.stateless.http.accepting import Acceptor
 from winnow.stateless.http.app import application
 from winnow.stateless.http.connection_limiter import ConnectionLimiter, HttpMetrics
-from winnow.stateless.http.outside import OuterApp
+from winnow.stateless.http.outer_app import OuterApp
 from winnow.stateless.http.probes import Readiness
 from winnow.stateless.http.server import HttpServer
 

@@ -41,7 +41,9 @@ class PointFigures:
 
     @property
     def comparable(self) -> bool:
-        """Whether the point has an accuracy, and answered at least half of its questions."""
+        """Whether the point's accuracy was measured, and it answered at least half of its
+        questions.
+        """
         return self.exact_match is not None and math.isfinite(self.p50)
 
 

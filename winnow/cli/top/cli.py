@@ -62,13 +62,13 @@ def top(
     ] = 2.0,
     credentials: Credentials | None = None,
 ) -> None:
-    """Show a running cluster: shards, replicas, questions a second, work in progress.
+    """Show a running cluster: shards, replicas, questions per second, work in progress.
 
     Example: winnow top --metrics 127.0.0.1:9100
 
-    One front node is polled, and counts of calls are its own. Latencies come from --metrics. Rates
-    and latencies are of the time since the last sample. Ctrl-C ends it. A front node with keys
-    demands one with the scope admin.
+    One front node is polled, and only its own calls are counted. Latencies come from the addresses
+    of --metrics. Rates and latencies cover the time since the last sample. Ctrl-C ends it. A front
+    node with keys requires one with the scope admin.
 
     With --json, each line has the keys:
       at: the time, as ISO 8601,

@@ -37,25 +37,25 @@ class Process:
     """Figures of a process, from its metrics. Unknown figures are None."""
 
     address: str
-    """HOST:PORT of its metrics."""
+    """HOST:PORT that the metrics are read from."""
     part: str = ""
     """Kind of process: front, node, encoder or heads."""
     shards: list[str] = field(default_factory=list)
     ready: bool | None = None
     calls: float | None = None
-    """Calls per second of the methods of its kind."""
+    """Calls per second of the methods that its kind of process serves."""
     queue_p95: float | None = None
     """95th percentile of the time in the queue, in seconds."""
     call_p95: float | None = None
     """95th percentile of the time of a call, in seconds."""
     busy: float | None = None
-    """Share of its reader threads that are busy now."""
+    """Share of the reader threads that are busy now."""
     cores: float | None = None
     """Mean number of cores in use."""
     memory: float | None = None
     """Resident memory in bytes."""
     fault: str = ""
-    """Why its metrics are unknown; empty if they are known."""
+    """Why the metrics are unknown; empty if they are known."""
 
 
 def _kind_of(page: MetricsPage) -> str:
@@ -69,7 +69,7 @@ def _process(
     """The figures of a process.
 
     Args:
-        address: HOST:PORT of its metrics.
+        address: HOST:PORT that the metrics are read from.
         now: its metrics, or why they are unknown.
         delta: the increase of its metrics in the last `seconds`; None if unknown.
         seconds: length of the interval.

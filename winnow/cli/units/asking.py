@@ -10,7 +10,7 @@ from winnow.v1 import answer_pb2
 
 _TIMEOUT = 30.0
 WARM_UP = 20
-"""Questions before the measured ones."""
+"""Number of questions that are asked before the measured ones."""
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 

@@ -30,7 +30,7 @@ class _Record(BaseModel):
 
 
 class HeadRecord(_Record):
-    """The record of a head: which version is served, and how."""
+    """The record of a head: the served version, and whether the head is pinned."""
 
     version: int = Field(ge=0)
     """The served version; 0 if none was activated yet."""

@@ -84,7 +84,9 @@ class ReplicaRecord:
         return self._failures > 0 or self._ejected_until is not None
 
     def wants_probe(self, brief: bool) -> bool:
-        """Whether the next request should probe it; `brief`: the request is very little work."""
+        """Whether the next request should probe the replica; `brief`: the request is very little
+        work.
+        """
         if self._ejected_until is None or self._probes:
             return False
         since = self._clock() - self._ejected_until

@@ -43,28 +43,32 @@ class Replica:
         """`other_requests` returns the running requests of an address outside the pool."""
         self.address, self._other_requests = address, other_requests
         self.outstanding = 0
-        """Number of its running requests."""
+        """Number of running requests to the replica."""
         self.record = ReplicaRecord(settings.outliers, clock)
         self.latency = DecayedMean(settings.half_life, clock)
         """Mean latency of answers since the last ejection, in the unit of `Replicas.release`."""
 
     @property
     def active(self) -> bool:
-        """Whether it gets requests; if not, it is ejected, or gets probes only."""
+        """Whether the replica gets requests. If not, it is ejected, or gets probes only."""
         return self.record.is_active
 
     @property
     def load(self) -> int:
-        """Number of its running requests, with those of its address outside the pool."""
+        """Number of running requests to the replica, including those to its address outside the
+        pool.
+        """
         return self.outstanding + self._other_requests(self.address)
 
     def expected_latency(self) -> float | None:
-        """Its latency, which falls while it gets no requests; None before the first answer."""
+        """Expected latency. It falls while the replica gets no requests; None before the first
+        answer.
+        """
         mean = self.latency.value
         return None if mean is None else mean * self.latency.freshness()
 
     def cost(self, typical: float) -> tuple[float, int]:
-        """The cost of a request to it; without a latency, `typical` is taken."""
+        """The cost of a request to the replica; a replica without a latency is given `typical`."""
         expected = self.expected_latency()
         latency = typical if expected is None else expected
         load = self.load

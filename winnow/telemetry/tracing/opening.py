@@ -1,4 +1,6 @@
-"""Creates the tracer of a process from its settings. Without tracing it imports nothing."""
+"""Creates the tracer of a process from its settings. Without tracing, no tracing module is
+imported.
+"""
 
 import contextlib
 import os

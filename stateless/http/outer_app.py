@@ -1,4 +1,4 @@
-"""Wraps the ASGI application of a front.
+"""The outermost ASGI application of a front.
 
 Checks the Host header, adds a request id and default headers to every reply, and disconnects
 callers that do not read their reply.
