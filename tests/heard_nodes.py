@@ -72,7 +72,11 @@ class Nodes:
             index_passages=20,
             **said,
         )
-        self._node(address).record_reply(NodeReport((info,)), self.clock())
+        self.hear_report(address, NodeReport((info,)))
+
+    def hear_report(self, address: str, report: NodeReport) -> None:
+        """Records the reply of a node to a poll."""
+        self._node(address).record_reply(report, self.clock())
         self._update()
 
     def miss(self, address: str, error: WinnowError) -> None:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from winnow.domain.shard import MAX_SHARDS, ShardInfo
+from winnow.domain.shard import MAX_FRONTS, MAX_SHARDS, ShardInfo
 from winnow.stateless.cluster.node import Infos, ReplicaAt
 
 _Rows = tuple[str, int, str, str, str]
@@ -151,6 +151,11 @@ def _mismatch(info: ShardInfo, encoding: FrontEncoding) -> str | None:
         return (
             f"{_describe(info)} is invalid: shards are numbered from 0, and an index has at most "
             f"{MAX_SHARDS:,}"
+        )
+    if info.fronts > MAX_FRONTS:
+        return (
+            f"{_describe(info)} is behind {info.fronts} front nodes, which use each other in a "
+            "cycle: correct their --fronts"
         )
     return None
 

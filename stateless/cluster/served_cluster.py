@@ -156,4 +156,5 @@ def _joined(info: ShardInfo, replicas: Sequence[ShardInfo]) -> ShardInfo:
         seconds_per_read=shard_pace([each.seconds_per_read for each in replicas]) or 0.0,
         writes_elsewhere=not owners,
         moves=max(owners or [each.moves for each in replicas]),
+        fronts=1 + min(each.fronts for each in replicas),
     )

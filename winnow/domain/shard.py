@@ -56,6 +56,9 @@ class ShardInfo:
     since.
     """
 
+    fronts: int = 0
+    """Number of front nodes between the caller and the content node of the shard."""
+
     @property
     def rows(self) -> tuple[str, int, str, str, str]:
         """The identity of the passages and models: replicas with equal identities are
@@ -94,6 +97,8 @@ class NodeReport:
 
 INDEX_FILE = "index.json"
 """File name of the manifest of an index."""
+MAX_FRONTS = 8
+"""Most front nodes between a caller and a content node. If there are more, they form a cycle."""
 MAX_SHARDS = 4_096
 """Maximum number of shards of an index."""
 PASSAGES_PER_SHARD = 50_000

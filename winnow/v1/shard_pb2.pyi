@@ -131,6 +131,7 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     JOURNALED_FIELD_NUMBER: builtins.int
     WRITES_ELSEWHERE_FIELD_NUMBER: builtins.int
     MOVES_FIELD_NUMBER: builtins.int
+    FRONTS_FIELD_NUMBER: builtins.int
     shard: builtins.int
     """This shard's number, from 0."""
     shards: builtins.int
@@ -168,6 +169,8 @@ class GetShardInfoResponse(google.protobuf.message.Message):
     """Number of times that the shard was handed over to another node. If two nodes report that they take its writes,
     the report with fewer moves is outdated: that node has handed the shard over since.
     """
+    fronts: builtins.int
+    """Number of front nodes between the caller and the content node of the shard. 0 for a content node."""
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Names of the metadata fields, sorted. At most 1000."""
@@ -192,8 +195,9 @@ class GetShardInfoResponse(google.protobuf.message.Message):
         journaled: builtins.bool = ...,
         writes_elsewhere: builtins.bool = ...,
         moves: builtins.int = ...,
+        fronts: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "dimension", b"dimension", "fields", b"fields", "generation", b"generation", "index_id", b"index_id", "index_passages", b"index_passages", "journaled", b"journaled", "log_id", b"log_id", "moves", b"moves", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "seconds_per_read", b"seconds_per_read", "sequence", b"sequence", "shard", b"shard", "shards", b"shards", "writes_elsewhere", b"writes_elsewhere"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bundle_fingerprint", b"bundle_fingerprint", "bundle_name", b"bundle_name", "dimension", b"dimension", "fields", b"fields", "fronts", b"fronts", "generation", b"generation", "index_id", b"index_id", "index_passages", b"index_passages", "journaled", b"journaled", "log_id", b"log_id", "moves", b"moves", "passages", b"passages", "reads_in_hand", b"reads_in_hand", "seconds_per_read", b"seconds_per_read", "sequence", b"sequence", "shard", b"shard", "shards", b"shards", "writes_elsewhere", b"writes_elsewhere"]) -> None: ...
 
 Global___GetShardInfoResponse: typing_extensions.TypeAlias = GetShardInfoResponse
 

@@ -7,8 +7,8 @@ from heard_nodes import Nodes
 
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
-from winnow.domain.shard import ShardInfo
-from winnow.errors import DeadlineExceededError
+from winnow.domain.shard import MAX_FRONTS, ShardInfo
+from winnow.errors import DeadlineExceededError, UnavailableError
 from winnow.searcher import RequestedShard, Retrieved
 from winnow.shard_writer import CountingShardWriter
 from winnow.stateless.cluster.served_cluster import ServedCluster
@@ -37,6 +37,15 @@ class Middle(Nodes):
 
     def _record_request(self) -> None:
         self.requests += 1
+
+    async def poll(self, other: "Middle") -> None:
+        """Polls a front."""
+        try:
+            report = await other.served.report(Deadline.after(60, self.clock))
+        except UnavailableError as error:
+            self.miss("front", error)
+        else:
+            self.hear_report("front", report)
 
     async def infos(self) -> dict[int, ShardInfo]:
         """The reported shards."""
@@ -113,3 +122,18 @@ async def test_a_node_that_hangs_until_its_deadline_leaves_time_to_reply(middle:
     assert isinstance(late, DeadlineExceededError)
     assert isinstance(found, Retrieved)
     assert deadlines[0].left() < 60
+
+
+async def test_fronts_that_use_each_other_do_not_report_the_shards_of_a_node_that_is_gone(
+    middle: Middle,
+) -> None:
+    other = Middle()
+    for _ in range(3):
+        await other.poll(middle)
+        await middle.poll(other)
+    assert sorted(await other.infos()) == [0, 1]
+    middle.miss("a", UnavailableError("a: connection refused"))
+    for _ in range(2 * MAX_FRONTS):
+        await other.poll(middle)
+        await middle.poll(other)
+    assert sorted(await middle.infos()) == sorted(await other.infos()) == [1]
