@@ -1,15 +1,15 @@
-"""Moves shards between nodes beside questions and writes, and kills the nodes meanwhile.
+"""Moves and splits shards beside questions and writes, and kills the nodes meanwhile.
 
-    python -m bench moves --index INDEX --questions FILE [--moves 20] [--kills 30]
+    python -m bench moves --index INDEX --questions FILE [--moves 20] [--splits 20] [--kills 30]
 
 Serves a copy of INDEX by nodes that follow an assignment. Moves one shard after the other to
-another node, as `winnow shards move` does, while one client asks and one writes. Before each move
-the same questions are asked at rest. `--kills` kills the old or the new node of a move (SIGKILL) at
-a random moment and starts it again at once. At the end every acknowledged write is sent again: the
-index must report it as unchanged.
+another node, or splits it, as `winnow shards` does, while one client asks and one writes. Before
+each change the same questions are asked at rest. `--kills` kills the old or the new node of a move,
+or the node of a split (SIGKILL) at a random moment, and starts it again at once. At the end every
+acknowledged write is sent again: the index must report it as unchanged.
 
 Targets: no answer is incomplete unless a node is down, no acknowledged write is lost, and the p99
-of questions during moves is at most 1.5 times that at rest.
+of questions during changes is at most 1.5 times that at rest.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,8 +109,8 @@ class MovingCluster:
                         return
                 await asyncio.sleep(_POLL_SECONDS)
 
-    async def move(self, rng: random.Random) -> tuple[str, str]:
-        """Begins to move a random shard; returns the names of its old and its new node."""
+    async def change(self, rng: random.Random, *, splits: bool) -> tuple[str, str]:
+        """Begins to move or to split a random shard; returns the names of its nodes."""
         cluster = await self.cluster()
         chosen: tuple[str, str] = ("", "")
 
@@ -118,8 +118,11 @@ class MovingCluster:
             nonlocal chosen
             placement = PlacedShards(cluster, before)
             present, nodes = placement.present(), placement.nodes()
-            shard = rng.randrange(present.shards)
+            shard = rng.choice(sorted(present.holders))
             (old,) = present.holders[shard]
+            if splits:
+                chosen = old, old
+                return present.with_split(shard, nodes)
             chosen = old, rng.choice(sorted(nodes.keys() - {old}))
             return present.with_move(shard, "", chosen[1], nodes)
 
@@ -132,7 +135,7 @@ class MovingCluster:
             while True:
                 with suppress(WinnowError):
                     placement = PlacedShards(await self.cluster(), self._file.read())
-                    rows = list(placement.rows())
+                    rows = [row for row in placement.rows() if row.shard is not None]
                     if not placement.moving() and all(row.state == "serving" for row in rows):
                         return
                 await asyncio.sleep(_POLL_SECONDS)
@@ -248,29 +251,33 @@ async def measure(cluster: MovingCluster, options: argparse.Namespace) -> list[F
     rng = random.Random(options.seed)
     questions = read_question_texts(options.questions, 200)
     at_rest, moving = Questions(), Questions()
-    durations: list[float] = []
+    durations: dict[str, list[float]] = {}
     await cluster.wait_ready(options.nodes)
     async with AsyncClient(cluster.feed) as feeding, AnswerClient(cluster.address) as client:
         writer, stop = Writer(feeding, rng), asyncio.Event()
         writing = asyncio.create_task(writer.run(stop, options.pause))
         await ask(cluster, client, questions[:50], Questions())  # warms up
         kills_left = options.kills
-        for number in range(options.moves):
+        changes = [False] * options.moves + [True] * options.splits
+        rng.shuffle(changes)
+        for number, splits in enumerate(changes):
             block = [questions[(number * 20 + each) % len(questions)] for each in range(40)]
             await ask(cluster, client, block, at_rest)
-            nodes = await cluster.move(rng)
+            nodes = await cluster.change(rng, splits=splits)
             started = time.perf_counter()
             end = asyncio.ensure_future(cluster.moved())
             asking = asyncio.create_task(ask(cluster, client, block, moving, end))
-            kills = -(-kills_left // (options.moves - number))
+            kills = -(-kills_left // (len(changes) - number))
             for _ in range(kills):
                 await asyncio.sleep(rng.uniform(0.0, 3.0))
                 await cluster.kill(rng.choice(nodes))
             kills_left -= kills
             await asyncio.gather(end, asking)
-            durations.append(time.perf_counter() - started)
+            name = "split" if splits else "move"
+            seconds = time.perf_counter() - started
+            durations.setdefault(name, []).append(seconds)
             print(
-                f"move {number + 1}: {nodes[0]} -> {nodes[1]}, {durations[-1]:.1f} s, "
+                f"{number + 1}: {name} {nodes[0]} -> {nodes[1]}, {seconds:.1f} s, "
                 f"{kills} kills; {dict(moving.outcomes)}",
                 file=sys.stderr,
                 flush=True,
@@ -283,10 +290,16 @@ async def measure(cluster: MovingCluster, options: argparse.Namespace) -> list[F
 
 
 def figures(
-    at_rest: Questions, moving: Questions, durations: list[float], written: int, lost: int
+    at_rest: Questions,
+    moving: Questions,
+    durations: Mapping[str, list[float]],
+    written: int,
+    lost: int,
 ) -> list[Figure]:
     """Returns the figures of a run."""
-    rows = quantile_figures("moves", "duration", durations, 0.5)
+    rows: list[Figure] = []
+    for name, own in durations.items():
+        rows += quantile_figures(name, "duration", own, 0.5)
     for name, series in (("at rest", at_rest), ("moving", moving)):
         rows += quantile_figures("questions", name, series.latencies, 0.5, 0.99)
         for outcome, count in sorted(series.outcomes.items()):
@@ -309,7 +322,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags of `python -m bench moves`."""
     add_index_and_questions(parser)
     parser.add_argument("--moves", type=int, default=20, help="shards that are moved")
-    parser.add_argument("--kills", type=int, default=0, help="kills among the moves")
+    parser.add_argument("--splits", type=int, default=0, help="shards that are split")
+    parser.add_argument("--kills", type=int, default=0, help="kills meanwhile")
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--pause", type=float, default=0.05, help="seconds between two writes")
@@ -317,7 +331,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Moves shards of a copy of the index; returns the exit code."""
+    """Moves and splits shards of a copy of the index; returns the exit code."""
     with (
         tempfile.TemporaryDirectory(prefix="winnow-moves-", dir=options.scratch) as directory,
         Processes() as children,

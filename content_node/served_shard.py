@@ -47,7 +47,7 @@ class ServedShard:
         Raises NotLoadedError or UnavailableError while there is none.
         """
         if self.fault:
-            raise self._fault_error()
+            raise self.fault_error
         if self._transfer is None:
             raise UnavailableError("the shard is still loading")
         return self._transfer
@@ -59,7 +59,7 @@ class ServedShard:
         Raises NotLoadedError or UnavailableError while there is none.
         """
         if self.fault:
-            raise self._fault_error()
+            raise self.fault_error
         if self._writing is None:
             raise UnavailableError("the shard is still loading")
         return self._writing
@@ -122,12 +122,14 @@ class ServedShard:
         """Retrieves and reads this shard's best passages."""
         return await self._available_searcher().search(question, depth, max_answer_tokens, deadline)
 
-    def _fault_error(self) -> UnavailableError:
+    @property
+    def fault_error(self) -> UnavailableError:
+        """The error of calls while there is a fault."""
         return UnavailableError(self.fault) if self._is_temporary else NotLoadedError(self.fault)
 
     def _available_searcher(self) -> LocalShard:
         if self.fault:
-            raise self._fault_error()
+            raise self.fault_error
         if self._searcher is None:
             raise UnavailableError("the shard is still loading")
         return self._searcher

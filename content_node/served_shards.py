@@ -34,13 +34,13 @@ class ServedShards:
         self._hidden: list[ServedShard] = []
         """Shards that are not reported but still answer calls."""
 
-    def add(self, shard: ServedShard) -> None:
-        """Reports a shard, and sends it calls."""
-        self._shards.append(shard)
+    def add(self, shard: ServedShard, *, hidden: bool = False) -> None:
+        """Reports a shard, unless it is `hidden`, and sends it calls."""
+        (self._hidden if hidden else self._shards).append(shard)
 
     def hide(self, shard: ServedShard) -> None:
-        """Stops reporting a shard, so that fronts send it no new calls. The shard still answers
-        calls.
+        """Stops reporting a shard, unless it fails, so that fronts send it no new calls. The shard
+        still answers calls.
         """
         self._shards.remove(shard)
         self._hidden.append(shard)
@@ -66,6 +66,7 @@ class ServedShards:
                 raise
             except UnavailableError as error:
                 faults.append(ShardFault(each.number, error))
+        faults += [ShardFault(each.number, each.fault_error) for each in self._hidden if each.fault]
         return NodeReport(tuple(infos), tuple(faults), self._node, self._address)
 
     def searcher(self, shard: int | None) -> ServedShard:

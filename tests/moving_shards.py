@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def opened(directory: Path) -> LiveShard:
     return open_live(
         directory,
         lambda trimmed: open_newest(directory, trimmed, open_segment, feeding=True),
-        lambda _: LIMITS,
+        lambda base: replace(LIMITS, shard=base.manifest.shard, shards=base.manifest.shards),
         WriteMetrics(CollectorRegistry()),
         feeding=True,
     )

@@ -14,7 +14,8 @@ from winnow.errors import ArtefactError, InvalidRequestError, UnavailableError
 from winnow.quoting import shown
 from winnow.storage import open_storage
 
-_FORMAT = 1
+_FORMATS = (1, 2)
+"""The second has shards that were split: older versions name the format instead of damage."""
 
 
 class AssignmentFile:
@@ -56,7 +57,7 @@ class AssignmentFile:
 
 def _encode(assignment: Assignment) -> bytes:
     content = {
-        "format": _FORMAT,
+        "format": 2 if assignment.is_split else 1,
         "index_id": assignment.index_id,
         "shards": assignment.shards,
         "version": assignment.version,
@@ -72,8 +73,8 @@ def _decode(data: bytes, url: str) -> Assignment:
         checksum = content.pop("checksum")
         if checksum != _checksum(content):
             raise ArtefactError("its checksum is wrong")
-        if content["format"] != _FORMAT:
-            raise ArtefactError(f"it has format {content['format']}, and this version reads 1")
+        if content["format"] not in _FORMATS:
+            raise ArtefactError(f"it has format {content['format']}, and this version reads 1 or 2")
         return Assignment(
             index_id=content["index_id"],
             shards=content["shards"],

@@ -1,9 +1,10 @@
-"""Decides which shards a node opens and closes to follow an assignment. Pure."""
+"""Decides which shards a node opens, splits and closes to follow an assignment. Pure."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from winnow.domain.assignment import Assignment
+from winnow.domain.partition import ancestors_of, halves_of, parent_of
 from winnow.domain.shard import NodeReport, ShardInfo
 
 
@@ -13,8 +14,15 @@ class HeldShard:
 
     info: ShardInfo | None
     """The shard's description; None while the shard is not served."""
+    _: KW_ONLY
     must_be_replaced: bool = False
-    """Whether this copy is permanently out of date: another node is the owner of the shard."""
+    """Whether this copy is permanently out of date: its writes are taken elsewhere."""
+    can_split: bool = False
+    """Whether this copy takes the writes of the shard, or its halves do already."""
+    is_unfinished_half: bool = False
+    """Whether its parent, on this node, still takes its writes."""
+    is_hidden: bool = False
+    """Whether it is not reported to front nodes yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +31,12 @@ class Steps:
 
     open: tuple[int, ...] = ()
     """Shards that the node should serve and does not have."""
+    make: tuple[int, ...] = ()
+    """Halves that the node makes of shards that it has."""
+    show: tuple[int, ...] = ()
+    """Hidden shards that fronts may use. Both halves of a shard appear at once."""
     close: tuple[int, ...] = ()
-    """Shards that the node may close, because other nodes serve them instead."""
+    """Shards that the node may close, because other nodes or their halves serve instead."""
 
 
 def next_steps(
@@ -35,8 +47,9 @@ def next_steps(
 ) -> Steps:
     """The next steps of a node.
 
-    A shard is closed only once all nodes that it is assigned to serve it with all its writes. A
-    copy that is permanently out of date is closed once any other node serves the shard.
+    A shard is closed only once all nodes that it, or its parts, are assigned to serve it with all
+    its writes. A copy that is permanently out of date is closed once any other node serves the
+    shard.
 
     Args:
         assignment: the assignment.
@@ -45,26 +58,110 @@ def next_steps(
         reports: the last reports of the other nodes by name.
 
     """
-    own = assignment.of_node(name)
-    close = []
-    for shard, copy in sorted(held.items()):
-        is_settled = shard in own and not copy.must_be_replaced
-        if is_settled or not _is_of(assignment, shard, copy):
-            continue
-        serving = nodes_with(assignment.index_id, shard, copy.info, reports)
-        wanted = assignment.holders[shard]
-        if set(wanted) <= set(serving) if shard not in own else serving:
-            close.append(shard)
-    return Steps(open=tuple(sorted(own - held.keys())), close=tuple(close))
+    return _Planning(assignment, name, held, reports).steps()
 
 
-def _is_of(assignment: Assignment, shard: int, copy: HeldShard) -> bool:
-    """Whether a shard is one of the assignment. Shards of another index or numbering are kept."""
-    if shard not in assignment.holders:
-        return False
-    if (info := copy.info) is None:
-        return copy.must_be_replaced  # else its index is unknown
-    return (info.index_id, info.shards) == (assignment.index_id, assignment.shards)
+class _Planning:
+    def __init__(
+        self,
+        assignment: Assignment,
+        name: str,
+        held: Mapping[int, HeldShard],
+        reports: Mapping[str, NodeReport],
+    ) -> None:
+        self._assignment, self._name, self._reports = assignment, name, reports
+        self._held = {
+            shard: copy for shard, copy in sorted(held.items()) if self._is_of(shard, copy)
+        }
+        self._all_held = held
+        self._partition = assignment.partition
+
+    def steps(self) -> Steps:
+        own = self._assignment.of_node(self._name)
+        lacking = sorted(own - self._all_held.keys())
+        return Steps(
+            open=tuple(shard for shard in lacking if self._may_open(shard)),
+            make=tuple(half for shard in self._held for half in self._halves_to_make(shard)),
+            show=tuple(shard for shard in self._held if self._may_show(shard)),
+            close=tuple(shard for shard in self._held if self._may_close(shard, own)),
+        )
+
+    def _is_of(self, shard: int, copy: HeldShard) -> bool:
+        """Whether a shard is one of the index. Shards of another index or numbering are kept."""
+        if not self._assignment.partition.parts_of(shard):
+            return False
+        if (info := copy.info) is None:
+            return copy.must_be_replaced  # else its index is unknown
+        return (info.index_id, info.shards) == (self._assignment.index_id, self._assignment.shards)
+
+    def _was_split(self, shard: int) -> bool:
+        """Whether the assignment has parts of the shard instead of it."""
+        parts = self._partition.parts_of(shard)
+        return shard not in self._partition and all(part > shard for part in parts)
+
+    def _serving(self, shard: int, info: ShardInfo | None = None) -> set[str]:
+        """The nodes that serve a shard and take its writes, with all writes of `info`."""
+        serving = set(nodes_with(self._assignment.index_id, shard, info, self._reports))
+        own = self._held.get(shard)
+        if own is not None and not (own.is_hidden or own.must_be_replaced or own.info is None):
+            serving.add(self._name)
+        return serving
+
+    def _halves_to_make(self, shard: int) -> list[int]:
+        """The halves of a shard of this node that nobody has. Of several nodes with a copy of the
+        shard the first makes them, and the others copy them.
+        """
+        others = nodes_with(self._assignment.index_id, shard, None, self._reports)
+        is_first = all(self._name < other for other in others)
+        if not self._was_split(shard) or not self._held[shard].can_split or not is_first:
+            return []
+        return [
+            half
+            for half in halves_of(shard, self._assignment.shards)
+            if half not in self._all_held
+            and not all(map(self._serving, self._partition.parts_of(half)))
+        ]
+
+    def _may_open(self, shard: int) -> bool:
+        """Whether to open or receive a shard now: a part exists only once its shard was split."""
+        if self._serving(shard):
+            return True
+        reported = {info.shard for report in self._reports.values() for info in report.infos}
+        known = reported | self._all_held.keys()
+        return not any(each in known for each in ancestors_of(shard, self._assignment.shards))
+
+    def _may_show(self, shard: int) -> bool:
+        if not self._held[shard].is_hidden:
+            return False
+        parent = parent_of(shard, self._assignment.shards)
+        if parent is None or parent not in self._all_held:
+            return True
+        return all(
+            not self._held[half].is_unfinished_half
+            if half in self._held
+            else half not in self._all_held and self._is_served_elsewhere(half)
+            for half in halves_of(parent, self._assignment.shards)
+        )
+
+    def _is_served_elsewhere(self, half: int) -> bool:
+        return all(self._serving(part) - {self._name} for part in self._partition.parts_of(half))
+
+    def _may_close(self, shard: int, own: Collection[int]) -> bool:
+        copy = self._held[shard]
+        if parent_of(shard, self._assignment.shards) in self._all_held:
+            # the parent goes first; a half that cannot follow it any more is made again
+            return copy.is_unfinished_half and copy.must_be_replaced
+        if self._was_split(shard):
+            return all(
+                set(self._assignment.holders[part]) <= self._serving(part, copy.info)
+                for part in self._partition.parts_of(shard)
+            )
+        if shard not in self._partition or (shard in own and not copy.must_be_replaced):
+            return False
+        serving = self._serving(shard, copy.info) - {self._name}
+        return (
+            set(self._assignment.holders[shard]) <= serving if shard not in own else bool(serving)
+        )
 
 
 def nodes_with(

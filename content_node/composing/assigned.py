@@ -25,6 +25,7 @@ from winnow.content_node.transfer.receiving import receive_shard
 from winnow.content_node.transfer.remote import ShardMoves
 from winnow.deadline import Deadline
 from winnow.domain.assignment import Assignment
+from winnow.domain.partition import ancestors_of, parent_of
 from winnow.domain.shard import NodeReport, ShardInfo, number_of, shard_name
 from winnow.errors import ArtefactError, NotLoadedError, UnavailableError, WinnowError
 from winnow.files.durable import sync_directory
@@ -89,8 +90,10 @@ class AssignedShards:
         self._tasks: list[asyncio.Task[None]] = []
         self._changing: dict[int, asyncio.Task[None]] = {}
         """The shards that are being opened or closed."""
+        self._hidden: set[int] = set()
+        """The halves that fronts must not use yet."""
         self._not_before: dict[int, float] = {}
-        """The earliest next attempt to open a shard, on the clock of the event loop."""
+        """The earliest next attempt to open or make a shard, on the clock of the event loop."""
 
     @property
     def all(self) -> Sequence[RunningShard]:
@@ -106,7 +109,7 @@ class AssignedShards:
         for directory in await DaemonWork(partial(_shards_in, self._data)).result():
             number = number_of(directory.name)
             if number is not None and self._is_known(directory):
-                await self._open(number, directory, receive=False)
+                await self._open(number, directory)
         self._tasks.append(asyncio.create_task(keep_running("following the assignment", self._run)))
         if self._watch_files is not None:
             watching = keep_running("certificates of other nodes", self._watch_files)
@@ -187,19 +190,26 @@ class AssignedShards:
         """Whether the directory is named like a shard of the assignment, if there is one."""
         if self._assignment is None:
             return True
-        shards = self._assignment.shards
-        return directory.name in {shard_name(shard, shards) for shard in range(shards)}
+        assignment, number = self._assignment, number_of(directory.name)
+        if number is None or directory.name != shard_name(number, assignment.shards):
+            return False
+        return bool(assignment.partition.parts_of(number))
 
     async def _follow(self, assignment: Assignment) -> None:
         own = assignment.of_node(self._settings.name)
         for shard in self._failed.keys() - own - self._changing.keys():
             await self._shards.remove(self._failed.pop(shard))
         held = await self._describe_held()
-        if held.keys() == own and not any(copy.must_be_replaced for copy in held.values()):
+        is_settled = held.keys() == own and not self._hidden
+        if is_settled and not any(copy.must_be_replaced for copy in held.values()):
             return  # then the other nodes need not be asked
         reports = await self._reports(assignment)
         held = await self._describe_held()  # a shard may have been opened meanwhile
         steps = next_steps(assignment, self._settings.name, held, reports)
+        for shard in steps.show:
+            self._hidden.remove(shard)
+            self._shards.served.show(self._held[shard].served)
+            _log.info("half of a shard is served", shard=shard)
         for shard in steps.close:
             if await self._may_close(shard):
                 self._start(shard, self._close(shard))
@@ -208,17 +218,26 @@ class AssignedShards:
     def _open_next(
         self, assignment: Assignment, steps: Steps, reports: Mapping[str, NodeReport]
     ) -> None:
-        """Opens the next shard, unless another one is being opened: copies would share the disk."""
+        """Opens or makes the next shard, unless another one is being opened: copies would share the
+        disk.
+        """
         now = asyncio.get_running_loop().time()
         if any(shard not in self._held for shard in self._changing):
             return
-        for shard in steps.open:
+        for shard in (*steps.make, *steps.open):
             is_here = shard in self._changing or shard in self._held
             if is_here or now < self._not_before.get(shard, 0.0):
                 continue
             directory = self._data / shard_name(shard, assignment.shards)
+            if shard in steps.make:
+                parent = parent_of(shard, assignment.shards)
+                assert parent is not None
+                make = partial(self._held[parent].make_half, shard, directory)
+                self._start(shard, self._open(shard, directory, prepare=make))
+                return
             sources = nodes_with(assignment.index_id, shard, None, reports)
-            self._start(shard, self._open(shard, directory, receive=True, sources=sources))
+            receive = partial(self._receive, shard, directory, sources)
+            self._start(shard, self._open(shard, directory, prepare=receive))
             return
 
     def _start(self, shard: int, work: "asyncio._CoroutineLike[None]") -> None:
@@ -246,7 +265,13 @@ class AssignedShards:
             info = await running.served.info(Deadline.after(_INTERVAL))
         except WinnowError:
             info = None
-        return HeldShard(info, running.must_be_replaced)
+        return HeldShard(
+            info,
+            must_be_replaced=running.must_be_replaced,
+            can_split=running.can_split,
+            is_unfinished_half=running.is_unfinished_half,
+            is_hidden=running.served.number in self._hidden,
+        )
 
     async def _reports(self, assignment: Assignment) -> dict[str, NodeReport]:
         """The reports of the other nodes that reply."""
@@ -266,7 +291,7 @@ class AssignedShards:
         await self._read()
         assignment = self._assignment
         assert assignment is not None
-        held = {shard: await self._describe(self._held[shard])}
+        held = {**await self._describe_held(), shard: await self._describe(self._held[shard])}
         reports = await self._reports(assignment)
         return shard in next_steps(assignment, self._settings.name, held, reports).close
 
@@ -278,18 +303,21 @@ class AssignedShards:
             return False
 
     async def _open(
-        self, shard: int, directory: Path, *, receive: bool, sources: Sequence[str] = ()
+        self, shard: int, directory: Path, prepare: Callable[[], Awaitable[None]] | None = None
     ) -> None:
-        """Serves a shard, after receiving it if it is not there. A failure is reported as its
+        """Serves a shard. `prepare` writes it if it is not there. A failure is reported as its
         fault.
         """
         if (failed := self._failed.pop(shard, None)) is not None:
             await self._shards.remove(failed)
-        running = self._shards.add(directory, max_unmerged=self._max_unmerged())
+        hidden = await self._is_half_of_held(shard)
+        running = self._shards.add(directory, max_unmerged=self._max_unmerged(), hidden=hidden)
         running.served.number = shard
+        if hidden:
+            self._hidden.add(shard)
         try:
-            if receive and not await DaemonWork(directory.exists).result():
-                await self._receive(shard, directory, sources)
+            if prepare is not None and not await DaemonWork(directory.exists).result():
+                await prepare()
             await self._shards.load_added(running)
         except Exception as error:  # noqa: BLE001 (a fault of the shard; the others are served)
             known = isinstance(error, WinnowError)
@@ -308,6 +336,16 @@ class AssignedShards:
             self._not_before[shard] = asyncio.get_running_loop().time() + _RETRY_AFTER
         else:
             self._held[shard] = running
+
+    async def _is_half_of_held(self, shard: int) -> bool:
+        """Whether a shard is a half of one that is here, which serves until both are ready."""
+        if self._assignment is None:
+            return False
+        built = self._assignment.shards
+        parent = parent_of(shard, built)
+        if parent is None:
+            return False
+        return await DaemonWork((self._data / shard_name(parent, built)).exists).result()
 
     def _max_unmerged(self) -> int:
         """An equal part of the unmerged writes that may be in memory, for each assigned shard."""
@@ -353,8 +391,9 @@ class AssignedShards:
                     "from a snapshot"
                 )
             numbers = {*(info.shard for info in report.infos), *(f.shard for f in report.faults)}
-            if shard in numbers:
-                raise UnavailableError(f"node {name} has shard {shard}, but cannot send it now")
+            for each in (shard, *ancestors_of(shard, assignment.shards)):
+                if each in numbers:
+                    raise UnavailableError(f"node {name} has shard {each}, but cannot send it now")
 
     async def _close(self, shard: int) -> None:
         """Ends the service of a shard that other nodes serve, and deletes its directory."""
@@ -370,6 +409,7 @@ class AssignedShards:
             running.keep()
             return
         del self._held[shard]
+        self._hidden.discard(shard)
         await self._shards.remove(running)
         await DaemonWork(partial(_delete, running.directory)).result()
         _log.info("shard closed; other nodes serve it", shard=shard)

@@ -14,7 +14,7 @@ from winnow.content_node.daemon_work import DaemonWork
 from winnow.content_node.file_changes import ServingStatus, watch
 from winnow.content_node.identity import shard_info
 from winnow.content_node.journal.composing import FedShard
-from winnow.content_node.live.custody import Custody, Role
+from winnow.content_node.live.custody import OWNED, Custody, Role
 from winnow.content_node.live.disk_metrics import DiskMetrics
 from winnow.content_node.live.limits import WriteLimits
 from winnow.content_node.live.loading import open_live
@@ -32,6 +32,8 @@ from winnow.content_node.shard import StoredSegment, open_shard
 from winnow.content_node.shard.changes import Change
 from winnow.content_node.shard.manifest import ShardManifest
 from winnow.content_node.snapshots.last_snapshot import SnapshotMetrics
+from winnow.content_node.splitting.making import make_half
+from winnow.content_node.splitting.parent import follow_parent
 from winnow.content_node.startup_checks import shard_advice
 from winnow.content_node.supervision import keep_running
 from winnow.content_node.transfer.following import LogFollower
@@ -42,6 +44,7 @@ from winnow.errors import (
     IdentityError,
     NotLoadedError,
     NotWritableError,
+    UnavailableError,
 )
 from winnow.heap import give_back
 from winnow.inference.niceness import lower_priority
@@ -69,6 +72,7 @@ class RunningShard:
         set_serving: Callable[[bool], Awaitable[None]],
         *,
         check: Callable[[ShardManifest, Path], None],
+        live_shard: Callable[[int], LiveShard],
         pull: str = "",
     ) -> None:
         """Loads nothing yet.
@@ -79,11 +83,13 @@ class RunningShard:
             registry: gets the metrics of this shard.
             set_serving: sets the health of the process for this shard.
             check: raises ArtefactError if the node may not serve the shard; runs in any thread.
+            live_shard: returns a shard of this process by its number, or raises UnavailableError.
             pull: URL of snapshots to restore the shard from, unless it is there; empty for none.
 
         """
         self.directory, self._parts, self._registry = directory, parts, registry
         self._check, self._pull = check, pull
+        self._live_shard = live_shard
         self.served = ServedShard(number_of(directory.name))
         self._shard_metrics = ShardMetrics(registry)
         self._write_metrics, self._merge_metrics = WriteMetrics(registry), MergeMetrics(registry)
@@ -196,6 +202,33 @@ class RunningShard:
             return await self._follower.may_drop()
         return False
 
+    @property
+    def can_split(self) -> bool:
+        """Whether this copy takes the writes of the shard, or its halves do already."""
+        custody = self._live.custody if self._live is not None else OWNED
+        return custody.takes_writes or (custody.role is Role.FORMER_OWNER and not custody.node)
+
+    @property
+    def is_unfinished_half(self) -> bool:
+        """Whether this is a half whose writes its parent still takes."""
+        custody = self._live.custody if self._live is not None else OWNED
+        return custody.role is Role.FOLLOWER and custody.parent is not None
+
+    async def make_half(self, half: int, directory: Path) -> None:
+        """Writes a half of this shard to a new directory. Raises as `splitting.making.make_half`,
+        and UnavailableError unless the shard is served.
+        """
+        if self._live is None:
+            raise UnavailableError("the shard is still loading")
+        await make_half(
+            self._live,
+            half,
+            directory,
+            bundle=self._parts.bundle.directory,
+            feeding=self._parts.settings.feed,
+            one_at_a_time=self._parts.merging,
+        )
+
     def keep(self) -> None:
         """Keeps a shard that `may_close` allowed to be closed, and that was not closed."""
         if self._follower is not None:
@@ -203,9 +236,12 @@ class RunningShard:
 
     def _follow(self, live: LiveShard, info: ShardInfo) -> None:
         """Starts to follow the owner of this copy."""
-        moves = self._parts.moves
-        assert moves is not None  # checked when it was loaded
-        follower = LogFollower(live, lambda node: moves.open(node, info.index_id, info.shard))
+        if live.custody.parent is not None:
+            follower = follow_parent(live, info, self._live_shard)
+        else:
+            moves = self._parts.moves
+            assert moves is not None  # checked when it was loaded
+            follower = LogFollower(live, lambda node: moves.open(node, info.index_id, info.shard))
         self._follower = follower
         self._tasks.append(asyncio.create_task(self._run_follower(follower)))
 

@@ -14,6 +14,7 @@ from winnow.content_node.composing.one_index import OneIndex, index_of_most
 from winnow.content_node.composing.parts import NodeParts
 from winnow.content_node.composing.shard import RunningShard
 from winnow.content_node.daemon_work import DaemonWork
+from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.shard.manifest import ShardManifest
 from winnow.domain.shard import number_of
@@ -91,15 +92,27 @@ class RunningShards:
         """Sets the index of the shards that are added later."""
         self._one_index = OneIndex(index_id)
 
-    def add(self, directory: Path, pull: str = "", max_unmerged: int | None = None) -> RunningShard:
+    def add(
+        self,
+        directory: Path,
+        pull: str = "",
+        max_unmerged: int | None = None,
+        *,
+        hidden: bool = False,
+    ) -> RunningShard:
         """Adds a shard that is not loaded yet: calls for it fail until then.
 
-        `max_unmerged`: maximum number of unmerged writes of the shard; None for those of `parts`.
+        Args:
+            directory: the shard.
+            pull: URL of snapshots to restore it from if it is not there; empty for none.
+            max_unmerged: maximum number of unmerged writes of the shard; None for those of `parts`.
+            hidden: whether it is not reported to front nodes.
+
         """
         self._labels.setdefault(directory, *_labels([directory]).values())
         shard = self._open(directory, pull, max_unmerged)
         self.all.append(shard)
-        self.served.add(shard.served)
+        self.served.add(shard.served, hidden=hidden)
         self._parts.load.set_shards(len(self.all))
         return shard
 
@@ -145,6 +158,7 @@ class RunningShards:
             self._registry_of(directory),
             partial(self._update_health, directory),
             check=self._check,
+            live_shard=self._live_shard,
             pull=pull,
         )
 
@@ -152,6 +166,9 @@ class RunningShards:
         if self._labelled is None:
             return self._registry
         return self._labelled.of(self._labels[directory])
+
+    def _live_shard(self, number: int) -> LiveShard:
+        return self.served.searcher(number).transfer.shard
 
     def _check(self, manifest: ShardManifest, directory: Path) -> None:
         # the index is known only when the shards are loaded

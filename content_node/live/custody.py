@@ -1,7 +1,8 @@
-"""Custody of a shard's copy: whether it takes the writes, or another node does.
+"""Custody of a shard's copy: whether it takes the writes, or another copy does.
 
-While a shard moves, two nodes have a copy of it with the same log. At any moment at most one copy
-takes writes. A small file beside the log records it, so that this holds after a crash, too.
+While a shard moves, two nodes have a copy of it with the same log. While it is split, its halves
+are copies of it, too, each with a part of its passages. At any moment at most one copy takes the
+writes of a passage. A small file beside the log records it, so that this holds after a crash, too.
 """
 
 import json
@@ -34,11 +35,16 @@ class Custody:
 
     role: Role = Role.OWNER
     node: str = ""
-    """Name of the owner that is followed, or of the node that got the shard; empty for an owner."""
+    """Name of the owner that is followed, or of the node that got the shard.
+
+    Empty for an owner, and in a split, whose halves are on the same node.
+    """
     moves: int = 0
     """Number of times that the shard was handed over until its owner, or this copy, got it. Of two
     copies that claim to be the owner, reports of the one with fewer moves are out of date.
     """
+    parent: int | None = None
+    """Number of the shard that a half follows; None for a copy of the whole shard."""
 
     @property
     def takes_writes(self) -> bool:
@@ -50,6 +56,8 @@ class Custody:
         match self.role:
             case Role.OWNER:
                 return ""
+            case Role.FOLLOWER | Role.FORMER_OWNER if not self.node:
+                return "the shard is being split in two: try again"
             case Role.FOLLOWER:
                 return f"the shard is moving here from node {self.node}: try again"
             case Role.FORMER_OWNER:
@@ -65,10 +73,16 @@ def read_custody(shard: Path) -> Custody:
     path = _path(shard)
     try:
         content = json.loads(path.read_bytes())
-        return Custody(Role(content["role"]), str(content["node"]), int(content["moves"]))
+        parent = content.get("parent")
+        return Custody(
+            Role(content["role"]),
+            str(content["node"]),
+            int(content["moves"]),
+            None if parent is None else int(parent),
+        )
     except FileNotFoundError:
         return OWNED
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         # taking writes by mistake would lose them: the other copy may be the owner
         raise ArtefactError(
             f"{path} is damaged or cannot be read: {error}: delete this copy of the shard if "
@@ -83,6 +97,8 @@ def write_custody(shard: Path, custody: Custody) -> None:
         path.parent.mkdir()
         sync_directory(shard)
     content = {"role": custody.role.value, "node": custody.node, "moves": custody.moves}
+    if custody.parent is not None:
+        content["parent"] = custody.parent
     write_durably(path, json.dumps(content).encode())
 
 

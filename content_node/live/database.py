@@ -3,12 +3,20 @@
 import contextlib
 import errno
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import structlog
 
 from winnow.content_node.live.reading import BUSY_TIMEOUT, wal_path
-from winnow.content_node.live.schema import State, Trimmed, create_tables, get_trimmed
+from winnow.content_node.live.schema import (
+    State,
+    Trimmed,
+    create_tables,
+    get_trimmed,
+    put_state,
+    put_trimmed,
+)
 from winnow.errors import NotWritableError
 from winnow.files.durable import sync_directory
 
@@ -44,8 +52,10 @@ def connect(path: Path, timeout: float = BUSY_TIMEOUT) -> sqlite3.Connection:
     return connection
 
 
-def create_log(path: Path, log_id: str) -> tuple[State, Trimmed]:
+def create_log(path: Path, log_id: str, trimmed: Trimmed | None = None) -> tuple[State, Trimmed]:
     """Creates an empty log under another name and renames it, so that no partial log ever appears.
+
+    It begins after the writes that are `trimmed`; None for those of a new log.
 
     Raises:
         NotWritableError: there is a log already.
@@ -61,6 +71,10 @@ def create_log(path: Path, log_id: str) -> tuple[State, Trimmed]:
     with contextlib.closing(connect(partial)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         state = create_tables(connection, log_id)
+        if trimmed is not None:
+            state = replace(state, last=trimmed.last, link=trimmed.link)
+            put_state(connection, state)
+            put_trimmed(connection, trimmed)
         trimmed = get_trimmed(connection)
         connection.execute("COMMIT")
     if wal_path(partial).exists():

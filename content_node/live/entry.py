@@ -2,7 +2,7 @@
 
 import hashlib
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from winnow.domain.write import EncodedPassage
 
@@ -26,6 +26,10 @@ class LoggedWrite:
     """The passage that was put; None for a deletion."""
     removed_words: bytes | None
     """Packed words of the passage that the write replaced or deleted; None if there was none."""
+
+    def emptied(self) -> "LoggedWrite":
+        """A write with the same number that changes nothing: a deletion of a missing passage."""
+        return replace(self, version=None, put=None, removed_words=None)
 
 
 def next_link(previous: bytes, write: LoggedWrite) -> bytes:

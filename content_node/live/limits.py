@@ -7,6 +7,7 @@ import numpy as np
 
 from winnow.content_node.settings import NodeSettings
 from winnow.content_node.shard.stored_segment import StoredSegment
+from winnow.domain.partition import holds
 from winnow.domain.shard import shard_of
 from winnow.domain.write import EncodedPassage, Write
 from winnow.errors import InvalidRequestError, Violation
@@ -27,9 +28,9 @@ class WriteLimits:
     """The limits of a shard for the content and the number of its writes."""
 
     shard: int
-    """Number of this shard, counted from 0."""
+    """Number of this shard."""
     shards: int
-    """Number of shards of the index."""
+    """Number of shards that the index was built with."""
     dimension: int
     """Number of values of a vector."""
     vocabulary: int
@@ -57,6 +58,10 @@ class WriteLimits:
             refusal=refusal,
         )
 
+    def holds(self, passage_id: str) -> bool:
+        """Whether a passage belongs to this shard."""
+        return holds(self.shard, self.shards, passage_id)
+
     def check(self, writes: Sequence[Write]) -> None:
         """Checks that this shard can hold the writes.
 
@@ -66,11 +71,11 @@ class WriteLimits:
 
         """
         for index, write in enumerate(writes):
-            if (shard := shard_of(write.id, self.shards)) != self.shard:
+            if not self.holds(write.id):
                 raise _invalid(
                     f"writes[{index}].id",
-                    f"{quoted(write.id)} belongs to shard {shard}, this is shard {self.shard} of "
-                    f"{self.shards}",
+                    f"{quoted(write.id)} belongs to shard {shard_of(write.id, self.shards)} or a "
+                    f"part of it, this is shard {self.shard} of {self.shards}",
                 )
             if write.put is not None:
                 self._check_put(write.put, f"writes[{index}].put")

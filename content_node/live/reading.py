@@ -21,6 +21,7 @@ from winnow.content_node.live.schema import (
     link_at,
     select_writes,
 )
+from winnow.content_node.live.word_counts import WordTally
 from winnow.errors import ArtefactError
 
 StartReplay = Callable[[int], Callable[[LoggedWrite], None]]
@@ -70,6 +71,22 @@ def read_writes(log: Path, after: int, up_to: int | None = None) -> Iterator[Log
             for write, link in chunk:  # noqa: B007 (the next chunk begins at the last link)
                 yield write
             sequence = chunk[-1][0].sequence
+
+
+def read_word_tally(log: Path, up_to: int) -> WordTally:
+    """Counts by how much the writes up to `up_to` changed the counts of words; 0 without a log.
+
+    Raises:
+        ArtefactError: a later write was trimmed, or the log is damaged.
+
+    """
+    if not log.exists():
+        return WordTally()
+    with _connect(log) as connection:
+        trimmed = get_trimmed(connection)
+    words = trimmed.words
+    words.count_writes(read_writes(log, trimmed.last, up_to))
+    return words
 
 
 def read_state(log: Path) -> State | None:

@@ -18,6 +18,7 @@ import structlog
 from winnow.content_node.live.custody import OWNED, Custody, Role, write_custody
 from winnow.content_node.live.entry import LoggedWrite
 from winnow.content_node.live.group_commit import GroupCommit
+from winnow.content_node.live.half_log import log_id_of_half
 from winnow.content_node.live.limits import WriteLimits, check_count, direct_write_refusal
 from winnow.content_node.live.log import WriteLog
 from winnow.content_node.live.sequence_waiter import SequenceWaiter
@@ -109,6 +110,11 @@ class LiveShard:
         return self._state.base.files[0].path.parent
 
     @property
+    def shard_directory(self) -> Path:
+        """The directory of the shard, with its log."""
+        return self._log.path.parent.parent
+
+    @property
     def merged(self) -> int:
         """The number of the last write that the base holds."""
         return self._state.base.manifest.sequence
@@ -183,10 +189,14 @@ class LiveShard:
     async def store_followed(self, writes: Sequence[LoggedWrite], log_id: str) -> None:
         """Stores writes of the owner's log as they are; they follow the last write of this copy.
 
-        A log that does not exist yet is created with the id `log_id`.
+        A half keeps their numbers, but not the passages of the other half. A log that does not
+        exist yet is created with the id `log_id`.
 
         Raises IdentityError if `log_id` is another log than that of this copy. Raises as `write`.
         """
+        if self.custody.parent is not None:
+            log_id = log_id_of_half(log_id, self._limits.shard)
+            writes = [each if self._limits.holds(each.id) else each.emptied() for each in writes]
         if self.log_id not in ("", log_id):
             raise IdentityError(
                 f"this copy of the shard follows log {self.log_id}, but its owner has log {log_id}"
@@ -196,6 +206,8 @@ class LiveShard:
 
     async def hand_over(self, node: str) -> int:
         """Stops taking writes permanently, since another node takes them; returns the last write.
+
+        Without a `node` the halves of the shard take them.
 
         Raises:
             NotWritableError: the shard follows a journal: each replica takes writes.
@@ -390,14 +402,13 @@ class LiveShard:
         if self.custody.role is Role.FOLLOWER:
             raise UnavailableError(self.custody.refusal())
         if self.custody.role is Role.FORMER_OWNER:
-            raise IdentityError(
-                f"the shard has moved to node {self.custody.node}: node {node} cannot get it here"
-            )
+            taker = f"node {self.custody.node}" if self.custody.node else "its halves"
+            raise IdentityError(f"the writes of the shard were handed over to {taker} before")
         self._set_custody(custody)
 
     def _set_custody(self, custody: Custody) -> None:
         """Records who takes the writes; runs in the commit thread."""
-        write_custody(self._log.path.parent.parent, custody)
+        write_custody(self.shard_directory, custody)
         self.custody = custody
         reach("custody.recorded")
 

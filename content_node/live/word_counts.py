@@ -33,9 +33,9 @@ class WordTally:
         """Adds the changes by writes."""
         for write in writes:
             if write.put is not None:
-                self._count_passage(write.put.words, 1)
+                self.count_passage(write.put.words, 1)
             if write.removed_words is not None:
-                self._count_passage(write.removed_words, -1)
+                self.count_passage(write.removed_words, -1)
 
     def add(self, changes: WordChanges) -> None:
         """Adds the changes of another tally."""
@@ -55,7 +55,7 @@ class WordTally:
             tokens=self.tokens,
         )
 
-    def _count_passage(self, words: bytes, sign: int) -> None:
+    def count_passage(self, words: bytes, sign: int) -> None:
         """Counts the packed words of a passage, which was added (`sign` 1) or removed (-1)."""
         tokens = np.frombuffer(words, "<u4")
         distinct: NDArray[np.uint32] = np.unique(tokens)

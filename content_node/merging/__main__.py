@@ -15,7 +15,7 @@ from winnow.content_node.merging.states import carry_states
 from winnow.errors import WinnowError
 from winnow.parent import die_with_parent
 
-_NICE = 19
+NICENESS = 19
 """The highest niceness, since the reader is nice, too, and several shards may merge at once.
 
 Three merges at niceness 10 take half a core from a reader at niceness 5.
@@ -25,7 +25,7 @@ Three merges at niceness 10 take half a core from a reader at niceness 5.
 def main(arguments: list[str]) -> int:
     """Merges and prints the result; returns the exit code: 0, or 1 if the merge failed."""
     base, shard, upto, *bundle = arguments
-    os.nice(_NICE)
+    os.nice(NICENESS)
     result: MergeResult
     try:
         carry = [partial(carry_states, Path(each), Path(shard)) for each in bundle]

@@ -1,4 +1,4 @@
-"""Runs the merge of a shard as a child process.
+"""Runs the merge or the split of a shard as a child process.
 
 The process is started, not forked, since a node has threads and gRPC. On Linux the kernel ends the
 process together with the thread that started it, so that thread waits for the process.
@@ -20,34 +20,30 @@ _LAST_LINES = 20
 """Last lines of output that the error quotes if a process ends without a result."""
 
 
-class MergeChild:
-    """The child process of one merge; runs once."""
+class WritingChild:
+    """A child process that writes a generation of a shard; runs once."""
 
-    def __init__(self, *, base: Path, shard: Path, upto: int, bundle: Path | None = None) -> None:
-        """Prepares to merge `base` and the log of `shard` up to the write `upto`.
-
-        With a bundle, precomputed states of its reader are carried from the base to the result.
-        """
-        self._arguments: Sequence[str] = (
-            *(sys.executable, "-m", __package__ or ""),
-            *(str(base), str(shard), str(upto), *([str(bundle)] if bundle else [])),
-        )
+    def __init__(self, package: str, *arguments: str) -> None:
+        """Prepares to run a package, which prints its result as `protocol` says."""
+        self._arguments: Sequence[str] = (sys.executable, "-m", package, *arguments)
         self._stopped = threading.Event()
         self._process: subprocess.Popen[str] | None = None
 
     def run(self) -> Merged:
-        """Runs the process and returns its result. Raises WinnowError if the merge failed."""
+        """Runs the process and returns its result. Raises WinnowError if it failed."""
         try:
             code, lines = self._run_process()
         except OSError as error:
-            raise UnavailableError(f"the merge process could not be started: {error}") from error
+            raise UnavailableError(
+                f"the process of a merge or split could not be started: {error}"
+            ) from error
         result = next(filter(None, map(parse_result, reversed(lines))), None)
         if isinstance(result, Merged) and not code:
             return result
         if isinstance(result, MergeFailed):
             raise WinnowError(result.reason)
         output = "".join(f"\n{line}" for line in lines)
-        raise WinnowError(f"the merge process ended with exit code {code}{output}")
+        raise WinnowError(f"the process of a merge or split ended with exit code {code}{output}")
 
     def stop(self) -> None:
         """Kills the process if it runs; may be called from any thread."""
@@ -73,3 +69,15 @@ class MergeChild:
                 process.kill()
             lines = deque((line.rstrip() for line in process.stdout or ()), _LAST_LINES)
             return process.wait(), lines
+
+
+class MergeChild(WritingChild):
+    """The child process of one merge."""
+
+    def __init__(self, *, base: Path, shard: Path, upto: int, bundle: Path | None = None) -> None:
+        """Prepares to merge `base` and the log of `shard` up to the write `upto`.
+
+        With a bundle, precomputed states of its reader are carried from the base to the result.
+        """
+        states = [str(bundle)] if bundle else []
+        super().__init__(__package__ or "", str(base), str(shard), str(upto), *states)

@@ -81,7 +81,7 @@ def _create(
         manifest = _verify(partial)
         reach("merge.verified")
         if carry is not None:
-            without_states = _carry_states(carry, base, partial)
+            without_states = carry_or_explain(carry, base, partial)
         partial.rename(generation)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
@@ -92,7 +92,7 @@ def _create(
     return manifest, without_states
 
 
-def _carry_states(carry: CarryStates, base: Path, generation: Path) -> str:
+def carry_or_explain(carry: CarryStates, base: Path, generation: Path) -> str:
     """Returns the result of `carry`; if it fails, removes its files and returns the reason.
 
     A failure does not fail the merge: a generation is complete without states, and a shard that

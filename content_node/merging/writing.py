@@ -38,7 +38,7 @@ from winnow.files.stored_array import read_integers
 
 
 @dataclass(frozen=True, slots=True)
-class _Base:
+class VerifiedBase:
     """A base whose files were verified."""
 
     directory: Path
@@ -53,7 +53,7 @@ def write_generation(base: Path, shard: Path, partial: Path, upto: int) -> None:
     Raises ArtefactError if base or log is damaged, or they do not belong together. Raises OSError
     or `sqlite3.Error` if files cannot be written.
     """
-    old = _open_base(base)
+    old = open_verified(base)
     manifest = old.manifest
     log = log_path(shard)
     merged = MergedPassages(
@@ -81,8 +81,8 @@ def write_generation(base: Path, shard: Path, partial: Path, upto: int) -> None:
     reach("merge.manifest")
 
 
-def _open_base(directory: Path) -> _Base:
-    """Opens and verifies all files of a base."""
+def open_verified(directory: Path) -> VerifiedBase:
+    """Opens and verifies all files of a base. Raises ArtefactError if one is damaged or missing."""
     manifest = read_shard_manifest(directory)
     if manifest.words is None:
         raise ArtefactError(
@@ -92,7 +92,7 @@ def _open_base(directory: Path) -> _Base:
     files = {name: OpenFile(directory / name) for name in manifest.files}
     for name, entry in manifest.files.items():
         files[name].verify(entry.sha256, entry.bytes)
-    return _Base(directory, manifest, manifest.words, files)
+    return VerifiedBase(directory, manifest, manifest.words, files)
 
 
 def _check_log_id(passages: MergedPassages, base: ShardManifest, upto: int) -> str:
@@ -118,7 +118,7 @@ def _count_rows(passages: MergedPassages) -> tuple[RowCounts, bool]:
 
 
 def _graph(
-    passages: MergedPassages, base: _Base, counts: RowCounts, renumbered: bool
+    passages: MergedPassages, base: VerifiedBase, counts: RowCounts, renumbered: bool
 ) -> hnswlib.Index:
     """Extends the graph of the base, or builds another one for renumbered rows."""
     manifest = base.manifest

@@ -1,4 +1,7 @@
-"""Follows the log of a shard's owner, and takes the shard over once it has caught up."""
+"""Follows the log of a shard's owner, and takes the shard over once it has caught up.
+
+The owner is on another node if the shard moves. A half follows the shard that it is a part of.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -79,8 +82,17 @@ OpenOwner = Callable[[str], AbstractAsyncContextManager[Owner]]
 class LogFollower:
     """Keeps a copy up to date with its owner, until the copy becomes the owner."""
 
-    def __init__(self, copy: Copy, open_owner: OpenOwner, sleep: Sleep = asyncio.sleep) -> None:
+    def __init__(
+        self,
+        copy: Copy,
+        open_owner: OpenOwner,
+        sleep: Sleep = asyncio.sleep,
+        *,
+        may_ask: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`may_ask` returns whether the owner may be asked to hand the shard over now."""
         self._copy, self._open_owner, self._sleep = copy, open_owner, sleep
+        self._may_ask = may_ask
         self._asking = asyncio.Lock()
         """Lock that is held while the owner is asked to hand over, or asked whether it has done so.
         """
@@ -143,7 +155,7 @@ class LogFollower:
     async def _ask(self, owner: Owner) -> HandedOver | None:
         """Asks the owner to hand over; returns None if the copy is not to become the owner."""
         async with self._asking:
-            return await owner.hand_over() if self._wanted else None
+            return await owner.hand_over() if self._wanted and self._may_ask() else None
 
     async def _take_over(self, end: HandedOver, node: str) -> None:
         if self._copy.sequence > end.sequence:
@@ -157,4 +169,4 @@ class LogFollower:
             raise UnavailableError(
                 f"cannot record that the shard was taken over: {error.strerror}"
             ) from error
-        _log.info("shard taken over", node=node, sequence=end.sequence)
+        _log.info("shard taken over", node=node or "this one", sequence=end.sequence)

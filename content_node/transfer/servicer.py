@@ -1,33 +1,20 @@
 """`winnow.v1.ShardTransferService`: sends the files and the writes of shards to other nodes."""
 
-import asyncio
-from collections.abc import Sequence
 from typing import Any
 
-from winnow.content_node.live.entry import LoggedWrite
-from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.served_shards import ServedShards
 from winnow.content_node.snapshots.contents import SnapshotFile
+from winnow.content_node.transfer.batches import next_batch, wait_for_write
 from winnow.content_node.transfer.copies import OpenCopies, OpenCopy
-from winnow.content_node.transfer.following import LogBatch
 from winnow.content_node.transfer.messages import batch_to_message
 from winnow.content_node.transfer.source import TransferSource
-from winnow.deadline import Deadline
-from winnow.errors import (
-    DeadlineExceededError,
-    IdentityError,
-    InvalidRequestError,
-    UnavailableError,
-    Violation,
-)
+from winnow.errors import IdentityError, InvalidRequestError, UnavailableError, Violation
 from winnow.quoting import shortened
 from winnow.rpc.server import KIB
 from winnow.v1 import shard_transfer_pb2, shard_transfer_pb2_grpc
 
 TRANSFER_SERVICE = "winnow.v1.ShardTransferService"
 _READ_BYTES = 1024 * KIB
-_BATCH_WRITES = 32
-"""Writes of a reply: at most some 8 MB."""
 _MAX_WAIT = 10.0
 """Maximum seconds that a reply without writes takes."""
 
@@ -74,8 +61,8 @@ class ShardTransferServicer(shard_transfer_pb2_grpc.ShardTransferServiceServicer
                 f"this node ends at write {shard.sequence}: copy the shard again"
             )
         shard.hold_log(request.transfer.node, after)
-        await _wait_for_write(shard, after + 1, min(request.wait_ms / 1e3, _MAX_WAIT))
-        return batch_to_message(await _next_batch(shard, after))
+        await wait_for_write(shard, after + 1, min(request.wait_ms / 1e3, _MAX_WAIT))
+        return batch_to_message(await next_batch(shard, after))
 
     async def HandOver(  # noqa: N802
         self, request: shard_transfer_pb2.HandOverRequest, context: Any
@@ -99,27 +86,6 @@ class ShardTransferServicer(shard_transfer_pb2_grpc.ShardTransferServiceServicer
                 f"requested, this node serves index {source.index_id}"
             )
         return source
-
-
-async def _next_batch(shard: LiveShard, after: int) -> LogBatch:
-    writes: Sequence[LoggedWrite] = ()
-    is_trimmed = after < shard.trimmed
-    if after < shard.sequence and not is_trimmed:
-        writes = await asyncio.to_thread(shard.logged_after, after, _BATCH_WRITES)
-    return LogBatch(
-        log_id=shard.log_id,
-        writes=writes,
-        last=shard.sequence,
-        is_trimmed=is_trimmed,
-        takes_writes=shard.custody.takes_writes,
-    )
-
-
-async def _wait_for_write(shard: LiveShard, sequence: int, seconds: float) -> None:
-    try:
-        await shard.wait_for_write(sequence, Deadline.after(seconds))
-    except DeadlineExceededError:
-        return
 
 
 def _file_to_message(file: SnapshotFile) -> shard_transfer_pb2.ShardFile:

@@ -6,6 +6,7 @@ from winnow.deadline import Deadline
 from winnow.domain.answered import Answered, Timings
 from winnow.domain.confidence import Confidence
 from winnow.domain.coverage import ShardStatus
+from winnow.domain.partition import Partition
 from winnow.domain.question import EncodedQuestion, Question
 from winnow.domain.stopping import StoppingRule
 from winnow.errors import WinnowError
@@ -58,6 +59,11 @@ class Answerer:
     def shards(self) -> int:
         """Number of shards of the index, with or without a replica."""
         return len(self._cluster.searchers)
+
+    @property
+    def partition(self) -> Partition:
+        """The shards, by their numbers."""
+        return self._cluster.partition
 
     @property
     def fields(self) -> Collection[str] | None:

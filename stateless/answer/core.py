@@ -19,7 +19,7 @@ from winnow.errors import UnavailableError
 from winnow.stateless.answer.admission import Admission
 from winnow.stateless.answer.answer_cache import AnswerCache, AnswerKey
 from winnow.stateless.answer.answering import Answerer
-from winnow.stateless.answer.validation import Defaults, check_shards, validate
+from winnow.stateless.answer.validation import Defaults, present_positions, validate
 from winnow.stateless.encoding import TokenisedQuestion
 from winnow.stateless.heads.questions import QuestionHeads
 from winnow.stateless.metrics import FrontMetrics
@@ -107,7 +107,9 @@ class AnswerCore:
                 "not every shard of the index has been found yet: try again; if this persists, "
                 "look for refused nodes in the log of the front"
             )
-        check_shards(question.after, answerer.shards)
+        if question.after:
+            after = present_positions(question.after, answerer.partition)
+            question = replace(question, after=after)
         tokens = answerer.tokenise(question)
         compute = partial(self._admit_and_answer, answerer, question, tokens, deadline, client)
         if self._cache is None or request.fresh:

@@ -1,10 +1,11 @@
 """Validates questions, and fills in the options that they do not set. Pure."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from winnow.domain.partition import Partition
 from winnow.domain.question import (
     AnswerRequest,
     PartialResults,
@@ -178,9 +179,27 @@ def _positions(after: Sequence[Position]) -> Iterator[Violation]:
             yield Violation("after", f"names shard {shard} {count} times: name its last write")
 
 
-def check_shards(after: Iterable[Position], shards: int) -> None:
-    """Raises InvalidRequestError if a write is of a shard beyond the `shards` of the index."""
-    unknown = sorted(write.shard for write in after if write.shard >= shards)
+def present_positions(after: Sequence[Position], partition: Partition) -> tuple[Position, ...]:
+    """The positions in the logs of the shards that there are now.
+
+    The parts of a shard that was split have its writes under the same numbers. A front that does
+    not know of the split yet waits for the write in the shard as it was.
+
+    Raises InvalidRequestError if a write is of a shard that the index never had.
+    """
+    sequences: dict[int, int] = {}
+    unknown = []
+    for write in after:
+        parts = partition.parts_of(write.shard)
+        if not parts:
+            unknown.append(write.shard)
+        for part in parts:
+            sequences[part] = max(write.sequence, sequences.get(part, 0))
+    last = partition.built - 1
     raise_if_any(
-        [Violation("after", f"shard {shard} is not one of 0 to {shards - 1}") for shard in unknown]
+        [
+            Violation("after", f"shard {shard} is not one of 0 to {last}")
+            for shard in sorted(unknown)
+        ]
     )
+    return tuple(Position(*each) for each in sequences.items())

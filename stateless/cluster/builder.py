@@ -38,7 +38,7 @@ class ClusterBuilder:
         open_joint: OpenJoint = lambda _: None,
         clock: Clock = time.monotonic,
     ) -> None:
-        """`on_cluster` is called with the first cluster, and with each cluster of another index.
+        """`on_cluster` is called with the first cluster, and with each one of other shards.
 
         `open_joint` returns the calls for several shards of a cluster; None to call each alone.
         """
@@ -87,21 +87,29 @@ class ClusterBuilder:
         if waits or infos is None:
             self._log_missing(nodes)
             return
-        if before.identity != self.view.identity or self.cluster is None:
-            # running questions keep the shards that they started with
-            for shard in self._shards.values():
-                shard.retire()
-            self._shards = {shard: self._open_shard(shard) for shard in infos}
-            self._metrics.clear()
-            self._last_updates = {}
+        earlier = self.cluster if before.identity == self.view.identity else None
+        if earlier is None or infos.keys() != self._shards.keys():
+            self._open_shards(infos, keep=earlier is not None)
             self._update_shards(infos, present, nodes)
             joint = self._open_joint(self._shards)
-            self.cluster = Cluster(self._shards, infos, self._clock, joint)
+            self.cluster = Cluster(self._shards, infos, self._clock, joint=joint, earlier=earlier)
             self._on_cluster(self.cluster)
             self._formed.set()
         else:
             self._update_shards(infos, present, nodes)
-            self.cluster.shard_infos = infos
+            earlier.shard_infos = infos
+
+    def _open_shards(self, shards: Collection[int], *, keep: bool) -> None:
+        """Opens the searchers of shards; `keep`: whether to keep those that are open already."""
+        before = self._shards
+        kept = {shard: before[shard] for shard in before.keys() & shards} if keep else {}
+        # running questions keep the shards that they started with
+        for shard, searcher in before.items():
+            if shard not in kept:
+                searcher.retire()
+        self._shards = {shard: kept.get(shard) or self._open_shard(shard) for shard in shards}
+        self._metrics.clear()
+        self._last_updates = {}
 
     def conditions(self, shard: int) -> dict[str, ReplicaCondition]:
         """Condition of each replica of a shard, by address; empty while it is not served."""

@@ -4,8 +4,10 @@ import time
 from collections.abc import Mapping
 
 from winnow.deadline import Clock
+from winnow.domain.partition import Partition
 from winnow.domain.shard import ShardInfo
 from winnow.searcher import Searcher
+from winnow.stateless.cluster.partitioning import partition_of
 from winnow.stateless.cluster.sequences import Sequences
 from winnow.stateless.replicas.joint import JointCalls
 
@@ -21,13 +23,32 @@ class Cluster:
         searchers: Mapping[int, Searcher],
         infos: Mapping[int, ShardInfo],
         clock: Clock = time.monotonic,
+        *,
         joint: JointCalls | None = None,
+        earlier: "Cluster | None" = None,
     ) -> None:
-        """`joint` calls nodes for several shards; without it each shard is called alone."""
+        """Takes the shards of an index.
+
+        Args:
+            searchers: by shard.
+            infos: by shard.
+            clock: reads a time in seconds.
+            joint: calls nodes for several shards; without it each shard is called alone.
+            earlier: the cluster of the same index before a shard was split.
+
+        """
         self.joint = joint
         self.searchers = dict(searchers)
         self.shard_infos = dict(infos)
-        self._sequences = Sequences(clock)
+        # halves go on with the numbers of their shard, and have all its writes
+        self._sequences: Sequences = Sequences(clock) if earlier is None else earlier._sequences  # noqa: SLF001
+        before: dict[int, Searcher] = {}
+        if earlier is not None:
+            before = {**earlier.split_shards, **earlier.searchers}
+        self.split_shards: dict[int, Searcher] = {
+            shard: searcher for shard, searcher in before.items() if shard not in infos
+        }
+        """Shards that were split. For a while other fronts still use them."""
 
     def record_write(self, shard: int, sequence: int, log_id: str = "") -> None:
         """Records an acknowledged write; every later question requires it.
@@ -58,9 +79,20 @@ class Cluster:
         """The required sequences that are not 0, by shard."""
         return {
             shard: required
-            for shard in self._sequences.written_shards
+            for shard in self._sequences.written_shards & self.shard_infos.keys()
             if (required := self.required_sequence(shard))
         }
+
+    @property
+    def index_id(self) -> str:
+        """The index."""
+        return next(iter(self.shard_infos.values())).index_id
+
+    @property
+    def partition(self) -> Partition:
+        """The shards, by which a passage belongs to one of them."""
+        built = next(iter(self.shard_infos.values())).shards
+        return partition_of(built, tuple(self.shard_infos))
 
     @property
     def sequences_version(self) -> tuple[int, bool]:

@@ -7,10 +7,12 @@ lacks none.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
+from winnow.domain.partition import Partition, is_number
 from winnow.domain.shard import MAX_FRONTS, MAX_SHARDS, ShardInfo
 from winnow.stateless.cluster.node import Infos, ReplicaAt
+from winnow.stateless.cluster.partitioning import choose_partition, partition_of
 
 _Rows = tuple[str, int, str, str, str]
 
@@ -53,6 +55,18 @@ class ClusterView:
     """Last info of each shard, from its replica with most writes; kept without a replica, too."""
     refused: Mapping[ReplicaAt, str] = field(default_factory=dict)
     """Reasons of refusals."""
+    _: KW_ONLY
+    unused: Mapping[ReplicaAt, str] = field(default_factory=dict)
+    """Replicas that are in order and not used, because their shard is just being split, with the
+    reasons.
+    """
+
+    @property
+    def partition(self) -> Partition | None:
+        """The shards of the index; None if there is none yet."""
+        if self.identity is None:
+            return None
+        return partition_of(self.identity.shards, tuple(self.replicas))
 
     @property
     def is_whole(self) -> bool:
@@ -71,7 +85,7 @@ class ClusterView:
         """
         if self.identity is None:
             return None
-        unseen = [shard for shard in range(self.identity.shards) if shard not in self.shard_infos]
+        unseen = [shard for shard in self.replicas if shard not in self.shard_infos]
         index_passages = max((info.index_passages for info in self.shard_infos.values()), default=0)
         if unseen and not index_passages:
             return None
@@ -112,7 +126,8 @@ def form_view(present: Infos, encoding: FrontEncoding, served: ClusterView) -> C
             refused[replica] = reason
         else:
             indexes.setdefault(IndexIdentity.of(info), {})[replica] = info
-    chosen = _choose_index(indexes, served.identity)
+    partitions = {identity: _partition(identity, own, served) for identity, own in indexes.items()}
+    chosen = _choose_index(indexes, partitions, served.identity)
     for identity in indexes.keys() - {chosen}:
         for replica, info in indexes[identity].items():
             refused[replica] = (
@@ -122,17 +137,40 @@ def form_view(present: Infos, encoding: FrontEncoding, served: ClusterView) -> C
             )
     if chosen is None:
         return ClusterView(refused=refused)
-    infos = dict(served.shard_infos) if chosen == served.identity else {}
+    partition = partitions[chosen]
+    last = served.shard_infos if chosen == served.identity else {}
+    infos = {shard: info for shard, info in last.items() if shard in partition}
+    by_shard, unused = _group_by_shard(indexes[chosen], partition)
     replicas: dict[int, tuple[str, ...]] = {}
-    by_shard: dict[int, Infos] = {shard: {} for shard in range(chosen.shards)}
-    for replica, info in indexes[chosen].items():
-        by_shard[info.shard][replica] = info
     for shard, own in by_shard.items():
         matching = _select_replicas(own, infos.get(shard), refused)
         replicas[shard] = tuple(replica.address for replica in matching)
         if matching:
             infos[shard] = max(matching.values(), key=lambda info: info.sequence)
-    return ClusterView(chosen, replicas, infos, refused)
+    return ClusterView(chosen, replicas, infos, refused, unused=unused)
+
+
+def _partition(identity: IndexIdentity, present: Infos, served: ClusterView) -> Partition:
+    """The shards of an index that questions use."""
+    owners = {info.shard for info in present.values() if not info.writes_elsewhere}
+    numbers = {info.shard for info in present.values()}
+    before = served.partition if identity == served.identity else None
+    return choose_partition(identity.shards, numbers, numbers - owners, before)
+
+
+def _group_by_shard(
+    present: Infos, partition: Partition
+) -> tuple[dict[int, Infos], dict[ReplicaAt, str]]:
+    """The replicas of each shard, and the unused replicas with the reasons."""
+    by_shard: dict[int, Infos] = {shard: {} for shard in partition}
+    unused = {}
+    for replica, info in present.items():
+        if info.shard in partition:
+            by_shard[info.shard][replica] = info
+        else:
+            others = ", ".join(map(str, partition.parts_of(info.shard)))
+            unused[replica] = f"shard {info.shard} is being split: questions use {others}"
+    return by_shard, unused
 
 
 def _mismatch(info: ShardInfo, encoding: FrontEncoding) -> str | None:
@@ -147,7 +185,8 @@ def _mismatch(info: ShardInfo, encoding: FrontEncoding) -> str | None:
             f"{_describe(info)} holds vectors of {info.dimension} values, but this front's have "
             f"{encoding.dimension}: build the index with this bundle"
         )
-    if not info.shard < info.shards <= MAX_SHARDS:  # a loop over the shards must be short
+    # a loop over the shards must be short
+    if not (0 < info.shards <= MAX_SHARDS and is_number(info.shard, info.shards)):
         return (
             f"{_describe(info)} is invalid: shards are numbered from 0, and an index has at most "
             f"{MAX_SHARDS:,}"
@@ -161,7 +200,9 @@ def _mismatch(info: ShardInfo, encoding: FrontEncoding) -> str | None:
 
 
 def _choose_index(
-    indexes: Mapping[IndexIdentity, Infos], served: IndexIdentity | None
+    indexes: Mapping[IndexIdentity, Infos],
+    partitions: Mapping[IndexIdentity, Partition],
+    served: IndexIdentity | None,
 ) -> IndexIdentity | None:
     """Chooses the index to serve.
 
@@ -170,10 +211,13 @@ def _choose_index(
     """
     if not indexes:
         return None
-    present = {i: len({info.shard for info in own.values()}) for i, own in indexes.items()}
-    if served is not None and present[served] == served.shards:
+    present = {
+        identity: len({info.shard for info in own.values() if info.shard in partitions[identity]})
+        for identity, own in indexes.items()
+    }
+    whole = sorted(each for each, count in present.items() if count == len(partitions[each]))
+    if served in whole:
         return served
-    whole = sorted(identity for identity in present if present[identity] == identity.shards)
     if served is not None:
         return whole[0] if whole else served
     return min(whole or present, key=lambda identity: (-present[identity], identity))

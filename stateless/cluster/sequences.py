@@ -4,7 +4,7 @@ Nodes are polled periodically. A caller whose write was acknowledged must not wa
 poll, least of all after a deletion. Knows numbers and a clock; calls no node.
 """
 
-from collections.abc import Collection
+from collections.abc import KeysView
 from dataclasses import dataclass
 
 from winnow.deadline import Clock
@@ -43,7 +43,7 @@ class Sequences:
         return self._changes, self._clock() < self._log_confirmed_at
 
     @property
-    def written_shards(self) -> Collection[int]:
+    def written_shards(self) -> KeysView[int]:
         """The shards of which a write was recorded; `required` is 0 for all others."""
         return self._written.keys()
 

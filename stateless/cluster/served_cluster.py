@@ -10,7 +10,7 @@ from winnow.candidates.joint import join
 from winnow.deadline import Deadline
 from winnow.domain.question import EncodedQuestion, RetrievalDepth
 from winnow.domain.shard import NodeReport, ShardFault, ShardInfo
-from winnow.errors import IdentityError, LeavingError, UnavailableError
+from winnow.errors import IdentityError, LeavingError, UnavailableError, WinnowError
 from winnow.searcher import RequestedShard, Retrieved, Searcher
 from winnow.shard_writer import CountingShardWriter, WritableShard
 from winnow.stateless.cluster.absence import absence_errors
@@ -94,6 +94,8 @@ class ServedCluster:
         """Returns a shard with its replicas; None stands for the only one."""
         self._nodes.record_request()
         cluster = self._cluster()
+        if shard is not None and shard in cluster.split_shards:
+            return cluster.split_shards[shard]
         return cluster.searchers[_number(cluster.shard_infos, shard)]
 
     async def retrieve(
@@ -111,9 +113,16 @@ class ServedCluster:
         cluster = self._cluster()
         if cluster.joint is None:
             raise UnavailableError("this front node calls each shard alone")
-        results = await cluster.joint.retrieve_each(
-            question, depth, shards, deadline.before_reply()
-        )
+        deadline = deadline.before_reply()
+        results = await cluster.joint.retrieve_each(question, depth, shards, deadline)
+        for place, requested in enumerate(shards):
+            # another front may not know of a split yet
+            if searcher := cluster.split_shards.get(requested.shard):
+                own = replace(depth, after=requested.after)
+                try:
+                    results[place] = await searcher.retrieve(question, own, deadline)
+                except WinnowError as error:
+                    results[place] = error
         return join(results, depth)
 
     def writing(self, shard: int | None) -> WritableShard:

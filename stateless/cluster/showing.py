@@ -33,6 +33,8 @@ class _Entry:
     error: WinnowError | None
     refusal: str = ""
     """Reason of the front's refusal; empty if it was not refused."""
+    unused: str = ""
+    """Reason why the front does not use it although it is in order; empty if it does."""
 
 
 class ClusterReporter:
@@ -60,8 +62,10 @@ class ClusterReporter:
             ShardState(shard, info.passages, latest.get(shard, info.sequence), states[shard])
             for shard, info in infos.items()
         )
-        index_id = view.identity.index_id if view.identity is not None and infos else ""
-        return ClusterState(index_id, shards, tuple(states[None]))
+        if view.identity is None or not infos:
+            return ClusterState(shards=shards, strangers=tuple(states[None]))
+        index = view.identity
+        return ClusterState(index.index_id, shards, tuple(states[None]), index.shards)
 
     def _replica(
         self, entry: _Entry, serving: set[ReplicaAt], condition: ReplicaCondition
@@ -103,6 +107,7 @@ def _entries(node: Node, view: ClusterView) -> list[_Entry]:
             info=info,
             error=node.error,
             refusal=view.refused.get(ReplicaAt(node.address, info.shard), ""),
+            unused=view.unused.get(ReplicaAt(node.address, info.shard), ""),
         )
         entries.append(entry)
     for fault in node.faults:
@@ -120,7 +125,7 @@ def _state(
     if (entry.node.address, entry.shard) in serving:
         return (NodeState.SERVING, "") if condition.is_active else (NodeState.OUT, _EJECTED)
     if entry.error is None:
-        return NodeState.OUT, _NEW if entry.info is not None else _EMPTY
+        return NodeState.OUT, entry.unused or (_NEW if entry.info is not None else _EMPTY)
     return _state_of_failed(entry.error), str(entry.error)
 
 

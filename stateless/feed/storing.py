@@ -6,9 +6,9 @@ Knows the writers by shard; does not know how they send a write.
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
 from winnow.deadline import Deadline
-from winnow.domain.shard import shard_of
 from winnow.domain.write import Outcome, Position, Write, Written
 from winnow.errors import (
     DeadlineExceededError,
@@ -57,32 +57,47 @@ class WriteRouter:
                 stored; the caller may send all of them again.
 
         """
-        indices = _indices_by_shard([write.id for write in writes], self._writers.shards)
+        results = _Results()
         try:
-            async with asyncio.TaskGroup() as group:
-                tasks = {
-                    shard: group.create_task(
-                        self.store_in_shard(shard, [writes[index] for index in own], deadline)
-                    )
-                    for shard, own in indices.items()
-                }
+            await self._store(writes, range(len(writes)), deadline, results)
         finally:
             await self._writers.close_unused()
-        results = {shard: task.result() for shard, task in tasks.items()}
-        _raise_if_failed(results, len(writes), indices)
-        stored: dict[int, StoredWrite] = {}
-        for shard, written in results.items():
-            assert not isinstance(written, WinnowError)
-            for index, each in zip(indices[shard], written, strict=True):
-                stored[index] = each.outcome, Position(shard, each.sequence)
-        return [stored[index] for index in range(len(writes))]
+        _raise_if_failed(results, len(writes))
+        return [results.stored[index] for index in range(len(writes))]
+
+    async def _store(
+        self,
+        writes: Sequence[Write],
+        indices: Iterable[int],
+        deadline: Deadline,
+        results: "_Results",
+    ) -> None:
+        """Stores the writes with these indices, each in its shard."""
+        partition, by_shard = self._writers.partition, defaultdict[int, list[int]](list)
+        for index in indices:
+            by_shard[partition.shard_of(writes[index].id)].append(index)
+
+        async def store(shard: int, own: Sequence[int]) -> None:
+            written = await self.store_in_shard(shard, [writes[each] for each in own], deadline)
+            if isinstance(written, _WasSplitError):
+                await self._store(writes, own, deadline, results)
+            elif isinstance(written, WinnowError):
+                results.add_failure(shard, written, len(own))
+            else:
+                for index, each in zip(own, written, strict=True):
+                    results.stored[index] = each.outcome, Position(shard, each.sequence)
+
+        async with asyncio.TaskGroup() as group:
+            for shard, own in by_shard.items():
+                group.create_task(store(shard, own))
 
     async def store_in_shard(
         self, shard: int, writes: Sequence[Write], deadline: Deadline
     ) -> list[Written] | WinnowError:
         """Stores the writes of one shard, which all belong to it.
 
-        Returns a failure: it must not cancel other shards.
+        Returns a failure: it must not cancel other shards. It is an UnavailableError if the shard
+        was split: its halves take the writes.
         """
         attempt = 0
         tried: list[str] = []
@@ -106,6 +121,29 @@ class WriteRouter:
                 return written
             self._metrics.retries.labels(str(shard)).inc()
             await self._sleep(wait)
+            if shard not in self._writers.partition:
+                return _WasSplitError(f"shard {shard} was split: its halves take the writes")
+
+
+class _WasSplitError(UnavailableError):
+    """The shard was split since its writes were sent."""
+
+
+@dataclass(slots=True)
+class _Results:
+    """What became of the writes of a call."""
+
+    stored: dict[int, StoredWrite] = field(default_factory=dict)
+    """By the index of the write."""
+    failures: dict[int, WinnowError] = field(default_factory=dict)
+    """By shard."""
+    lost: int = 0
+    """Number of writes that may not be stored."""
+
+    def add_failure(self, shard: int, error: WinnowError, writes: int) -> None:
+        """Adds the error of a shard, which lost some writes."""
+        self.failures[shard] = error
+        self.lost += writes
 
 
 def _pause(error: WinnowError, attempt: int, deadline: Deadline) -> float | None:
@@ -117,18 +155,13 @@ def _pause(error: WinnowError, attempt: int, deadline: Deadline) -> float | None
     return None
 
 
-def _raise_if_failed(
-    results: dict[int, list[Written] | WinnowError], total: int, indices: dict[int, list[int]]
-) -> None:
+def _raise_if_failed(results: _Results, total: int) -> None:
     """Raises the error of a failed shard, with the number of writes that all failed shards lost."""
-    failed = {shard: each for shard, each in results.items() if isinstance(each, WinnowError)}
-    if not failed:
-        return
     for kind in (*_ERROR_ORDER, WinnowError):
-        for shard, error in sorted(failed.items()):
+        for shard, error in sorted(results.failures.items()):
             if isinstance(error, kind):
-                lost = sum(len(indices[each]) for each in failed)
-                lead = f"{lost} of {many(total, 'write')} may not be stored: shard {shard}: "
+                lost = f"{results.lost} of {many(total, 'write')} may not be stored"
+                lead = f"{lost}: shard {shard}: "
                 reworded = _with_message(error, f"{lead}{error}")
                 raise reworded.with_public(f"{lead}{error.public or error}") from error
 
@@ -138,11 +171,3 @@ def _with_message(error: WinnowError, message: str) -> WinnowError:
     if isinstance(error, OverloadedError):
         return OverloadedError(message, error.retry_after)
     return next((kind(message) for kind in _ERROR_ORDER if isinstance(error, kind)), error)
-
-
-def _indices_by_shard(ids: Iterable[str], shards: int) -> dict[int, list[int]]:
-    """Groups the indices of passage ids by the shard that each id belongs to."""
-    indices: defaultdict[int, list[int]] = defaultdict(list)
-    for index, passage_id in enumerate(ids):
-        indices[shard_of(passage_id, shards)].append(index)
-    return indices

@@ -14,7 +14,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 
 from winnow.deadline import Deadline
-from winnow.domain.shard import shard_of
 from winnow.domain.write import Position
 from winnow.errors import WinnowError
 from winnow.passages.canonical import PassageDigest
@@ -54,14 +53,14 @@ class UnchangedPuts:
     ) -> dict[int, list[int]]:
         """The indices of the puts that are compared, by shard; empty while there is no index."""
         try:
-            shards = self._writers.shards
+            partition = self._writers.partition
         except WinnowError:
             return {}
         counts = Counter(put.id for put in puts)
         indices: defaultdict[int, list[int]] = defaultdict(list)
         for index, put in enumerate(puts):
             if counts[put.id] == 1 and put.id not in earlier_ids:
-                indices[shard_of(put.id, shards)].append(index)
+                indices[partition.shard_of(put.id)].append(index)
         return indices
 
     async def _find_in_shard(

@@ -6,6 +6,7 @@ Uses the same cluster view as questions; does not know the protocol of a writer.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from winnow.domain.partition import Partition
 from winnow.domain.shard import ShardInfo
 from winnow.errors import UnavailableError
 from winnow.shard_writer import ShardWriter
@@ -47,12 +48,12 @@ class Writers:
         """Address that took the last writes, by shard."""
 
     @property
-    def shards(self) -> int:
-        """The number of shards; raises UnavailableError if no shard has been found yet."""
-        identity = self._view().identity
-        if identity is None:
+    def partition(self) -> Partition:
+        """The shards of the index; raises UnavailableError if none has been found yet."""
+        partition = self._view().partition
+        if partition is None:
             raise UnavailableError("no shard of the index has been found yet: try again")
-        return identity.shards
+        return partition
 
     def address(self, shard: int, tried: Sequence[str] = ()) -> str:
         """The address of the node that takes the writes of a shard; see `choose_target`."""

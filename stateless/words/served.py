@@ -36,7 +36,10 @@ class ServedWords:
 
     def count(self, cluster: Cluster) -> WordStatistics:
         """Replaces the counted cluster; returns the statistics for its questions."""
-        self._statistics = WordStatistics(cluster, self._sources)
+        if self._statistics is None or self._statistics.index_id != cluster.index_id:
+            self._statistics = WordStatistics(cluster, self._sources)
+        else:
+            self._statistics.continue_with(cluster)
         return self._statistics
 
     async def run(self) -> None:

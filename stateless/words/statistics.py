@@ -5,7 +5,7 @@ later writes. Knows shards by number; does not know gRPC.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -51,6 +51,15 @@ class WordStatistics:
         self.name: tuple[object, ...] = ()
         """Name of the current counts: equal names mean equal counts."""
 
+    @property
+    def index_id(self) -> str:
+        """The index whose words are counted."""
+        return self._cluster.index_id
+
+    def continue_with(self, cluster: Cluster) -> None:
+        """Counts a cluster of the same index, of which a shard was split."""
+        self._cluster = cluster
+
     def weigh(self, question: EncodedQuestion) -> EncodedQuestion:
         """Adds the rarities of its tokens to a question, if the index was written to."""
         return question if self._counts is None else self._counts.weigh(question)
@@ -58,7 +67,8 @@ class WordStatistics:
     async def refresh(self) -> None:
         """Fetches the counts of shards that were written to since the last call, and adds them up.
 
-        If a shard does not reply, its last counts stay.
+        If a shard does not reply, its last counts stay. Those of a shard that was split stay until
+        all its parts are counted, since their sum is the same.
         """
         changed = [
             shard
@@ -71,7 +81,15 @@ class WordStatistics:
             if own is not None and _is_newer(own, counts.get(shard)):
                 counts[shard], has_new = own, True
         if has_new:
-            self._add_up(counts)
+            self._add_up(self._without_split(counts))
+
+    def _without_split(self, counts: Mapping[int, _ShardCounts]) -> dict[int, _ShardCounts]:
+        """Leaves out either a shard that was split, or its parts, so that nothing counts twice."""
+        left_out: set[int] = set()
+        for shard in counts.keys() - self._cluster.shard_infos.keys():
+            parts = set(self._cluster.partition.parts_of(shard))
+            left_out |= {shard} if parts <= counts.keys() else parts
+        return {shard: own for shard, own in counts.items() if shard not in left_out}
 
     def _has_changed(self, shard: int, info: ShardInfo) -> bool:
         counted = self._counted.get(shard)

@@ -169,6 +169,55 @@ def test_fronts_before_fronts_give_the_same_answers_and_take_writes(
     assert set(methods) <= {"Answer", "Put"}
 
 
+def test_a_shard_is_split_beside_questions_and_writes_through_two_levels_of_fronts(
+    indexes: dict[int, Path], tmp_path: Path, start: Start
+) -> None:
+    shutil.copytree(indexes[SHARDS], tmp_path / "a")
+    names = ("node", "middle", "shards", "top", "feed")
+    at = {
+        name: f"127.0.0.1:{port}" for name, port in zip(names, free_ports(len(names)), strict=True)
+    }
+    own = ("--name", "a", "--data", tmp_path / "a", "--listen", at["node"])
+    assignment = ("--assignment", tmp_path / "assignment.json")
+
+    def node() -> "subprocess.Popen[bytes]":
+        return start("node", "--feed", *own, *assignment)
+
+    running = node()
+    start(
+        "front", "--shards", at["node"], "--listen", at["middle"], "--shards-listen", at["shards"]
+    )
+    start("front", "--fronts", at["shards"], "--listen", at["top"], "--feed-listen", at["feed"])
+    on_a = {at["node"]}
+    until(lambda: replicas(at["top"]) == [{at["shards"]}] * SHARDS, SECONDS)
+    passages: list[PassageFields] = [
+        {"id": f"id-{n}", "text": f"Number {n} is odd."} for n in range(12)
+    ]
+    with Client(at["top"]) as asking, Client(at["feed"]) as feeding:
+        feeding.put(passages[:6], timeout=60)
+        before = found(asking)
+        split = start("shards", "split", 2, *assignment, "--address", at["middle"], "--wait")
+        while split.poll() is None:
+            assert found(asking) == before
+        assert split.returncode == 0
+        assert replicas(at["middle"]) == [on_a] * (SHARDS + 1)
+        feeding.put(passages[6:], timeout=60)
+        running.kill()
+        running.wait(60)
+        node()
+        assert {each.outcome for each in feeding.put(passages, timeout=60)} == {Outcome.UNCHANGED}
+        until(lambda: replicas(at["top"]) == [{at["shards"]}] * (SHARDS + 1), SECONDS)
+        assert found(asking) == before
+    until(lambda: not (tmp_path / "a" / shard_name(2, SHARDS)).exists(), SECONDS)
+
+
+def found(client: Client) -> list[tuple[str, str, float]]:
+    """The answers to a question, each with the id of its passage and its score."""
+    reply = client.ask(QUESTION, timeout=60, fresh=True)
+    assert reply.coverage.complete, reply.coverage
+    return [(each.text, each.passage.id, each.score) for each in reply.answers]
+
+
 def replicas(front: str) -> list[set[str]]:
     """The nodes that serve each shard, as the front sees them; empty before it serves."""
     with grpc.insecure_channel(front) as channel:

@@ -15,6 +15,7 @@ def shown_to_message(shown: ClusterReport) -> cluster_pb2.GetClusterResponse:
         index_id=shown.cluster.index_id,
         shards=map(_shard_to_message, shown.cluster.shards),
         strangers=map(_replica_to_message, shown.cluster.strangers),
+        built_shards=shown.cluster.built_shards,
         rings=map(head.encoder_group_to_message, shown.groups),
     )
 

@@ -69,6 +69,8 @@ class ClusterState:
     shards: Sequence[ShardState] = ()
     strangers: Sequence[ReplicaState] = ()
     """Nodes that do not belong to the index."""
+    built_shards: int = 0
+    """Number of shards that the index was built with; 0 if no index is served yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,9 @@ class ShardInfo:
     """The description of a shard: its part of the index, its encoding, its load."""
 
     shard: int
+    """Number of the shard; at least `shards` for a part of a shard that was split."""
     shards: int
-    """Number of shards of the index."""
+    """Number of shards that the index was built with; see `winnow.domain.partition`."""
     index_id: str
     passages: int
     dimension: int
@@ -112,10 +113,16 @@ def suitable_shards(passages: int, per_shard: int = PASSAGES_PER_SHARD) -> int:
     return min(max(1, -(-passages // per_shard)), MAX_SHARDS)
 
 
+def passage_hash(passage_id: str) -> int:
+    """The hash of a passage that decides its shard. It depends only on the id, so that updates go
+    to the same shard.
+    """
+    return int.from_bytes(hashlib.blake2b(passage_id.encode(), digest_size=8).digest(), "big")
+
+
 def shard_of(passage_id: str, shards: int) -> int:
-    """The shard of a passage. It depends only on the id, so that updates go to the same shard."""
-    digest = hashlib.blake2b(passage_id.encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") % shards
+    """The shard of a passage when an index is built; see `winnow.domain.partition` for later."""
+    return passage_hash(passage_id) % shards
 
 
 def shard_name(shard: int, shards: int) -> str:

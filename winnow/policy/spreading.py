@@ -9,7 +9,7 @@ _Ranks = Mapping[int, Mapping[str, int]]
 
 
 def spread(
-    shards: int,
+    shards: Collection[int],
     nodes: Collection[str],
     replicas: int = 1,
     present: Mapping[int, Collection[str]] | None = None,
@@ -21,7 +21,7 @@ def spread(
     the result depends on nothing but the arguments, and adding a node moves only its share.
 
     Args:
-        shards: number of shards, at least 1.
+        shards: the distinct numbers of the shards, at least 1.
         nodes: distinct names of the nodes, at least 1.
         replicas: number of nodes of each shard; at most the number of nodes is used.
         present: names of the nodes that have each shard now; unknown nodes are ignored.
@@ -31,7 +31,7 @@ def spread(
     placement = Placement(nodes)
     ranks = {
         shard: {name: rank for rank, name in enumerate(placement.order(str(shard)))}
-        for shard in range(shards)
+        for shard in shards
     }
     holders = {
         shard: _kept((present or {}).get(shard, ()), own, replicas) for shard, own in ranks.items()

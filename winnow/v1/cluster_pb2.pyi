@@ -39,8 +39,13 @@ class GetClusterResponse(google.protobuf.message.Message):
     SHARDS_FIELD_NUMBER: builtins.int
     STRANGERS_FIELD_NUMBER: builtins.int
     RINGS_FIELD_NUMBER: builtins.int
+    BUILT_SHARDS_FIELD_NUMBER: builtins.int
     index_id: builtins.str
     """Identifies the served index. Empty if no index is served yet."""
+    built_shards: builtins.int
+    """Number of shards that the index was built with, N. A shard that was split since is replaced by
+    its halves. The halves of shard n have the numbers N + 2n and N + 2n + 1.
+    """
     @property
     def front(self) -> Global___FrontState: ...
     @property
@@ -63,9 +68,10 @@ class GetClusterResponse(google.protobuf.message.Message):
         shards: collections.abc.Iterable[Global___ShardState] | None = ...,
         strangers: collections.abc.Iterable[Global___ReplicaState] | None = ...,
         rings: collections.abc.Iterable[winnow.v1.head_pb2.Ring] | None = ...,
+        built_shards: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["front", b"front"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["front", b"front", "index_id", b"index_id", "rings", b"rings", "shards", b"shards", "strangers", b"strangers"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["built_shards", b"built_shards", "front", b"front", "index_id", b"index_id", "rings", b"rings", "shards", b"shards", "strangers", b"strangers"]) -> None: ...
 
 Global___GetClusterResponse: typing_extensions.TypeAlias = GetClusterResponse
 

@@ -15,6 +15,7 @@ from winnow.content_node.composing import shard as composing
 from winnow.content_node.composing.one_index import OneIndex
 from winnow.content_node.composing.parts import open_node_parts
 from winnow.content_node.composing.shard import RunningShard
+from winnow.content_node.live.shard import LiveShard
 from winnow.content_node.merging.child import MergeChild
 from winnow.content_node.merging.policy import MergeReason
 from winnow.content_node.merging.protocol import Merged
@@ -59,7 +60,13 @@ async def test_a_graph_is_loaded_by_a_thread_that_gives_way_to_nobody(
     bundle = load_bundle(default_bundle())
     parts = open_node_parts(settings, bundle, registry, RuntimeMetrics(registry), shards=1)
     live: Any = shard
-    running = RunningShard(tmp_path, parts, registry, AsyncMock(), check=OneIndex().check)
+
+    def no_shard(_: int) -> LiveShard:
+        raise AssertionError
+
+    running = RunningShard(
+        tmp_path, parts, registry, AsyncMock(), check=OneIndex().check, live_shard=no_shard
+    )
     await running._open_merger(live).merge(MergeReason.WRITES)
     parts.pool.close()
     assert shard.served == ["segment"]

@@ -197,7 +197,7 @@ async def test_a_shard_is_handed_over_to_one_node_only(owner: Holder) -> None:
         first = await shard.hand_over()
         assert await shard.hand_over() == first
     async with peer(owner, "other") as shard:
-        with pytest.raises(IdentityError, match="has moved to node new"):
+        with pytest.raises(IdentityError, match="handed over to node new"):
             await shard.hand_over()
     async with peer(owner, "") as shard:
         with pytest.raises(WinnowError, match=r"transfer\.node: it is empty"):

@@ -10,6 +10,7 @@ from tenacious import happens
 
 from winnow.deadline import Deadline
 from winnow.domain.answered import Answered
+from winnow.domain.partition import Partition
 from winnow.domain.question import AnswerRequest, Question, ReadScope
 from winnow.domain.write import Position
 from winnow.errors import (
@@ -35,6 +36,7 @@ class Echo:
     """An answerer that says what it was given."""
 
     shards = 2
+    partition = Partition.as_built(2)
     fields = frozenset({"year"})
 
     def __init__(self, registry: CollectorRegistry, load: ReadLoad) -> None:

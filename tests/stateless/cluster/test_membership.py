@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from winnow.domain.partition import halves_of
 from winnow.domain.shard import ShardInfo
 from winnow.stateless.cluster.membership import ClusterView, FrontEncoding, IndexIdentity, form_view
 from winnow.stateless.cluster.node import ReplicaAt
@@ -71,7 +72,7 @@ def test_a_shard_may_have_any_number_of_replicas() -> None:
     [
         (replace(shard(2), bundle_fingerprint="other"), "front has bundle (print): start"),
         (replace(shard(2), dimension=768), "vectors of 768 values"),
-        (shard(3, 3), "shard 3 of 3 is invalid"),
+        (shard(10**6, 3), "shard 1000000 of 3 is invalid"),
         (shard(3, 2**32 - 1), "an index has at most 4,096"),
         (shard(2, index="other"), "is of index other, but index index"),
         (shard(2, shards=4), "is of index index, but index index of 3 shards"),
@@ -217,7 +218,7 @@ def test_in_any_history_of_nodes_no_rows_are_mixed_and_no_node_is_ignored(
     for present in crowds:
         before, view = view, formed(present, view)
         asked = {address for own in view.replicas.values() for address in own}
-        refused = {replica.address for replica in view.refused}
+        refused = {replica.address for replica in (*view.refused, *view.unused)}
         assert asked | refused == present.keys()
         assert not asked & refused
         for number, own in view.replicas.items():
@@ -229,3 +230,43 @@ def test_in_any_history_of_nodes_no_rows_are_mixed_and_no_node_is_ignored(
         if before.identity != view.identity and before.identity is not None:
             assert view.is_whole
         assert formed(present, view) == view
+
+
+FIRST, SECOND = halves_of(1, 3)
+SPLIT = nodes(a=shard(0), x=shard(FIRST), y=shard(SECOND), c=shard(2))
+
+
+def test_both_halves_of_a_shard_are_used_once_they_are_there() -> None:
+    both = {**WHOLE, "x": shard(FIRST), "y": shard(SECOND)}
+    view = served(both, WHOLE)
+    assert view.replicas == {0: ("a",), 2: ("c",), FIRST: ("x",), SECOND: ("y",)}
+    assert view.is_whole
+    assert not view.refused
+    assert list(view.unused) == [ReplicaAt("b", 1)]
+
+
+@pytest.mark.parametrize("half", [FIRST, SECOND])
+def test_one_half_is_not_used_beside_its_shard(half: int) -> None:
+    view = served({**WHOLE, "x": shard(half)}, WHOLE)
+    assert view.replicas == served(WHOLE).replicas
+    assert list(view.unused) == [ReplicaAt("x", half)]
+
+
+def test_a_front_does_not_go_back_to_a_shard_whose_halves_it_has_used() -> None:
+    view = served({**WHOLE, "x": shard(FIRST)}, SPLIT)
+    assert view.missing() == [SECOND]
+    assert list(view.unused) == [ReplicaAt("b", 1)]
+
+
+def test_a_new_front_prefers_one_half_to_a_shard_that_takes_no_writes_any_more() -> None:
+    handed_over = replace(shard(1), writes_elsewhere=True)
+    view = served({**WHOLE, "b": handed_over, "x": shard(FIRST)})
+    assert view.missing() == [SECOND]
+    assert served({**WHOLE, "b": handed_over}).is_whole
+
+
+def test_halves_of_halves_are_used_once_all_are_there() -> None:
+    third, fourth = halves_of(FIRST, 3)
+    view = served({**SPLIT, "p": shard(third), "q": shard(fourth)}, SPLIT)
+    assert set(view.replicas) == {0, 2, SECOND, third, fourth}
+    assert list(view.unused) == [ReplicaAt("x", FIRST)]

@@ -76,6 +76,7 @@ async def reached(serves: bool = True) -> AsyncIterator[tuple[Servicer, RemoteSh
         services=[SERVICE],
         interceptor=CallInterceptor(RpcMetrics(CollectorRegistry())),
         max_message_bytes=NODE,
+        max_pending_bytes=2 * AT_ONCE * NODE,  # a busy machine receives all calls in parts
     )
     if serves:
         shard_feed_pb2_grpc.add_ShardFeedServiceServicer_to_server(servicer, server.grpc)

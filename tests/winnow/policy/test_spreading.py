@@ -26,8 +26,8 @@ def moved(before: dict[int, tuple[str, ...]], after: dict[int, tuple[str, ...]])
 def test_every_shard_has_distinct_nodes_and_no_node_has_two_more_than_another(
     shards: int, before: set[str], nodes: set[str], replicas: int
 ) -> None:
-    present = spread(shards, before, replicas)
-    holders = spread(shards, nodes, replicas, present)
+    present = spread(range(shards), before, replicas)
+    holders = spread(range(shards), nodes, replicas, present)
     assert list(holders) == list(range(shards))
     for names in holders.values():
         assert len(set(names)) == len(names) == min(replicas, len(nodes))
@@ -38,20 +38,20 @@ def test_every_shard_has_distinct_nodes_and_no_node_has_two_more_than_another(
 
 @given(SHARDS, NODES, REPLICAS)
 def test_nothing_moves_without_a_change(shards: int, nodes: set[str], replicas: int) -> None:
-    present = spread(shards, nodes, replicas)
-    assert spread(shards, nodes, replicas, present) == present
-    assert spread(shards, sorted(nodes, reverse=True), replicas) == present
+    present = spread(range(shards), nodes, replicas)
+    assert spread(range(shards), nodes, replicas, present) == present
+    assert spread(range(shards), sorted(nodes, reverse=True), replicas) == present
 
 
 @given(SHARDS, NODES)
 def test_a_new_node_gets_its_share_and_nothing_else_moves(shards: int, nodes: set[str]) -> None:
-    before = spread(shards, nodes)
-    after = spread(shards, {*nodes, "new"}, present=before)
+    before = spread(range(shards), nodes)
+    after = spread(range(shards), {*nodes, "new"}, present=before)
     assert moved(before, after) == loads(after, {*nodes, "new"})["new"]
 
 
 @given(SHARDS, NODES)
 def test_only_the_shards_of_a_removed_node_move(shards: int, nodes: set[str]) -> None:
-    before = spread(shards, {*nodes, "gone"})
-    after = spread(shards, nodes, present=before)
+    before = spread(range(shards), {*nodes, "gone"})
+    after = spread(range(shards), nodes, present=before)
     assert moved(before, after) == loads(before, nodes)["gone"]

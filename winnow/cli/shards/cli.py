@@ -1,4 +1,4 @@
-"""`winnow shards`, `winnow shards move` and `winnow shards spread`."""
+"""`winnow shards`, and the commands that move, split and spread shards."""
 
 import time
 from typing import Annotated
@@ -13,6 +13,7 @@ from winnow.cli.shards.placed import PlacedShards
 from winnow.cli.top.polling import ClusterPoller
 from winnow.client import Credentials
 from winnow.domain.assignment import Assignment
+from winnow.domain.partition import halves_of
 from winnow.errors import UnavailableError
 from winnow.policy.spreading import spread as spread_shards
 from winnow.quoting import are, many
@@ -49,12 +50,12 @@ def shards(
     as_json: AsJson = False,
     credentials: Credentials | None = None,
 ) -> None:
-    """List the shards of a running cluster with their nodes, or move shards between nodes.
+    """List the shards of a running cluster with their nodes, or move or split them.
 
     Example: winnow shards --assignment s3://bucket/index/assignment.json
 
     A front node with keys demands one with the scope admin. With --json each shard has the keys
-    shard, node, state, is_assigned, passages, sequence (its last write), lag and reason.
+    shard, node, state, is_assigned, is_split, passages, sequence (its last write), lag and reason.
     """
     if context.invoked_subcommand is not None:
         return
@@ -69,8 +70,9 @@ def shards(
         words={"node", "address", "state", "reason"},
     )
     for row in rows:
-        moves_away = row.shard is not None and not row.is_assigned
-        state = f"{row.state}, moves away" if moves_away else row.state
+        leaves = row.shard is not None and not row.is_assigned
+        change = "is split" if row.is_split else "moves away"
+        state = f"{row.state}, {change}" if leaves else row.state
         figures = (f"{number:,}" for number in (row.passages, row.sequence, row.lag))
         number = "-" if row.shard is None else str(row.shard)
         shown.add_row(number, row.node, row.address, state, *figures, row.reason)
@@ -114,6 +116,45 @@ def move(
 
         changed = AssignmentFile(assignment).change(change)
         typer.echo(f"assignment {changed.version}: shard {shard} moves to {to}")
+        if wait:
+            _wait(poller, changed)
+
+
+@app.command()
+@with_credentials
+def split(
+    shard: Annotated[int, typer.Argument(min=0, help="Number of the shard.")],
+    assignment: _Assignment,
+    address: FrontAddress = DEFAULT_ADDRESS,
+    wait: _Wait = False,
+    credentials: Credentials | None = None,
+) -> None:
+    """Split a shard in two, while questions and writes go on.
+
+    Example: winnow shards split 1 --assignment s3://bucket/index/assignment.json --wait
+
+    Its node writes both halves and encodes no passage again. They get the writes of the shard, and
+    then its questions; then the node deletes the shard. The halves have new numbers, and you can
+    move them to other nodes. A split cannot be undone.
+    """
+    with ClusterPoller(address, [], _TIMEOUT, credentials) as poller:
+        cluster = poller.poll().cluster
+
+        def change(before: Assignment | None) -> Assignment:
+            placement = PlacedShards(cluster, before)
+            present = placement.present()
+            if (state := placement.moving().get(shard)) is not None:
+                raise UnavailableError(f"shard {shard} is still moving ({state}): wait for it")
+            split = present.with_split(shard, placement.nodes())
+            if not any(placement.serves(node, shard) for node in present.holders[shard]):
+                raise UnavailableError(
+                    f"no node serves shard {shard} now: `winnow shards` says why"
+                )
+            return split
+
+        changed = AssignmentFile(assignment).change(change)
+        halves = " and ".join(map(str, halves_of(shard, changed.shards)))
+        typer.echo(f"assignment {changed.version}: shard {shard} is split into shards {halves}")
         if wait:
             _wait(poller, changed)
 
@@ -200,7 +241,7 @@ def _spread(placement: PlacedShards, replicas: int | None, without: set[str]) ->
             f"--replicas {replicas} needs as many nodes; those that run: {running}"
         )
     most = replicas or max(map(len, present.holders.values()))
-    holders = spread_shards(present.shards, remaining, most, present.holders)
+    holders = spread_shards(present.holders.keys(), remaining, most, present.holders)
     return present.changed(holders, nodes)
 
 
@@ -217,7 +258,9 @@ def _wait(poller: ClusterPoller, assignment: Assignment) -> None:
         while left:
             for row in placement.rows():
                 line = f"shard {row.shard} on {row.node}: {row.reason}"
-                is_new = row.shard is not None and row.is_assigned and line not in shown
+                if row.shard is None:
+                    line = f"node {row.node}: {row.reason}"
+                is_new = (row.is_assigned or row.shard is None) and line not in shown
                 if is_new and row.reason:
                     shown.add(line)
                     progress.say(line)
@@ -226,4 +269,6 @@ def _wait(poller: ClusterPoller, assignment: Assignment) -> None:
             now = len(placement.moving())
             progress.advance(max(left - now, 0))
             left = now
-    typer.echo(f"{are(assignment.shards, 'shard')} where assignment {assignment.version} has them")
+    typer.echo(
+        f"{are(len(assignment.holders), 'shard')} where assignment {assignment.version} has them"
+    )

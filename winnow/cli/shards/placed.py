@@ -8,6 +8,8 @@ from winnow.domain.assignment import Assignment
 from winnow.errors import InvalidRequestError, UnavailableError, Violation
 from winnow.v1.cluster_pb2 import GetClusterResponse, ReplicaState, ShardState
 
+_FAULTY = (ReplicaState.STATE_NOT_LOADED, ReplicaState.STATE_UNREACHABLE)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedShard:
@@ -23,6 +25,8 @@ class PlacedShard:
     """State of the replica by the front node, or `assigned` if the node does not report it yet."""
     is_assigned: bool
     """Whether the shard is assigned to the node; true without an assignment."""
+    is_split: bool = False
+    """Whether the shard is being split: its halves have other numbers."""
     passages: int = 0
     sequence: int = 0
     """Number of the last write."""
@@ -50,6 +54,7 @@ class PlacedShards:
                     address=replica.address,
                     state=STATES.get(replica.state, ("unknown", ""))[0],
                     is_assigned=wanted is None or node in wanted,
+                    is_split=bool(self._parts(shard.shard)),
                     passages=replica.passages,
                     sequence=replica.sequence,
                     lag=replica.lag,
@@ -58,9 +63,14 @@ class PlacedShards:
             reported = {replica.node for replica in shard.replicas}
             for node in sorted(set(wanted or ()) - reported):
                 yield PlacedShard(shard=shard.shard, node=node, state="assigned", is_assigned=True)
+        for number in self._halves_not_served():
+            for node in self._wanted(number) or ():
+                yield PlacedShard(shard=number, node=node, state="assigned", is_assigned=True)
         with_shards = {each.address for shard in self._cluster.shards for each in shard.replicas}
         for each in self._cluster.strangers:
-            if each.address not in with_shards:
+            # a node that cannot make a half of a shard says why
+            is_faulty = bool(each.reason) and each.state in _FAULTY
+            if is_faulty or each.address not in with_shards:
                 yield PlacedShard(
                     shard=None,
                     node=each.node or each.address,
@@ -89,13 +99,17 @@ class PlacedShards:
         return addresses
 
     def moving(self) -> dict[int, str]:
-        """Describes each shard that is not yet served by exactly the nodes of the assignment.
+        """Describes each shard that is being split, or is not yet served by exactly the nodes of
+        the assignment.
 
         A shard that no node serves does not move: its node is down.
         """
         moving: dict[int, str] = {}
         for shard in self._cluster.shards:
             wanted, serving = self._wanted(shard.shard), _serving(shard)
+            if serving and (parts := self._parts(shard.shard)):
+                moving[shard.shard] = f"is being split into {', '.join(map(str, parts))}"
+                continue
             if wanted is not None and serving and set(wanted) != serving:
                 moving[shard.shard] = f"{', '.join(sorted(serving))} -> {', '.join(wanted)}"
         return moving
@@ -131,9 +145,22 @@ class PlacedShards:
                     f"shard {shard} is on no node that follows an assignment: start its node with "
                     "--assignment and --data, the directory of its shards"
                 )
-        return Assignment(
-            index_id=index_id, shards=len(shards), version=0, nodes=nodes, holders=holders
-        )
+        built = self._cluster.built_shards or len(shards)
+        return Assignment(index_id=index_id, shards=built, version=0, nodes=nodes, holders=holders)
+
+    def _parts(self, shard: int) -> list[int]:
+        """The shards that the assignment has in place of one that is served; empty if it has it."""
+        if self._wanted(shard) is None or self._assignment is None:
+            return []
+        parts = self._assignment.partition.parts_of(shard)
+        return [] if parts == [shard] else parts
+
+    def _halves_not_served(self) -> list[int]:
+        """The shards of the assignment that the front node does not have yet."""
+        if self._assignment is None or self._assignment.index_id != self._cluster.index_id:
+            return []
+        served = {shard.shard for shard in self._cluster.shards}
+        return sorted(self._assignment.holders.keys() - served)
 
     def _wanted(self, shard: int) -> tuple[str, ...] | None:
         if self._assignment is None or self._assignment.index_id != self._cluster.index_id:

@@ -26,18 +26,25 @@ class Front(cluster_pb2_grpc.ClusterServiceServicer):
         self.strangers = ["b"]
         self.twin = False
         """Whether a second node is named b."""
+        self.problem = ""
+        """Why node a does not serve a half of a shard."""
         self.next_shards: list[dict[int, list[str]]] = []
         """What later calls see."""
 
     def GetCluster(self, request: Any, context: Any) -> GetClusterResponse:
         reply = GetClusterResponse(
             index_id=self.index_id,
+            built_shards=3,
             shards=[
                 ShardState(shard=shard, replicas=map(replica, names))
                 for shard, names in self.shards.items()
             ],
             strangers=map(replica, self.strangers),
         )
+        if self.problem:
+            faulty = replica("a")
+            faulty.state, faulty.reason = ReplicaState.STATE_NOT_LOADED, self.problem
+            reply.strangers.append(faulty)
         if self.twin:
             other = replica("b")
             other.node_address = "elsewhere:9000"
@@ -121,7 +128,7 @@ def test_a_move_can_be_awaited(run: Any, front: Front) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["move", "9", "--to", "b"], "there is no shard 9: the index has 3"),
+        (["move", "9", "--to", "b"], "there is no shard 9: the index has 0, 1, 2"),
         (["move", "1", "--to", "x"], "no node x runs; those that do: a, b"),
         (["move", "1", "--to", "a"], "node a has shard 1 already"),
         (["move", "1", "--to", "b", "--from", "b"], "shard 1 is on a, not on b"),
@@ -207,3 +214,47 @@ def test_the_assignment_of_another_index_is_refused(run: Any, front: Front) -> N
     code, _, err = run("spread")
     assert code == 1
     assert "it is of index index, but the front node serves index another" in err
+
+
+def test_a_shard_is_split_on_its_node(run: Any, front: Front, tmp_path: Path) -> None:
+    code, out, _ = run("split", "1")
+    assert code == 0
+    assert out == "assignment 1: shard 1 is split into shards 5 and 6\n"
+    assert holders(tmp_path) == {0: ("a",), 2: ("a",), 5: ("a",), 6: ("a",)}
+    rows = json.loads(run("--json")[1])
+    assert [(row["shard"], row["state"]) for row in rows if row["is_split"]] == [(1, "serving")]
+    assert {row["shard"] for row in rows if row["state"] == "assigned"} == {5, 6}
+
+
+def test_a_split_can_be_awaited_and_says_why_it_takes_long(run: Any, front: Front) -> None:
+    done = {0: ["a"], 2: ["a"], 5: ["a"], 6: ["a"]}
+    front.next_shards = [front.shards, front.shards, done]
+    front.problem = "no room"
+    code, _, err = run("split", "1", "--wait")
+    assert code == 0
+    assert "node a: no room" in err
+
+
+def test_halves_move_and_split_like_other_shards(run: Any, front: Front, tmp_path: Path) -> None:
+    run("split", "1")
+    front.shards = {0: ["a"], 2: ["a"], 5: ["a"], 6: ["a"]}
+    assert run("move", "6", "--to", "b")[0] == 0
+    assert run("split", "5")[1].endswith("shard 5 is split into shards 13 and 14\n")
+    assert holders(tmp_path) == dict.fromkeys((0, 2, 13, 14), ("a",)) | {6: ("b",)}
+    front.shards = {0: ["a"], 2: ["a"], 6: ["b"], 13: ["a"], 14: ["a"]}
+    assert run("spread", "--without", "b")[0] == 0
+    assert set(holders(tmp_path)) == {0, 2, 6, 13, 14}
+
+
+@pytest.mark.parametrize("shard", ["1", "5", "6"])
+def test_a_shard_that_is_being_split_is_not_changed(run: Any, shard: str) -> None:
+    run("split", "1")
+    assert run("split", shard)[0] != 0
+    assert run("spread")[0] == 1
+
+
+def test_an_assignment_is_made_after_a_split(run: Any, front: Front, tmp_path: Path) -> None:
+    """It was deleted, or the nodes were started with another one."""
+    front.shards = {0: ["a"], 2: ["a"], 5: ["a"], 6: ["a"]}
+    run("move", "5", "--to", "b")
+    assert holders(tmp_path)[5] == ("b",)

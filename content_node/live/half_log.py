@@ -1,0 +1,52 @@
+"""The log of a half of a shard, which goes on with the numbers of its parent's log."""
+
+from pathlib import Path
+
+from winnow.content_node.live.acknowledged import (
+    ACKNOWLEDGED_FILE,
+    AcknowledgedFile,
+    AcknowledgedWrite,
+)
+from winnow.content_node.live.custody import Custody, Role, write_custody
+from winnow.content_node.live.database import create_log
+from winnow.content_node.live.entry import first_link
+from winnow.content_node.live.locks import LOCK_FILE, DirectoryLock
+from winnow.content_node.live.reading import log_path
+from winnow.content_node.live.schema import Trimmed
+from winnow.content_node.live.word_counts import WordTally
+from winnow.files.durable import sync_directory
+
+
+def log_id_of_half(parent_log_id: str, half: int) -> str:
+    """The name of a half's log; empty if the parent has no log."""
+    return f"{parent_log_id}/{half}" if parent_log_id else ""
+
+
+def begin_half_log(
+    directory: Path, parent: int | None, log_id: str, sequence: int, words: WordTally
+) -> None:
+    """Prepares the directory of a half to follow the log of its parent.
+
+    Args:
+        directory: the half, with its base.
+        parent: number of the parent; None if it takes no writes.
+        log_id: name of the half's log; empty if its base holds no writes.
+        sequence: number of the last write that the base holds.
+        words: by how much the writes that the base holds changed the counts of words. The changes
+            of both halves together are those of the parent.
+
+    Raises OSError or `sqlite3.Error` if a file cannot be written.
+
+    """
+    if parent is not None:
+        write_custody(directory, Custody(Role.FOLLOWER, parent=parent))
+    if not log_id:
+        return  # the first write of the parent creates it
+    path = log_path(directory)
+    path.parent.mkdir(exist_ok=True)
+    DirectoryLock(path.with_name(LOCK_FILE)).release()
+    link = first_link(log_id, sequence)
+    create_log(path, log_id, Trimmed(sequence, link, words))
+    acknowledged = AcknowledgedWrite(sequence, link)
+    AcknowledgedFile(path.with_name(ACKNOWLEDGED_FILE), acknowledged).close()
+    sync_directory(path.parent)

@@ -1,0 +1,1 @@
+"""Splits a served shard in two halves, without encoding a passage again."""

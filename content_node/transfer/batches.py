@@ -1,0 +1,36 @@
+"""Reads the log of a served shard in batches, for the copies that follow it."""
+
+import asyncio
+from collections.abc import Sequence
+
+from winnow.content_node.live.entry import LoggedWrite
+from winnow.content_node.live.shard import LiveShard
+from winnow.content_node.transfer.following import LogBatch
+from winnow.deadline import Deadline
+from winnow.errors import DeadlineExceededError
+
+_BATCH_WRITES = 32
+"""Writes of a batch: at most some 8 MB."""
+
+
+async def next_batch(shard: LiveShard, after: int) -> LogBatch:
+    """Reads the next writes after a sequence number; raises ArtefactError if the log is damaged."""
+    writes: Sequence[LoggedWrite] = ()
+    is_trimmed = after < shard.trimmed
+    if after < shard.sequence and not is_trimmed:
+        writes = await asyncio.to_thread(shard.logged_after, after, _BATCH_WRITES)
+    return LogBatch(
+        log_id=shard.log_id,
+        writes=writes,
+        last=shard.sequence,
+        is_trimmed=is_trimmed,
+        takes_writes=shard.custody.takes_writes,
+    )
+
+
+async def wait_for_write(shard: LiveShard, sequence: int, seconds: float) -> None:
+    """Returns when a write is served, or after some seconds."""
+    try:
+        await shard.wait_for_write(sequence, Deadline.after(seconds))
+    except DeadlineExceededError:
+        return

@@ -1,0 +1,203 @@
+"""A shard is split in two while it is served, and takes writes."""
+
+import shutil
+from collections.abc import Iterable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from assigned_nodes import AssignedNode, assigned_node
+
+from winnow.assignment import AssignmentFile
+from winnow.bundle import Bundle
+from winnow.content_node.live.custody import Custody, read_custody
+from winnow.content_node.shard.manifest import read_shard_manifest
+from winnow.deadline import Deadline
+from winnow.domain.assignment import Assignment
+from winnow.domain.partition import halves_of, holds
+from winnow.domain.shard import NodeReport, shard_name
+from winnow.domain.write import Outcome, Write, Written
+from winnow.index_directory import shard_directories
+
+HALVES = (7, 8)
+"""The halves of shard 2 of three."""
+
+
+class Nodes:
+    """Nodes of an index of three shards, which a has at first."""
+
+    def __init__(self, root: Path, index: Path, bundle: Bundle) -> None:
+        self.root, self.bundle = root, bundle
+        self.path = root / "assignment.json"
+        for shard in shard_directories(index):
+            shutil.copytree(shard, root / "a" / shard.name)
+        self.index_id = read_shard_manifest(root / "a" / shard_name(0, 3)).index_id
+        self.nodes: dict[str, AssignedNode] = {}
+
+    async def start(self, stack: AsyncExitStack, name: str, *, feed: bool = True) -> AssignedNode:
+        node = await stack.enter_async_context(
+            assigned_node(name, self.root / name, self.path, self.bundle, feed=feed)
+        )
+        self.nodes[name] = node
+        return node
+
+    def assign(self, shards: Iterable[int] = (0, 1, 2), **holders: str) -> None:
+        """Assigns shards to a; `s5="b"` assigns shard 5 to b."""
+        named = {int(shard[1:]): names for shard, names in holders.items()}
+        everything = {shard: tuple(named.get(shard, "a")) for shard in shards}
+        addresses = {name: node.address for name, node in self.nodes.items()}
+
+        def change(before: Assignment | None) -> Assignment:
+            return Assignment(
+                index_id=self.index_id,
+                shards=3,
+                version=before.version + 1 if before is not None else 1,
+                nodes=addresses,
+                holders=everything,
+            )
+
+        AssignmentFile(str(self.path)).change(change)
+
+
+def deletions(shard: int, count: int, version: int = 1) -> list[Write]:
+    """Deletions of passages that the shard lacks, with a version: they are stored."""
+    ids = [f"id-{n}" for n in range(100 * count) if holds(shard, 3, f"id-{n}")]
+    return [Write(each, version) for each in ids[:count]]
+
+
+async def write(node: AssignedNode, shard: int, writes: list[Write]) -> list[Written]:
+    return await node.shards.served.searcher(shard).writing.writer.write(writes, Deadline.after(60))
+
+
+async def passages(node: AssignedNode) -> dict[int, int]:
+    return {info.shard: info.passages for info in (await node.report()).infos}
+
+
+async def test_halves_have_the_passages_and_the_writes_of_their_shard(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle)
+        a = await nodes.start(stack, "a")
+        before = await passages(a)
+        written = await write(a, 2, deletions(2, 9))
+        nodes.assign((0, 1, *HALVES))
+        await a.serves(0, 1, *HALVES)
+        after = await passages(a)
+        assert sum(after[half] for half in HALVES) == before[2]
+        assert min(after[half] for half in HALVES) > 0
+        infos = {info.shard: info for info in (await a.report()).infos}
+        assert [infos[half].sequence for half in HALVES] == [9, 9]
+        assert [infos[half].writes_elsewhere for half in HALVES] == [False, False]
+        for half in HALVES:  # the deletions are known: an older version does not count
+            again = await write(
+                a, half, [each for each in deletions(2, 9) if holds(half, 3, each.id)]
+            )
+            assert {each.outcome for each in again} == {Outcome.UNCHANGED}
+            (new,) = await write(a, half, deletions(half, 1, version=2))
+            assert (new.outcome, new.sequence) == (Outcome.STORED, 10)
+            assert new.log_id == f"{written[0].log_id}/{half}"
+        await a.reports(lambda _: not (tmp_path / "a" / shard_name(2, 3)).exists())
+
+
+async def test_the_halves_appear_at_once_and_before_their_shard_goes(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    """A front polls at any moment, and must never find a part of the index nowhere."""
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle)
+        a = await nodes.start(stack, "a")
+        seen = set()
+
+        def settled(report: NodeReport) -> bool:
+            shards = frozenset(info.shard for info in report.infos)
+            seen.add(shards)
+            return shards == {0, 1, *HALVES}
+
+        nodes.assign((0, 1, *HALVES))
+        await a.reports(settled)
+    assert seen <= {
+        frozenset({0, 1, 2}),
+        frozenset({0, 1, 2, *HALVES}),
+        frozenset({0, 1, *HALVES}),
+    }
+
+
+async def test_a_half_can_be_assigned_to_another_node(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    first, second = HALVES
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle)
+        a, b = await nodes.start(stack, "a"), await nodes.start(stack, "b")
+        await write(a, 2, deletions(2, 3))
+        nodes.assign((0, 1, *HALVES), s7="b")
+        await b.serves(first)
+        await a.serves(0, 1, second)
+        (new,) = await write(b, first, deletions(first, 1, version=2))
+        assert new.sequence == 4
+    assert read_custody(tmp_path / "b" / shard_name(first, 3)) == Custody(moves=2)
+
+
+async def test_a_node_that_is_started_again_goes_on_with_a_split(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle)
+        async with AsyncExitStack() as first:
+            a = await nodes.start(first, "a")
+            await write(a, 2, deletions(2, 3))
+            nodes.assign((0, 1, *HALVES))
+            half = tmp_path / "a" / shard_name(HALVES[0], 3)
+            await a.reports(lambda _: half.exists())
+        a = await nodes.start(stack, "a")
+        nodes.assign((0, 1, *HALVES))  # with its new address
+        await a.serves(0, 1, *HALVES)
+
+
+async def test_halves_are_split_again(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    quarters = halves_of(HALVES[0], 3)
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle)
+        a = await nodes.start(stack, "a")
+        before = await passages(a)
+        await write(a, 2, deletions(2, 3))
+        nodes.assign((0, 1, *quarters, HALVES[1]))  # two splits at once
+        await a.serves(0, 1, *quarters, HALVES[1])
+        assert sum((await passages(a)).values()) == sum(before.values())
+        (new,) = await write(a, quarters[1], deletions(quarters[1], 1, version=2))
+        assert new.sequence == 4
+
+
+async def test_copies_without_writes_are_split_by_one_node(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle)
+        a, b = [await nodes.start(stack, name, feed=False) for name in "ab"]
+        nodes.assign(s2="ab")
+        await b.serves(2)
+        nodes.assign((0, 1, *HALVES), s7="ab", s8="ab")
+        await a.serves(0, 1, *HALVES)
+        await b.serves(*HALVES)
+        reports = [await each.report() for each in (a, b)]
+        rows = [{i.shard: i.rows for i in report.infos if i.shard in HALVES} for report in reports]
+        assert rows[0] == rows[1]
+
+
+async def test_a_half_that_cannot_be_written_is_a_fault_and_the_shard_serves_on(
+    tmp_path: Path, indexes: dict[int, Path], bundle: Bundle
+) -> None:
+    async with AsyncExitStack() as stack:
+        nodes = Nodes(tmp_path, indexes[3], bundle)
+        a = await nodes.start(stack, "a")
+        in_the_way = tmp_path / "a" / f"{shard_name(HALVES[0], 3)}.partial"
+        in_the_way.mkdir()
+        (in_the_way / "mine").touch()
+        nodes.assign((0, 1, *HALVES))
+        report = await a.reports(lambda report: bool(report.faults))
+        assert "mine" in str(report.faults[0].error)
+        assert {info.shard for info in report.infos} == {0, 1, 2}
+        (new,) = await write(a, 2, deletions(2, 1))
+        assert new.outcome is Outcome.STORED
